@@ -376,7 +376,48 @@ impl Config {
             value: inputs.working_directory.clone(),
             source: Source::WorkingDirectory,
         });
-        let path = root.value.join("config.toml");
+        let nothing = Setting {
+            value: 0,
+            source: Source::Default,
+        };
+        let config = Self {
+            root,
+            db: inputs.db.map(absolute),
+            unreviewed: inputs.unreviewed,
+            pinned: inputs.pinned,
+            project,
+            default_scope: None,
+            limit: nothing.clone(),
+            tokens: nothing.clone(),
+            memory: nothing.clone(),
+            resident: nothing.clone(),
+            seconds: nothing,
+            max_status: Setting {
+                value: MaxStatus::default(),
+                source: Source::Default,
+            },
+            home: inputs.home,
+            file: None,
+            clock: jiff::Timestamp::now,
+        };
+        config.with_file(read)
+    }
+
+    /// The settings with what `config.toml` says now. Flags and the environment stay.
+    ///
+    /// # Errors
+    /// [`SettingsError`] when it is wrong.
+    pub fn read_again(&self) -> Result<Self, SettingsError> {
+        self.clone()
+            .with_file(|path| load_toml(path, keys::<ConfigFile>))
+    }
+
+    /// With what `config.toml` says, and defaults for the rest.
+    fn with_file(
+        self,
+        read: impl FnOnce(&Path) -> Result<Basics, SettingsError>,
+    ) -> Result<Self, SettingsError> {
+        let path = self.root.value.join("config.toml");
         let (file, settings) = if path.exists() {
             let settings = read(&path)?;
             (Some(path), settings)
@@ -394,11 +435,6 @@ impl Config {
             },
         };
         Ok(Self {
-            root,
-            db: inputs.db.map(absolute),
-            unreviewed: inputs.unreviewed,
-            pinned: inputs.pinned,
-            project,
             default_scope: settings.default_scope.map(|value| Setting {
                 value,
                 source: Source::File,
@@ -415,9 +451,8 @@ impl Config {
                     None => Source::Default,
                 },
             },
-            home: inputs.home,
             file,
-            clock: jiff::Timestamp::now,
+            ..self
         })
     }
 }

@@ -39,7 +39,7 @@ use tokio::time::timeout;
 
 use self::client::Ways;
 use self::raw::Front;
-use crate::config::MaxStatus;
+use crate::config::{Config, MaxStatus};
 use crate::offer::Offer;
 use crate::service::Error;
 use crate::service::standing::{LastStanding, Standing};
@@ -198,6 +198,16 @@ impl Server {
             surface: Arc::new(offer.toolset),
             tells: channel && !offer.upstreams.is_empty(),
             upstreams: Arc::new(Upstreams::new(offer.upstreams, report)),
+        }
+    }
+
+    /// The same with other settings. Tools and upstream servers stay. The service stays for the life
+    /// of the process.
+    fn configured(&self, config: Config) -> Self {
+        Self {
+            service: Box::leak(Box::new(self.service.configured(config))),
+            standing: Arc::default(),
+            ..self.clone()
         }
     }
 

@@ -11,6 +11,7 @@ mod metrics;
 mod patient;
 mod readiness;
 mod record;
+mod settings;
 mod site;
 pub mod tokens;
 mod visitors;

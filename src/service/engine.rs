@@ -86,6 +86,19 @@ impl Service {
         }
     }
 
+    /// The same service with other settings. Scopes, indexes and outlines are shared, so how much of
+    /// a scope is held in memory stays as it was.
+    #[must_use]
+    pub fn configured(&self, config: Config) -> Self {
+        Self {
+            config,
+            registry: self.registry.clone(),
+            patience: self.patience,
+            indexes: Arc::clone(&self.indexes),
+            outlines: Arc::clone(&self.outlines),
+        }
+    }
+
     /// A service that lives as long as the process. Taking a large index apart at the end would only delay the exit; what
     /// must go, the private copies of stores, [`Service::close`] removes.
     pub fn for_the_process(self) -> &'static Self {

@@ -417,6 +417,50 @@ fn a_token_is_made_at_first_use_kept_for_its_owner_and_never_shown() {
 }
 
 #[test]
+fn settings_count_as_they_are_and_wrong_ones_change_nothing() {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..12)
+        .map(|number| {
+            let status = if number < 8 { "approved" } else { "staging" };
+            memory(
+                &format!("m-{number}"),
+                &format!("Pool {number}"),
+                json!({ "status": status }),
+            )
+        })
+        .collect();
+    root.store("mine", &memories);
+    let http = Http::start(root.path());
+    let found = |status: &str| {
+        let arguments = json!({ "query": "pool", "status": status });
+        let call = json!({ "name": "query_memories", "arguments": arguments });
+        let answer = http.request("tools/call", call);
+        let results = &answer["result"]["structuredContent"]["results"];
+        results.as_array().unwrap().len()
+    };
+    let write = |text: &str| {
+        std::fs::write(root.path().join("config.toml"), text).unwrap();
+        std::thread::sleep(Duration::from_millis(1_100));
+    };
+    assert_eq!((found("approved"), found("all")), (8, 8));
+    write("[limits]\nresults = 3\n");
+    assert_eq!((found("approved"), found("all")), (3, 3));
+    write("[limits]\nresults = 50\n[serve]\nmax_status = \"all\"\n");
+    assert_eq!((found("approved"), found("all")), (8, 12));
+    write("[limits]\nresults = \"many\"\n");
+    assert_eq!((found("approved"), found("all")), (8, 12));
+    std::fs::remove_file(root.path().join("config.toml")).unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert_eq!((found("approved"), found("all")), (8, 8));
+    let (_, _, said) = http.signal("TERM");
+    assert!(said.contains("was read again"), "{said}");
+    assert!(
+        said.contains("the settings from before still count"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
     let root = Root::samples();
     let folder = tempfile::tempdir().unwrap();

@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use super::metrics::Metrics;
 use super::readiness::Readiness;
 use super::record::{Outcome, Record};
+use super::settings::Settings;
 use super::tokens::{Client, Limit, TooOften};
 use super::visitors::Visitor;
 use super::{Extras, HEALTH, Limits, METRICS, PATH, READY};
@@ -44,16 +45,33 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 /// The paths of the server.
 pub(super) struct Site {
     gate: Gate,
-    server: Server,
-    /// What clients without limits see.
-    whole: Arc<View>,
-    /// What clients with limits see, made when the first of them asks.
-    limited: Mutex<Vec<(Bounds, Arc<View>)>>,
+    /// What is served with the settings in force.
+    served: Mutex<Arc<Served>>,
+    settings: Settings,
     limits: Limits,
     large: Semaphore,
     extras: Extras,
     metrics: Metrics,
     readiness: Readiness,
+}
+
+/// What is served with certain settings.
+struct Served {
+    server: Server,
+    /// What clients without limits see.
+    whole: Arc<View>,
+    /// What clients with limits see, made when the first of them asks.
+    limited: Mutex<Vec<(Bounds, Arc<View>)>>,
+}
+
+impl Served {
+    fn new(server: Server, gate: &Gate, limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            whole: View::new(server.clone(), gate, limits),
+            limited: Mutex::default(),
+            server,
+        })
+    }
 }
 
 /// What clients of one kind see.
@@ -88,10 +106,9 @@ impl View {
 impl Site {
     pub(super) fn new(server: Server, gate: Gate, limits: Limits, extras: Extras) -> Self {
         Self {
-            whole: View::new(server.clone(), &gate, limits),
-            limited: Mutex::default(),
+            settings: Settings::of(&server.service.config),
             readiness: Readiness::new(server.service, extras.warm),
-            server,
+            served: Mutex::new(Served::new(server, &gate, limits)),
             gate,
             limits,
             large: Semaphore::new(LARGE_ONES),
@@ -160,7 +177,8 @@ impl Site {
                 }
                 Ok(None) => {
                     visitor.make_known();
-                    self.message(request, &self.whole, record).await
+                    let served = self.served();
+                    self.message(request, &served.whole, record).await
                 }
                 Ok(Some(client)) => {
                     visitor.make_known();
@@ -199,6 +217,19 @@ impl Site {
         client.map(Some).ok_or(Refusal::WrongToken)
     }
 
+    /// What is served with the settings as they are now.
+    fn served(&self) -> Arc<Served> {
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(news) = self.settings.refresh(&served.server.service.config) {
+            (self.extras.report)(&news.told);
+            if let Some(config) = news.config {
+                let server = served.server.configured(config);
+                *served = Served::new(server, &self.gate, self.limits);
+            }
+        }
+        Arc::clone(&served)
+    }
+
     /// What a client sees.
     fn view(&self, client: &Client) -> Arc<View> {
         let bounds = Bounds {
@@ -206,13 +237,16 @@ impl Site {
             max_status: client.entry.max_status,
             upstreams: client.entry.upstreams,
         };
-        let mut limited = self.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        let served = self.served();
+        let mut limited = served
+            .limited
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some((_, view)) = limited.iter().find(|(known, _)| *known == bounds) {
             return Arc::clone(view);
         }
-        let server =
-            self.server
-                .limited(bounds.scopes.as_ref(), bounds.max_status, bounds.upstreams);
+        let (scopes, upstreams) = (bounds.scopes.as_ref(), bounds.upstreams);
+        let server = served.server.limited(scopes, bounds.max_status, upstreams);
         let view = View::new(server, &self.gate, self.limits);
         limited.push((bounds, Arc::clone(&view)));
         view
@@ -234,7 +268,7 @@ impl Site {
             self.metrics.set_tokens(tokens.count(), tokens.is_broken());
         }
         // It checks the store of each scope.
-        let text = tokio::task::block_in_place(|| self.metrics.text(self.server.service));
+        let text = tokio::task::block_in_place(|| self.metrics.text(self.served().server.service));
         let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
         answer.headers_mut().insert(
             CONTENT_TYPE,
@@ -274,7 +308,7 @@ impl Site {
                 return closing(error(StatusCode::REQUEST_TIMEOUT, &message));
             }
         };
-        record.see_message(&body, &self.server.surface);
+        record.see_message(&body, &self.served().server.surface);
         let _large = match large {
             None if weight(&body) > LARGE => self.large.acquire().await.ok(),
             other => other,
