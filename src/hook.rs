@@ -330,11 +330,7 @@ fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, lev
     } else {
         String::new()
     };
-    let _ = writeln!(
-        out,
-        ">   id {}{scope}{why}{stale}",
-        text::line(&memory.id, 200)
-    );
+    let _ = writeln!(out, ">   id {}{scope}{why}{stale}", text::id(&memory.id));
 }
 
 fn tell_session(out: &mut String, session: &SessionEntry) {
@@ -353,7 +349,7 @@ fn tell_session(out: &mut String, session: &SessionEntry) {
                 out,
                 ">   {}\n>   id {}",
                 text::line(overview, 240),
-                text::line(id, 200)
+                text::id(id)
             );
         }
         None => {

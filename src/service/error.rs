@@ -241,7 +241,7 @@ impl Diagnostic for Error {
             }
             Self::Scope(error) => error.details(body),
             Self::MemoryNotFound { id, nearest, .. } => {
-                body.value = Some(text::line(id, 200));
+                body.value = Some(text::id(id));
                 body.nearest.clone_from(nearest);
             }
             _ => {}

@@ -243,7 +243,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                     format!("{}; {hint}", body.message)
                 });
                 response.missing.push(MissingMemory {
-                    id: text::line(id, 200),
+                    id: text::id(id),
                     reason,
                     nearest: body.nearest,
                 });
@@ -386,7 +386,7 @@ fn one(
                 return Ok(found);
             }
             Some(Err((status, word))) => {
-                let (id, scope) = (text::line(id, 200), scope.name.clone());
+                let (id, scope) = (text::id(id), scope.name.clone());
                 refused.get_or_insert(match word {
                     Some(word) => Error::UnknownStatus { id, scope, word },
                     None if asked.withholds && status == Status::Staging => {
@@ -406,7 +406,7 @@ fn one(
         .map(|open| open.name().to_owned())
         .filter(|name| !failed.iter().any(|(other, _)| other == name));
     Err(refused.unwrap_or_else(|| Error::MemoryNotFound {
-        id: text::line(id, 200),
+        id: text::id(id),
         scopes: read.collect(),
         nearest: like(opened, id, filter),
     }))

@@ -33,7 +33,7 @@ pub fn holders<'a>(
     id: &str,
     filter: StatusFilter,
 ) -> Vec<Holder<'a>> {
-    let shown = text::line(id, 200);
+    let shown = text::id(id);
     let held = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
         let found = index
             .find(&shown)
@@ -89,7 +89,7 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     let one = |id: &str, holders: &[(String, Status)]| {
         format!(
             "`{}` is in other scopes too: {}",
-            text::line(id, 200),
+            text::id(id),
             scopes(holders)
         )
     };

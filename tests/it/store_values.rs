@@ -192,6 +192,25 @@ fn a_row_of_nulls_is_served_with_what_there_is() {
 }
 
 #[test]
+fn long_ids_with_the_same_beginning_are_two_memories() {
+    let long = |end: &str| format!("{}{end}", "path/".repeat(60));
+    let (_root, service) = served(&format!(
+        "CREATE TABLE memories (id TEXT, title TEXT, status TEXT);
+         INSERT INTO memories VALUES ('{}', 'first marker', 'approved'), ('{}', 'second marker', 'approved')",
+        long("one"),
+        long("two")
+    ));
+    let found = hits(&service, &everything());
+    assert_eq!(found.len(), 2, "{found:#?}");
+    for hit in &found {
+        assert_eq!(got(&service, &hit.id)["title"], hit.title.as_str());
+    }
+    for (end, title) in [("one", "first marker"), ("two", "second marker")] {
+        assert_eq!(got(&service, &long(end))["title"], title);
+    }
+}
+
+#[test]
 fn rows_without_an_id_are_no_reason_to_fail() {
     let (_root, service) = served(
         "CREATE TABLE memories (id TEXT, title TEXT, status TEXT);

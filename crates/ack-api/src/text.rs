@@ -20,6 +20,28 @@ pub const LINE_CAP: usize = 1_000;
 /// The longest text in a full answer, in bytes.
 pub const BLOCK_CAP: usize = 24_000;
 
+/// The longest id of a memory, in characters.
+pub const ID_CAP: usize = 200;
+
+/// A memory's id as answers show it: a safe line of at most [`ID_CAP`] characters. A longer one is
+/// cut and ends in a digest of all of it, so that ids with the same beginning stay apart.
+pub fn id(raw: &str) -> String {
+    let whole = line(raw, usize::MAX);
+    if whole.len() <= ID_CAP || whole.chars().count() <= ID_CAP {
+        return whole;
+    }
+    let digest = format!("…{:016x}", fnv(whole.bytes()));
+    let kept = ID_CAP - digest.chars().count();
+    whole.chars().take(kept).chain(digest.chars()).collect()
+}
+
+/// The 64-bit FNV-1a hash.
+fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 /// Makes one line of text safe: cleaned, with white space folded to single spaces, at most `cap`
 /// characters. An ellipsis marks a cut.
 pub fn line(raw: &str, cap: usize) -> String {
@@ -27,7 +49,7 @@ pub fn line(raw: &str, cap: usize) -> String {
         return raw.to_owned();
     }
     let safe = clean(raw);
-    let mut out = String::with_capacity(safe.len().min(cap * 4));
+    let mut out = String::with_capacity(safe.len().min(cap.saturating_mul(4)));
     let mut count = 0;
     for word in safe.split_whitespace() {
         let lead = usize::from(!out.is_empty());
@@ -260,6 +282,16 @@ mod tests {
         for text in ["👩‍👩‍👧 family", "שלום", "データベース", "e\u{301}"] {
             assert_eq!(line(text, 100), text);
         }
+    }
+
+    #[test]
+    fn long_ids_stay_apart_and_short() {
+        let long = |end: &str| format!("{}{end}", "a".repeat(300));
+        let (one, two) = (id(&long("one")), id(&long("two")));
+        assert_ne!(one, two);
+        assert_eq!((one.chars().count(), id(&one)), (ID_CAP, one.clone()));
+        let exact = "é".repeat(ID_CAP);
+        assert_eq!(id(&exact), exact);
     }
 
     #[test]

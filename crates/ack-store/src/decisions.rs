@@ -86,13 +86,17 @@ impl Decisions {
             }
             match Decision::parse(line) {
                 Ok(decision) => {
-                    let decided = decisions.by_id.entry(shown(&decision.id)).or_default();
+                    let decided = decisions.by_id.entry(text::id(&decision.id)).or_default();
                     decided.lines.push(decision);
                     decided.is_unreadable = false;
                 }
                 Err(error) => {
                     if let Some(id) = id_of_damaged_line(line) {
-                        decisions.by_id.entry(shown(&id)).or_default().is_unreadable = true;
+                        decisions
+                            .by_id
+                            .entry(text::id(&id))
+                            .or_default()
+                            .is_unreadable = true;
                     }
                     if decisions.damaged.len() < MAX_DAMAGED {
                         decisions.damaged.push(DamagedLine {
@@ -105,7 +109,7 @@ impl Decisions {
         }
         for (id, decided) in &decisions.by_id {
             if let Some(into) = decided.last().and_then(|last| last.into.as_deref()) {
-                let replaced = decisions.replaced.entry(shown(into)).or_default();
+                let replaced = decisions.replaced.entry(text::id(into)).or_default();
                 replaced.push(id.clone());
             }
         }
@@ -158,11 +162,6 @@ impl Decided {
     fn last(&self) -> Option<&Decision> {
         self.lines.last().filter(|_| !self.is_unreadable)
     }
-}
-
-/// The form in which answers show an id.
-fn shown(id: &str) -> String {
-    text::line(id, 200)
 }
 
 /// What decides the status of a store's rows.

@@ -231,7 +231,7 @@ impl Snapshot<'_> {
         let text = |position| -> Result<Option<String>, StoreError> {
             Ok(values::string(self.fail(row.get_ref(position))?)
                 .0
-                .map(|value| text::line(&value, 200)))
+                .map(|value| text::id(&value)))
         };
         let (Some(from), Some(to)) = (text(0)?, text(1)?) else {
             return Ok(None);

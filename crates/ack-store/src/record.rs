@@ -91,16 +91,13 @@ pub fn dated(row: &Row<'_>, joined: &Joined<'_>) -> rusqlite::Result<Dated> {
     })
 }
 
-/// The public id of a row for answers: safe to print, at most 200 characters, empty if the row has
-/// none.
+/// The public id of a row for answers, see [`text::id`]; empty if the row has none.
 ///
 /// # Errors
 /// The error from SQLite.
 pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
-    Ok(text::line(
-        &values::string(row.get_ref(1)?).0.unwrap_or_default(),
-        200,
-    ))
+    let (id, _) = values::string(row.get_ref(1)?);
+    Ok(text::id(&id.unwrap_or_default()))
 }
 
 /// Whether a text of a row holds characters that [`text`] removes.
@@ -156,7 +153,8 @@ pub fn memory(
     let title = one_line(Field::Title, "title", 300)?;
     let subtitle = one_line(Field::Subtitle, "subtitle", 600)?;
     let reviewed_by = one_line(Field::ReviewedBy, "reviewed_by", 200)?;
-    let superseded_by = one_line(Field::SupersededBy, "superseded_by", 200)?;
+    let superseded_by = one_line(Field::SupersededBy, "superseded_by", usize::MAX)?
+        .map(|successor| text::id(&successor));
     let kept_despite = one_line(Field::KeptDespite, "kept_despite", 500)?;
     let mut lists =
         |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
@@ -259,7 +257,7 @@ fn apply(decision: &Decision, memory: &mut Memory) {
         .as_ref()
         .map(|despite| text::line(despite, 500));
     if let Some(into) = &decision.into {
-        memory.superseded_by = Some(text::line(into, 200));
+        memory.superseded_by = Some(text::id(into));
     }
     let Some(edit) = &decision.edit else { return };
     let Edit {

@@ -54,9 +54,7 @@ pub fn filter<'a>(pieces: impl Iterator<Item = &'a [u8]>, length: usize) -> Vec<
 /// The bits of a piece in a filter of so many bytes (Kirsch and Mitzenmacher, "Less Hashing, Same
 /// Performance", 2006; the hash is 64-bit FNV-1a).
 fn bits(piece: impl Iterator<Item = u8>, length: usize) -> impl Iterator<Item = usize> {
-    let hash = piece.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = super::fnv(piece);
     let (first, second) = (hash >> 32, hash & 0xffff_ffff | 1);
     let count = length as u64 * 8;
     (0..HASHES).map(move |number| {

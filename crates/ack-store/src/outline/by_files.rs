@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::{FindWords, Outline, OutlineRow, OutlineScan, line};
+use super::{FindWords, Outline, OutlineRow, OutlineScan, successor};
 use crate::layout::{Field, MemorySource};
 use crate::values::{self, ListKind};
 use crate::{Snapshot, StoreError, record};
@@ -201,8 +201,8 @@ impl Snapshot<'_> {
                     .decision
                     .and_then(|decision| decision.into.as_deref());
                 let successor = match into {
-                    Some(into) => text::line(into, 200),
-                    None => self.fail(line(row, Field::SupersededBy))?,
+                    Some(into) => text::id(into),
+                    None => self.fail(successor(row))?,
                 };
                 found = Some(Known::There {
                     key: RowKey {
