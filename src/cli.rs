@@ -411,7 +411,8 @@ fn printable<A: Serialize + DeserializeOwned>(answer: &A, global: &Global) -> Re
         .and_then(serde_json::Value::as_array_mut);
     if let Some(notes) = notes.filter(|_| global.quiet) {
         // What is merely near must not pass for what was asked.
-        notes.retain(|note| note.get("kind") == Some(&json!(NoteKind::NoWordMatches)));
+        let nearest = [NoteKind::NoWordMatches, NoteKind::NothingCertain].map(|kind| json!(kind));
+        notes.retain(|note| note.get("kind").is_some_and(|kind| nearest.contains(kind)));
     }
     text::clean_json(&mut safe);
     let safe = serde_json::from_value(safe).map_err(|error| Error::Internal {

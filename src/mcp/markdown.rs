@@ -16,7 +16,7 @@ use ack_api::number::count;
 use ack_api::text;
 use ack_api::{
     ContextResponse, GetResponse, HealthState, ListScopesResponse, MemoryDetail, MemoryHit, Note,
-    Pending, QueryResponse, ScopeInfo, SessionEntry, TimelineEntry,
+    NoteKind, Pending, QueryResponse, ScopeInfo, SessionEntry, TimelineEntry,
 };
 
 /// An answer as Markdown.
@@ -81,16 +81,17 @@ fn query(answer: &QueryResponse) -> String {
             inline(&skipped.reason)
         );
     }
-    notes(&mut end, &answer.notes);
+    let (first, rest): (Vec<&Note>, Vec<&Note>) =
+        answer.notes.iter().partition(|note| says_first(note));
+    notes(&mut end, rest);
     for suggestion in &answer.suggestions {
         let _ = writeln!(end, "- {}", inline(suggestion));
     }
     if let Some(cursor) = &answer.next_cursor {
         let _ = writeln!(end, "Next page: cursor {cursor}");
     }
-    // That no memory has a word of the question comes before what is near in meaning.
-    let first = answer.notes.first().filter(|note| says_first(note));
-    if let Some(note) = first {
+    // That nothing answers the question comes before what is near in meaning.
+    for note in first {
         out.insert_str(0, &format!("{}\n", inline(&note.message)));
     }
     if !end.is_empty() {
@@ -100,7 +101,10 @@ fn query(answer: &QueryResponse) -> String {
 }
 
 const fn says_first(note: &Note) -> bool {
-    matches!(note.kind, ack_api::NoteKind::NoWordMatches)
+    matches!(
+        note.kind,
+        NoteKind::NoWordMatches | NoteKind::NothingCertain
+    )
 }
 
 fn get(answer: &GetResponse) -> String {
@@ -396,8 +400,8 @@ fn more(count: u64) -> String {
     }
 }
 
-fn notes(out: &mut String, notes: &[Note]) {
-    for note in notes.iter().filter(|note| !says_first(note)) {
+fn notes<'a>(out: &mut String, notes: impl IntoIterator<Item = &'a Note>) {
+    for note in notes {
         let scope = note
             .scope
             .as_deref()

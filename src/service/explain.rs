@@ -56,14 +56,14 @@ impl Search<'_> {
     /// What became of the memory `id`, which was expected in the answer.
     pub(super) fn expected(&self, id: &str, page: &Page) -> Expected {
         let mut expected = Expected {
-            id: text::line(id, 200),
+            id: text::id(id),
             scope: None,
             stage: Stage::NotFound,
             message: "no scope that was searched holds it".to_owned(),
             explanation: None,
         };
         let Some((scope, doc)) = self.locate(id) else {
-            let shown = text::line(id, 200);
+            let shown = text::id(id);
             if self.views.iter().any(|view| view.index.is_rejected(&shown)) {
                 expected.stage = Stage::HiddenByStatus;
                 expected.message =
@@ -120,6 +120,19 @@ impl Search<'_> {
             expected.stage = Stage::NotRetrieved;
             expected.message = match self.question() {
                 Some(Query::Lexical(_)) => "it shares no term with the query".to_owned(),
+                Some(Query::Hybrid(..)) if self.lacks_words(&found) => {
+                    format!(
+                        "no memory shares a term with the query, and it is not among the few \
+                         nearest in meaning (its cosine is {near:.2})"
+                    )
+                }
+                Some(Query::Hybrid(..)) if near < found.min_cosine => {
+                    format!(
+                        "it shares no term with the query, and its cosine of {near:.2} is below \
+                         {:.2}, which a memory without a word of the query needs",
+                        found.min_cosine
+                    )
+                }
                 Some(Query::Hybrid(..)) => {
                     format!(
                         "it shares no term with the query, and {MAX_NEAREST} memories are nearer \

@@ -165,7 +165,7 @@ impl Search<'_> {
                 let near = nearest(&like.id, ids, 3);
                 cancel::check()?;
                 Err(Error::MemoryNotFound {
-                    id: ack_api::text::line(&like.id, 200),
+                    id: ack_api::text::id(&like.id),
                     scopes: self.names.clone(),
                     nearest: near,
                 })
@@ -201,6 +201,10 @@ impl Search<'_> {
         }
         if page.lacks_words && !page.only_stop_words {
             notes.insert(0, Note::new(NoteKind::NoWordMatches, self.no_words(hits)));
+        }
+        if page.is_uncertain {
+            let note = Note::new(NoteKind::NothingCertain, Self::nothing_certain());
+            notes.insert(0, note);
         }
         if page.only_stop_words {
             notes.push(Note::new(

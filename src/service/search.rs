@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use self::page::Place;
 pub(crate) use self::page::{Hit, Page};
-use self::words::keep_nearest;
+use self::words::{NEAREST, keep_nearest};
 use super::answer;
 use super::evidence::{self, Evidence};
 use super::open;
@@ -269,9 +269,10 @@ impl<'a> Search<'a> {
         if self.lacks_words(&found) {
             keep_nearest(&mut found.candidates);
         } else {
+            let min_cosine = found.min_cosine;
             found
                 .candidates
-                .retain(|candidate| self.has_evidence(candidate));
+                .retain(|candidate| self.has_evidence(candidate, min_cosine));
         }
         found
     }
@@ -284,6 +285,13 @@ impl<'a> Search<'a> {
         let found = self.retrieve();
         cancel::check()?;
         let total = found.candidates.len();
+        let is_uncertain =
+            cursor.is_none() && !self.lacks_words(&found) && self.is_uncertain(&found);
+        let limit = if is_uncertain {
+            limit.min(NEAREST)
+        } else {
+            limit
+        };
         // A first page needs only the best candidates in order; where folding uses them up, all are put in order.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
         let mine = |scope: usize, doc: &Doc| self.is_mine(scope, doc);
@@ -310,6 +318,7 @@ impl<'a> Search<'a> {
         page.top = found.score_norm;
         page.hidden = found.hidden;
         page.lacks_words = self.lacks_words(&found);
+        page.is_uncertain = is_uncertain;
         page.only_stop_words = self
             .terms
             .as_ref()
@@ -423,6 +432,11 @@ impl<'a> Search<'a> {
                 .unwrap_or_default(),
             self.id(place).to_owned(),
         )
+    }
+
+    /// The words that are searched for.
+    fn terms(&self) -> Option<&QueryTerms> {
+        self.terms.as_ref().map(|(terms, _)| terms)
     }
 
     /// The statistics of this search, for the cursor.

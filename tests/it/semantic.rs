@@ -225,6 +225,47 @@ fn meaning_finds_what_shares_no_word_and_modes_keep_to_their_legs() {
 }
 
 #[test]
+fn where_all_are_far_the_nearest_are_shown_and_expect_says_why_others_are_not() {
+    let root = Root::new();
+    let titles = [
+        "Coffee",
+        "Bicycle",
+        "Trains",
+        "Painting",
+        "Mountains",
+        "Soup",
+    ];
+    let memories: Vec<Value> = titles
+        .iter()
+        .map(|title| memory(&title.to_lowercase(), title, json!({})))
+        .collect();
+    root.store("alpha", &memories);
+    let service = root.service();
+    let answer = query(&service, json!({ "query": "compiler lifetimes" }));
+    let shown = ids(&answer);
+    assert!((1..=3).contains(&shown.len()), "{answer:#}");
+    assert_eq!(answer["notes"][0]["kind"], "no_word_matches", "{answer:#}");
+    let title = titles.iter().map(|title| title.to_lowercase());
+    let lost = title
+        .clone()
+        .find(|id| !shown.contains(&id.as_str()))
+        .unwrap();
+    let answer = query(
+        &service,
+        json!({ "query": "compiler lifetimes", "expect": lost }),
+    );
+    let message = answer["expected"]["message"].as_str().unwrap();
+    assert!(message.contains("not among the few nearest"), "{message}");
+    // Beside a memory that holds a word, it is the floor that keeps it out.
+    let answer = query(
+        &service,
+        json!({ "query": "coffee lifetimes", "expect": "trains" }),
+    );
+    let message = answer["expected"]["message"].as_str().unwrap();
+    assert!(message.contains("needs"), "{message}");
+}
+
+#[test]
 fn a_filter_costs_no_result_that_is_eligible_in_any_mode() {
     let root = Root::new();
     let memories: Vec<Value> = (0..400)

@@ -74,7 +74,8 @@ pub enum NoteKind {
     ScopeOfProject,
     /// No scope was found for the project's path.
     NoCurrentScope,
-    /// Nothing of other projects is certain to help here; what is merely recent is not shown.
+    /// Nothing is certain to help: the results of a query are the nearest in meaning, and a session
+    /// is shown nothing of other projects that is merely recent.
     NothingCertain,
     /// There are no scopes to search yet.
     NoScopes,

@@ -132,6 +132,21 @@ pub fn is_specific(identifier: &str) -> bool {
         || (identifier.contains('-') && identifier.matches('-').count() > 1)
 }
 
+/// Whether a [specific](is_specific) identifier is unlikely to be ordinary vocabulary: it has three
+/// digits or three parts, or is a path, a package or a flag. In a sentence, `to_string`, `i8` or
+/// `serde::Serialize` is one word among others.
+pub fn is_singular(identifier: &str) -> bool {
+    let digits = identifier.bytes().filter(u8::is_ascii_digit).count();
+    let has_letter = identifier.chars().any(char::is_alphabetic);
+    let parts = identifier.split(|c: char| !c.is_alphanumeric());
+    let parts = parts.filter(|part| !part.is_empty()).count();
+    is_specific(identifier)
+        && (digits > 2 && has_letter
+            || parts > 2
+            || identifier.starts_with('-')
+            || identifier.contains(['/', '\\', '@']))
+}
+
 /// Calls `emit` for every token of `text`, in order.
 pub fn tokenize<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'a>)) {
     if text.is_ascii() {
@@ -572,6 +587,12 @@ mod tests {
         }
         for ordinary in ["re-run", "built-in", "useeffect"] {
             assert!(!is_specific(ordinary), "{ordinary}");
+        }
+        for singular in ["e0382", "40p01", "src/a.rs", "1.2.3", "err_x_y", "-i"] {
+            assert!(is_singular(singular), "{singular}");
+        }
+        for word in ["to_string", "i8", "f32", "utf8", "serde::serialize"] {
+            assert!(is_specific(word) && !is_singular(word), "{word}");
         }
     }
 }

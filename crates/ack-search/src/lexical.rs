@@ -53,7 +53,8 @@ pub struct QueryTerm {
     pub key: String,
     /// Multiplies its inverse document frequency.
     pub weight: f32,
-    /// Whether it is a specific identifier, see [`analysis::is_specific`].
+    /// Whether it is an identifier that one memory may be asked for by: a specific one in a short
+    /// query ([`analysis::is_specific`]), a singular one in a longer ([`analysis::is_singular`]).
     pub specific: bool,
 }
 
@@ -84,26 +85,24 @@ impl QueryTerms {
         let mut weights: BTreeMap<String, (f32, bool)> = BTreeMap::new();
         let mut stop_words: BTreeMap<String, (f32, bool)> = BTreeMap::new();
         let is_short = query.split_whitespace().count() <= MAX_SHORT_QUERY_WORDS;
-        let boost = if is_short {
-            IDENTIFIER_BOOST
-        } else {
-            IDENTIFIER_BOOST_IN_TEXT
-        };
         analysis::tokenize(query, TextRole::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
             if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
                 stop_words.insert(key, (1.0, false));
             } else {
-                let specific = analysis::is_specific(&token.text)
+                let has_shape = if is_short {
+                    analysis::is_specific(&token.text)
+                } else {
+                    analysis::is_singular(&token.text)
+                };
+                let specific = has_shape
                     || (token.kind == TokenKind::Identifier && is_flag(query, &token.text));
-                weights.insert(
-                    key,
-                    if specific {
-                        (boost, true)
-                    } else {
-                        (1.0, false)
-                    },
-                );
+                let boost = match (specific, is_short) {
+                    (true, true) => IDENTIFIER_BOOST,
+                    (true, false) => IDENTIFIER_BOOST_IN_TEXT,
+                    (false, _) => 1.0,
+                };
+                weights.insert(key, (boost, specific));
             }
         });
         let only_stop_words = weights.is_empty() && !stop_words.is_empty();
@@ -151,6 +150,8 @@ pub struct Bm25Weights {
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that
     /// matches nothing but expansions from scoring as a full match.
     pub unmatched_weight: f32,
+    /// What all words that no memory contains would weigh.
+    pub unknown_weight: f32,
 }
 
 /// Computes the weights of a query's terms from the number of memories, their lengths and how many
@@ -186,6 +187,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     let mut terms: Vec<WeightedTerm> = Vec::with_capacity(query.terms.len());
     let mut required_identifiers = Vec::new();
     let (mut expansions, mut unmatched_weight) = (BTreeSet::new(), 0.0);
+    let mut unknown_weight = 0.0;
     let mut required_weight = 0.0;
     for term in &query.terms {
         if cancel::check().is_err() {
@@ -203,6 +205,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         } else if !key.starts_with('=') {
             let similar = similar_terms(views, &key, filters);
             unmatched_weight += if similar.is_empty() { 0.0 } else { idf(0) };
+            unknown_weight += idf(0);
             for key in similar {
                 let weight = idf(frequency(&key)) * EXPANSION_WEIGHT;
                 expansions.insert(key.clone());
@@ -234,6 +237,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         frozen_norm: None,
         expansions,
         unmatched_weight,
+        unknown_weight,
     }
 }
 

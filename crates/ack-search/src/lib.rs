@@ -6,6 +6,7 @@
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
 //! - [`lexical`] scores words, [`semantic`] scores vectors, and [`retrieve`] fuses the two;
+//! - [`certainty`] tells what answers a query from what is merely nearest to it;
 //! - [`ranking`] makes the order total, [`cursor`] resumes it on the next page, and [`dedup`]
 //!   recognizes near-duplicates.
 //!
@@ -14,6 +15,7 @@
 
 pub mod analysis;
 pub mod analyzer;
+pub mod certainty;
 pub mod cursor;
 pub mod dedup;
 pub mod dictionary;

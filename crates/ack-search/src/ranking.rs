@@ -1,7 +1,8 @@
 //! The order of candidates: total, deterministic, and resumable from a cursor.
 //!
-//! Scores within `TIE_WIDTH` of each other are a tie. Among ties the current project's memories
-//! come first, then the newer ones (or the older ones, on request), then scope and id decide.
+//! Scores go in steps of `STEP_WIDTH`. Within a step the current project's memories come first, then
+//! the higher score. Among equals come the newer ones (or the older ones, on request), then scope
+//! and id decide.
 
 use std::cmp::Ordering;
 
@@ -10,15 +11,18 @@ use crate::inverted::docs::Doc;
 use crate::retrieve::Candidate;
 use crate::view::View;
 
-/// Scores are ranked in steps of this size. Within a step, project and age decide.
-const TIE_WIDTH: f32 = 0.01;
+/// Scores that differ by less are equal.
+const RANK_WIDTH: f32 = 0.0001;
+/// How many of these make a step, within which the current project's memories come first.
+const RANKS_PER_STEP: i64 = 100;
+const STEP_WIDTH: f32 = 0.01;
 
 /// A candidate with everything that orders it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranked {
     /// The candidate.
     pub candidate: Candidate,
-    /// Its score in units of a tie.
+    /// Its score in units of [`RANK_WIDTH`].
     pub rank: i64,
     /// Whether it belongs to the current project.
     pub current_project: bool,
@@ -27,9 +31,18 @@ pub struct Ranked {
 }
 
 impl Ranked {
-    const fn sort_key(&self) -> (i64, bool, i64) {
-        (self.rank, self.current_project, self.created)
+    const fn sort_key(&self) -> SortKey {
+        sort_key(self.rank, self.current_project, self.created)
     }
+}
+
+/// What orders candidates before scope and id: the score in steps, the current project, the score
+/// itself, and age.
+type SortKey = (i64, bool, i64, i64);
+
+const fn sort_key(rank: i64, current_project: bool, created: i64) -> SortKey {
+    let step = rank.div_euclid(RANKS_PER_STEP);
+    (step, current_project, rank, created)
 }
 
 /// Options of [`order`].
@@ -41,7 +54,7 @@ pub struct OrderOptions {
     pub oldest_first: bool,
 }
 
-/// Orders candidates by score, current project, age, scope and id. The order is total.
+/// Orders candidates by score (with the current project first among near equals), age, scope and id. The order is total.
 ///
 /// `names` are the scopes of `views`; `current_project` takes a scope's position and a document.
 /// With [`OrderOptions::limit`] the result may be cut to that many candidates.
@@ -77,9 +90,9 @@ pub fn order(
         }
         Some(limit) => {
             let scores = candidates.iter().map(|candidate| candidate.score);
-            // A tie with the last position scores at most one step less; half a step covers the
-            // rounding.
-            let min = nth_largest(scores, limit, f32::total_cmp) - 1.5 * TIE_WIDTH;
+            // What may come before the last position scores at most one step less; half a step
+            // covers the rounding.
+            let min = nth_largest(scores, limit, f32::total_cmp) - 1.5 * STEP_WIDTH;
             Box::new(move |candidate| candidate.score < min)
         }
     };
@@ -129,13 +142,13 @@ fn nth_largest<T: Copy>(
     *value
 }
 
-/// A score in units of a tie.
+/// A score in units of [`RANK_WIDTH`].
 fn rank(score: f32) -> i64 {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "a score in units of a tie fits"
+        reason = "a score in these units fits"
     )]
-    let rank = (score / TIE_WIDTH).round() as i64;
+    let rank = (score / RANK_WIDTH).round() as i64;
     rank
 }
 
@@ -146,7 +159,7 @@ pub fn resume(
     cursor: &Cursor,
     identity: impl Fn(&Ranked) -> (String, String),
 ) -> usize {
-    let last = (cursor.rank, cursor.current_project, cursor.created);
+    let last = sort_key(cursor.rank, cursor.current_project, cursor.created);
     let start = ranked.partition_point(|ranked| ranked.sort_key() > last);
     let ties = ranked.get(start..).unwrap_or_default();
     let ties = ties.partition_point(|ranked| ranked.sort_key() >= last);

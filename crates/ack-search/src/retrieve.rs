@@ -33,7 +33,9 @@ use ack_api::cancel;
 /// How many memories the semantic leg admits.
 pub const MAX_NEAREST: usize = 200;
 /// In hybrid retrieval, a memory that shares no term with the query needs this cosine.
-pub const MIN_COSINE: f32 = 0.3;
+const MIN_COSINE: f32 = 0.3;
+/// Where no memory shares a term and all cosines are low, it needs this share of the best one.
+const MIN_COSINE_SHARE: f32 = 0.8;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 1.5;
 /// From this many documents on, work is spread over several threads.
@@ -114,6 +116,8 @@ pub struct CandidateSet {
     pub hidden: Hidden,
     /// What fusion divided the lexical scores by, see [`Bm25Weights::score_norm`].
     pub score_norm: f32,
+    /// The cosine that a memory needs that shares no term with the query.
+    pub min_cosine: f32,
 }
 
 impl CandidateSet {
@@ -214,8 +218,14 @@ pub fn retrieve(
         if !lexical_ran {
             found.hidden = hidden;
         }
-        let min_cosine = if lexical_ran {
-            MIN_COSINE
+        found.min_cosine = if lexical_ran {
+            let cosines = candidates.iter().map(|near| near.cosine);
+            let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
+            if found.candidates.is_empty() {
+                relative.min(MIN_COSINE)
+            } else {
+                MIN_COSINE
+            }
         } else {
             f32::NEG_INFINITY
         };
@@ -225,7 +235,7 @@ pub fn retrieve(
                 .is_some_and(|scores| scores.get(near.doc) > 0.0)
         };
         let more = candidates.into_iter().filter(|near| {
-            near.cosine >= min_cosine
+            near.cosine >= found.min_cosine
                 && !has_score(near)
                 && !admitted.contains(&(near.scope, near.doc))
         });

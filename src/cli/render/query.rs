@@ -63,10 +63,14 @@ impl<'a> Listing<'a> {
 /// `query`.
 pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
-    // That no memory holds the words is said first.
-    let words = |note: &&Note| note.kind == NoteKind::NoWordMatches;
-    let (first, rest): (Vec<Note>, Vec<Note>) =
-        answer.notes.iter().cloned().partition(|note| words(&note));
+    // That nothing answers the question is said first.
+    let is_first = |note: &Note| {
+        matches!(
+            note.kind,
+            NoteKind::NoWordMatches | NoteKind::NothingCertain
+        )
+    };
+    let (first, rest): (Vec<Note>, Vec<Note>) = answer.notes.iter().cloned().partition(is_first);
     let mut out = String::new();
     for note in first {
         let text = without_words(&note, answer, &listing.query);
@@ -100,6 +104,9 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
 
 /// ``No memory contains `kafka`; nearest in meaning:``
 fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
+    if note.kind == NoteKind::NothingCertain {
+        return "Nothing certain; nearest in meaning:".to_owned();
+    }
     // What was asked is said as one line; of several words no memory holds one.
     let query = text::line(query, 60);
     let mut said = match query.split_whitespace().count() {

@@ -45,6 +45,8 @@ pub(crate) struct Page {
     pub failed: Vec<(String, String)>,
     /// No memory holds a word of the query.
     pub lacks_words: bool,
+    /// No memory is certain to answer the query.
+    pub is_uncertain: bool,
     /// The query was nothing but stop words.
     pub only_stop_words: bool,
     /// The best lexical score of the first page.

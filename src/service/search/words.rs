@@ -1,26 +1,50 @@
-//! Whether memories hold the words of a query, and what is told where none does.
+//! Whether memories hold the words of a query, and what is told where none does or where none is certain to answer it.
 
 use super::{Hit, Search};
 use ack_api::memory::StatusFilter;
-use ack_search::lexical::Matcher;
-use ack_search::retrieve::{Candidate, CandidateSet, MIN_COSINE};
+use ack_search::certainty::is_certain;
+use ack_search::lexical::{Matcher, QueryTerms};
+use ack_search::retrieve::{Candidate, CandidateSet, Query};
 
-/// Memories that are told where none holds a word of the query: the nearest in meaning, or by words that look alike.
-const NEAREST: usize = 3;
+/// Memories that are told where none holds a word of the query, or none is certain to answer it: the nearest in meaning, or
+/// by words that look alike.
+pub(super) const NEAREST: usize = 3;
 
 /// Keeps the nearest.
 pub(super) fn keep_nearest(candidates: &mut Vec<Candidate>) {
-    let mut scores: Vec<f32> = candidates.iter().map(|near| near.score).collect();
-    scores.sort_unstable_by(|a, b| b.total_cmp(a));
-    if let Some(least) = scores.get(NEAREST - 1) {
-        candidates.retain(|near| near.score >= *least);
+    if let Some(least) = least_of_nearest(candidates) {
+        candidates.retain(|near| near.score >= least);
     }
+}
+
+/// The score of the last of the nearest, if there are others.
+fn least_of_nearest(candidates: &[Candidate]) -> Option<f32> {
+    let mut scores: Vec<f32> = candidates.iter().map(|near| near.score).collect();
+    let place = scores.len().checked_sub(NEAREST)?;
+    let (_, least, _) = scores.select_nth_unstable_by(place, f32::total_cmp);
+    Some(*least)
 }
 
 impl Search<'_> {
     /// Whether something speaks for a candidate beside words that only look like those of the query.
-    pub(super) fn has_evidence(&self, candidate: &Candidate) -> bool {
-        candidate.cosine >= MIN_COSINE || self.holds_words(candidate)
+    pub(super) fn has_evidence(&self, candidate: &Candidate, min_cosine: f32) -> bool {
+        candidate.cosine >= min_cosine || self.holds_words(candidate)
+    }
+
+    /// Whether words and their meaning were searched for and none of the best candidates is certain to answer.
+    pub(super) fn is_uncertain(&self, found: &CandidateSet) -> bool {
+        let Some(Query::Hybrid(bm25, vector)) = self.question() else {
+            return false;
+        };
+        let is_asked = |terms: &QueryTerms| !terms.only_stop_words;
+        if found.candidates.is_empty() || !self.terms().is_some_and(is_asked) {
+            return false;
+        }
+        let least = least_of_nearest(&found.candidates).unwrap_or(f32::NEG_INFINITY);
+        let best = found.candidates.iter().filter(|near| near.score >= least);
+        let best: Vec<Candidate> = best.take(2 * NEAREST).copied().collect();
+        !best.iter().any(|near| self.session_words(near).is_some())
+            && !is_certain(&self.views, bm25, vector, &self.spec.filters, &best)
     }
 
     /// Whether a candidate, or its session, holds a word of the query.
@@ -38,12 +62,17 @@ impl Search<'_> {
     }
 
     /// Whether words were searched for and no candidate holds one.
-    pub(super) fn lacks_words(&self, found: &CandidateSet) -> bool {
+    pub(in crate::service) fn lacks_words(&self, found: &CandidateSet) -> bool {
         self.terms.is_some()
             && !found
                 .candidates
                 .iter()
                 .any(|candidate| self.holds_words(candidate))
+    }
+
+    /// What is said where no memory is certain to answer.
+    pub(in crate::service) const fn nothing_certain() -> &'static str {
+        "nothing certain; these are the nearest in meaning"
     }
 
     /// What is said where no memory holds a word of the query.

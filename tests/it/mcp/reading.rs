@@ -165,7 +165,10 @@ fn a_running_server_sees_a_new_scope_and_new_rows_at_once() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let total = |server: &mut Server| {
-        server.call("query_memories", json!({ "query": "xylophone" }))["structuredContent"]["total"]
+        server.call(
+            "query_memories",
+            json!({ "query": "xylophone", "mode": "lexical" }),
+        )["structuredContent"]["total"]
             .clone()
     };
     assert_eq!(total(&mut server), 0);

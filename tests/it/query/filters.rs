@@ -117,6 +117,8 @@ fn a_filter_costs_no_result_that_exists() {
                 arguments["max_tokens"] = json!(20_000);
                 if let Some(text) = text {
                     arguments["query"] = json!(text);
+                    // By meaning too, most of these would be uncertain, and three would be shown.
+                    arguments["mode"] = json!("lexical");
                 }
                 let answer = query(&service, arguments.clone());
                 assert_eq!(answer["total"], expected.len(), "{arguments}");

@@ -1,0 +1,104 @@
+//! Whether what was found answers a query, or is merely nearest to it.
+//!
+//! ```text
+//! evidence = coverage + STANDING_WEIGHT · standing
+//! ```
+//!
+//! Coverage is the share of the query's lexical weight that a result contains. Standing says how far
+//! its cosine is above those of the other memories, in standard deviations, where 1 is what the
+//! nearest of as many unrelated memories would have. Neither depends on the scale of an encoder's
+//! cosines. See `docs/retrieval.md` for how the constants were chosen.
+
+use super::filter::Filters;
+use super::lexical::{Bm25Weights, max_idf};
+use super::retrieve::Candidate;
+use super::semantic::QuantizedVector;
+use super::view::{Eligibility, EligibilityRules, View};
+use ack_api::cancel;
+
+/// Evidence of results that answer a query.
+const MIN_EVIDENCE: f32 = 0.5;
+/// What a standing of 1 counts, relative to full coverage.
+const STANDING_WEIGHT: f32 = 0.3;
+/// Coverage is a share of at most as much weight as so many of the rarest words have: of a long
+/// text, an answer need not contain everything.
+const MAX_COVERED_WORDS: f32 = 5.0;
+
+/// Whether one of the best results of hybrid retrieval is certain enough to answer the query.
+pub fn is_certain(
+    views: &[View<'_>],
+    bm25: &Bm25Weights,
+    vector: &QuantizedVector,
+    filters: &Filters,
+    best: &[Candidate],
+) -> bool {
+    let coverage = best
+        .iter()
+        .map(|candidate| coverage(views, bm25, filters, candidate))
+        .fold(0.0, f32::max);
+    // Of a scope that is not in memory, only the nearest memories are known.
+    coverage >= MIN_EVIDENCE
+        || views.iter().any(|view| view.index.remote().is_some())
+        || coverage + STANDING_WEIGHT * standing(views, vector, filters, best) >= MIN_EVIDENCE
+}
+
+/// The share of the query's lexical weight that a candidate contains. A required identifier is all
+/// of it.
+fn coverage(
+    views: &[View<'_>],
+    bm25: &Bm25Weights,
+    filters: &Filters,
+    candidate: &Candidate,
+) -> f32 {
+    let contains = |key: &str| {
+        let view = views.get(candidate.scope);
+        view.is_some_and(|view| view.frequency(key, candidate.doc).is_some())
+    };
+    if bm25.required_identifiers.iter().any(|key| contains(key)) {
+        return 1.0;
+    }
+    let (mut held, mut all) = (0.0, bm25.unknown_weight);
+    for term in &bm25.terms {
+        held += if contains(&term.key) {
+            term.weight
+        } else {
+            0.0
+        };
+        let is_expansion = bm25.expansions.contains(&term.key);
+        all += if is_expansion { 0.0 } else { term.weight };
+    }
+    let max = MAX_COVERED_WORDS * max_idf(views, filters.status);
+    held / all.min(max).max(f32::MIN_POSITIVE)
+}
+
+/// How far the nearest of the best results is above all memories that may be shown.
+fn standing(
+    views: &[View<'_>],
+    vector: &QuantizedVector,
+    filters: &Filters,
+    best: &[Candidate],
+) -> f32 {
+    let (mut count, mut sum, mut squares) = (0.0f32, 0.0f64, 0.0f64);
+    for view in views {
+        let rules = EligibilityRules::new(view, filters);
+        for (doc, cosine) in cancel::guarded(view.cosines(vector).iter()) {
+            if view.has_vector(doc) && matches!(rules.check(doc), Eligibility::Eligible) {
+                count += 1.0;
+                sum += f64::from(cosine);
+                squares += f64::from(cosine).powi(2);
+            }
+        }
+    }
+    if count < 2.0 {
+        return 0.0;
+    }
+    let mean = sum / f64::from(count);
+    let deviation = (squares / f64::from(count) - mean * mean).max(0.0).sqrt();
+    let nearest = best.iter().map(|candidate| candidate.cosine);
+    let distance = f64::from(nearest.fold(0.0, f32::max)) - mean;
+    // About how many deviations the largest of so many normal values is above their mean.
+    let expected = f64::from((2.0 * count.ln()).sqrt());
+    #[expect(clippy::cast_possible_truncation, reason = "a small number")]
+    let standing = (distance / (deviation * expected).max(f64::MIN_POSITIVE)) as f32;
+    standing.clamp(0.0, 10.0)
+}
