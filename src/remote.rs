@@ -112,8 +112,7 @@ pub fn told(standing: &Standing) -> Option<(NoteKind, String)> {
 /// What takes the place of a bucket's memories where this build has no buckets.
 #[cfg(not(feature = "bucket"))]
 mod without {
-    use super::{Arc, Path, RemoteSettings};
-    use jiff::Timestamp;
+    use super::{Arc, Path, Patience, RemoteSettings, Standing};
     use std::path::PathBuf;
 
     /// No bucket can be followed.
