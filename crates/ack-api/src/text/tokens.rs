@@ -17,6 +17,8 @@ const RARE_PAIR_COST: usize = 3;
 const DIGIT_LETTER_COST: usize = 2;
 /// Longer lower case words are split into shorter tokens.
 const MAX_SHORT_WORD: usize = 8;
+/// The shortest word that a longer one is taken to consist of.
+const MIN_PIECE: usize = 3;
 /// How many blanks make one token.
 const BLANKS_PER_TOKEN: usize = 32;
 /// A run of signs of more pieces is split in ways that are hard to tell.
@@ -137,8 +139,31 @@ fn word_cost(lead: &str, word: &str) -> usize {
         _ if vocabulary::holds_word("", word) && !lead.is_empty() => 2 * UNITS_PER_TOKEN,
         // A common word, which is one token behind a blank.
         _ if is_in_name && vocabulary::holds_word(" ", word) => 2 * UNITS_PER_TOKEN,
-        _ => letters_cost(word).max(2 * UNITS_PER_TOKEN) + sign,
+        _ => {
+            let letters = letters_cost(word).max(2 * UNITS_PER_TOKEN) + sign;
+            letters.min(compound_cost(lead, word).unwrap_or(letters))
+        }
     }
+}
+
+/// The cost of a lower-case word that consists of known ones: of the longest ones, and one token
+/// more, because vocabularies do not always take the longest.
+fn compound_cost(lead: &str, word: &str) -> Option<usize> {
+    if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return None;
+    }
+    let sign = usize::from(!lead.trim().is_empty());
+    let (mut pieces, mut rest) = (sign, word);
+    let mut lead = if sign == 1 { "" } else { lead };
+    while !rest.is_empty() {
+        let lengths = (MIN_PIECE..=rest.len().min(vocabulary::LONGEST_WORD)).rev();
+        let mut known = lengths.filter_map(|length| rest.get(..length));
+        let piece = known.find(|piece| vocabulary::holds_word(lead, piece))?;
+        rest = rest.get(piece.len()..).unwrap_or_default();
+        lead = "";
+        pieces += 1;
+    }
+    Some((pieces + 1) * UNITS_PER_TOKEN)
 }
 
 /// The cost of a run of signs, after a blank or not: the longest known pieces. Vocabularies do not
