@@ -92,7 +92,13 @@ fn finish(
     let wanted = page.hits.len();
     if search.spec.by_agent {
         if search.spec.detail == Detail::Concise && !search.spec.explain {
-            let budget = PAGE_TOKENS + wanted * RESULT_TOKENS;
+            // Where as many results as fit are wanted, they come before further facts.
+            let usual = PAGE_TOKENS + wanted * RESULT_TOKENS;
+            let budget = if search.spec.fills {
+                usual.min(bound)
+            } else {
+                usual
+            };
             answer::thin(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
         }
         if !search.is_narrowed {
@@ -119,7 +125,7 @@ fn finish(
             .map(|cursor| cursor.encode());
         let kept = page.hits.len();
         let notes = response.notes.len();
-        if kept < wanted {
+        if kept < wanted && !search.spec.fills {
             response.notes.push(Note::new(
                 NoteKind::Cut,
                 format!(

@@ -15,6 +15,9 @@ use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
 use ack_search::file_pattern::FilePattern;
 use ack_search::filter::Filters;
 
+/// The most results of an answer that is bounded by its tokens alone.
+const FULL_PAGE: u32 = 20;
+
 /// Refuses what is longer than it may be, whoever made the request: the texts of the command line and of prompts were not
 /// checked against a schema.
 fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
@@ -52,6 +55,8 @@ pub struct QuerySpec {
     pub filters: Filters,
     /// Results a page.
     pub limit: usize,
+    /// Whether an agent gave the answer's tokens and no number of results: as many as fit.
+    pub fills: bool,
     /// Tokens the answer may take.
     pub tokens: usize,
     /// How much of each memory to tell.
@@ -97,6 +102,7 @@ impl QuerySpec {
                 ..Filters::default()
             },
             limit,
+            fills: false,
             tokens: usize::MAX,
             detail: Detail::Concise,
             explain: false,
@@ -180,6 +186,7 @@ impl QuerySpec {
             .collect::<Result<_, _>>()?;
         let asked = request.status.unwrap_or_default();
         let allowed = config.max_status.value.allowed(request.by_agent, asked);
+        let fills = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
         let mut seen = HashSet::new();
         let tags = strings(request.tags.as_deref())
             .iter()
@@ -214,8 +221,13 @@ impl QuerySpec {
                 request.limit,
                 1,
                 i64::from(MAX_LIMIT),
-                config.limit.value,
+                if fills {
+                    config.limit.value.max(FULL_PAGE)
+                } else {
+                    config.limit.value
+                },
             )?,
+            fills,
             tokens: max_tokens(request.max_tokens, config)?,
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),

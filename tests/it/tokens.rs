@@ -289,6 +289,33 @@ fn check(texts: &[String], most_percent: usize) {
 }
 
 #[test]
+fn tokens_without_a_number_of_results_are_filled_with_results() {
+    let root = Root::new();
+    let memories: Vec<Value> = (0..60)
+        .map(|n| {
+            memory(
+                &format!("m{n}"),
+                &format!("Payout {n}00 was late"),
+                json!({}),
+            )
+        })
+        .collect();
+    bulk(&root, "alpha", &memories);
+    let mut server = crate::mcp::Server::initialized(root.path());
+    let mut shown = |arguments: Value| {
+        let answer = server.call("query_memories", arguments)["structuredContent"].clone();
+        assert!(cost(&answer.to_string()) <= 1_000, "{answer}");
+        answer["results"].as_array().unwrap().len()
+    };
+    let question = "payout was late";
+    assert_eq!(shown(json!({ "query": question })), 10);
+    let filled = shown(json!({ "query": question, "max_tokens": 1_000 }));
+    assert!((11..=20).contains(&filled), "{filled}");
+    let fewer = json!({ "query": question, "max_tokens": 1_000, "limit": 5 });
+    assert_eq!(shown(fewer), 5);
+}
+
+#[test]
 fn no_answer_costs_more_tokens_than_max_tokens() {
     let root = Root::samples();
     let blob = base64::prelude::BASE64_STANDARD.encode(

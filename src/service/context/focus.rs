@@ -102,6 +102,7 @@ impl<'a> FocusSearch<'a> {
                 ..Filters::default()
             },
             limit: max,
+            fills: false,
             tokens: usize::MAX,
             detail: Detail::Concise,
             explain: false,
