@@ -124,7 +124,7 @@ def main():
     data = pathlib.Path(o.artifact).read_bytes()
     n, dim = s.rows.shape
     assert len(s.scales) == len(s.kept) == n and len(s.all_vocab) == 30522 and s.mean.shape == (384,) and np.all(np.diff(s.kept.astype(int)) > 0)
-    assert s.projection is None or np.allclose(s.projection @ s.projection.T, np.eye(dim), atol=1e-4)
+    assert s.projection is None or s.projection.shape == (dim, 384)
     print(f"{n} x {dim}, {len(data)} bytes, gzip {len(gzip.compress(data, 9))}, sha256 {hashlib.sha256(data).hexdigest()}")
     ref = pathlib.Path(o.artifact).parent / "reference"
     if ref.exists():

@@ -72,6 +72,35 @@ MEMORY = ("Connection pool exhausted under load\nThe service opened one connecti
           "The dashboard shows the number of idle and busy connections, and an alert fires when none is idle for a minute.")
 
 
+def fixtures(out, model):
+    """What other implementations of the encoder are checked against."""
+    ref = out / "reference"
+    ref.mkdir(exist_ok=True)
+    full = load_tokenizer(model)
+    full.no_truncation()
+    texts = list(dict.fromkeys(TRICKY)) + SPECIAL
+    ids = [e.ids for e in full.encode_batch(texts, add_special_tokens=False)]
+    rows_ = [json.dumps({"text": t, "ids": i, **({"special": True} if t in SPECIAL else {})}) for t, i in zip(texts, ids)]
+    write(ref / "wordpiece.json", ("[\n" + ",\n".join(rows_) + "\n]\n").encode())
+    static = Static(out / "static.safetensors")
+    texts = SENTENCES + [MEMORY, MEMORY.replace("\n", " "), "\n".join([MEMORY] * 4), " ".join(f"item {i} of the list" for i in range(120)), "Title: x\nfacts:\n- a\n- b"]
+    num = lambda v: "[" + ",".join(f"{x:.6f}" for x in v) + "]"
+    write(ref / "vectors.json", ("[\n" + ",\n".join(f'{{"text": {json.dumps(t)}, "vector": {num(v)}}}' for t, v in zip(texts, static.encode(texts))) + "\n]\n").encode())
+    teacher = Teacher(model)
+    texts = ["database is locked", "tokio::select! drops bytes when reading frames", MEMORY, "\n".join([MEMORY] * 4),
+             "fn read(path: &Path) -> Result<Vec<u8>, Error> { let mut f = File::open(path)?; let mut buf = Vec::new(); f.read_to_end(&mut buf)?; Ok(buf) }", "Naïve café: 日本語 😀 ECONNREFUSED 127.0.0.1:5432"]
+    rows_ = []
+    for t in texts:
+        n = len(teacher.tok.encode(t).ids)
+        rows_.append(f'{{"text": {json.dumps(t)}, "tokens": {n}, "vector": {num(teacher.encode([t])[0])}}}')
+    write(ref / "teacher.json", ("[\n" + ",\n".join(rows_) + "\n]\n").encode())
+
+
+def describe(path):
+    data = path.read_bytes()
+    print(f"{len(Static(path).rows)} rows, {len(data)} bytes, gzip {len(gzip.compress(data, 9))}, sha256 {hashlib.sha256(data).hexdigest()}")
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__)
     a.add_argument("--model", required=True)
@@ -104,28 +133,8 @@ def main():
             "corpus": json.dumps(counts), "seed": str(info["seed"]), "trained": o.date, "license": "Apache-2.0"}
     out.mkdir(exist_ok=True)
     write(out / "static.safetensors", pack(tensors, meta))
-    ref = out / "reference"
-    ref.mkdir(exist_ok=True)
-    full = load_tokenizer(o.model)
-    full.no_truncation()
-    texts = list(dict.fromkeys(TRICKY)) + SPECIAL
-    ids = [e.ids for e in full.encode_batch(texts, add_special_tokens=False)]
-    rows_ = [json.dumps({"text": t, "ids": i, **({"special": True} if t in SPECIAL else {})}) for t, i in zip(texts, ids)]
-    write(ref / "wordpiece.json", ("[\n" + ",\n".join(rows_) + "\n]\n").encode())
-    static = Static(out / "static.safetensors")
-    texts = SENTENCES + [MEMORY, MEMORY.replace("\n", " "), "\n".join([MEMORY] * 4), " ".join(f"item {i} of the list" for i in range(120)), "Title: x\nfacts:\n- a\n- b"]
-    num = lambda v: "[" + ",".join(f"{x:.6f}" for x in v) + "]"
-    write(ref / "vectors.json", ("[\n" + ",\n".join(f'{{"text": {json.dumps(t)}, "vector": {num(v)}}}' for t, v in zip(texts, static.encode(texts))) + "\n]\n").encode())
-    teacher = Teacher(o.model)
-    texts = ["database is locked", "tokio::select! drops bytes when reading frames", MEMORY, "\n".join([MEMORY] * 4),
-             "fn read(path: &Path) -> Result<Vec<u8>, Error> { let mut f = File::open(path)?; let mut buf = Vec::new(); f.read_to_end(&mut buf)?; Ok(buf) }", "Naïve café: 日本語 😀 ECONNREFUSED 127.0.0.1:5432"]
-    rows_ = []
-    for t in texts:
-        n = len(teacher.tok.encode(t).ids)
-        rows_.append(f'{{"text": {json.dumps(t)}, "tokens": {n}, "vector": {num(teacher.encode([t])[0])}}}')
-    write(ref / "teacher.json", ("[\n" + ",\n".join(rows_) + "\n]\n").encode())
-    data = (out / "static.safetensors").read_bytes()
-    print(f"{len(kept)} rows of {rows.shape[1]}, {len(data)} bytes, gzip {len(gzip.compress(data, 9))}, sha256 {hashlib.sha256(data).hexdigest()}")
+    fixtures(out, o.model)
+    describe(out / "static.safetensors")
 
 
 if __name__ == "__main__":

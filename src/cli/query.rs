@@ -13,7 +13,7 @@ use super::screen::Screen;
 use super::{Closing, chosen_status, config, pager, printable, progress, render, write_json};
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
-use ack_api::{Also, Detail, MatchTags, Mode, Order, QueryRequest, QueryResponse};
+use ack_api::{Also, Detail, MatchTags, Mode, Note, NoteKind, Order, QueryRequest, QueryResponse};
 
 /// Tokens of an answer for people: nobody pays for them.
 const MAX_TOKENS: i64 = 20_000;
@@ -57,7 +57,10 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         id: hit.id.clone(),
         scope: hit.scope.clone(),
     }));
-    let code = match exit_code && answer.results.is_empty() {
+    // What is merely near was not found.
+    let lacks_words = |note: &Note| note.kind == NoteKind::NoWordMatches;
+    let is_found = !answer.results.is_empty() && !answer.notes.iter().any(lacks_words);
+    let code = match exit_code && !is_found {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     };

@@ -29,7 +29,7 @@ const MIN_WORDS: usize = 8;
 /// Cosine of memories that may be nearly the same text. Below it, comparing words is pointless.
 pub const MIN_NEAR_COSINE: f32 = 0.6;
 /// Cosine of memories that may be the same in other words.
-pub const MIN_REWORDED_COSINE: f32 = 0.95;
+pub const MIN_REWORDED_COSINE: f32 = 0.9;
 /// Share of common stems of reworded texts (Jaccard index).
 const MIN_STEM_OVERLAP: f64 = 0.65;
 /// Weight in the encoder from which a word is part of a text's subject: `slow` has 1.3, `need`

@@ -37,7 +37,7 @@ const MIN_COSINE: f32 = 0.3;
 /// Where no memory shares a term and all cosines are low, it needs this share of the best one.
 const MIN_COSINE_SHARE: f32 = 0.8;
 /// Weight of a cosine of 1, relative to the best lexical score.
-const COSINE_WEIGHT: f32 = 1.5;
+const COSINE_WEIGHT: f32 = 1.75;
 /// From this many documents on, work is spread over several threads.
 pub const MIN_PARALLEL_DOCS: usize = 20_000;
 /// How far below the memory with the required identifier other memories are capped: more than a
