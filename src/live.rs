@@ -399,7 +399,12 @@ fn projects(index: &Index) -> RecordedProjects {
 /// Reads a vector table.
 #[cfg(feature = "table")]
 fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
-    match ack_lance::load::load(&scope.lance_folder(), encoder, resident) {
+    let folder = scope.lance_folder();
+    #[cfg(feature = "bucket")]
+    let early = scope.remote.as_ref().and_then(|it| it.take_loaded(&folder));
+    #[cfg(not(feature = "bucket"))]
+    let early = None;
+    match early.unwrap_or_else(|| ack_lance::load::load(&folder, encoder, resident)) {
         Ok((index, info)) => (TableState::Used(info), Some(index)),
         Err(error) => (
             TableState::Unusable(text::line(&error.to_string(), 300)),

@@ -152,6 +152,11 @@ mod without {
             match self.never {}
         }
 
+        /// What may be read into memory early.
+        pub fn set_resident(&self, _: usize) {
+            match self.never {}
+        }
+
         /// How up to date it is.
         pub fn prepare(self: &Arc<Self>, _: Patience) -> Standing {
             match self.never {}

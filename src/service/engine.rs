@@ -147,6 +147,9 @@ impl Service {
         let selection = select(&self.config, &self.registry, named, folder)?;
         let bound = memory_bytes(&self.config).saturating_sub(self.outlines_bytes());
         self.indexes.keep_within(bound, &selection.scopes);
+        for remote in selection.scopes.iter().filter_map(|it| it.remote.as_ref()) {
+            remote.set_resident(self.indexes.resident());
+        }
         Ok(selection)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -98,7 +98,9 @@ fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
     Ok(())
 }
 
-/// Fetches a version and makes it the one that is served. The lock of the cache must be held.
+/// Fetches a version and makes it the one that is served. The lock of the cache must be held. Once the
+/// files are here, `beside` gets their folder, while the records are written; the folder has another
+/// name afterwards.
 ///
 /// # Errors
 /// It cannot be fetched, or is damaged. What was served before is served on.
@@ -109,6 +111,7 @@ pub fn install(
     version: &Version,
     allowed: u64,
     progress: &mut dyn FnMut(Progress),
+    beside: &(dyn Fn(&Path) + Sync),
 ) -> Result<PathBuf, BucketError> {
     let name = cache::version_name(head.version, &head.log);
     if let Some(folder) = cache
@@ -133,7 +136,10 @@ pub fn install(
         cache::link(&cache.file(&file.sha256), &to)?;
     }
     mirror::tag(work.path(), version)?;
-    mirror::update(client.address(), cache.installed().as_deref(), work.path())?;
+    std::thread::scope(|threads| {
+        threads.spawn(|| beside(work.path()));
+        mirror::update(client.address(), cache.installed().as_deref(), work.path())
+    })?;
     let folder = cache.install(work, &name, version)?;
     cache.clean();
     Ok(folder)

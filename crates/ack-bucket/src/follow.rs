@@ -6,10 +6,16 @@
 //! knowledge. Fetching a new version goes on in the background.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ack_api::remote::{Patience, RemoteSettings, Standing};
+use ack_lance::TableError;
+use ack_lance::load::load;
+use ack_search::encoder::Encoder;
+use ack_search::inverted::Index;
+use ack_search::remote::TableInfo;
 use jiff::Timestamp;
 
 use crate::BucketError;
@@ -42,6 +48,26 @@ pub struct Remote {
     cache: Cache,
     work: Mutex<Work>,
     done: Condvar,
+    /// Memories of a table that may be read into memory before somebody asks for them.
+    resident: AtomicUsize,
+    early: Mutex<Option<Early>>,
+}
+
+/// What was read of a table.
+pub type Loaded = Result<(Index, TableInfo), TableError>;
+
+/// What was read of the first version while its records were written, until somebody asks for it.
+struct Early {
+    table: PathBuf,
+    loaded: Loaded,
+}
+
+impl std::fmt::Debug for Early {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Early")
+            .field("table", &self.table)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Asking the bucket, in the background.
@@ -71,6 +97,8 @@ impl Remote {
             settings,
             work: Mutex::default(),
             done: Condvar::new(),
+            resident: AtomicUsize::new(0),
+            early: Mutex::default(),
         })
     }
 
@@ -96,6 +124,31 @@ impl Remote {
     pub fn table_folder(&self) -> PathBuf {
         let current = self.cache.current();
         mirror::table(&self.cache.installed().unwrap_or(current))
+    }
+
+    /// Has the table of the first version read while its records are written, if it has no more than
+    /// so many memories: both take about as long.
+    pub fn set_resident(&self, memories: usize) {
+        self.resident.store(memories, Ordering::Relaxed);
+    }
+
+    /// What was read of a table already. It is given away once.
+    pub fn take_loaded(&self, table: &Path) -> Option<Loaded> {
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let early = early.take()?;
+        (early.table == table).then_some(early.loaded)
+    }
+
+    /// Reads the table of a version that is being made, if nothing else is served yet: two indexes
+    /// would take twice the memory.
+    fn load_early(&self, rows: u64, folder: &Path) -> Option<Loaded> {
+        let resident = self.resident.load(Ordering::Relaxed);
+        let fits = usize::try_from(rows).is_ok_and(|rows| rows <= resident);
+        if !fits || self.cache.installed().is_some() {
+            return None;
+        }
+        let encoder = Encoder::embedded()?;
+        Some(load(&mirror::table(folder), encoder, resident))
     }
 
     /// Sees to it that the memories that are here are those that are published, as far as that is
@@ -371,7 +424,28 @@ impl Remote {
             return Ok(());
         }
         let version = fetch::version(client, head, SMALL)?;
-        fetch::install(client, &self.cache, head, &version, self.allowed, progress).map(drop)
+        let loaded = Mutex::new(None);
+        let beside = |work: &Path| {
+            let read = self.load_early(version.rows, work);
+            *loaded.lock().unwrap_or_else(PoisonError::into_inner) = read;
+        };
+        let allowed = self.allowed;
+        let folder = fetch::install(
+            client,
+            &self.cache,
+            head,
+            &version,
+            allowed,
+            progress,
+            &beside,
+        )?;
+        let loaded = loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        *early = loaded.map(|loaded| Early {
+            table: mirror::table(&folder),
+            loaded,
+        });
+        Ok(())
     }
 }
 

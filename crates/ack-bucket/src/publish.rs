@@ -131,6 +131,7 @@ impl Publisher {
             &version,
             self.allowed,
             &mut |progress| step(Step::Fetching(progress)),
+            &|_| {},
         )?;
         let mut records = BTreeMap::new();
         mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {
