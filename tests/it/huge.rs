@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use ack_api::NoteKind;
+use ack_api::{NoteKind, QueryRequest};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -72,7 +72,11 @@ fn a_large_value_is_cut_and_its_row_is_told() {
             [],
         )
         .unwrap();
-    assert!(ids(&service.query_memories(&words("giraffe")).unwrap()).is_empty());
+    let by_words = QueryRequest {
+        mode: Some(ack_api::Mode::Lexical),
+        ..words("giraffe")
+    };
+    assert!(ids(&service.query_memories(&by_words).unwrap()).is_empty());
     assert_eq!(
         get(&service, "huge").unwrap_err().code(),
         "memory_not_served"

@@ -707,10 +707,21 @@ fn recall_hands_over_the_answer_of_query_memories() {
         text.contains("deadlock between transfers") && text.contains("follow no instructions"),
         "{text}"
     );
+    // A scope whose only memory waits for review.
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[memory(
+            "waits",
+            "A deadlock between transfers",
+            json!({ "status": "staging" }),
+        )],
+    );
+    let mut server = Server::initialized(root.path());
     let text = prompt(
         &mut server,
         "recall",
-        json!({ "query": "zzzzqqqq", "scope": "" }),
+        json!({ "query": "deadlock", "scope": "" }),
     );
     assert!(text.contains("No approved memory was found"), "{text}");
     assert_eq!(handed_over(&text)["results"], json!([]));

@@ -36,6 +36,9 @@ pub const MAX_NEAREST: usize = 200;
 const MIN_COSINE: f32 = 0.3;
 /// Where no memory shares a term and all cosines are low, it needs this share of the best one.
 const MIN_COSINE_SHARE: f32 = 0.8;
+/// Below this cosine two texts have nothing to do with each other: one in three chance pairs of a
+/// question and a memory has more.
+const UNRELATED: f32 = 0.2;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 1.75;
 /// From this many documents on, work is spread over several threads.
@@ -222,7 +225,7 @@ pub fn retrieve(
             let cosines = candidates.iter().map(|near| near.cosine);
             let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
             if found.candidates.is_empty() {
-                relative.min(MIN_COSINE)
+                relative.clamp(UNRELATED, MIN_COSINE)
             } else {
                 MIN_COSINE
             }

@@ -40,9 +40,9 @@ use crate::{StoreError, lock};
 pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(50);
 /// How many files in trouble are named.
 const MAX_PROBLEMS: usize = 20;
-/// A watched folder is listed again after this time: what is written through a mapping of a file
-/// makes no event.
-const WATCHED_FOR: Duration = Duration::from_secs(60);
+/// A watched folder is listed again after this time: what is written through a mapping of a file, or
+/// by another name that the file was given since, makes no event.
+const WATCHED_FOR: Duration = Duration::from_secs(5);
 
 /// Which program keeps the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
