@@ -22,7 +22,7 @@ const STEP_WIDTH: f32 = 0.01;
 pub struct Ranked {
     /// The candidate.
     pub candidate: Candidate,
-    /// Its score in units of [`RANK_WIDTH`].
+    /// Its score in steps of 0.0001.
     pub rank: i64,
     /// Whether it belongs to the current project.
     pub current_project: bool,
