@@ -1,12 +1,14 @@
 //! Retrieval on development sets, and what its answers cost:
 //! `ACK_TEST_EVALS=DIR cargo bench --no-default-features --bench evals [-- --save RUN --against RUN --sets A,B]`.
 //!
-//! First the order: nDCG@10, Recall@5 and the results of questions that have no answer, in hybrid and in lexical retrieval.
+//! First the order: nDCG@10, Recall@5 and the results of questions that have no answer, in hybrid
+//! and in lexical retrieval.
 //! `--save` writes what each question came to, and `--against` compares with such a file, question by question (mean
 //! difference with a 95 % interval).
 //!
-//! Then the answers that the real server gives an agent with `max_tokens: 1000`: how many hold a relevant memory, and their
-//! tokens by the dearer one of two public vocabularies, for agents that see the text and for those that see the structure.
+//! Then the answers that the real server gives an agent with `max_tokens: 1000`: how many hold a
+//! relevant memory, and their tokens by the dearer one of two public vocabularies, for agents that
+//! see the text and for those that see the structure.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -201,11 +201,10 @@ impl Server {
         }
     }
 
-    /// The same with other settings. Tools and upstream servers stay. The service stays for the life
-    /// of the process.
+    /// The same with other settings. Tools and upstream servers stay.
     fn configured(&self, config: Config) -> Self {
         Self {
-            service: Box::leak(Box::new(self.service.configured(config))),
+            service: self.service.configured(config).for_the_process(),
             standing: Arc::default(),
             ..self.clone()
         }

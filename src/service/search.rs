@@ -6,7 +6,7 @@ mod words;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use self::page::Place;
+use self::page::{Known, Place};
 pub(crate) use self::page::{Hit, Page};
 use self::words::{NEAREST, keep_nearest};
 use super::answer;
@@ -22,7 +22,6 @@ use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::time;
 use ack_api::{Also, MemoryHit, Mode, Note};
 use ack_search::cursor::Cursor;
-use ack_search::dedup::{self, Signature};
 use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
 use ack_search::inverted::DocId;
@@ -285,8 +284,8 @@ impl<'a> Search<'a> {
         let found = self.retrieve();
         cancel::check()?;
         let total = found.candidates.len();
-        let is_uncertain =
-            cursor.is_none() && !self.lacks_words(&found) && self.is_uncertain(&found);
+        let lacks_words = self.lacks_words(&found);
+        let is_uncertain = cursor.is_none() && !lacks_words && self.is_uncertain(&found);
         let limit = if is_uncertain {
             limit.min(NEAREST)
         } else {
@@ -317,12 +316,9 @@ impl<'a> Search<'a> {
         page.total = total as u64;
         page.top = found.score_norm;
         page.hidden = found.hidden;
-        page.lacks_words = self.lacks_words(&found);
+        page.lacks_words = lacks_words;
         page.is_uncertain = is_uncertain;
-        page.only_stop_words = self
-            .terms
-            .as_ref()
-            .is_some_and(|(terms, _)| terms.only_stop_words);
+        page.only_stop_words = self.terms().is_some_and(|terms| terms.only_stop_words);
         Ok(page)
     }
 
@@ -570,38 +566,6 @@ impl<'a> Places<'a> {
         holders
             .iter()
             .find_map(|holder| Some((holder.number, holder.doc?)))
-    }
-}
-
-/// What a memory is compared with others by.
-struct Known {
-    code: Option<QuantizedVector>,
-    /// Made when it is asked for: most memories of a page are far from each other.
-    signature: OnceCell<Signature>,
-}
-
-impl Known {
-    fn signature(&self, memory: &Memory) -> &Signature {
-        self.signature.get_or_init(|| Signature::of(memory))
-    }
-
-    /// The number of the first hit that says the same as a memory, in nearly the same words or in others.
-    fn same(&self, memory: &Memory, known: &[Self], hits: &[Hit]) -> Option<usize> {
-        let cosines: Vec<Option<f32>> = known
-            .iter()
-            .map(|other| Some(self.code.as_ref()?.cosine(other.code.as_ref()?)))
-            .collect();
-        let others = || known.iter().zip(hits).zip(&cosines);
-        let near = others().position(|((other, hit), cosine)| {
-            cosine.is_none_or(|cosine| cosine >= dedup::MIN_NEAR_COSINE)
-                && other.signature(&hit.memory).is_near(self.signature(memory))
-        });
-        near.or_else(|| {
-            others().position(|((_, hit), cosine)| {
-                cosine.is_some_and(|cosine| cosine >= dedup::MIN_REWORDED_COSINE)
-                    && dedup::is_reworded(&hit.memory, memory)
-            })
-        })
     }
 }
 

@@ -130,12 +130,12 @@ impl RemoteSettings {
     }
 }
 
-/// How far the memories that are here are those that are published.
+/// How up to date the memories here are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// They are, as of `max_age` ago at most.
+    /// They are what was published, as of `max_age` ago at most.
     Current,
-    /// Nobody knows, or a newer version is on its way.
+    /// It is not known, or a newer version is on its way.
     Stale {
         /// When the bucket answered last.
         asked_at: Option<Timestamp>,

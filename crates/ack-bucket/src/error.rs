@@ -108,7 +108,7 @@ pub enum BucketError {
         /// What it did.
         problem: String,
     },
-    /// Somebody else published in the meantime.
+    /// Another publisher was faster.
     #[error("version {version} was published in {address} in the meantime, and now {problem}")]
     Conflict {
         /// The bucket.

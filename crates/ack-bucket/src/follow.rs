@@ -48,7 +48,7 @@ pub struct Remote {
     cache: Cache,
     work: Mutex<Work>,
     done: Condvar,
-    /// Memories of a table that may be read into memory before somebody asks for them.
+    /// The largest table, in memories, that may be read into memory before it is asked for.
     resident: AtomicUsize,
     early: Mutex<Option<Early>>,
 }
@@ -56,7 +56,7 @@ pub struct Remote {
 /// What was read of a table.
 pub type Loaded = Result<(Index, TableInfo), TableError>;
 
-/// What was read of the first version while its records were written, until somebody asks for it.
+/// The first version's table, read while its records were written, and kept until it is asked for.
 struct Early {
     table: PathBuf,
     loaded: Loaded,
@@ -126,8 +126,8 @@ impl Remote {
         mirror::table(&self.cache.installed().unwrap_or(current))
     }
 
-    /// Has the table of the first version read while its records are written, if it has no more than
-    /// so many memories: both take about as long.
+    /// Allows the table of the first version to be read while its records are written, if it has no
+    /// more than so many memories: both take about as long.
     pub fn set_resident(&self, memories: usize) {
         self.resident.store(memories, Ordering::Relaxed);
     }

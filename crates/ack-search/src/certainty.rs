@@ -12,8 +12,7 @@
 use super::filter::Filters;
 use super::lexical::{Bm25Weights, max_idf};
 use super::retrieve::Candidate;
-use super::semantic::QuantizedVector;
-use super::view::{Eligibility, EligibilityRules, View};
+use super::view::{DocScores, Eligibility, EligibilityRules, View};
 use ack_api::cancel;
 
 /// Evidence of results that answer a query.
@@ -24,11 +23,12 @@ const STANDING_WEIGHT: f32 = 0.3;
 /// text, an answer need not contain everything.
 const MAX_COVERED_WORDS: f32 = 5.0;
 
-/// Whether one of the best results of hybrid retrieval is certain enough to answer the query.
+/// Whether one of the best results of hybrid retrieval is certain enough to answer the query, where
+/// `cosines` are those of each view's documents.
 pub fn is_certain(
     views: &[View<'_>],
     bm25: &Bm25Weights,
-    vector: &QuantizedVector,
+    cosines: &[DocScores],
     filters: &Filters,
     best: &[Candidate],
 ) -> bool {
@@ -39,7 +39,7 @@ pub fn is_certain(
     // Of a scope that is not in memory, only the nearest memories are known.
     coverage >= MIN_EVIDENCE
         || views.iter().any(|view| view.index.remote().is_some())
-        || coverage + STANDING_WEIGHT * standing(views, vector, filters, best) >= MIN_EVIDENCE
+        || coverage + STANDING_WEIGHT * standing(views, cosines, filters, best) >= MIN_EVIDENCE
 }
 
 /// The share of the query's lexical weight that a candidate contains. A required identifier is all
@@ -74,14 +74,14 @@ fn coverage(
 /// How far the nearest of the best results is above all memories that may be shown.
 fn standing(
     views: &[View<'_>],
-    vector: &QuantizedVector,
+    cosines: &[DocScores],
     filters: &Filters,
     best: &[Candidate],
 ) -> f32 {
     let (mut count, mut sum, mut squares) = (0.0f32, 0.0f64, 0.0f64);
-    for view in views {
+    for (view, cosines) in views.iter().zip(cosines) {
         let rules = EligibilityRules::new(view, filters);
-        for (doc, cosine) in cancel::guarded(view.cosines(vector).iter()) {
+        for (doc, cosine) in cancel::guarded(cosines.iter()) {
             if view.has_vector(doc) && matches!(rules.check(doc), Eligibility::Eligible) {
                 count += 1.0;
                 sum += f64::from(cosine);

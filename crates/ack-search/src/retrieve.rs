@@ -121,6 +121,8 @@ pub struct CandidateSet {
     pub score_norm: f32,
     /// The cosine that a memory needs that shares no term with the query.
     pub min_cosine: f32,
+    /// The cosines of each view's documents; empty if the semantic leg did not run.
+    pub cosines: Vec<DocScores>,
 }
 
 impl CandidateSet {
@@ -253,6 +255,7 @@ pub fn retrieve(
             Query::Lexical(_) | Query::All => candidate.lexical,
         };
     }
+    found.cosines = cosines;
     if let Query::Hybrid(bm25, _) = query {
         cap_without_identifiers(views, bm25, &mut found.candidates);
     }

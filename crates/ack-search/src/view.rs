@@ -50,6 +50,7 @@ struct FetchedDoc {
 }
 
 /// A score for every document of a view that is in memory or was fetched.
+#[derive(Debug)]
 pub struct DocScores {
     fetched: Vec<(DocId, f32)>,
     first_resident: DocId,

@@ -1,10 +1,14 @@
 //! A page of results, and where the next one begins.
 
+use std::cell::OnceCell;
+
 use ack_api::memory::Memory;
 use ack_api::{Hidden, MemoryHit, QueryRequest};
 use ack_search::cursor::{Cursor, LastResult};
+use ack_search::dedup::{self, Signature};
 use ack_search::lexical::Bm25Weights;
 use ack_search::ranking::Ranked;
+use ack_search::semantic::QuantizedVector;
 
 /// A result with its place in the order.
 pub(crate) struct Hit {
@@ -104,5 +108,37 @@ impl Page {
             tie: last.tie,
         };
         Some(Cursor::after(request, last, weights))
+    }
+}
+
+/// What a memory is compared with others by.
+pub(super) struct Known {
+    pub code: Option<QuantizedVector>,
+    /// Made when it is asked for: most memories of a page are far from each other.
+    pub signature: OnceCell<Signature>,
+}
+
+impl Known {
+    fn signature(&self, memory: &Memory) -> &Signature {
+        self.signature.get_or_init(|| Signature::of(memory))
+    }
+
+    /// The number of the first hit that says the same as a memory, in nearly the same words or in others.
+    pub fn same(&self, memory: &Memory, known: &[Self], hits: &[Hit]) -> Option<usize> {
+        let cosines: Vec<Option<f32>> = known
+            .iter()
+            .map(|other| Some(self.code.as_ref()?.cosine(other.code.as_ref()?)))
+            .collect();
+        let others = || known.iter().zip(hits).zip(&cosines);
+        let near = others().position(|((other, hit), cosine)| {
+            cosine.is_none_or(|cosine| cosine >= dedup::MIN_NEAR_COSINE)
+                && other.signature(&hit.memory).is_near(self.signature(memory))
+        });
+        near.or_else(|| {
+            others().position(|((_, hit), cosine)| {
+                cosine.is_some_and(|cosine| cosine >= dedup::MIN_REWORDED_COSINE)
+                    && dedup::is_reworded(&hit.memory, memory)
+            })
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! Whether memories hold the words of a query, and what is told where none does or where none is certain to answer it.
+//! Whether memories hold the words of a query, and what is told where none does or where none is
+//! certain to answer it.
 
 use super::{Hit, Search};
 use ack_api::memory::StatusFilter;
@@ -6,8 +7,8 @@ use ack_search::certainty::is_certain;
 use ack_search::lexical::{Matcher, QueryTerms};
 use ack_search::retrieve::{Candidate, CandidateSet, Query};
 
-/// Memories that are told where none holds a word of the query, or none is certain to answer it: the nearest in meaning, or
-/// by words that look alike.
+/// How many memories are shown where none holds a word of the query, or none is certain to answer
+/// it: the nearest in meaning, or by words that look alike.
 pub(super) const NEAREST: usize = 3;
 
 /// Keeps the nearest.
@@ -33,7 +34,7 @@ impl Search<'_> {
 
     /// Whether words and their meaning were searched for and none of the best candidates is certain to answer.
     pub(super) fn is_uncertain(&self, found: &CandidateSet) -> bool {
-        let Some(Query::Hybrid(bm25, vector)) = self.question() else {
+        let Some(Query::Hybrid(bm25, _)) = self.question() else {
             return false;
         };
         let is_asked = |terms: &QueryTerms| !terms.only_stop_words;
@@ -44,7 +45,7 @@ impl Search<'_> {
         let best = found.candidates.iter().filter(|near| near.score >= least);
         let best: Vec<Candidate> = best.take(2 * NEAREST).copied().collect();
         !best.iter().any(|near| self.session_words(near).is_some())
-            && !is_certain(&self.views, bm25, vector, &self.spec.filters, &best)
+            && !is_certain(&self.views, bm25, &found.cosines, &self.spec.filters, &best)
     }
 
     /// Whether a candidate, or its session, holds a word of the query.

@@ -213,7 +213,7 @@ impl Publisher {
                 }
             }
         }
-        // What describes a version goes first: nobody goes back to one without its files.
+        // The description goes first: a version without its files must not be there to go back to.
         pruned.names.sort_by_key(|name| !name.starts_with("log/"));
         Ok(pruned)
     }
