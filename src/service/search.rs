@@ -6,8 +6,8 @@ mod words;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use self::page::{Known, Place};
 pub(crate) use self::page::{Hit, Page};
+use self::page::{Known, Place};
 use self::words::{NEAREST, keep_nearest};
 use super::answer;
 use super::evidence::{self, Evidence};
