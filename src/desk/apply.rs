@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ack_api::decision::{Edit, Verdict};
+use ack_api::memory::Status;
 use serde::Deserialize;
 
 use super::choice::Choice;
@@ -20,6 +21,8 @@ pub struct Line {
     pub scope: Option<String>,
     #[serde(default)]
     digest: Option<String>,
+    #[serde(default)]
+    status: Option<Status>,
     verdict: Verdict,
     #[serde(default)]
     into: Option<String>,
@@ -44,13 +47,20 @@ impl Line {
     /// The memory of these scopes that it is about.
     ///
     /// # Errors
-    /// There is none, or it changed since it was listed.
+    /// There is none, or it changed or was decided about since it was listed.
     pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
         let candidate = by_id(scopes, &self.id).map_err(|error| error.to_string())?;
-        match &self.digest {
-            Some(digest) if *digest != candidate.curated.digest => {
-                Err(format!("{} changed since it was listed", self.id))
-            }
+        let id = &self.id;
+        if let Some(digest) = &self.digest
+            && *digest != candidate.curated.digest
+        {
+            return Err(format!("{id} changed since it was listed"));
+        }
+        let status = candidate.memory().status;
+        match self.status {
+            Some(listed) if listed != status => Err(format!(
+                "{id} was decided about since it was listed: it was {listed} and is {status}"
+            )),
             _ => Ok(candidate),
         }
     }

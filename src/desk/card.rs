@@ -1,6 +1,6 @@
 //! A memory as a curator sees it. All faces show this card.
 
-use ack_api::memory::Memory;
+use ack_api::memory::{Memory, Status};
 use serde::Serialize;
 
 use crate::curate::{Candidate, warnings, warnings::Warning};
@@ -14,6 +14,8 @@ pub struct Card {
     pub id: String,
     /// The digest of its content.
     pub digest: String,
+    /// Its status. What is applied from a list later is refused where it is another one by then.
+    pub status: Status,
     /// It changed after it was decided about.
     pub changed: bool,
     /// How long ago it was written.
@@ -67,6 +69,7 @@ impl Card {
             scope: candidate.scope.name.clone(),
             id: memory.id.clone(),
             digest: candidate.curated.digest.clone(),
+            status: memory.status,
             changed,
             age_days: age_in_days(memory, now),
             project: memory.project.clone(),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ack_api::cancel::Stopped;
 use ack_api::memory::{Status, nearest};
-use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, Note, NoteKind, text};
 use ack_search::cursor::InvalidCursor;
 use ack_search::remote::RemoteError;
 use ack_store::StoreError;
@@ -46,12 +46,18 @@ pub enum Error {
     #[error(transparent)]
     Scope(#[from] ScopeError),
     /// None of the scopes searched holds the id.
-    #[error("there is no memory `{id}` in {}", text::list(scopes))]
+    #[error(
+        "there is no memory `{id}` in {}{}",
+        text::list(scopes),
+        not_read(unread)
+    )]
     MemoryNotFound {
         /// The id asked for.
         id: String,
         /// Where it was looked for.
         scopes: Vec<String>,
+        /// Where it may be: scopes that could not be read.
+        unread: Vec<String>,
         /// Ids like it.
         nearest: Vec<String>,
     },
@@ -111,6 +117,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same, where what was not found may be in a scope that one of the notes says could not be
+    /// read.
+    #[must_use]
+    pub(super) fn or_unread(mut self, notes: &[Note]) -> Self {
+        if let Self::MemoryNotFound { unread, .. } = &mut self {
+            let closed = notes
+                .iter()
+                .filter(|note| note.kind == NoteKind::ScopeUnavailable);
+            for scope in closed.filter_map(|note| note.scope.as_ref()) {
+                if !unread.contains(scope) {
+                    unread.push(scope.clone());
+                }
+            }
+        }
+        self
+    }
     /// An argument with a bad value and no nearest one.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::InvalidArgument {
@@ -247,6 +269,13 @@ impl Diagnostic for Error {
             _ => {}
         }
     }
+}
+
+fn not_read(scopes: &[String]) -> String {
+    if scopes.is_empty() {
+        return String::new();
+    }
+    format!("; {} could not be read", text::list(scopes))
 }
 
 /// Arguments in which this one is right, as JSON.

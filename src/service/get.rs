@@ -210,7 +210,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             told => told,
         };
         cancel::check()?;
-        match told {
+        match told.map_err(|error| error.or_unread(&response.notes)) {
             Ok(Told {
                 memory,
                 detail,
@@ -408,6 +408,7 @@ fn one(
     Err(refused.unwrap_or_else(|| Error::MemoryNotFound {
         id: text::id(id),
         scopes: read.collect(),
+        unread: failed.iter().map(|(name, _)| name.clone()).collect(),
         nearest: like(opened, id, filter),
     }))
 }

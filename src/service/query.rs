@@ -173,6 +173,7 @@ impl Search<'_> {
                 Err(Error::MemoryNotFound {
                     id: ack_api::text::id(&like.id),
                     scopes: self.names.clone(),
+                    unread: Vec::new(),
                     nearest: near,
                 })
             }

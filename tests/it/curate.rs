@@ -445,6 +445,33 @@ fn decisions_are_applied_from_a_list() {
 }
 
 #[test]
+fn an_old_list_does_not_overturn_what_was_decided_since() {
+    let root = Root::new();
+    staged(&root, "alpha", 2);
+    let listed = ack(root.path(), &["review", "--list", "--json"]).ok();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let text = listed["waiting"].as_array().unwrap().iter().map(|entry| {
+        let mut entry = entry.clone();
+        entry["verdict"] = json!("approve");
+        entry.to_string() + "\n"
+    });
+    let file = root.path().join("decisions.txt");
+    fs::write(&file, text.collect::<String>()).unwrap();
+    let apply = || decide(root.path(), &["review", "--apply", file.to_str().unwrap()]);
+    decide(root.path(), &["reject", "alpha-0000"]).ok();
+    let refused = apply().fails(2);
+    let reason = "alpha-0000 was decided about since it was listed: it was staging and is rejected";
+    assert!(refused.contains(reason), "{refused}");
+    assert!(approved(root.path()).is_empty(), "all or nothing");
+    decide(root.path(), &["undo"]).ok();
+    apply().ok();
+    assert_eq!(approved(root.path()).len(), 2);
+    let again = apply().fails(2);
+    assert!(again.contains("is approved"), "{again}");
+    assert_eq!(log(&root, "alpha").len(), 4, "nothing is written twice");
+}
+
+#[test]
 fn the_short_forms_of_ids_that_query_prints_can_be_decided_about() {
     let root = Root::new();
     let staged = |id: &str| memory(id, "Retry with jitter", json!({ "status": "staging" }));

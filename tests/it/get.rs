@@ -815,3 +815,29 @@ fn an_answer_is_bounded_in_tokens_whatever_is_included() {
     }
     assert!(over.is_empty(), "{}", over.join("\n"));
 }
+
+#[test]
+fn an_id_that_is_not_found_may_be_in_a_scope_that_cannot_be_read() {
+    let root = Root::new();
+    root.store("alpha", &[memory("a1", "One", json!({}))]);
+    root.store("beta", &[memory("b1", "Two", json!({}))]);
+    std::fs::write(root.scope_folder("beta").join("memory.db"), "no database").unwrap();
+    let ask = |arguments| {
+        call(&root.service(), "get_memory", arguments)
+            .unwrap_err()
+            .body()
+    };
+    let told = ask(json!({ "id": "b1" })).message;
+    assert_eq!(
+        told,
+        "there is no memory `b1` in `alpha`; `beta` could not be read"
+    );
+    let several = call(
+        &root.service(),
+        "get_memory",
+        json!({ "ids": ["a1", "b1"] }),
+    )
+    .unwrap();
+    let reason = several["missing"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("`beta` could not be read"), "{reason}");
+}
