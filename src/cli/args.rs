@@ -197,7 +197,7 @@ fn scope_name() -> impl TypedValueParser<Value = String> {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Find stores and clients on this machine, ask what to do with each, try a query
+    /// Find stores and clients on this machine: ask what to do with each, try a query
     Setup(SetupArgs),
     /// Serve MCP on standard input and output, or over HTTP
     Serve(ServeArgs),
@@ -215,14 +215,14 @@ pub enum Command {
     Context(ContextArgs),
     /// Answer a coding agent's hook: its JSON on standard input, memories on standard output; always exits with 0
     Hook(HookArgs),
-    /// Show what a client's configuration has to hold to use this server
+    /// Show what a client's configuration has to hold
     PrintConfig(PrintConfigArgs),
     /// Connect a client to this server: shows the change, asks, keeps what was there; without a
     /// client each that is installed
     Connect(ConnectArgs),
     /// Disconnect a client: take out what `connect` wrote
     Disconnect(DisconnectArgs),
-    /// Go through the memories that wait for review, and decide about each
+    /// Go through the memories that wait for review; decide about each
     Review(ReviewArgs),
     /// Decide that agents may see memories
     Approve(ChosenArgs),
@@ -230,15 +230,15 @@ pub enum Command {
     Reject(ChosenArgs),
     /// Approve memories that matter beyond their project
     Promote(ChosenArgs),
-    /// Put memories back among those that wait for review, or off until a later day
+    /// Put memories back among those that wait for review; with --until, off until a later day
     Stage(StageArgs),
-    /// Decide that a memory says the same as another one, and unite them
+    /// Unite a memory with another one that says the same
     Merge(MergeArgs),
     /// Decide that a newer memory takes the place of another one
     Supersede(SupersedeArgs),
     /// Take the newest batch of decisions back
     Undo(UndoArgs),
-    /// Write the approved memories of a scope to a folder, for a pull request; shows the plan first
+    /// Write the approved memories of a scope to a folder; shows the plan first
     Publish(PublishArgs),
     /// Check notes before they are merged: form, ids, links, evidence, secrets
     Check(CheckArgs),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ack_api::memory::nearest;
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
@@ -64,11 +65,27 @@ pub enum ScopeError {
         /// The database of claude-mem, where this user has one.
         claude_mem: Option<PathBuf>,
     },
+    /// The folder that may hold scopes cannot be read.
+    #[error("cannot read `{}`: {source}", folder.display())]
+    Unreadable {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
 }
 
 impl ScopeError {
-    /// There is nothing to read; the error names the database of claude-mem where there is one.
+    /// There is nothing to read, or it may not be read; the error names the database of claude-mem
+    /// where there is one.
     pub fn no_scopes(config: &Config) -> Self {
+        let folder = config.root.value.join("scopes");
+        match fs::read_dir(&folder) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Self::Unreadable { folder, source };
+            }
+            _ => {}
+        }
         let usual = |home: &PathBuf| home.join(".claude-mem/claude-mem.db");
         Self::NoScopes {
             root: config.root.value.clone(),
@@ -89,6 +106,7 @@ impl Diagnostic for ScopeError {
             Self::Unusable { .. } => ErrorCode::ScopeUnusable,
             Self::Cold { .. } => ErrorCode::BucketFailed,
             Self::NoScopes { .. } => ErrorCode::NoScopes,
+            Self::Unreadable { .. } => ErrorCode::IoError,
         }
     }
 
@@ -102,6 +120,9 @@ impl Diagnostic for ScopeError {
             Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
             Self::Cold { .. } => "ask again in a moment; `ack-memory doctor` shows every scope"
                 .into(),
+            Self::Unreadable { .. } => {
+                "it has to be a folder that you may read; --root names another root".into()
+            }
             Self::NoScopes {
                 claude_mem: Some(store),
                 ..
@@ -120,6 +141,7 @@ impl Diagnostic for ScopeError {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::NoScopes { root, .. } => Some(root),
+            Self::Unreadable { folder, .. } => Some(folder),
             _ => None,
         }
     }
@@ -140,7 +162,10 @@ impl Diagnostic for ScopeError {
                 body.value = Some(text::line(name, 200));
                 body.allowed = vec![pinned.clone()];
             }
-            Self::Unusable { .. } | Self::Cold { .. } | Self::NoScopes { .. } => {}
+            Self::Unusable { .. }
+            | Self::Cold { .. }
+            | Self::NoScopes { .. }
+            | Self::Unreadable { .. } => {}
         }
     }
 }

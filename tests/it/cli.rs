@@ -353,6 +353,9 @@ fn every_command_has_help() {
     let mut all = Vec::new();
     walk(&Cli::command(), &[], &mut all);
     assert!(all.len() >= 11, "{all:?}");
+    let short = run(binary().arg("-h")).ok();
+    let wide = short.lines().filter(|line| line.chars().count() > 80);
+    assert_eq!(wide.collect::<Vec<_>>(), [""; 0], "wider than a terminal");
     let mut text = String::new();
     for path in all {
         let help = run(binary().args(&path).arg("--help")).ok();

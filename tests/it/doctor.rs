@@ -78,3 +78,21 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
         "what a lost line may have rejected waits; the rest is as it was"
     );
 }
+
+#[test]
+fn a_root_that_cannot_be_read_is_not_called_empty() {
+    let root = Root::new();
+    fs::write(
+        root.path().join("scopes"),
+        "a file in the place of the folder",
+    )
+    .unwrap();
+    let doctor = ack(root.path(), &["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{}", doctor.out);
+    assert!(doctor.out.contains("cannot read"), "{}", doctor.out);
+    let told = ack(root.path(), &["query", "anything"]).fails(1);
+    assert!(
+        told.contains("cannot read") && !told.contains("setup"),
+        "{told}"
+    );
+}

@@ -141,8 +141,8 @@ pub fn command() -> Command {
     let listed = listed(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n\n\
-         One command: ack-memory help COMMAND, or COMMAND -h. Alone, ack-memory says where you \
-         are.\n"
+         One command: ack-memory help COMMAND, or COMMAND -h.\n\
+         Alone, ack-memory says where you are.\n"
     ))
 }
 

@@ -13,7 +13,7 @@ use crate::config::{Config, MaxStatus, Setting};
 use crate::connect::status::{Start, Status, status};
 use crate::connect::{Client, Places};
 use crate::recogniser::{Found, Support};
-use crate::scope::{Scope, same};
+use crate::scope::{Scope, ScopeError, same};
 use ack_api::HealthState;
 
 /// How bad it is.
@@ -122,12 +122,17 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
         ));
     }
     if report.scopes.is_empty() {
-        let message = format!("none under {}", report.config.root.value.display());
-        found.push(
-            Finding::new(Level::Warning, "scopes", message)
-                .advise("ack-memory setup")
-                .advise("ack-memory demo"),
-        );
+        found.push(match ScopeError::no_scopes(report.config) {
+            error @ ScopeError::Unreadable { .. } => {
+                Finding::new(Level::Error, "scopes", error.to_string())
+            }
+            _ => {
+                let message = format!("none under {}", report.config.root.value.display());
+                Finding::new(Level::Warning, "scopes", message)
+                    .advise("ack-memory setup")
+                    .advise("ack-memory demo")
+            }
+        });
     }
     found
 }
