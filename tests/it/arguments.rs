@@ -639,3 +639,24 @@ fn an_unknown_id_is_answered_with_the_nearest() {
 }
 "#);
 }
+
+#[test]
+fn the_example_for_a_list_in_place_of_a_text_says_what_the_list_says() {
+    let root = Root::new();
+    root.store("alpha", &[memory("a1", "One", json!({ "type": "bugfix" }))]);
+    for (given, right) in [
+        (
+            json!({ "type": ["bugfix", "decision"] }),
+            json!({ "type": "bugfix,decision" }),
+        ),
+        (
+            json!({ "query": ["one", "two"] }),
+            json!({ "query": "one two" }),
+        ),
+    ] {
+        let error = call(&root.service(), "query_memories", given).unwrap_err();
+        let example = error.body().example.unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&example).unwrap(), right);
+        call(&root.service(), "query_memories", right).unwrap();
+    }
+}

@@ -221,14 +221,22 @@ fn check(
                 ack_api::text::line(&value.to_string(), 120),
                 allowed,
             ),
-            _ => wrong(
-                allowed,
-                Vec::new(),
-                json!(ack_api::text::line(&value.to_string(), 60)),
-            ),
+            _ => wrong(allowed, Vec::new(), json!(as_text(argument, value))),
         });
     }
     Ok(())
+}
+
+/// What a value was meant to say as a text: types stand between commas, other words of a list follow
+/// each other.
+fn as_text(argument: &str, value: &Value) -> String {
+    let between = if argument == "type" { "," } else { " " };
+    let words = value.as_array().map(|list| {
+        let words: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+        words.join(between)
+    });
+    let text = words.filter(|text| !text.is_empty());
+    ack_api::text::line(&text.unwrap_or_else(|| value.to_string()), 60)
 }
 
 /// Checks a string against the words it may be; no words: any string.
