@@ -6,6 +6,8 @@ use ack_memory::api::RelationKind;
 use ack_memory::api::memory::Memory;
 use serde_json::{Value, json};
 
+use crate::mcp::Server;
+use crate::resources::{handed_over, prompt};
 use crate::support::{Root, memory};
 
 fn staged(id: &str, title: &str, rest: Value) -> Value {
@@ -124,4 +126,65 @@ fn a_large_scope_is_looked_through_until_its_index_is_there() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(nearest().as_deref(), Some("timeout"));
+}
+
+#[test]
+fn a_review_names_the_approved_memory_that_is_nearest_and_no_other() {
+    let root = Root::new().let_agents_review();
+    let noted = |id: &str, title: &str, fact: &str, status: &str| {
+        memory(id, title, json!({ "facts": [fact], "status": status }))
+    };
+    let lives = "The nightly backup of the ledger database starts at 03:00.";
+    root.store(
+        "team",
+        &[
+            noted("backup", "Backup of the ledger", lives, "approved"),
+            noted(
+                "keys",
+                "Rotation of keys",
+                "Keys of the gateway rotate each month.",
+                "approved",
+            ),
+            noted(
+                "port",
+                "Port of the ledger",
+                "The ledger listens on port 8080.",
+                "promoted",
+            ),
+            noted("same", "Backup of the ledger", lives, "rejected"),
+            noted("waits", "Backup of the ledger", lives, "staging"),
+            noted(
+                "w-backup",
+                "Backup of the ledger",
+                "The nightly backup of the ledger database starts at 01:00.",
+                "staging",
+            ),
+            noted(
+                "w-port",
+                "Port of the ledger",
+                "The ledger listens on port 8080.",
+                "staging",
+            ),
+        ],
+    );
+    let mut server = Server::initialized(root.path());
+    let text = prompt(&mut server, "curate_pending", json!({ "scope": "team" }));
+    let review = handed_over(&text);
+    let partner = |id: &str| {
+        let pending = review["pending"].as_array().unwrap();
+        let found = pending.iter().find(|pending| pending["id"] == id);
+        let near = &found.unwrap_or_else(|| panic!("{id}: {review}"))["resembles"][0];
+        (near["id"].clone(), near["relation"].clone())
+    };
+    assert_eq!(partner("w-backup"), (json!("backup"), json!("contradicts")));
+    assert_eq!(partner("waits"), (json!("backup"), json!("same")));
+    assert_eq!(partner("w-port"), (json!("port"), json!("same")));
+    for near in review["pending"].as_array().unwrap() {
+        let near = near["resembles"].as_array().into_iter().flatten();
+        let mut ids = near.map(|near| near["id"].as_str().unwrap());
+        assert!(
+            ids.all(|id| ["backup", "keys", "port"].contains(&id)),
+            "only approved memories are partners: {review}"
+        );
+    }
 }

@@ -79,7 +79,7 @@ fn complete(
 
 /// The text of a prompt, which is one message of the user.
 #[track_caller]
-fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
+pub fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
     let answer = server.request(
         "prompts/get",
         json!({ "name": name, "arguments": arguments }),
@@ -97,7 +97,7 @@ fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
 
 /// The JSON that ends a prompt.
 #[track_caller]
-fn handed_over(text: &str) -> Value {
+pub fn handed_over(text: &str) -> Value {
     let json = text.lines().rfind(|line| line.starts_with('{')).unwrap();
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
