@@ -50,7 +50,7 @@ enum Side {
 
 fn pairs() -> Vec<Pair> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/relations");
-    let files = ["pairs.jsonl", "outside.jsonl"].map(|name| folder.join(name));
+    let files = ["pairs.jsonl", "outside.jsonl", "fresh.jsonl"].map(|name| folder.join(name));
     let text = files.map(|path| fs::read_to_string(path).unwrap()).concat();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -249,33 +249,29 @@ fn the_set_is_large_and_split_by_the_real_memory() {
     }
 }
 
-fn holds_the_bounds(half: &str, precision_of_contradicts: f64) {
+/// `least` is the least recall: silence would be precise too.
+fn holds_the_bounds(half: &str, least: f64) {
     let confusion = report(half);
     let contradicts = precision(&confusion, 3);
-    assert!(
-        contradicts >= precision_of_contradicts,
-        "{half}: {contradicts:.3}"
-    );
-    // Silence would be precise too.
+    assert!(contradicts >= MIN_PRECISION, "{half}: {contradicts:.3}");
     let found = share(confusion[3][3], confusion[3].iter().sum());
-    assert!(found >= 0.45, "{half}: recall {found:.3}");
+    assert!(found >= least, "{half}: recall {found:.3}");
 }
 
 #[test]
 fn a_contradiction_that_is_named_is_nearly_always_one() {
-    holds_the_bounds("development", MIN_PRECISION);
+    holds_the_bounds("development", 0.65);
 }
 
 #[test]
-fn on_other_texts_a_contradiction_that_is_named_is_one_more_often_than_before() {
-    let bounds = [("held_out", 0.85), ("second", 0.8), ("third", 0.7)];
-    for (half, least) in bounds.into_iter().filter(|_| has_all_sets()) {
+fn on_other_texts_a_contradiction_that_is_named_is_nearly_always_one() {
+    let sets = [
+        ("held_out", 0.6),
+        ("second", 0.5),
+        ("third", 0.3),
+        ("fourth", 0.2),
+    ];
+    for (half, least) in sets.into_iter().filter(|_| has_all_sets()) {
         holds_the_bounds(half, least);
     }
-}
-
-#[test]
-#[ignore = "not reached yet, see tests/relations/README.md"]
-fn on_other_texts_a_contradiction_that_is_named_is_nearly_always_one() {
-    holds_the_bounds("third", MIN_PRECISION);
 }

@@ -8,14 +8,17 @@
 //! - a word and its opposite;
 //! - one name in the same place of the same sentence.
 
+mod names;
+
 use rustc_hash::FxHashSet;
 
+use self::names::{Slot, slots};
 use crate::lexicon;
 use crate::profile::Profile;
 use crate::quantity::{Quantity, Unit};
 use crate::statement::Statement;
-use crate::subject::{are_other_things, topic};
-use crate::term::{NameKind, Term, TermKind};
+use crate::subject::{are_other_things, is_label, topic};
+use crate::term::{NameKind, RARE_WEIGHT as RARE, Term, TermKind};
 
 /// Share of common content of two statements about the same matter.
 pub(crate) const SAME_MATTER: f32 = 0.5;
@@ -31,6 +34,12 @@ const SAME_TOPIC: f32 = 0.4;
 const MANY_PAIRS: usize = 24;
 /// How much more two statements of long texts must have in common.
 const MARGIN: f32 = 0.2;
+/// Weight of a word that says something.
+const WORTH: f32 = 0.9;
+/// Weight of one word, as the newer statement may have it for itself.
+const ONE_WORD: f32 = 1.25;
+/// Weight of two words, as the older statement may have them.
+const TWO_WORDS: f32 = 2.7;
 /// Words around a number that say what it measures.
 const NEAR: usize = 4;
 
@@ -82,10 +91,12 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     }
     let topic = topic(newer, older);
     // The more pairs there are, the likelier one of them looks like a conflict by chance.
-    let is_long = newer.claims().len() * older.claims().len() > MANY_PAIRS;
+    let is_long = newer.length * older.length > MANY_PAIRS;
     let margin = if is_long { MARGIN } else { 0.0 };
-    for one in newer.claims() {
-        for other in older.claims() {
+    let newer_claims: Vec<&Statement> = unsaid(newer, older).collect();
+    let older_claims: Vec<&Statement> = unsaid(older, newer).collect();
+    for one in newer_claims {
+        for other in &older_claims {
             let pair = Pair {
                 newer: one,
                 older: other,
@@ -104,6 +115,15 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
         }
     }
     None
+}
+
+/// The claims of a memory that another one does not make too. What both say, neither denies.
+fn unsaid<'a>(own: &'a Profile, other: &'a Profile) -> impl Iterator<Item = &'a Statement> {
+    let claims = own.claims().iter();
+    claims.filter(|claim| {
+        let mut others = other.claims().iter();
+        !others.any(|statement| claim.is_said_by(statement))
+    })
 }
 
 /// Two statements of two memories.
@@ -146,10 +166,19 @@ impl Pair<'_> {
         assigned(self.newer).iter().any(|one| {
             older.iter().any(|other| {
                 one.assigned_to == other.assigned_to
+                    && (self.is_setting(one.assigned_to) || self.matter() >= SAME_FRAME)
                     && one.identity() != other.identity()
                     && !self.memories.0.says(other.assigned_to, other)
                     && !self.memories.1.says(one.assigned_to, one)
             })
+        })
+    }
+
+    /// Whether a name is one that only a setting has: `busy_timeout`, but not `width`.
+    fn is_setting(&self, key: Option<u64>) -> bool {
+        let terms = self.newer.terms.iter().filter(|term| Some(term.key) == key);
+        terms.into_iter().any(|term| {
+            term.name() == Some(NameKind::Constant) || term.word.contains(['_', '.', '-'])
         })
     }
 
@@ -225,7 +254,7 @@ impl Pair<'_> {
                 term.weight >= 0.6 && !other.content.contains_key(&term.identity())
             })
         };
-        begins_with_own(self.newer, self.memories.1) && begins_with_own(self.older, self.memories.0)
+        begins_with_own(self.newer, self.memories.1)
     }
 
     /// Whether a statement begins with what its memory's title begins with, and the other memory
@@ -243,24 +272,36 @@ impl Pair<'_> {
     }
 
     fn values(&self) -> bool {
-        if self.are_different_subjects() {
+        if self.are_different_subjects() || self.have_other_words() {
             return false;
         }
         let is_certain = self.margin == 0.0 && self.topic >= SURE_TOPIC;
         let is_near = is_certain || self.matter() >= SAME_MATTER + self.margin;
         let is_possible = |newer: usize, older: usize| {
-            is_near || self.topic >= SAME_TOPIC && self.is_of_one_name(newer, older)
+            is_near || self.topic >= SURE_TOPIC && self.is_of_one_name(newer, older)
         };
         let said = |statement: &Statement| -> Vec<usize> {
             let numbers = statement.terms.iter().enumerate();
             let numbers = numbers.filter(|(_, term)| term.quantity().is_some() && !term.denied);
-            numbers.map(|(at, _)| at).collect()
+            let numbers = numbers.map(|(at, _)| at);
+            numbers.filter(|at| !statement.is_since(*at)).collect()
         };
         let (newer, older) = (said(self.newer), said(self.older));
         newer.iter().any(|one| {
             let mut others = older.iter();
             others.any(|other| is_possible(*one, *other) && self.differ(*one, *other))
         })
+    }
+
+    /// Whether each statement, or the newer one, says much that the other memory has no word of.
+    fn have_other_words(&self) -> bool {
+        let own = |statement: &Statement, other: &Profile| -> f32 {
+            let own = statement.content.iter();
+            let own =
+                own.filter(|(key, weight)| **weight >= WORTH && !other.content.contains_key(key));
+            own.map(|(_, weight)| *weight).sum()
+        };
+        own(self.newer, self.memories.1) > ONE_WORD || own(self.older, self.memories.0) > TWO_WORDS
     }
 
     /// Whether two numbers measure the same and differ, and neither statement has the other's.
@@ -305,13 +346,21 @@ impl Pair<'_> {
         if self.is_of_one_name(newer, older) {
             return true;
         }
-        let near = near(self.newer, newer);
+        let around = |statement: &Statement, at: usize, own: &Profile| -> Vec<Term> {
+            let title = own.title().filter(|title| is_label(title));
+            let titled = title.into_iter().flat_map(|title| &title.terms);
+            let titled = titled.filter(|term| term.is_content());
+            near(statement, at)
+                .into_iter()
+                .chain(titled)
+                .cloned()
+                .collect()
+        };
+        let near = around(self.newer, newer, self.memories.0);
+        let others = around(self.older, older, self.memories.1);
         let shared: Vec<&Term> = near
-            .into_iter()
-            .filter(|term| {
-                let others = self::near(self.older, older);
-                others.iter().any(|other| other.key == term.key)
-            })
+            .iter()
+            .filter(|term| others.iter().any(|other| other.key == term.key))
             .collect();
         let has_attribute = shared.iter().any(|term| {
             lexicon::is_attribute(&ack_search::analysis::stem(lexicon::usual(&term.word)))
@@ -337,12 +386,22 @@ impl Pair<'_> {
     }
 
     fn denial(&self) -> bool {
-        self.denies(self.newer, self.older) || self.denies(self.older, self.newer)
+        !self.are_labels()
+            && (self.denies(self.newer, self.older) || self.denies(self.older, self.newer))
+    }
+
+    /// Whether both are titles that only name something.
+    fn are_labels(&self) -> bool {
+        let is_title = |statement: &Statement, own: &Profile| {
+            let title = own.title().filter(|_| own.claims().len() > 1);
+            title.is_some_and(|title| std::ptr::eq(title, statement)) && !statement.is_sentence()
+        };
+        is_title(self.newer, self.memories.0) && is_title(self.older, self.memories.1)
     }
 
     /// Whether one statement denies what the other says.
     fn denies(&self, one: &Statement, other: &Statement) -> bool {
-        if tells_a_cause(one) || tells_a_cause(other) || other.tells_how() {
+        if tells_a_cause(one) || tells_a_cause(other) || other.tells_how() || other.is_past() {
             return false;
         }
         let memory = if std::ptr::eq(one, self.newer) {
@@ -371,9 +430,28 @@ impl Pair<'_> {
         let flipped: Vec<&&Term> = denied
             .iter()
             .filter(|term| says(other, term.key) && !memory.denies(term.key, one))
-            .filter(|term| self.margin == 0.0 || !memory.denies_anywhere(term.key))
+            .filter(|term| !memory.denies_anywhere(term.key))
             .collect();
         if flipped.is_empty() || has_pole {
+            return false;
+        }
+        if other.is_heading() && memory.claims().len() > 1 {
+            return false;
+        }
+        if self.margin > 0.0 && (one.is_about_it() || other.is_about_it()) {
+            return false;
+        }
+        if flipped
+            .iter()
+            .any(|term| other.is_negative_about(term.key, one))
+        {
+            return false;
+        }
+        // `Use uv instead of poetry`, to somebody who knows of uv, says what is known.
+        let is_known = |term: &Term| {
+            term.denied || !is_named(term) && term.weight < WORTH || memory.says(None, term)
+        };
+        if flipped.iter().any(|term| term.set_aside) && one.terms.iter().all(is_known) {
             return false;
         }
         let weight: f32 = flipped.iter().map(|term| term.weight.max(0.5)).sum();
@@ -383,10 +461,16 @@ impl Pair<'_> {
         }
         let rest = one.shared(other) - flipped.iter().map(|term| term.weight).sum::<f32>();
         if flipped.iter().any(|term| term.replaced) {
+            // In long texts the same words stand in many sentences.
+            if self.margin > 0.0 && self.matter() < SAME_MATTER + self.margin {
+                return false;
+            }
             let has_name = weight >= HEAVY || flipped.iter().any(|term| term.name().is_some());
+            let has_number = flipped.iter().any(|term| term.quantity().is_some());
             return rest >= 0.8 + self.margin
                 || self.topic >= SAME_MATTER && weight >= 1.0
-                || has_name && self.topic >= SAME_TOPIC;
+                || has_name && self.topic >= SAME_TOPIC
+                || has_number && self.margin == 0.0 && self.topic >= SURE_TOPIC;
         }
         let covered = one.covered_by(other).max(other.covered_by(one));
         weight >= 0.75 * all
@@ -399,6 +483,13 @@ impl Pair<'_> {
         // A long text says much on both sides of a matter.
         let is_long = self.margin > 0.0;
         if is_long || tells_how || self.matter() < SAME_MATTER {
+            return false;
+        }
+        let is_negative = |one: &Statement, other: &Statement| {
+            let mut poles = one.terms.iter().filter(|term| term.pole.is_some());
+            poles.any(|term| one.is_negative_about(term.key, other))
+        };
+        if is_negative(self.newer, self.older) && is_negative(self.older, self.newer) {
             return false;
         }
         let newer: Vec<Slot<'_>> = slots(self.newer);
@@ -428,95 +519,11 @@ impl Pair<'_> {
             })
         })
     }
-
-    /// Whether the statements have another name in the same place.
-    fn names(&self) -> bool {
-        if self.matter() < SAME_MATTER + self.margin {
-            return false;
-        }
-        let says =
-            |statement: &Statement, key: u64| statement.terms.iter().any(|term| term.key == key);
-        let (newer, older) = (slots(self.newer), slots(self.older));
-        newer.iter().any(|one| {
-            older.iter().any(|other| {
-                let differs = one.term.key != other.term.key
-                    && !says(self.older, one.term.key)
-                    && !says(self.newer, other.term.key)
-                    && !one.term.denied
-                    && !other.term.denied;
-                differs && self.is_same_slot(one, other)
-            })
-        })
-    }
-
-    /// Whether two terms have the same position in their statements.
-    fn is_same_slot(&self, one: &Slot<'_>, other: &Slot<'_>) -> bool {
-        let is_before = one.before == other.before && one.before.is_some();
-        let is_before_that = one.before_that == other.before_that && one.before_that.is_some();
-        let is_behind = one.behind == other.behind;
-        let rest = self.dice_without(one.term, other.term);
-        match (one.term.name(), other.term.name()) {
-            (Some(kind), Some(same)) if kind == same && is_exact(kind) => {
-                is_before && rest >= SAME_MATTER
-            }
-            // Numbers of issues, and the like, name events.
-            (Some(_), Some(_)) if is_number(one.term) || is_number(other.term) => false,
-            (Some(_), Some(_)) => {
-                is_before
-                    && (is_behind || is_before_that)
-                    && rest >= SAME_FRAME
-                    && self.differ_only_in(one.term, other.term)
-            }
-            _ => {
-                let are_content = one.term.is_content() && other.term.is_content();
-                are_content
-                    && is_before
-                    && is_before_that
-                    && is_behind
-                    && one.term.weight.min(other.term.weight) >= 0.5
-                    && rest >= 0.6
-                    && self.differ_only_in(one.term, other.term)
-            }
-        }
-    }
-
-    /// Whether one of the statements says nothing of its own but for a term.
-    fn differ_only_in(&self, one: &Term, other: &Term) -> bool {
-        let own = |statement: &Statement, other: &Statement, but: &Term| -> f32 {
-            let own = statement.content.iter();
-            let own = own.filter(|(key, _)| **key != but.key && !other.content.contains_key(key));
-            own.map(|(_, weight)| *weight).sum()
-        };
-        own(self.newer, self.older, one) < 0.5 || own(self.older, self.newer, other) < 0.5
-    }
-
-    /// The share of common content, without two terms and, if these are exact names, the others.
-    fn dice_without(&self, one: &Term, other: &Term) -> f32 {
-        let exact = |statement: &Statement| -> f32 {
-            let names = statement.terms.iter().filter(|term| {
-                term.name().is_some_and(is_exact) && term.key != one.key && term.key != other.key
-            });
-            names.map(|term| term.weight).sum()
-        };
-        let mut all = self.newer.weight + self.older.weight - one.weight - other.weight;
-        if one.name().is_some_and(is_exact) {
-            all -= exact(self.newer) + exact(self.older);
-        }
-        if all > 0.0 {
-            2.0 * self.newer.shared(self.older) / all
-        } else {
-            0.0
-        }
-    }
 }
 
-fn is_number(term: &Term) -> bool {
-    let digits = term.word.trim_start_matches('#');
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-const fn is_exact(kind: NameKind) -> bool {
-    matches!(kind, NameKind::Path | NameKind::Flag | NameKind::Constant)
+/// Whether a term is a name, or a word that is as rare as one.
+fn is_named(term: &Term) -> bool {
+    term.name().is_some() || term.is_content() && term.weight >= RARE
 }
 
 /// Whether a statement tells why something went wrong, which denies nothing.
@@ -524,34 +531,6 @@ fn tells_a_cause(statement: &Statement) -> bool {
     let mut words = statement.terms.iter().map(|term| term.word.as_str());
     let first = [words.next(), words.next()];
     first.contains(&Some("cause")) || matches!(first[0], Some("symptom" | "problem"))
-}
-
-/// A term with the words around it.
-struct Slot<'a> {
-    term: &'a Term,
-    before: Option<&'a str>,
-    before_that: Option<&'a str>,
-    behind: Option<&'a str>,
-}
-
-/// The terms of a statement with the words around them, but for its first one.
-fn slots(statement: &Statement) -> Vec<Slot<'_>> {
-    let word = |at: Option<usize>| Some(statement.terms.get(at?)?.word.as_str());
-    let terms = statement.terms.iter().enumerate().skip(1);
-    terms
-        .filter(|(_, term)| term.is_content() || term.pole.is_some())
-        .map(|(at, term)| Slot {
-            term,
-            before: word(at.checked_sub(1)),
-            before_that: word(at.checked_sub(2)),
-            behind: word(Some(at + 1)).filter(|_| {
-                statement
-                    .terms
-                    .get(at + 1)
-                    .is_some_and(|next| next.clause == term.clause)
-            }),
-        })
-        .collect()
 }
 
 /// The content words around a term.

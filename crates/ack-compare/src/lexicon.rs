@@ -29,6 +29,15 @@ const AUXILIARIES: &[&str] = &[
     "était", "été", "был", "была", "были",
 ];
 
+/// Verbs that many sentences have.
+#[rustfmt::skip]
+const VERBS: &[&str] = &[
+    "can", "cannot", "comes", "do", "does", "gives", "goes", "has", "keeps", "lives", "may",
+    "means", "moved", "must", "needs", "owns", "reads", "requires", "runs", "serves", "should",
+    "stays", "supports", "takes", "uses", "wants", "will", "works", "writes", "darf", "kann",
+    "muss", "soll", "debe", "puede", "doit", "peut",
+];
+
 /// Two words that mean opposite things, by the stem that they have here.
 #[rustfmt::skip]
 const OPPOSITES: &[(&str, &[&str], &[&str])] = &[
@@ -102,6 +111,30 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("europe", &["eu", "europe"]), ("us", &["us-east-1", "us-west-2", "us"]),
 ];
 
+/// Words that say that something is not so, or goes wrong, beside those that deny.
+#[rustfmt::skip]
+const NEGATIVE: &[&str] = &[
+    "away", "bad", "breaks", "broken", "broke", "crashed", "crashes", "dead", "disable",
+    "disabled", "disables", "ended", "ends", "eol", "error", "errors", "except", "exclude",
+    "excluded", "excludes", "expired", "fail", "failed", "failing", "fails", "false", "forbid",
+    "forbidden", "forbids", "former", "hardly", "ignore", "ignored", "ignores", "ignoring",
+    "impossible", "incorrect", "instead", "invalid", "lack", "lacked", "lacking", "lacks",
+    "legacy", "lose", "loses", "lost", "miss", "missed", "misses", "missing", "moved", "needless",
+    "none", "nothing", "nowhere", "old", "omit", "omits", "omitted", "phased", "prevent",
+    "prevented", "preventing", "prevents", "rarely", "rather", "redundant", "refuse", "refused",
+    "refuses", "reject", "rejected", "rejects", "replaced", "replaces", "seldom", "shut",
+    "silently", "skip", "skipped", "skips", "sunset", "superfluous", "unable", "unless",
+    "unnecessary", "unneeded", "unsafe", "unused", "useless", "wrong", "wrongly",
+];
+
+/// Words that tell what was, or what could be.
+#[rustfmt::skip]
+const PAST: &[&str] = &[
+    "could", "earlier", "formerly", "had", "might", "once", "originally", "previously", "used",
+    "maybe", "perhaps", "probably", "was", "were", "would", "früher", "war", "waren", "wurde", "wurden", "était", "étaient", "era",
+    "eran", "был", "была", "было", "были",
+];
+
 /// Words for a change, after which `from` names what was and `to` what is.
 #[rustfmt::skip]
 const CHANGES: &[&str] = &[
@@ -145,7 +178,8 @@ const SAME: &[(&str, &str)] = &[
     ("capped", "limit"), ("expire", "lifetime"), ("expires", "lifetime"), ("expiry", "lifetime"),
     ("ttl", "lifetime"), ("valid", "lifetime"), ("lives", "lifetime"), ("attempts", "retry"),
     ("tries", "retry"), ("attempt", "retry"), ("retried", "retry"), ("retries", "retry"),
-    ("retrying", "retry"),
+    ("retrying", "retry"), ("owner", "own"), ("owned", "own"), ("owns", "own"),
+    ("ownership", "own"),
 ];
 
 /// What a number measures, as stems.
@@ -186,6 +220,19 @@ pub fn is_auxiliary(word: &str) -> bool {
     AUXILIARIES.contains(&word)
 }
 
+/// Whether a word says that something is not so, or goes wrong.
+pub fn is_negative(word: &str) -> bool {
+    ["0", "zero"].contains(&word)
+        || NEGATIVE.contains(&word)
+        || denies_next(word)
+        || denies_previous(word)
+}
+
+/// Whether a word tells what was, or what could be.
+pub fn is_past(word: &str) -> bool {
+    PAST.contains(&word)
+}
+
 /// The group of opposites that a word belongs to, and on which side it stands.
 pub fn pole(word: &str) -> Option<(&'static str, bool)> {
     OPPOSITES.iter().find_map(|(group, one, other)| {
@@ -201,6 +248,11 @@ pub fn pole(word: &str) -> Option<(&'static str, bool)> {
 pub fn qualifier(word: &str) -> Option<&'static str> {
     let found = QUALIFIERS.iter().find(|(_, words)| words.contains(&word));
     found.map(|(case, _)| *case)
+}
+
+/// Whether a word makes a sentence of others.
+pub fn is_verb(word: &str) -> bool {
+    is_auxiliary(word) || VERBS.contains(&word)
 }
 
 /// Whether a word says that something changed.

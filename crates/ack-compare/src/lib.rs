@@ -184,6 +184,88 @@ mod tests {
     }
 
     #[test]
+    fn what_both_say_is_denied_by_neither() {
+        let older = ["Cart", "Do not use localStorage for the cart."];
+        contradicts(
+            &["Cart", "localStorage is not to be used for the cart."],
+            &older,
+            false,
+        );
+        let older = ["Cache", "A wrong key is ignored by the cache."];
+        contradicts(
+            &["Cache keys", "The cache skips a wrong key."],
+            &older,
+            false,
+        );
+        // It says what is used, to somebody who uses that already.
+        let older = [
+            "Dependencies",
+            "We use uv here. poetry was used by the old scripts.",
+        ];
+        contradicts(
+            &["Dependencies", "Use uv instead of poetry."],
+            &older,
+            false,
+        );
+        let older = ["Dependencies", "We manage dependencies with poetry."];
+        contradicts(&["Dependencies", "Use uv instead of poetry."], &older, true);
+    }
+
+    #[test]
+    fn a_title_of_another_thing_keeps_its_values_to_itself() {
+        let older = [
+            "Editor config",
+            "Indentation is four spaces in Python files.",
+        ];
+        let yaml = [
+            "Indentation of YAML",
+            "Indentation is two spaces in YAML files.",
+        ];
+        contradicts(&yaml, &older, false);
+        let python = ["Indentation", "Indentation is two spaces in Python files."];
+        contradicts(&python, &older, true);
+    }
+
+    #[test]
+    fn how_long_after_is_a_value_and_since_when_is_none() {
+        let idle = |time: &str| format!("The kiosk shows the idle screen after {time} seconds.");
+        let (older, newer) = (idle("90"), idle("30"));
+        contradicts(&["Idle screen", &newer], &["Idle screen", &older], true);
+        let since = |version: &str| format!("Since {version} the linter warns about spaces.");
+        let (older, newer) = (since("3.0"), since("4.0"));
+        contradicts(&["Linter", &newer], &["Linter", &older], false);
+    }
+
+    #[test]
+    fn two_spellings_and_two_ways_are_no_other_name() {
+        let older = ["Staging", "`git add --patch` stages changes one by one."];
+        contradicts(
+            &["Staging", "`git add -p` stages changes one by one."],
+            &older,
+            false,
+        );
+        let older = ["psql", "You can send a command to psql with the flag -c."];
+        contradicts(
+            &["psql", "You can send a command to psql with the flag -f."],
+            &older,
+            false,
+        );
+    }
+
+    #[test]
+    fn where_a_link_leads_is_no_value() {
+        let older = [
+            "Clip",
+            "The clip is [here](https://example.com/watch?v=12).",
+        ];
+        let newer = [
+            "Clip",
+            "The clip is [here](https://example.com/watch?v=99).",
+        ];
+        contradicts(&newer, &older, false);
+    }
+
+    #[test]
     fn commands_and_pointers_claim_nothing() {
         let branches = |flag| {
             [

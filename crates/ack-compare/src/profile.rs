@@ -27,6 +27,8 @@ const NUMBER_WEIGHT: f32 = 1.0;
 pub struct Profile {
     /// The title, the subtitle, the facts and the sentences of the narrative, each once.
     pub(crate) statements: Vec<Statement>,
+    /// How many sentences it has, headings too, but not code.
+    pub(crate) length: usize,
     /// The weight of everything it says, code too.
     pub(crate) content: FxHashMap<u64, f32>,
     /// Together.
@@ -62,6 +64,7 @@ impl Profile {
     pub fn of_texts(texts: &[&str]) -> Self {
         let mut profile = Self {
             statements: Vec::new(),
+            length: 0,
             content: FxHashMap::default(),
             weight: 0.0,
             details: FxHashSet::default(),
@@ -96,6 +99,7 @@ impl Profile {
                     }
                 }
                 let is_claim = !is_code && !statement.is_pointer();
+                profile.length += usize::from(is_new && (!is_code || is_frame(&sentence)));
                 if is_new && is_claim && profile.statements.len() < MAX_STATEMENTS {
                     profile.statements.push(statement);
                 }
@@ -258,6 +262,11 @@ fn sentences(text: &str) -> Vec<(String, bool)> {
                 sentences.push((trimmed.to_owned(), true));
                 continue;
             }
+            if is_frame(trimmed) {
+                split(&mut paragraph, &mut sentences);
+                sentences.push((trimmed.to_owned(), true));
+                continue;
+            }
             let item = trimmed.trim_start_matches(['-', '*', '#', '>', '•']);
             if trimmed.is_empty() || item.len() < trimmed.len() && item.starts_with(' ') {
                 split(&mut paragraph, &mut sentences);
@@ -268,6 +277,16 @@ fn sentences(text: &str) -> Vec<(String, bool)> {
     }
     split(&mut paragraph, &mut sentences);
     sentences
+}
+
+/// Whether a line holds a text together and says nothing itself: a heading, a row of a table, markup, where a
+/// link leads, or what introduces an example.
+fn is_frame(line: &str) -> bool {
+    let is_link = line.starts_with('[') && line.contains("]:");
+    line.starts_with(['#', '|', '<'])
+        || line.starts_with("![")
+        || line.starts_with("[![")
+        || is_link
 }
 
 /// A title without a number that merely counts: `Network questions (23)`.

@@ -7,6 +7,8 @@ use crate::term::{Term, TermKind, terms};
 
 /// How many words a negation reaches.
 const REACH: usize = 4;
+/// Share of a statement that another one has that says it too.
+const MIN_SAID: f32 = 0.8;
 
 /// A sentence, a fact or a title.
 #[derive(Debug, Clone)]
@@ -64,15 +66,98 @@ impl Statement {
         words(self) == words(other)
     }
 
+    /// Whether another one says all of it: its words, its names and numbers, and denies the same.
+    pub fn is_said_by(&self, other: &Self) -> bool {
+        let is_there = |term: &Term| {
+            let mut others = other.terms.iter();
+            others.any(|known| known.identity() == term.identity() && known.denied == term.denied)
+        };
+        let side = |term: &Term| term.pole.map(|(group, side)| (group, side != term.denied));
+        let has_side = |term: &Term| {
+            let mut others = other.terms.iter();
+            others.any(|known| side(known) == side(term))
+        };
+        self.weight > 0.0
+            && self.covered_by(other) >= MIN_SAID
+            && self.terms.iter().all(|term| match term.kind {
+                TermKind::Name(_) | TermKind::Number(_) => is_there(term),
+                TermKind::Word if other.content.contains_key(&term.key) => is_there(term),
+                _ => term.pole.is_none() || has_side(term),
+            })
+    }
+
     /// Whether it tells how to reach something, and does not say that it is so: `To turn it off, …`.
     pub fn tells_how(&self) -> bool {
         let first = self.terms.first().map_or("", |term| &term.word);
         ["to", "if", "when", "want", "um", "pour", "para", "wenn"].contains(&first)
     }
 
+    /// Whether it names its subject only by a word like `it`.
+    pub fn is_about_it(&self) -> bool {
+        let first = self.terms.first().map_or("", |term| &*term.word);
+        ["it", "this", "that", "these", "they", "those"].contains(&first)
+    }
+
+    /// Whether it is a heading: each word begins with a capital letter, or there is one only.
+    pub fn is_heading(&self) -> bool {
+        let words = self.text.split_whitespace().filter(|word| word.len() > 3);
+        let words: Vec<&str> = words.filter(|word| !word.starts_with('`')).collect();
+        let is_upper = |word: &&str| !word.starts_with(char::is_lowercase);
+        let content = self.terms.iter().filter(|term| term.is_content()).count();
+        !self.is_sentence() && (content < 2 || words.len() > 1 && words.iter().all(is_upper))
+    }
+
+    /// Whether it says something, and does not only name it, as headings do.
+    pub fn is_sentence(&self) -> bool {
+        let mut words = self.terms.iter();
+        self.text.trim_end().ends_with(['.', '!', ';'])
+            || words.any(|term| lexicon::is_verb(&term.word))
+    }
+
+    /// Whether it tells what was, or what could be.
+    pub fn is_past(&self) -> bool {
+        let mut words = self.terms.iter();
+        words.any(|term| lexicon::is_past(&term.word))
+    }
+
+    /// Whether a part of the sentence that names something has a negation, or a word that means as
+    /// much, which another statement does not have.
+    pub fn is_negative_about(&self, key: u64, other: &Self) -> bool {
+        let named = self.terms.iter().filter(|term| term.key == key);
+        let clauses: Vec<u16> = named.map(|term| term.clause).collect();
+        let is_known = |word: &str| other.terms.iter().any(|term| term.word == word);
+        let mut near = self
+            .terms
+            .iter()
+            .filter(|term| clauses.contains(&term.clause));
+        near.any(|term| lexicon::is_negative(&term.word) && !is_known(&term.word))
+    }
+
+    /// Whether a number is the time or the version from which on something is so, or until which.
+    pub fn is_since(&self, at: usize) -> bool {
+        let before = |back: usize| at.checked_sub(back).map_or("", |at| word(&self.terms, at));
+        let is_border = |back: usize| match before(back) {
+            "since" | "until" | "seit" | "depuis" | "desde" => true,
+            // `after Node 20`, but `after 30 seconds` and `after 3 attempts`
+            "before" | "after" => back == 2,
+            "of" => before(back + 1) == "as",
+            _ => false,
+        };
+        let skips_name = self
+            .terms
+            .get(at.wrapping_sub(1))
+            .is_some_and(|term| term.is_content());
+        is_border(1) || skips_name && (is_border(2) || before(2) == "in")
+    }
+
     /// Whether it only says where to read on: `See man tac`.
     pub fn is_pointer(&self) -> bool {
-        let first = self.terms.first().map_or("", |term| &term.word);
+        let first = self.terms.first().map_or("", |term| &*term.word);
+        let shows = ["similar", "given", "example", "e.g", "eg"].contains(&first)
+            || self.text.trim_end().ends_with('?');
+        if shows {
+            return true;
+        }
         let begins = ["see", "check", "take", "read", "source", "cf"].contains(&first);
         let points =
             ["see", "source", "cf"].contains(&first)
@@ -113,6 +198,9 @@ fn deny(terms: &mut [Term]) {
         let word = word(terms, at).to_owned();
         let next = word_at(terms, at + 1);
         let after = word_at(terms, at + 2);
+        if is_restriction(terms, at) {
+            continue;
+        }
         match word.as_str() {
             // `not only`, `no matter`, `whether or not`, `not yet`: these deny nothing.
             "not" | "no" if ["only", "just", "matter", "least", "doubt", "one"].contains(&next) => {
@@ -145,6 +233,18 @@ fn deny(terms: &mut [Term]) {
                     "requires",
                 ];
                 if passive.contains(&after) {
+                    // `packages no longer needed` are some, and it says nothing of them.
+                    let is_said = (1..=2)
+                        .filter_map(|back| at.checked_sub(back))
+                        .any(|before| {
+                            lexicon::is_auxiliary(word_at(terms, before))
+                                || lexicon::denies_next(word_at(terms, before))
+                        });
+                    let is_verb =
+                        ["exists", "applies", "works", "needs", "requires"].contains(&after);
+                    if !is_said && !is_verb {
+                        continue;
+                    }
                     deny_before(terms, at, true);
                 }
                 deny_after(terms, at + 1, true);
@@ -219,8 +319,21 @@ const PREPOSITIONS: [&str; 18] = [
     "dans", "en", "в", "на",
 ];
 
+/// Whether a word is a preposition.
+pub fn is_preposition(word: &str) -> bool {
+    PREPOSITIONS.contains(&word)
+}
+
 /// Words behind which a negation does not reach.
 const ENDS: [&str; 9] = ["and", "und", "et", "y", "и", "then", "so", "than", "that"];
+
+/// Whether a negation says which ones are meant, and claims nothing: `tags that are not annotated`.
+fn is_restriction(terms: &[Term], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).map_or("", |at| word(terms, at));
+    (1..=2).any(|back| ["that", "who", "whose"].contains(&before(back)))
+        && (before(1) == "that" || lexicon::is_verb(before(1)))
+        && at > 2
+}
 
 /// Whether a negation begins a part of the sentence that ends after one or two words: `X, not Y`.
 fn is_aside(terms: &[Term], at: usize) -> bool {
@@ -263,10 +376,14 @@ fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
         .take_while(|term| term.clause == clause && !ENDS.contains(&&*term.word));
     // A preposition ends it, where something was reached: `not allowed in tests`.
     let mut count = 0;
+    let mut is_verb_reached = false;
     for term in reached {
-        if count > 0 && PREPOSITIONS.contains(&&*term.word) || count == REACH {
+        let is_reached = count > 0 || is_verb_reached;
+        if is_reached && PREPOSITIONS.contains(&&*term.word) || count == REACH {
             return;
         }
+        // `not to be used for it`
+        is_verb_reached |= term.word == "used";
         if term.kind != TermKind::Stop || term.pole.is_some() {
             mark(term, replaced);
             count += 1;
@@ -302,6 +419,7 @@ fn deny_names_after(terms: &mut [Term], at: usize) {
         .take_while(|term| term.clause == clause);
     for term in reached.filter(|term| term.kind != TermKind::Stop).take(2) {
         mark(term, true);
+        term.set_aside = true;
     }
 }
 
@@ -387,6 +505,7 @@ fn replacement(terms: &mut [Term], at: usize) {
     });
     for term in reached.filter(|term| term.kind != TermKind::Stop).take(3) {
         mark(term, true);
+        term.set_aside = true;
     }
 }
 
@@ -394,8 +513,19 @@ fn replacement(terms: &mut [Term], at: usize) {
 fn changed_from(terms: &mut [Term], at: usize) {
     let before = terms.iter().take(at).rev().enumerate();
     let has_change = before.into_iter().any(|(back, term)| {
-        // `up` and `down` mean much else.
-        let is_near = back == 0 || !["up", "down", "cut", "went"].contains(&term.word.as_str());
+        // `up` and `down` mean much else, and a migration may be run from somewhere.
+        let means_more = [
+            "up",
+            "down",
+            "cut",
+            "went",
+            "migration",
+            "move",
+            "switch",
+            "upgrade",
+            "changes",
+        ];
+        let is_near = back == 0 || !means_more.contains(&term.word.as_str());
         is_near && lexicon::is_change(&term.word)
     });
     let to = terms.iter().skip(at).take(8).position(|term| {
@@ -414,6 +544,7 @@ fn changed_from(terms: &mut [Term], at: usize) {
     for term in terms.iter_mut().take(end).skip(at + 1) {
         if term.kind != TermKind::Stop && term.clause == clause {
             mark(term, true);
+            term.set_aside = true;
         }
     }
 }

@@ -5,7 +5,14 @@ use rustc_hash::FxHashSet;
 use crate::lexicon;
 use crate::profile::Profile;
 use crate::statement::Statement;
-use crate::term::NameKind;
+use crate::term::{NameKind, Term};
+
+/// Topic of a memory that says something about what the title of another one names.
+const NAMED_MATTER: f32 = 0.75;
+/// Weight of a title that names something certain.
+const MIN_LABEL: f32 = 1.0;
+/// Words in a title before what it is about.
+const OF: [&str; 8] = ["of", "for", "in", "on", "von", "für", "de", "para"];
 
 /// Whether the titles say that the memories are about two things of one kind.
 pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
@@ -27,14 +34,20 @@ pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
         let own = title.content.keys();
         own.filter(|key| !other.content.contains_key(key)).count()
     };
-    let is_label = |title: &Statement| {
-        !title.terms.iter().any(|term| {
-            term.denied
-                || term.pole.is_some()
-                || term.quantity().is_some()
-                || lexicon::is_auxiliary(&term.word)
+    // `Indentation of YAML`
+    let is_of_own = |title: &Statement, other: &Profile| {
+        let mut is_behind = false;
+        title.terms.iter().any(|term| {
+            let is_own =
+                is_behind && term.is_content() && !other.content.contains_key(&term.identity());
+            is_behind = OF.contains(&&*term.word) || is_behind && !term.is_content();
+            is_own
         })
     };
+    let are_alike = is_label(other) && one.dice(other) >= 0.3;
+    if is_label(one) && (is_of_own(one, older) || are_alike && is_of_own(other, newer)) {
+        return true;
+    }
     is_label(one)
         && is_label(other)
         && one.dice(other) >= 0.3
@@ -45,6 +58,39 @@ pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
 /// How much two memories are about the same matter, from 0 to 1.
 pub fn topic(newer: &Profile, older: &Profile) -> f32 {
     let titles = newer.title().zip(older.title());
-    let titles = titles.map_or(0.0, |(one, other)| one.dice(other));
+    let titles = titles.map_or(0.0, |(one, other)| {
+        let is_named = names_the_matter_of(one, other, older);
+        one.dice(other)
+            .max(if is_named { NAMED_MATTER } else { 0.0 })
+    });
     titles.max(newer.cosine(older))
+}
+
+/// Whether a title says something about what another title only names: `Rate limit is 600`, and
+/// `Rate limit`.
+fn names_the_matter_of(title: &Statement, label: &Statement, older: &Profile) -> bool {
+    let said = title
+        .terms
+        .iter()
+        .take_while(|term| !lexicon::is_auxiliary(&term.word) && term.quantity().is_none());
+    let said: Vec<&Term> = said.filter(|term| term.is_content()).collect();
+    label.weight >= MIN_LABEL
+        && is_label(label)
+        && label
+            .content
+            .keys()
+            .all(|key| said.iter().any(|term| term.key == *key))
+        && said
+            .iter()
+            .all(|term| older.content.contains_key(&term.identity()))
+}
+
+/// Whether a title names a matter, and says nothing about it.
+pub fn is_label(title: &Statement) -> bool {
+    !title.terms.iter().any(|term| {
+        term.denied
+            || term.pole.is_some()
+            || term.quantity().is_some()
+            || lexicon::is_auxiliary(&term.word)
+    })
 }

@@ -13,7 +13,7 @@ use crate::quantity::{self, Quantity, Unit};
 /// Weight of a name: a path, an identifier, a flag.
 const NAME_WEIGHT: f32 = 1.5;
 /// Weight of a word that the encoder does not know: it is rare.
-const RARE_WEIGHT: f32 = 1.2;
+pub(crate) const RARE_WEIGHT: f32 = 1.2;
 
 /// What a name is the name of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub struct Term {
     pub denied: bool,
     /// Whether the sentence says that something else took its place.
     pub replaced: bool,
+    /// Whether the sentence names what took its place.
+    pub set_aside: bool,
     /// The name that it is assigned to: `timeout` in `timeout=30`.
     pub assigned_to: Option<u64>,
     /// The group of opposites that it belongs to, and its side.
@@ -116,9 +118,31 @@ pub fn terms(sentence: &str) -> Vec<Term> {
     let mut reader = Reader::default();
     let mut in_code = false;
     for piece in sentence.split_whitespace() {
-        reader.piece(piece, &mut in_code);
+        let (before, address, behind) = address(piece);
+        reader.piece(before, &mut in_code);
+        // Where a link leads says nothing; an address that is written out does.
+        if !before.ends_with("](") && !before.ends_with('"') && !address.is_empty() {
+            reader.push(address, TermKind::Name(NameKind::Path));
+        }
+        reader.piece(behind, &mut in_code);
     }
     reader.terms
+}
+
+/// The address of a page in a piece of text, and what stands before and behind it.
+fn address(piece: &str) -> (&str, &str, &str) {
+    let scheme = ["https://", "http://"]
+        .iter()
+        .filter_map(|scheme| piece.find(scheme))
+        .min();
+    let (before, rest) = piece
+        .split_at_checked(scheme.unwrap_or(piece.len()))
+        .unwrap_or((piece, ""));
+    let end = rest
+        .find([')', '>', '"', '`', ']', ',', ';'])
+        .unwrap_or(rest.len());
+    let (address, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    (before, address.trim_end_matches(['.', ':']), behind)
 }
 
 #[derive(Default)]
@@ -174,7 +198,10 @@ impl Reader {
             && host.contains(char::is_alphabetic)
             && !host.ends_with(':')
             && port.len() >= 2
-            && port.bytes().all(|byte| byte.is_ascii_digit())
+            && port.starts_with(|c: char| c.is_ascii_digit())
+            && port
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.')
         {
             self.chunk(host, in_code);
             if let Some(quantity) = quantity::parse(port) {
@@ -337,6 +364,7 @@ impl Reader {
             clause: self.clause,
             denied: false,
             replaced: false,
+            set_aside: false,
             assigned_to: self.assigned_to.take(),
             pole,
         });
@@ -378,9 +406,10 @@ const BREAKS: [&str; 20] = [
     "aber", "weil", "wenn", "sondern", "mais", "pero", "sino", "но", "а",
 ];
 /// Words before a number that is a name.
-const CODES: [&str; 22] = [
-    "code", "error", "issue", "pr", "rfc", "step", "line", "lines", "chapter", "status", "http",
-    "ticket", "row", "id", "section", "exit", "case", "pull", "errno", "adr", "sprint", "phase",
+const CODES: [&str; 27] = [
+    "part", "figure", "example", "volume", "appendix", "code", "error", "issue", "pr", "rfc",
+    "step", "line", "lines", "chapter", "status", "http", "ticket", "row", "id", "section", "exit",
+    "case", "pull", "errno", "adr", "sprint", "phase",
 ];
 const YEAR_AFTER: [&str; 10] = [
     "in", "since", "of", "until", "by", "seit", "im", "en", "depuis", "до",
