@@ -1,4 +1,4 @@
-"""Second stage: draw the token table to real pairs of a question and what answers it.
+"""Second stage: draw the token table to real pairs of a question and what answers it, and learn what counts in a text.
 
 `teach` keeps the teacher's vectors of a sample of pairs; `train` starts from an artifact of the first stage and writes the next.
 
@@ -69,14 +69,17 @@ class Bags:
                 self.ptr.append(self.ptr[-1] + len(u))
         self.ids, self.roots, self.ptr = np.concatenate(ids), np.concatenate(roots), np.array(self.ptr)
 
-    def encode(self, table, which):
+    def encode(self, model, which):
+        table, attention = model
         a, b = self.ptr[which], self.ptr[which + 1]
         n = b - a
         start = np.concatenate([[0], np.cumsum(n)])
         at = np.arange(start[-1]) - np.repeat(start[:-1], n) + np.repeat(a, n)
-        sums = F.embedding_bag(torch.from_numpy(self.ids[at]), table, torch.from_numpy(start[:-1]), mode="sum",
-                               per_sample_weights=torch.from_numpy(self.roots[at]))
-        return F.normalize(sums, dim=-1, eps=1e-6)
+        ids, starts, weights = (torch.from_numpy(x) for x in (self.ids[at], start[:-1], self.roots[at]))
+        bag = lambda w: F.normalize(F.embedding_bag(ids, table, starts, mode="sum", per_sample_weights=w), dim=-1, eps=1e-6)
+        subject = (bag(weights) @ attention)[torch.repeat_interleave(torch.arange(len(n)), torch.from_numpy(n))]
+        meant = (F.normalize(table, dim=1)[ids] * subject).sum(1)
+        return bag(weights * torch.exp(meant.clamp(-3, 3)))
 
 
 class Pairs:
@@ -96,9 +99,9 @@ class Pairs:
         """In how many texts each token occurs."""
         return sum(np.bincount(b.ids, minlength=VOCABULARY) for b in (self.questions, self.titles, self.rests))
 
-    def passages(self, table, which):
+    def passages(self, model, which):
         """A passage as the program encodes a memory."""
-        return F.normalize(TITLE_WEIGHT * self.titles.encode(table, which) + self.rests.encode(table, which), dim=-1, eps=1e-6)
+        return F.normalize(TITLE_WEIGHT * self.titles.encode(model, which) + self.rests.encode(model, which), dim=-1, eps=1e-6)
 
     def draw(self, rng, n):
         return np.searchsorted(self.cumulated, rng.random(n)).clip(0, len(self.cumulated) - 1)
@@ -116,25 +119,28 @@ def divergence(student, teacher, o):
     return F.kl_div(F.log_softmax(student / o.tau, 1), F.softmax(teacher / o.tau, 1), reduction="batchmean")
 
 
-def train_table(start, pairs, teacher, o):
+def train_model(start, pairs, teacher, o):
     rng = np.random.default_rng(o.seed)
     table = torch.from_numpy(start.copy()).requires_grad_()
-    adam = torch.optim.Adam([table], lr=o.lr, betas=(0.9, 0.98), eps=1e-6)
+    attention = torch.zeros(table.shape[1], table.shape[1], requires_grad=True)
+    model, rates = (table, attention), (o.lr, o.attention_lr)
+    adam = torch.optim.Adam([{"params": [p]} for p in model], lr=o.lr, betas=(0.9, 0.98), eps=1e-6)
     steps, started = int(o.epochs * len(pairs.source) / o.batch), time.time()
     for step in range(steps):
         which = pairs.batch(rng, o.batch)
-        student = pairs.questions.encode(table, which) @ pairs.passages(table, which).T
+        student = pairs.questions.encode(model, which) @ pairs.passages(model, which).T
         q, d = (torch.from_numpy(v[which].astype(np.float32)) for v in teacher)
         wanted, own = q @ d.T, torch.arange(len(which))
         loss = divergence(student, wanted, o) + o.backwards * divergence(student.T, wanted.T, o)
         hard = F.cross_entropy(student / o.tau, own) + o.backwards * F.cross_entropy(student.T / o.tau, own)
-        adam.param_groups[0]["lr"] = o.lr * min(1, (step + 1) / 30) * 0.5 * (1 + math.cos(math.pi * step / steps)) + 1e-6
+        for group, rate in zip(adam.param_groups, rates):
+            group["lr"] = rate * min(1, (step + 1) / 30) * 0.5 * (1 + math.cos(math.pi * step / steps)) + 1e-6
         adam.zero_grad()
         (loss + o.contrast * hard).backward()
         adam.step()
         if (step + 1) % 20 == 0 or step + 1 == steps:
             print(f"{step + 1}/{steps} {time.time() - started:.0f}s divergence {loss.item():.3f} cross-entropy {hard.item():.3f}", flush=True)
-    return table.detach().numpy()
+    return table.detach().numpy(), attention.detach().numpy()
 
 
 def settle(start, table, seen, like=10.0, often=40):
@@ -148,13 +154,14 @@ def settle(start, table, seen, like=10.0, often=40):
     return np.where(known[:, None], (n * table + like * guess) / (n + like), table).astype(np.float32)
 
 
-def project(table, pairs, teacher):
+def project(model, pairs, teacher):
     """The linear map from the teacher's centred vectors of passages to the table's, by least squares."""
     x = teacher.astype(np.float32)
     mean = x.mean(0)
     x = x - mean
     with torch.no_grad():
-        y = pairs.passages(torch.from_numpy(table), np.arange(len(x))).numpy()
+        parts = np.array_split(np.arange(len(x)), len(x) // 4096 + 1)
+        y = np.concatenate([pairs.passages(tuple(map(torch.from_numpy, model)), part).numpy() for part in parts])
     return mean, np.ascontiguousarray(np.linalg.solve(x.T @ x + 10 * np.eye(DIM), x.T @ y).T.astype(np.float32))
 
 
@@ -169,13 +176,14 @@ def train(o):
     pairs = Pairs(first, data)
     teacher = [np.load(work / f"{name}.npy") for name in ("questions", "passages")]
     assert len(teacher[0]) == len(teacher[1]) == len(data), "run `teach` on the same pairs first"
-    table = settle(start, train_table(start, pairs, teacher, o), pairs.seen())
-    mean, projection = project(table, pairs, teacher[1])
+    table, attention = train_model(start, pairs, teacher, o)
+    table = settle(start, table, pairs.seen())
+    mean, projection = project((table, attention), pairs, teacher[1])
     rows = table[first.kept]
     rows, scales = quantize(rows / np.median(np.linalg.norm(rows, axis=1)))
-    tensors = {"rows": rows, "scales": scales, "mean": mean, "projection": projection, "kept": first.kept,
+    tensors = {"rows": rows, "scales": scales, "mean": mean, "projection": projection, "attention": attention, "kept": first.kept,
                "all_vocab": np.frombuffer("\n".join(first.all_vocab).encode(), np.uint8)}
-    refined = {k: v for k, v in vars(o).items() if k in ("tau", "lr", "epochs", "batch", "contrast", "backwards", "seed")}
+    refined = {k: v for k, v in vars(o).items() if k in ("tau", "lr", "epochs", "batch", "contrast", "backwards", "attention_lr", "seed")}
     meta = first.meta | {"version": o.version, "trained": o.date, "refined_pairs": str(len(data)), "refined": json.dumps(refined),
                          "refined_kinds": json.dumps(dict(sorted(collections.Counter(p["kind"] for p in data).items())))}
     write(out / "static.safetensors", pack(tensors, meta))
@@ -195,6 +203,7 @@ def main():
     a.add_argument("--date", help="of the training, YYYY-MM-DD")
     a.add_argument("--tau", type=float, default=0.05)
     a.add_argument("--lr", type=float, default=0.002)
+    a.add_argument("--attention-lr", type=float, default=0.01)
     a.add_argument("--epochs", type=float, default=4.0)
     a.add_argument("--batch", type=int, default=2048)
     a.add_argument("--contrast", type=float, default=0.2)

@@ -16,7 +16,7 @@ class Static:
             n = struct.unpack("<Q", f.read(8))[0]
             self.meta = json.loads(f.read(n))["__metadata__"]
         self.rows, self.scales, self.mean = t["rows"], t["scales"], t["mean"]
-        self.projection = t.get("projection")
+        self.projection, self.attention = t.get("projection"), t.get("attention")
         self.all_vocab = bytes(t["all_vocab"]).decode().split("\n")
         self.kept = t["kept"]
         self.row_of = np.full(len(self.all_vocab), -1, np.int64)
@@ -37,7 +37,11 @@ class Static:
             r = self.row_of[u] if len(u) else np.zeros(0, np.int64)
             u, c = r[r >= 0], c[r >= 0].astype(np.float32)
             if len(u):
-                v = (self.damping(c) * self.scales[u]) @ self.rows[u].astype(np.float32)
+                w, rows = self.damping(c) * self.scales[u], self.rows[u].astype(np.float32)
+                v = w @ rows
+                if self.attention is not None:
+                    subject = v / max(np.linalg.norm(v), 1e-12) @ self.attention
+                    v = (w * np.exp(np.clip(rows @ subject / np.linalg.norm(rows, axis=1).clip(1e-12), -3, 3))) @ rows
                 out[i] = v / max(np.linalg.norm(v), 1e-12)
         return out
 

@@ -3,8 +3,10 @@
 //! The encoder is a table with one vector per WordPiece token ([`wordpiece`]). It was trained so
 //! that the sum over a text's tokens points to where the sentence transformer all-MiniLM-L6-v2 puts
 //! the text, centred and, if the artifact says so, projected. The norm of a token's vector is its
-//! weight. See `encoder/MODEL_CARD.md` for the training, the data and the accuracy.
+//! weight, and the text changes it ([`attention`]). See `encoder/MODEL_CARD.md` for the training,
+//! the data and the accuracy.
 
+mod attention;
 pub mod wordpiece;
 
 use std::sync::OnceLock;
@@ -14,6 +16,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use self::attention::Attention;
 use self::wordpiece::{TokenId, Vocabulary};
 
 /// The artifact that `encoder/export.py` wrote.
@@ -67,6 +70,7 @@ pub struct Encoder {
     /// What each token says about the word that it begins.
     beginnings: Vec<Beginning>,
     damping: Damping,
+    attention: Option<Attention>,
     name: String,
     weights_hash: String,
     /// The mean of the transformer's vectors.
@@ -206,6 +210,11 @@ impl Encoder {
             scales,
             token_rows,
             damping,
+            attention: tensor("attention")
+                .ok()
+                .map(|matrix| Attention::new(floats(&matrix), dimension))
+                .transpose()
+                .map_err(damaged)?,
             mean: floats(&tensor("mean")?),
             projection: floats(&tensor("projection")?),
             name: metadata_value("name"),
@@ -333,6 +342,7 @@ impl Encoder {
     pub fn encode_tokens(&self, tokens: &mut [TokenId]) -> Option<Vec<f32>> {
         tokens.sort_unstable();
         let mut sum = vec![0f32; self.dimension];
+        let mut rows = Vec::with_capacity(tokens.len());
         for run in tokens.chunk_by(|a, b| a == b) {
             let Some(token) = run.first().map(|token| usize::from(*token)) else {
                 continue;
@@ -341,8 +351,19 @@ impl Encoder {
                 continue;
             };
             if let Some(row) = self.row(token) {
-                add_scaled(&mut sum, row, scale * self.damping.apply(run.len()));
+                let weight = scale * self.damping.apply(run.len());
+                add_scaled(&mut sum, row, weight);
+                rows.push((row, weight));
             }
+        }
+        let mean = normalize(sum)?;
+        let Some(attention) = &self.attention else {
+            return Some(mean);
+        };
+        let subject = attention.subject(&mean);
+        let mut sum = vec![0f32; self.dimension];
+        for (row, weight) in rows {
+            add_scaled(&mut sum, row, weight * attention.weight(row, &subject));
         }
         normalize(sum)
     }

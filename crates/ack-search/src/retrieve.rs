@@ -40,7 +40,7 @@ const MIN_COSINE_SHARE: f32 = 0.8;
 /// question and a memory has more.
 const UNRELATED: f32 = 0.2;
 /// Weight of a cosine of 1, relative to the best lexical score.
-const COSINE_WEIGHT: f32 = 1.75;
+const COSINE_WEIGHT: f32 = 4.0;
 /// From this many documents on, work is spread over several threads.
 pub const MIN_PARALLEL_DOCS: usize = 20_000;
 /// How far below the memory with the required identifier other memories are capped: more than a
