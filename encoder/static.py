@@ -9,6 +9,12 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 DAMPING = {"count": lambda c: c, "sqrt": np.sqrt, "log": lambda c: 1 + np.log(c)}
 
 
+def as_bytes(values):
+    """Rounded to 127 steps on each side, as a reader with byte arithmetic has them."""
+    scale = max(np.abs(values).max(), 1e-12) / 127
+    return np.rint(values / scale) * scale
+
+
 class Static:
     def __init__(self, path):
         t = load_file(path)
@@ -17,6 +23,8 @@ class Static:
             self.meta = json.loads(f.read(n))["__metadata__"]
         self.rows, self.scales, self.mean = t["rows"], t["scales"], t["mean"]
         self.projection, self.attention = t.get("projection"), t.get("attention")
+        if self.attention is not None:
+            self.attention = np.stack([as_bytes(column) for column in self.attention.T]).T
         self.all_vocab = bytes(t["all_vocab"]).decode().split("\n")
         self.kept = t["kept"]
         self.row_of = np.full(len(self.all_vocab), -1, np.int64)
@@ -40,7 +48,7 @@ class Static:
                 w, rows = self.damping(c) * self.scales[u], self.rows[u].astype(np.float32)
                 v = w @ rows
                 if self.attention is not None:
-                    subject = v / max(np.linalg.norm(v), 1e-12) @ self.attention
+                    subject = as_bytes(as_bytes(v / max(np.linalg.norm(v), 1e-12)) @ self.attention)
                     v = (w * np.exp(np.clip(rows @ subject / np.linalg.norm(rows, axis=1).clip(1e-12), -3, 3))) @ rows
                 out[i] = v / max(np.linalg.norm(v), 1e-12)
         return out

@@ -8,6 +8,7 @@ pub mod context;
 mod engine;
 mod error;
 mod evidence;
+mod excerpt;
 mod explain;
 mod get;
 pub mod instructions;

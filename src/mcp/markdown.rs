@@ -44,7 +44,8 @@ fn query(answer: &QueryResponse) -> String {
         (1, 1) if at_least.is_empty() => "1 memory".to_owned(),
         (shown, total) => format!("{shown} of {total}{at_least} memories"),
     };
-    let shortened = answer.results.iter().any(|hit| hit.more_facts > 0);
+    let mut results = answer.results.iter();
+    let shortened = results.any(|hit| hit.more_facts > 0 || hit.excerpt.is_some());
     if shortened {
         out.push_str("; get_memory shows one in full");
     }
@@ -354,6 +355,9 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     }
     if let Some(subtitle) = &hit.subtitle {
         let _ = writeln!(out, "  {}", line(subtitle));
+    }
+    if let Some(excerpt) = &hit.excerpt {
+        let _ = writeln!(out, "  … {}", line(excerpt));
     }
     for fact in &hit.facts {
         let _ = writeln!(out, "  - {}", line(fact));

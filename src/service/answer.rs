@@ -22,7 +22,7 @@ const TAGS: usize = 8;
 /// Characters of a title on a page for an agent.
 const TITLE_CAP: usize = 200;
 /// Characters of the fact that each result of such a page has.
-const FIRST_FACT_CAP: usize = 160;
+const FIRST_FACT_CAP: usize = 144;
 
 /// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
@@ -66,6 +66,7 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         score: None,
         also: Vec::new(),
         more_also: 0,
+        excerpt: None,
         more_facts: (memory.facts.len() - facts.len()) as u64,
         facts,
         contradicts: Vec::new(),
@@ -270,6 +271,10 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
             .subtitle
             .as_ref()
             .map(|subtitle| text::line(subtitle, (budget / share).max(60)));
+        hit.excerpt = hit
+            .excerpt
+            .as_ref()
+            .map(|excerpt| text::line(excerpt, (budget / share).max(60)));
         hit.title = text::line(&hit.title, (budget / share).max(80));
         hit.why = hit
             .why
@@ -332,6 +337,7 @@ pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
         if let Some(hit) = response.results.first_mut() {
             hit.title = text::line(&hit.title, cap);
             hit.subtitle = None;
+            hit.excerpt = None;
             hit.facts.clear();
             hit.concepts.clear();
             limit_also(hit, 0);

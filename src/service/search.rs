@@ -11,6 +11,7 @@ use self::page::{Known, Place};
 use self::words::{NEAREST, keep_nearest};
 use super::answer;
 use super::evidence::{self, Evidence};
+use super::excerpt;
 use super::open;
 use super::open::{OpenScopes, Records};
 use super::same_id::{self, Holder};
@@ -20,7 +21,7 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::time;
-use ack_api::{Also, MemoryHit, Mode, Note};
+use ack_api::{Also, Detail, MemoryHit, Mode, Note};
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
@@ -501,6 +502,9 @@ impl<'a> Search<'a> {
         let Some(view) = self.views.get(place.candidate.scope) else {
             return hit;
         };
+        if self.spec.detail != Detail::Full {
+            hit.excerpt = excerpt::of(memory, matcher.as_mut());
+        }
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.spec.by_agent {
             hit.created_at = memory.created_at.map(time::day);

@@ -290,6 +290,35 @@ fn json_lines_that_are_no_graph_are_no_store() {
 }
 
 #[test]
+fn a_note_that_is_only_text_shows_the_sentence_that_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "deploys.md",
+        "# How deploys go\n\nThey start from main, every day. A rollback needs the previous image \
+         digest, which the pipeline prints.\n\n- Ask Dana for access.\n",
+    );
+    write(folder.path(), "bare.md", "# Nothing but a rollback title\n");
+    let (_root, service) = over(folder.path());
+    let ask = |arguments| call(&service, "query_memories", arguments).unwrap();
+    let excerpts = |answer: &Value| -> Vec<Value> {
+        let results = answer["results"].as_array().unwrap().iter();
+        results.map(|hit| hit["excerpt"].clone()).collect()
+    };
+    let asked = ask(json!({ "query": "previous image digest for a rollback", "mode": "lexical" }));
+    let sentence = "A rollback needs the previous image digest, which the pipeline prints.";
+    assert_eq!(
+        excerpts(&asked),
+        [json!(sentence), Value::Null],
+        "{asked:#}"
+    );
+    let access = ask(json!({ "query": "access", "mode": "lexical" }));
+    assert_eq!(excerpts(&access), [json!("Ask Dana for access.")]);
+    let full = ask(json!({ "query": "access", "mode": "lexical", "detail": "full" }));
+    assert_eq!(excerpts(&full), [Value::Null], "the whole text is there");
+}
+
+#[test]
 fn real_auto_memory_is_served() {
     let Some((_copy, path)) = real("auto-memory") else {
         return;

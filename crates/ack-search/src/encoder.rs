@@ -212,7 +212,7 @@ impl Encoder {
             damping,
             attention: tensor("attention")
                 .ok()
-                .map(|matrix| Attention::new(floats(&matrix), dimension))
+                .map(|matrix| Attention::new(&floats(&matrix), dimension))
                 .transpose()
                 .map_err(damaged)?,
             mean: floats(&tensor("mean")?),
@@ -363,7 +363,7 @@ impl Encoder {
         let subject = attention.subject(&mean);
         let mut sum = vec![0f32; self.dimension];
         for (row, weight) in rows {
-            add_scaled(&mut sum, row, weight * attention.weight(row, &subject));
+            add_scaled(&mut sum, row, weight * subject.weight(row));
         }
         normalize(sum)
     }

@@ -335,7 +335,7 @@ fn gist(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
     // Of equals the first.
     let best = hit.facts.iter().rev().max_by_key(|fact| marks.count(fact));
-    let Some(text) = best.or(hit.subtitle.as_ref()) else {
+    let Some(text) = best.or(hit.subtitle.as_ref()).or(hit.excerpt.as_ref()) else {
         return String::new();
     };
     let mut out = block(screen, text, (indent, indent), PLAIN, marks);
@@ -362,6 +362,9 @@ fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let mut out = String::new();
     if let Some(subtitle) = &hit.subtitle {
         out += &block(screen, subtitle, (indent, indent), PLAIN, marks);
+    }
+    if let Some(excerpt) = &hit.excerpt {
+        out += &block(screen, excerpt, (indent, indent), PLAIN, marks);
     }
     for fact in &hit.facts {
         let (first, rest) = (format!("{indent}- "), format!("{indent}  "));

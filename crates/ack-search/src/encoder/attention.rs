@@ -9,62 +9,99 @@ use multiversion::multiversion;
 
 /// The exponent is kept within this range, so that no token silences the others.
 const STEEPEST: f32 = 3.0;
-/// Sums are made in this many lanes, in an order that does not depend on the processor.
-const LANES: usize = 16;
 
 /// The trained matrix.
 #[derive(Debug)]
 pub(super) struct Attention {
-    dimension: usize,
-    /// One row for each component of the mean.
-    matrix: Vec<f32>,
+    /// What each component of the mean says about a component of the subject: one row for each
+    /// component of the subject.
+    columns: Vec<Steps>,
+}
+
+/// What a text is about: tokens are compared with it.
+#[derive(Debug)]
+pub(super) struct Subject(Steps);
+
+/// Values in 127 steps on each side of 0, and the size of a step.
+#[derive(Debug)]
+struct Steps {
+    values: Vec<i16>,
+    scale: f32,
+}
+
+impl Steps {
+    #[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
+    fn new(exact: &[f32]) -> Self {
+        let most = exact
+            .iter()
+            .fold(1e-12f32, |most, value| most.max(value.abs()));
+        let values = exact
+            .iter()
+            .map(|value| (value * (127.0 / most)).round_ties_even() as i16);
+        Self {
+            values: values.collect(),
+            scale: most / 127.0,
+        }
+    }
 }
 
 impl Attention {
-    pub(super) fn new(matrix: Vec<f32>, dimension: usize) -> Result<Self, &'static str> {
+    pub(super) fn new(matrix: &[f32], dimension: usize) -> Result<Self, &'static str> {
         if matrix.len() != dimension * dimension || dimension == 0 {
             return Err("`attention` does not fit the rows");
         }
-        Ok(Self { dimension, matrix })
+        let column = |at: usize| -> Vec<f32> {
+            matrix.iter().skip(at).step_by(dimension).copied().collect()
+        };
+        let columns = (0..dimension).map(|at| Steps::new(&column(at))).collect();
+        Ok(Self { columns })
     }
 
-    /// What tokens are compared with, from the direction of a text's plain sum.
-    pub(super) fn subject(&self, mean: &[f32]) -> Vec<f32> {
-        let mut subject = vec![0.0; self.dimension];
-        for (row, value) in self.matrix.chunks_exact(self.dimension).zip(mean) {
-            add(&mut subject, row, *value);
-        }
-        subject
+    /// The subject of a text, from the direction of its plain sum.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "at most 127 squared for each component"
+    )]
+    pub(super) fn subject(&self, mean: &[f32]) -> Subject {
+        let mean = Steps::new(mean);
+        let columns = self.columns.iter();
+        let components: Vec<f32> = columns
+            .map(|column| product(&mean.values, &column.values) as f32 * column.scale * mean.scale)
+            .collect();
+        Subject(Steps::new(&components))
     }
+}
 
+impl Subject {
     /// The factor of a token's weight.
-    pub(super) fn weight(&self, row: &[u8], subject: &[f32]) -> f32 {
-        let (product, square) = product_and_square(row, subject);
-        if square <= 0.0 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "at most 127 squared for each component"
+    )]
+    pub(super) fn weight(&self, row: &[u8]) -> f32 {
+        let (along, square) = along_and_square(row, &self.0.values);
+        if square == 0 {
             return 1.0;
         }
-        (product / square.sqrt()).clamp(-STEEPEST, STEEPEST).exp()
+        let along = along as f32 * self.0.scale / (square as f32).sqrt();
+        along.clamp(-STEEPEST, STEEPEST).exp()
     }
 }
 
 #[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
-fn add(sum: &mut [f32], row: &[f32], factor: f32) {
-    for (value, other) in sum.iter_mut().zip(row) {
-        *value += other * factor;
-    }
+fn product(a: &[i16], b: &[i16]) -> i32 {
+    let pairs = a.iter().zip(b);
+    pairs.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
 /// A row's product with the subject, and with itself.
 #[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
-fn product_and_square(row: &[u8], subject: &[f32]) -> (f32, f32) {
-    let (mut products, mut squares) = ([0f32; LANES], [0f32; LANES]);
-    for (bytes, others) in row.chunks(LANES).zip(subject.chunks(LANES)) {
-        let lanes = products.iter_mut().zip(&mut squares);
-        for ((product, square), (byte, other)) in lanes.zip(bytes.iter().zip(others)) {
-            let value = f32::from(byte.cast_signed());
-            *product += value * other;
-            *square += value * value;
-        }
+fn along_and_square(row: &[u8], subject: &[i16]) -> (i32, i32) {
+    let (mut along, mut square) = (0, 0);
+    for (byte, other) in row.iter().zip(subject) {
+        let value = i32::from(byte.cast_signed());
+        along += value * i32::from(*other);
+        square += value * value;
     }
-    (products.iter().sum(), squares.iter().sum())
+    (along, square)
 }

@@ -1,0 +1,79 @@
+//! What a result shows of a memory that is nothing but a title and a long text: the sentence that says most about the
+//! question.
+
+use ack_api::memory::Memory;
+use ack_api::text;
+use ack_search::lexical::Matcher;
+
+/// Characters of an excerpt.
+const CAP: usize = 144;
+/// Bytes of a text that are looked at.
+const READ: usize = 20_000;
+
+/// The sentence of the long text in which the query's words weigh most, of equals the first; without a query the first
+/// one. `None` if the memory has a subtitle or facts, which say it shorter, or no sentence beside its title.
+pub fn of(memory: &Memory, matcher: Option<&mut Matcher<'_>>) -> Option<String> {
+    if memory.subtitle.is_some() || !memory.facts.is_empty() {
+        return None;
+    }
+    let narrative = memory.narrative.as_deref()?;
+    let read = narrative.get(..narrative.floor_char_boundary(READ))?;
+    let title = bare(&memory.title);
+    let mut all = sentences(read)
+        .filter(|sentence| sentence.chars().any(char::is_alphanumeric) && bare(sentence) != title);
+    let best = match matcher {
+        None => all.next(),
+        Some(matcher) => {
+            let mut best: Option<(f32, &str)> = None;
+            for sentence in all {
+                let weight = matcher
+                    .matching_words(sentence)
+                    .iter()
+                    .map(|(weight, _)| weight)
+                    .sum();
+                if best.is_none_or(|(most, _)| weight > most) {
+                    best = Some((weight, sentence));
+                }
+            }
+            best.map(|(_, sentence)| sentence)
+        }
+    };
+    best.map(|sentence| text::line(sentence, CAP))
+}
+
+/// The sentences of a text: they end with a line, or with a mark and a blank. Headings, rules and the marks of code blocks
+/// are none.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.starts_with(['#', '`']));
+    let parts = lines.flat_map(|line| {
+        line.split_inclusive(['。', '！', '？']).flat_map(|part| {
+            let mut rest = Some(part);
+            std::iter::from_fn(move || {
+                let now = rest?;
+                let end = ends(now);
+                rest = end.and_then(|end| now.get(end..));
+                end.map_or(Some(now), |end| now.get(..end))
+            })
+        })
+    });
+    parts
+        .map(|part| part.trim().trim_start_matches(['-', '*', '>', '+']).trim())
+        .filter(|part| !part.is_empty())
+}
+
+/// Where the first sentence of a line ends, if another one follows.
+fn ends(line: &str) -> Option<usize> {
+    let mut blanks = line.match_indices(' ');
+    let ended = |at: usize| {
+        line.get(..at)
+            .is_some_and(|before| before.ends_with(['.', '!', '?']))
+    };
+    blanks.find(|(at, _)| ended(*at)).map(|(at, _)| at + 1)
+}
+
+/// A text without the marks around it, to compare.
+fn bare(text: &str) -> String {
+    let kept = text.trim_matches(|char: char| !char.is_alphanumeric());
+    kept.to_lowercase()
+}
