@@ -192,8 +192,10 @@ fn a_number_opens_what_that_query_showed_also_an_unreviewed_memory() {
 fn without_a_terminal_nothing_is_kept_or_wrapped() {
     let root = Root::samples();
     let terminal = Terminal::new();
-    let said =
-        crate::cli::run(&mut terminal.command(root.path(), &["query", "deadlock", "-l", "-n", "3"])).ok();
+    let said = crate::cli::run(
+        &mut terminal.command(root.path(), &["query", "deadlock", "-l", "-n", "3"]),
+    )
+    .ok();
     assert_eq!(left(&terminal), Vec::<std::path::PathBuf>::new());
     assert!(
         said.lines().any(|line| line.chars().count() > 100),
