@@ -22,7 +22,7 @@ const TAGS: usize = 8;
 /// Characters of a title on a page for an agent.
 const TITLE_CAP: usize = 200;
 /// Characters of the fact that each result of such a page has.
-const FIRST_FACT_CAP: usize = 144;
+const FIRST_FACT_CAP: usize = 160;
 
 /// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {

@@ -6,7 +6,7 @@ use ack_api::text;
 use ack_search::lexical::Matcher;
 
 /// Characters of an excerpt.
-const CAP: usize = 144;
+const CAP: usize = 160;
 /// Bytes of a text that are looked at.
 const READ: usize = 20_000;
 

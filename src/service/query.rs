@@ -18,7 +18,7 @@ use ack_search::cursor::Cursor;
 /// Tokens of a page for an agent beside its results.
 const PAGE_TOKENS: usize = 30;
 /// Tokens of each of its results, on average.
-const RESULT_TOKENS: usize = 135;
+const RESULT_TOKENS: usize = 131;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;

@@ -15,7 +15,9 @@ const STEEPEST: f32 = 3.0;
 pub(super) struct Attention {
     /// What each component of the mean says about a component of the subject: one row for each
     /// component of the subject.
-    columns: Vec<Steps>,
+    columns: Vec<i16>,
+    /// The size of a step of each of these rows.
+    scales: Vec<f32>,
 }
 
 /// What a text is about: tokens are compared with it.
@@ -50,24 +52,25 @@ impl Attention {
         if matrix.len() != dimension * dimension || dimension == 0 {
             return Err("`attention` does not fit the rows");
         }
-        let column = |at: usize| -> Vec<f32> {
-            matrix.iter().skip(at).step_by(dimension).copied().collect()
-        };
-        let columns = (0..dimension).map(|at| Steps::new(&column(at))).collect();
-        Ok(Self { columns })
+        let mut columns = Vec::with_capacity(matrix.len());
+        let mut scales = Vec::with_capacity(dimension);
+        for at in 0..dimension {
+            let column: Vec<f32> = matrix.iter().skip(at).step_by(dimension).copied().collect();
+            let column = Steps::new(&column);
+            columns.extend(column.values);
+            scales.push(column.scale);
+        }
+        Ok(Self { columns, scales })
     }
 
     /// The subject of a text, from the direction of its plain sum.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "at most 127 squared for each component"
-    )]
     pub(super) fn subject(&self, mean: &[f32]) -> Subject {
         let mean = Steps::new(mean);
-        let columns = self.columns.iter();
-        let components: Vec<f32> = columns
-            .map(|column| product(&mean.values, &column.values) as f32 * column.scale * mean.scale)
-            .collect();
+        let mut components = vec![0.0; self.scales.len()];
+        multiply(&self.columns, &mean.values, &mut components);
+        for (component, scale) in components.iter_mut().zip(&self.scales) {
+            *component *= scale * mean.scale;
+        }
         Subject(Steps::new(&components))
     }
 }
@@ -88,10 +91,20 @@ impl Subject {
     }
 }
 
+/// Each row of a matrix times a vector.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "at most 127 squared for each component"
+)]
 #[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
-fn product(a: &[i16], b: &[i16]) -> i32 {
-    let pairs = a.iter().zip(b);
-    pairs.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+fn multiply(matrix: &[i16], vector: &[i16], products: &mut [f32]) {
+    for (row, product) in matrix.chunks_exact(vector.len().max(1)).zip(products) {
+        let mut sum = 0i32;
+        for (a, b) in row.iter().zip(vector) {
+            sum += i32::from(*a) * i32::from(*b);
+        }
+        *product = sum as f32;
+    }
 }
 
 /// A row's product with the subject, and with itself.
@@ -99,9 +112,10 @@ fn product(a: &[i16], b: &[i16]) -> i32 {
 fn along_and_square(row: &[u8], subject: &[i16]) -> (i32, i32) {
     let (mut along, mut square) = (0, 0);
     for (byte, other) in row.iter().zip(subject) {
-        let value = i32::from(byte.cast_signed());
-        along += value * i32::from(*other);
-        square += value * value;
+        // From 16 bits, so that processors multiply and add pairs in one step.
+        let value = i16::from(byte.cast_signed());
+        along += i32::from(value) * i32::from(*other);
+        square += i32::from(value) * i32::from(value);
     }
     (along, square)
 }
