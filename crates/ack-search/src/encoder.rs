@@ -3,7 +3,7 @@
 //! The encoder is a table with one vector per WordPiece token ([`wordpiece`]). It was trained so
 //! that the sum over a text's tokens points to where the sentence transformer all-MiniLM-L6-v2 puts
 //! the text, centred and, if the artifact says so, projected. The norm of a token's vector is its
-//! weight, and the text changes it ([`attention`]). See `encoder/MODEL_CARD.md` for the training,
+//! weight, and the text changes it (`attention`). See `encoder/MODEL_CARD.md` for the training,
 //! the data and the accuracy.
 
 mod attention;
