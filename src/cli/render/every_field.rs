@@ -10,13 +10,18 @@ use serde_json::{Value, json};
 use super::*;
 
 /// What text leaves out: the command (none: every one), the end of the path, and why.
-const LEFT_OUT: [(&str, &str, &str); 21] = [
+const LEFT_OUT: [(&str, &str, &str); 22] = [
     ("", "score", "the sum of `--explain` ends in it"),
     ("", "notes/0/kind", "the message says it"),
     ("scopes", "memory_count", "the counts by status are shown"),
     ("scopes", "total", "the command reads every page"),
     ("scopes", "next_cursor", "the command reads every page"),
     ("context", "subtitle", "`get` shows all of a memory"),
+    (
+        "context",
+        "excerpt",
+        "only a result of `query` has one, and it shows it",
+    ),
     ("context", "concepts/0", "`get` shows all of a memory"),
     ("context", "narrative", "`get` shows all of a memory"),
     ("context", "files/0", "`get` shows all of a memory"),
