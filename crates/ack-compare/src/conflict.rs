@@ -447,7 +447,7 @@ impl Pair<'_> {
         {
             return false;
         }
-        // `Use uv instead of poetry`, to somebody who knows of uv, says what is known.
+        // To somebody who already uses uv, `Use uv instead of poetry` is not news.
         let is_known = |term: &Term| {
             term.denied || !is_named(term) && term.weight < WORTH || memory.says(None, term)
         };

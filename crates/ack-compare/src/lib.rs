@@ -197,7 +197,7 @@ mod tests {
             &older,
             false,
         );
-        // It says what is used, to somebody who uses that already.
+        // It recommends what the other memory already uses.
         let older = [
             "Dependencies",
             "We use uv here. poetry was used by the old scripts.",

@@ -227,9 +227,16 @@ impl Vectors {
     }
 }
 
+/// The products of quantized rows with a quantized vector.
 #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
 #[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
-fn scan(components: &[i8], scales: &[f32], query: &[i16], scale: f32, cosines: &mut [f32]) {
+pub(crate) fn scan(
+    components: &[i8],
+    scales: &[f32],
+    query: &[i16],
+    scale: f32,
+    cosines: &mut [f32],
+) {
     for ((row, row_scale), cosine) in components
         .chunks_exact(query.len())
         .zip(scales)

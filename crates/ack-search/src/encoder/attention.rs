@@ -7,6 +7,8 @@
 
 use multiversion::multiversion;
 
+use crate::semantic::scan;
+
 /// The exponent is kept within this range, so that no token silences the others.
 const STEEPEST: f32 = 3.0;
 
@@ -15,7 +17,7 @@ const STEEPEST: f32 = 3.0;
 pub(super) struct Attention {
     /// What each component of the mean says about a component of the subject: one row for each
     /// component of the subject.
-    columns: Vec<i16>,
+    columns: Vec<i8>,
     /// The size of a step of each of these rows.
     scales: Vec<f32>,
 }
@@ -48,6 +50,7 @@ impl Steps {
 }
 
 impl Attention {
+    #[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
     pub(super) fn new(matrix: &[f32], dimension: usize) -> Result<Self, &'static str> {
         if matrix.len() != dimension * dimension || dimension == 0 {
             return Err("`attention` does not fit the rows");
@@ -57,7 +60,7 @@ impl Attention {
         for at in 0..dimension {
             let column: Vec<f32> = matrix.iter().skip(at).step_by(dimension).copied().collect();
             let column = Steps::new(&column);
-            columns.extend(column.values);
+            columns.extend(column.values.iter().map(|value| *value as i8));
             scales.push(column.scale);
         }
         Ok(Self { columns, scales })
@@ -67,10 +70,13 @@ impl Attention {
     pub(super) fn subject(&self, mean: &[f32]) -> Subject {
         let mean = Steps::new(mean);
         let mut components = vec![0.0; self.scales.len()];
-        multiply(&self.columns, &mean.values, &mut components);
-        for (component, scale) in components.iter_mut().zip(&self.scales) {
-            *component *= scale * mean.scale;
-        }
+        scan(
+            &self.columns,
+            &self.scales,
+            &mean.values,
+            mean.scale,
+            &mut components,
+        );
         Subject(Steps::new(&components))
     }
 }
@@ -88,22 +94,6 @@ impl Subject {
         }
         let along = along as f32 * self.0.scale / (square as f32).sqrt();
         along.clamp(-STEEPEST, STEEPEST).exp()
-    }
-}
-
-/// Each row of a matrix times a vector.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "at most 127 squared for each component"
-)]
-#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
-fn multiply(matrix: &[i16], vector: &[i16], products: &mut [f32]) {
-    for (row, product) in matrix.chunks_exact(vector.len().max(1)).zip(products) {
-        let mut sum = 0i32;
-        for (a, b) in row.iter().zip(vector) {
-            sum += i32::from(*a) * i32::from(*b);
-        }
-        *product = sum as f32;
     }
 }
 
