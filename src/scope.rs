@@ -453,6 +453,7 @@ fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, 
     let invalid = |message: String| SettingsError::Invalid {
         path: folder.join("scope.toml"),
         message,
+        line: None,
         nearest: Vec::new(),
         known: Vec::new(),
     };

@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::curate::find::{Filter, by_id, queue};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::{About, Outcome};
-use crate::scope::resolve::find;
+use crate::scope::resolve::{find, usable};
 use crate::scope::{Registry, Scope, ScopeError};
 use crate::service::{Error, Service};
 
@@ -52,15 +52,16 @@ impl Caller<'_> {
             .as_ref()
             .map(|pinned| pinned.value.as_str()));
         let found = Registry::new(self.config).discover().scopes;
-        let usable = |scope: &Arc<Scope>| scope.problem.is_none() && scope.store.path().exists();
+        let is_usable = |scope: &Arc<Scope>| scope.problem.is_none() && scope.store.path().exists();
         let Some(name) = only else {
-            return Ok(found.into_iter().filter(usable).collect());
+            return Ok(found.into_iter().filter(is_usable).collect());
         };
         let scope = find(&found, name).ok_or_else(|| ScopeError::NotFound {
             name: name.to_owned(),
             known: found.iter().map(|scope| scope.name.clone()).collect(),
             projects: Vec::new(),
         })?;
+        usable(&scope)?;
         Ok(vec![scope])
     }
 

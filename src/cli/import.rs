@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::import::{Options, Refusal, check_name, run as import};
 use crate::recogniser::{self, Found, Kind, Support};
-use crate::scope::resolve::find;
+use crate::scope::resolve::{find, usable};
 use crate::scope::{DATABASE_NAMES, Registry};
 use crate::service::Error;
 
@@ -40,13 +40,7 @@ pub fn run(
     let path = match &known {
         Some(scope) => {
             // A broken manifest may name another store than the one that would be written to.
-            if scope.problem.is_some() {
-                return Err(CliError::invalid(
-                    "--scope",
-                    &scope.name,
-                    "a scope whose scope.toml can be read (`ack-memory doctor` says what is wrong)",
-                ));
-            }
+            usable(scope)?;
             if scope.remote.is_some() {
                 return Err(CliError::invalid(
                     "--scope",

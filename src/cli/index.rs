@@ -12,7 +12,7 @@ use super::render::{count, grouped, verb};
 use super::{write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::scope::resolve::find;
+use crate::scope::resolve::{find, usable};
 use crate::scope::{Registry, Scope};
 use crate::service::Error;
 use ack_lance::build::{BuildError, Options, Progress, Report, Target, build};
@@ -96,13 +96,7 @@ fn one(
     args: &IndexArgs,
     embedder: Option<&dyn Embedder>,
 ) -> Result<Report, CliError> {
-    if let Some(problem) = &scope.problem {
-        return Err(ScopeError::Unusable {
-            name: scope.name.clone(),
-            reason: problem.to_string(),
-        }
-        .into());
-    }
+    usable(scope)?;
     if scope.remote.is_some() {
         return Err(CliError::invalid(
             "--scope",

@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::connect::quoted;
 use crate::publish::{self, Item, LeftAlone, Options, Plan, PublishError};
 use crate::scope::Registry;
+use crate::scope::resolve::usable;
 
 /// How many files of a kind are listed.
 const LISTED: usize = 20;
@@ -26,13 +27,7 @@ const SHARED_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
     let scope = set::named(&scopes, &args.scope)?;
-    if let Some(problem) = &scope.problem {
-        return Err(CliError::invalid(
-            "SCOPE",
-            &scope.name,
-            format!("a scope whose scope.toml can be read; this one cannot: {problem}"),
-        ));
-    }
+    usable(scope)?;
     if let Some(address) = &args.to {
         return to_bucket(config, scope, address, args, json);
     }

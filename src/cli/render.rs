@@ -82,7 +82,8 @@ pub fn error(body: &ErrorBody, screen: &Screen) -> String {
     );
     let line = |label: &str, text: &str, style| labelled("", label, text, style, screen);
     let mut out = line("error:", &message, BAD);
-    if !body.nearest.is_empty() {
+    // The message of a settings file says it where it says what is wrong.
+    if !body.nearest.is_empty() && !message.contains("did you mean") {
         let nearest = format!("did you mean {}?", body.nearest.join(", "));
         out += &line("nearest:", &nearest, NAME);
     }

@@ -24,6 +24,8 @@ pub enum SettingsError {
         path: PathBuf,
         /// What is wrong, with the line.
         message: String,
+        /// The line, where one is to blame.
+        line: Option<usize>,
         /// The keys that are nearest to an unknown one.
         nearest: Vec<String>,
         /// The keys there are.
@@ -75,6 +77,7 @@ impl SettingsError {
                 message,
                 nearest,
                 known,
+                ..
             } => Self::Offer {
                 path,
                 message,
@@ -92,6 +95,13 @@ impl Diagnostic for SettingsError {
     }
 
     fn hint(&self) -> Option<Cow<'static, str>> {
+        if let Self::Invalid {
+            line: Some(line), ..
+        } = self
+        {
+            let hint = format!("correct line {line}; docs/configuration.md lists the keys");
+            return Some(hint.into());
+        }
         let hint = match self {
             Self::NoHome => "set ACK_MEM_PATH or pass --root",
             Self::Unreadable { source, .. } => {

@@ -43,37 +43,39 @@ pub fn parse_toml<T: serde::de::DeserializeOwned>(
     });
     read.map_err(|(key, error)| {
         let known = keys();
-        let (message, nearest) = explain(text, key, &error, &known);
+        let (line, message, nearest) = explain(text, key, &error, &known);
         SettingsError::Invalid {
             path: path.to_owned(),
             message,
+            line: Some(line),
             nearest,
             known,
         }
     })
 }
 
-/// What is wrong, with the line and the key, and the nearest known key to an unknown one.
+/// The line, what is wrong with it and with which key, and the nearest known key to an unknown one.
 fn explain(
     source: &str,
     key: Option<String>,
     error: &toml::de::Error,
     known: &[String],
-) -> (String, Vec<String>) {
+) -> (usize, String, Vec<String>) {
     let problem = error.message().lines().next().unwrap_or_default();
     let span = error.span().unwrap_or_default();
     let line = source
         .get(..span.start)
         .unwrap_or_default()
         .matches('\n')
-        .count();
+        .count()
+        + 1;
     let quoted = source.get(span).unwrap_or_default();
     // What is no TOML has no keys yet; its line may begin with one.
     let assigned = || {
         Some(
             source
                 .lines()
-                .nth(line)?
+                .nth(line - 1)?
                 .split_once('=')?
                 .0
                 .trim()
@@ -86,11 +88,15 @@ fn explain(
     let candidates = known.iter().map(String::as_str).filter(|_| is_unknown);
     let nearest = nearest(last, candidates, 1);
     // The library names the key of an unknown field, and the value in some messages.
-    let mut message = format!("line {}: ", line + 1);
+    let mut message = format!("line {line}: ");
     if !last.is_empty() && !problem.contains(&format!("`{last}`")) {
         let _ = write!(message, "`{}`: ", text::line(&key, 80));
     }
-    message.push_str(problem);
+    // Where one key was meant, a list of all of them hides which.
+    let short = problem
+        .split_once(", expected")
+        .filter(|_| !nearest.is_empty());
+    message.push_str(short.map_or(problem, |(unknown, _)| unknown));
     let quoted = text::line(quoted, 40);
     if !problem.contains(&quoted) {
         let _ = write!(message, " (`{quoted}`)");
@@ -98,7 +104,7 @@ fn explain(
     if let Some(near) = nearest.first() {
         let _ = write!(message, "; did you mean `{near}`?");
     }
-    (message, nearest)
+    (line, message, nearest)
 }
 
 /// The line of the last of some keys, each in the table of the one before; of the nearest one before it that is there, where

@@ -327,6 +327,7 @@ fn invalid(path: &Path, message: String) -> ConnectError {
     ConnectError::Settings(SettingsError::Invalid {
         path: path.to_owned(),
         message,
+        line: None,
         nearest: Vec::new(),
         known: Vec::new(),
     })

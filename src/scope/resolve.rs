@@ -392,6 +392,19 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
     )
 }
 
+/// Refuses a scope with a broken manifest: nobody knows who may read it, or which store it means.
+///
+/// # Errors
+/// [`ScopeError::Unusable`].
+pub fn usable(scope: &Scope) -> Result<(), ScopeError> {
+    scope.problem.as_ref().map_or(Ok(()), |problem| {
+        Err(ScopeError::Unusable {
+            name: scope.name.clone(),
+            reason: unusable_manifest(scope, problem),
+        })
+    })
+}
+
 /// The scopes that were named, if their manifests can be used.
 fn only(
     meant: Meant,
@@ -399,16 +412,7 @@ fn only(
     current: Current,
     pinned: bool,
 ) -> Result<Selection, ScopeError> {
-    let broken = meant
-        .scopes
-        .iter()
-        .find_map(|scope| Some((scope, scope.problem.as_ref()?)));
-    if let Some((scope, problem)) = broken {
-        return Err(ScopeError::Unusable {
-            name: scope.name.clone(),
-            reason: unusable_manifest(scope, problem),
-        });
-    }
+    meant.scopes.iter().try_for_each(|scope| usable(scope))?;
     // A pinned server knows of no other scope.
     let namers = if pinned { meant.scopes.clone() } else { namers };
     Ok(Selection {

@@ -190,6 +190,8 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
         name: scope.name.clone(),
         path: path(&scope.folder),
         store: match &scope.remote {
+            // A manifest that cannot be read may name any.
+            _ if scope.problem.is_some() => None,
             Some(remote) => told.then(|| text::line(&remote.title(), 400)),
             None => path(scope.store.path()),
         },

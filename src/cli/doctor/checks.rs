@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::Report;
 use crate::cli::render::{BAD, DIM, GOOD, Marks, PLAIN, WARN, block, count, day, grouped, paint};
 use crate::cli::screen::Screen;
-use crate::config::{Config, MaxStatus, Setting};
+use crate::config::{Config, MaxStatus, Setting, SettingsError};
 use crate::connect::status::{Start, Status, status};
 use crate::connect::{Client, Places};
 use crate::recogniser::{Found, Support};
 use crate::scope::{Scope, ScopeError, same};
-use ack_api::HealthState;
+use ack_api::{Diagnostic, HealthState};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -151,6 +151,9 @@ fn agents(config: &Config) -> Finding {
 fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>, screen: &Screen) -> Vec<Finding> {
     let name = &scope.name;
     let state = info.pointer("/health/state").cloned().unwrap_or_default();
+    if let Some(problem) = &scope.problem {
+        return vec![broken_manifest(scope, problem, home)];
+    }
     let problems = info.pointer("/health/problems").and_then(Value::as_array);
     let problems = problems.into_iter().flatten().filter_map(Value::as_str);
     let problems: Vec<String> = problems.map(str::to_owned).collect();
@@ -213,6 +216,23 @@ fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>, screen: &Screen) 
         found.push(Finding::new(Level::Warning, "", problem));
     }
     found
+}
+
+/// A manifest that cannot be used. Which store it names, nobody knows.
+fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> Finding {
+    let file = tilde(&scope.folder.join("scope.toml"), home);
+    let message = format!("its scope.toml cannot be used: {}", problem.reason());
+    let advice = match problem {
+        SettingsError::Invalid {
+            line: Some(line), ..
+        } => format!("correct line {line} of {file}"),
+        SettingsError::Unreadable { .. } => match problem.hint() {
+            Some(hint) => format!("{hint}: {file}"),
+            None => format!("see to {file}"),
+        },
+        _ => format!("correct {file}"),
+    };
+    Finding::new(Level::Error, &scope.name, message).advise(advice)
 }
 
 /// What was found about the clients on this machine.

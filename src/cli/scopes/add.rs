@@ -87,6 +87,7 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
     let text = toml::to_string(&manifest).map_err(|error| SettingsError::Invalid {
         path: path.clone(),
         message: error.to_string(),
+        line: None,
         nearest: Vec::new(),
         known: Vec::new(),
     })?;

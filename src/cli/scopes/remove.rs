@@ -40,11 +40,7 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
             format!("ln -s {} {}", word(target), word(&scope.folder)),
         ),
         Removal::Folder { to } => (
-            format!(
-                "{folder} moves to {}; the store, {}, is left alone",
-                to.display(),
-                scope.store.path().display()
-            ),
+            moves(scope, to),
             format!("mv {} {}", word(to), word(&scope.folder)),
         ),
     };
@@ -69,6 +65,16 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
         }
     };
     write_plain(&said)
+}
+
+fn moves(scope: &Scope, to: &Path) -> String {
+    let (folder, to) = (scope.folder.display(), to.display());
+    // A manifest that cannot be read may name any store.
+    if scope.problem.is_some() {
+        return format!("{folder} moves to {to}; no store is touched");
+    }
+    let store = scope.store.path().display();
+    format!("{folder} moves to {to}; the store, {store}, is left alone")
 }
 
 fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {

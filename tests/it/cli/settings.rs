@@ -55,13 +55,62 @@ fn a_scope_that_is_named_and_has_a_broken_manifest_is_an_error() {
         vec!["query", "x", "--scope", "misspelt"],
         vec!["--pin", "misspelt", "query", "x"],
         vec!["get", "x", "--scope", "misspelt"],
+        vec!["review", "--list", "--scope", "misspelt"],
+        vec!["approve", "x", "--scope", "misspelt"],
+        vec!["import", "-", "--scope", "misspelt"],
+        vec!["publish", "misspelt", "--to-folder", "notes"],
+        vec!["scopes", "set", "misspelt", "visibility=shared"],
     ] {
         let error = ack(root.path(), &arguments).fails(1);
-        assert!(
-            error.contains("descripton") && error.contains("scope.toml"),
-            "{arguments:?}: {error}"
-        );
+        for part in [
+            "misspelt/scope.toml`",
+            "line 1: ",
+            "`descripton`; did you mean `description`?",
+        ] {
+            assert!(error.contains(part), "{arguments:?}: {part}: {error}");
+        }
+        assert_eq!(error.matches("did you mean").count(), 1, "{error}");
+        assert!(!error.contains("memory.db"), "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn the_doctor_sends_to_the_line_of_a_broken_manifest_and_names_no_store() {
+    let root = Root::new();
+    root.manifest("misspelt", "\ndescripton = \"x\"\n");
+    root.manifest("cut", "description = \"x\n");
+    std::fs::create_dir(root.scope_folder("folder").join("scope.toml")).unwrap();
+    let outcome = ack(root.path(), &["doctor", "--json"]);
+    let told: Value = serde_json::from_str(&outcome.out).unwrap();
+    let finding = |subject: &str| {
+        let findings = told["findings"].as_array().unwrap().iter();
+        let mut of_it = findings.filter(|finding| finding["subject"] == subject);
+        of_it.next().unwrap().clone()
+    };
+    let file = |scope: &str| root.path().join(format!("scopes/{scope}/scope.toml"));
+    assert_eq!(
+        finding("misspelt"),
+        json!({
+            "level": "error",
+            "subject": "misspelt",
+            "message": "its scope.toml cannot be used: line 2: unknown field `descripton`; did you mean `description`?",
+            "advice": [format!("correct line 2 of {}", file("misspelt").display())],
+        })
+    );
+    assert_eq!(
+        finding("cut")["advice"],
+        json!([format!("correct line 1 of {}", file("cut").display())])
+    );
+    let unreadable = finding("folder")["advice"].to_string();
+    assert!(
+        unreadable.contains("folder/scope.toml") && !unreadable.contains("remove"),
+        "{unreadable}"
+    );
+    for scope in told["scopes"].as_array().unwrap() {
+        assert_eq!(scope.get("store"), None, "{scope}");
+    }
+    let removal = ack(root.path(), &["scopes", "remove", "misspelt"]).out;
+    assert!(removal.contains("no store is touched"), "{removal}");
 }
 
 /// A setting's value and source, as `doctor` tells it.
