@@ -6,6 +6,7 @@
 mod links;
 mod notes;
 pub mod text;
+mod yaml;
 
 use std::path::{Path, PathBuf};
 

@@ -15,6 +15,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::links::is_there;
+use super::yaml;
 use super::{Finding, MAX_FILE_BYTES, Place, Report, Severity, text};
 use crate::import::line;
 use crate::publish::document::Document;
@@ -84,6 +85,8 @@ impl Checked {
             let message = "is not UTF-8; save it in that encoding";
             return self.error("unreadable", (&shown, 1), message);
         };
+        // Editors on Windows mark a file as UTF-8; whatever reads notes passes over the mark.
+        let content = content.trim_start_matches('\u{feff}');
         for (number, line) in (1..).zip(content.lines()) {
             for problem in text::problems(line) {
                 let severity = if problem.is_error() {
@@ -95,9 +98,9 @@ impl Checked {
             }
         }
         if crate::publish::is_lines(relative) {
-            self.lines(place, &shown, &content);
+            self.lines(place, &shown, content);
         } else {
-            self.note(place, relative, &shown, &content);
+            self.note(place, relative, &shown, content);
         }
     }
 
@@ -134,11 +137,15 @@ impl Checked {
             keys.find(|(known, _)| *known == key)
                 .map_or(1, |(_, line)| line)
         };
-        let is_open =
-            !document.has_header && content.trim_start_matches('\u{feff}').starts_with("---");
+        let is_open = !document.has_header && content.starts_with("---");
         if is_open {
             let message = "its front matter is never closed; end it with a line `---`";
             self.error("schema", (shown, 1), message);
+        }
+        if let Err(problem) = yaml::check(&document.front_matter()) {
+            // The rule above it is line 1.
+            let line = problem.line + 1;
+            self.error("schema", (shown, line), problem.message);
         }
         let mut seen: Vec<&str> = Vec::new();
         for (key, line) in document.keys() {

@@ -72,14 +72,15 @@ impl Document {
             .map(|entry| (entry.key.as_str(), entry.line))
     }
 
+    /// The lines between the rules of the front matter, as they are written.
+    pub fn front_matter(&self) -> String {
+        let lines = self.entries.iter().map(|entry| entry.raw.as_str());
+        lines.collect()
+    }
+
     /// The values of the front matter.
     pub fn header(&self) -> Header {
-        let raw: String = self
-            .entries
-            .iter()
-            .map(|entry| entry.raw.as_str())
-            .collect();
-        split(&format!("---\n{raw}---\n")).0
+        split(&format!("---\n{}---\n", self.front_matter())).0
     }
 
     /// Whether it has one of some keys.

@@ -104,6 +104,18 @@ fn each_fault_is_found_at_its_line() {
             &["error schema x.md:3"],
         ),
         (
+            b"---\ntype: note\ntitle: [unclosed\n---\nText".to_vec(),
+            &["error schema x.md:3"],
+        ),
+        (
+            b"\xEF\xBB\xBF---\r\ntype: note\r\ntags:\r\n\t- ci\r\n---\r\nText".to_vec(),
+            &["error schema x.md:4"],
+        ),
+        (
+            b"\xEF\xBB\xBF---\ntype: note\n---\nText of a Windows editor".to_vec(),
+            &[],
+        ),
+        (
             b"---\ntitle: No type\n---\nText".to_vec(),
             &["error schema x.md:1"],
         ),

@@ -1,0 +1,108 @@
+//! Whether front matter is YAML.
+//!
+//! Notes are served all the same, read as far as possible (`ack_store::folder::front_matter`). Other
+//! programs refuse the whole header, and a value that is never closed is served as something else.
+
+use serde::de::IgnoredAny;
+
+/// Why a text is no YAML.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line of the text that is to blame, from 1.
+    pub line: usize,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+/// Checks the lines between the rules.
+///
+/// # Errors
+/// They are no YAML.
+pub fn check(lines: &str) -> Result<(), Problem> {
+    let Err(error) = serde_yaml_ng::from_str::<IgnoredAny>(lines) else {
+        return Ok(());
+    };
+    let said = error.to_string();
+    // `did not find expected ',' or ']' at line 3 column 1, while parsing a flow sequence at line 2
+    // column 8`: what was never closed was opened in the earlier line.
+    let numbers = said.split(" at line ").skip(1).filter_map(number);
+    let line = numbers.min().unwrap_or(1);
+    let what = said.split(" at line ").next().unwrap_or_default();
+    let tab = lines.lines().position(|line| line.starts_with('\t'));
+    let tab = tab.filter(|_| {
+        ["a tab", "any token"]
+            .iter()
+            .any(|part| what.contains(part))
+    });
+    let line = tab.map_or(line, |before| before + 1);
+    let message = if tab.is_some() {
+        "a tab indents this line; use spaces".to_owned()
+    } else if what.starts_with("mapping values are not allowed") {
+        "put a value that holds `: ` between quotes".to_owned()
+    } else if let Some(sign) = open(&said) {
+        format!("{sign} is opened here and never closed")
+    } else if what == "could not find expected ':'" {
+        "this line has no key and no `:`".to_owned()
+    } else {
+        what.to_owned()
+    };
+    let message = format!("its front matter is no YAML: {message}");
+    Err(Problem { line, message })
+}
+
+/// What was not closed.
+fn open(said: &str) -> Option<&'static str> {
+    let opened = [
+        ("a flow sequence", "`[`"),
+        ("a flow mapping", "`{`"),
+        ("a quoted scalar", "a quote"),
+    ];
+    let (_, context) = said.split_once("while ")?;
+    let found = opened.iter().find(|(name, _)| context.contains(name));
+    found.map(|(_, sign)| *sign)
+}
+
+/// The number that a text begins with; no line has the number 0.
+fn number(text: &str) -> Option<usize> {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let digits = text.get(..end.unwrap_or(text.len()))?;
+    digits.parse().ok().filter(|line| *line > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_to_blame_is_named() {
+        for (lines, line, part) in [
+            (
+                "type: note\ntitle: [unclosed\nid: x\n",
+                2,
+                "`[` is opened here",
+            ),
+            ("title: \"unclosed\nid: x\n", 1, "a quote"),
+            ("title: {unclosed\n", 1, "`{`"),
+            ("type: note\ntags:\n\t- ci\n", 3, "a tab"),
+            ("type: note\r\n\tid: x\r\n", 2, "a tab"),
+            ("type: note\ntitle: One: two\n", 2, "between quotes"),
+            ("type: note\nno key\nid: x\n", 2, "`:`"),
+            ("title: @x\n", 1, ""),
+            ("title: *x\n", 1, ""),
+        ] {
+            let problem = check(lines).unwrap_err();
+            assert_eq!(problem.line, line, "{lines}: {problem:?}");
+            assert!(problem.message.contains(part), "{lines}: {problem:?}");
+        }
+        for lines in [
+            "",
+            "# only a comment\n",
+            "type: note\r\ntags: [a,\r\n  b]\r\n",
+            "type: note\ntype: other\n",
+            "title: \"One: two\"\nwhy: |\n  a: b: c\nrelated: [[Note]]\n",
+            "title:\tx\nverified: {by: human:ana}\n",
+        ] {
+            assert_eq!(check(lines), Ok(()), "{lines}");
+        }
+    }
+}
