@@ -117,8 +117,8 @@ mod tests {
             "nobody has approved it yet; pass `--status staging` (or `all`) to see it all the same",
         );
         check(
-            "3 matches are hidden by their status: pass status \"all\"",
-            "3 matches are hidden by their status: pass `--status all`",
+            "pass status \"all\" to see it",
+            "pass `--status all` to see it",
         );
         check(
             "cut to 200 tokens: 1 of 4 results; next_cursor goes on",

@@ -63,11 +63,17 @@ fn query(answer: &QueryResponse) -> String {
         );
     }
     if let Some(hidden) = &answer.hidden {
-        let by_status = (hidden.by_status > 0).then(|| format!("{} by status", hidden.by_status));
+        // A note may tell their number, and what to do.
+        let mut notes = answer.notes.iter();
+        let is_told = notes.any(|note| note.kind == NoteKind::HiddenByStatus);
+        let by_status =
+            (hidden.by_status > 0 && !is_told).then(|| format!("{} by status", hidden.by_status));
         let superseded =
             (hidden.superseded > 0).then(|| format!("{} superseded", hidden.superseded));
         let told: Vec<String> = by_status.into_iter().chain(superseded).collect();
-        let _ = writeln!(end, "Hidden: {}", told.join(", "));
+        if !told.is_empty() {
+            let _ = writeln!(end, "Hidden: {}", told.join(", "));
+        }
     }
     let searched = &answer.searched;
     if !searched.scopes.is_empty() {

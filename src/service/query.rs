@@ -11,7 +11,7 @@ use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
-use ack_api::number::count;
+use ack_api::number::{count, verb};
 use ack_api::{Detail, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use ack_search::cursor::Cursor;
 
@@ -19,6 +19,8 @@ use ack_search::cursor::Cursor;
 const PAGE_TOKENS: usize = 30;
 /// Tokens of each of its results, on average.
 const RESULT_TOKENS: usize = 131;
+/// Types that are told where none is like the one asked for.
+const MAX_TYPES: usize = 12;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -73,7 +75,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     search.notes(&selection, &page, &mut notes);
     opened.note_locks(&mut notes);
     if page.hits.is_empty() && cursor.is_none() {
-        response.suggestions = search.suggestions(request, &page);
+        response.suggestions = search.suggestions(request);
         cancel::check()?;
     }
     response.notes = notes;
@@ -151,12 +153,23 @@ fn finish(
     response
 }
 
-/// What is said of matches that agents may not ask for.
-fn waiting(count: u64) -> String {
-    match count {
-        1 => "1 matching memory waits for review".to_owned(),
-        _ => format!("{count} matching memories wait for review"),
-    }
+/// What is said of matches that their status hides: of a request that may ask for them, how.
+fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
+    let matching = count(number, "matching memory");
+    let it = verb(number, "it", "them");
+    let message = if spec.withholds {
+        let wait = verb(number, "waits", "wait");
+        format!("{matching} {wait} for review")
+    } else if spec.filters.status == StatusFilter::Approved {
+        let are = verb(number, "is", "are");
+        format!(
+            "{matching} {are} not approved yet; pass `status: \"staging\"` or \"all\" to see {it}"
+        )
+    } else {
+        let have = verb(number, "has", "have");
+        format!("{matching} {have} another status; pass `status: \"all\"` to see {it}")
+    };
+    Note::new(NoteKind::HiddenByStatus, message)
 }
 
 impl Search<'_> {
@@ -201,8 +214,8 @@ impl Search<'_> {
             notes.push(Note::new(
                 NoteKind::ChangedMeanwhile,
                 format!(
-                    "{} matching memories changed or went while this was answered",
-                    page.gone
+                    "{} changed or went while this was answered",
+                    count(page.gone as u64, "matching memory")
                 ),
             ));
         }
@@ -231,36 +244,17 @@ impl Search<'_> {
             notes.push(Note::about(NoteKind::BestMatchesOnly, name, message));
         }
         let status = self.spec.filters.status;
-        if self.spec.withholds {
-            if page.hidden.by_status > 0 && (hits.is_empty() || self.spec.withheld.is_some()) {
-                notes.push(Note::new(
-                    NoteKind::HiddenByStatus,
-                    waiting(page.hidden.by_status),
-                ));
-            } else if self.spec.withheld.is_some() {
-                notes.push(Note::new(
-                    NoteKind::HiddenByStatus,
-                    "only approved memories are shown to agents here",
-                ));
-            }
-        } else if page.hidden.by_status > 0
-            && (hits.is_empty() || page.hidden.by_status >= 10)
-            && status == StatusFilter::Approved
-        {
+        let hidden = page.hidden.by_status;
+        let is_told = match (self.spec.withholds, self.spec.withheld) {
+            (true, withheld) => hits.is_empty() || withheld.is_some(),
+            (false, _) => hits.is_empty() || (hidden >= 10 && status == StatusFilter::Approved),
+        };
+        if hidden > 0 && is_told {
+            notes.push(hidden_by_status(hidden, self.spec));
+        } else if self.spec.withheld.is_some() {
             notes.push(Note::new(
                 NoteKind::HiddenByStatus,
-                format!(
-                    "{} matching memories are not approved yet; pass `status: \"staging\"` or \"all\" to see them",
-                    page.hidden.by_status
-                ),
-            ));
-        } else if page.hidden.by_status > 0 && hits.is_empty() {
-            notes.push(Note::new(
-                NoteKind::HiddenByStatus,
-                format!(
-                    "{} matching memories have another status; pass `status: \"all\"`",
-                    page.hidden.by_status
-                ),
+                "only approved memories are shown to agents here",
             ));
         }
         let relevant = |scope: &str| {
@@ -268,7 +262,7 @@ impl Search<'_> {
                 || status != StatusFilter::Approved
                 || hits.iter().any(|hit| hit.hit.scope == scope)
         };
-        if page.hidden.by_status > 0 || status != StatusFilter::Approved {
+        if hidden > 0 || status != StatusFilter::Approved {
             self.opened.note_missing_status(relevant, notes);
         }
         let memories: Vec<(String, &Memory)> = hits
@@ -285,32 +279,27 @@ impl Search<'_> {
     }
 
     /// What to try when nothing was found.
-    fn suggestions(&self, request: &QueryRequest, page: &Page) -> Vec<String> {
+    fn suggestions(&self, request: &QueryRequest) -> Vec<String> {
         let mut suggestions = Vec::new();
-        // Where they may not be asked for, a note says that they wait.
-        if page.hidden.by_status > 0 && !self.spec.withholds {
-            suggestions.push(format!(
-                "{} matches are hidden by their status: pass status \"all\"",
-                page.hidden.by_status
-            ));
-        }
-        let (projects, tags) = self.known_names();
+        let known = self.known_names();
         if let Some(project) = &request.project {
             // Where it is there under another of its names, there is nothing to correct.
-            if !projects
+            if !known
+                .projects
                 .iter()
                 .any(|name| self.asked.contains(&fold_name(name)))
             {
                 suggestions.extend(unknown(
                     "No memory was learned in project",
                     project,
-                    &projects,
+                    &known.projects,
                 ));
             }
         }
         for tag in request.tags.iter().flatten() {
-            suggestions.extend(unknown("No memory has the tag", tag, &tags));
+            suggestions.extend(unknown("No memory has the tag", tag, &known.tags));
         }
+        suggestions.extend(unknown_types(request.kind.as_deref(), &known.types));
         if self.spec.filters.restricts() {
             suggestions.push(
                 "Leave out filters (tags, project, type, files, since, until, session)".to_owned(),
@@ -326,29 +315,62 @@ impl Search<'_> {
         suggestions
     }
 
-    /// The projects and the tags of the memories that the request may see, each once: names of unreviewed ones are not told to
+    /// The projects, tags and types of the memories that the request may see, each once: names of unreviewed ones are not told to
     /// a request that did not ask for them.
-    fn known_names(&self) -> (BTreeSet<&str>, BTreeSet<&str>) {
-        let (mut projects, mut tags) = (BTreeSet::new(), BTreeSet::new());
+    fn known_names(&self) -> KnownNames<'_> {
+        let mut known = KnownNames::default();
         for view in &self.views {
             let index = view.index;
-            let (mut own_projects, mut own_tags) = (HashSet::new(), HashSet::new());
+            let (mut projects, mut tags, mut types) =
+                (HashSet::new(), HashSet::new(), HashSet::new());
             for (number, doc) in cancel::guarded(index.live()) {
                 if self.spec.filters.status.allows(doc.status) {
-                    own_projects.insert(doc.project);
-                    own_tags.extend(index.tags(number).iter().copied());
+                    projects.insert(doc.project);
+                    types.insert(doc.kind);
+                    tags.extend(index.tags(number).iter().copied());
                 }
             }
-            projects.extend(
-                own_projects
-                    .into_iter()
-                    .map(|name| index.name(name))
-                    .filter(|name| !name.is_empty()),
-            );
-            tags.extend(own_tags.into_iter().map(|name| index.name(name)));
+            let names = |ids: HashSet<_>| {
+                let names = ids.into_iter().map(|name| index.name(name));
+                names.filter(|name| !name.is_empty())
+            };
+            known.projects.extend(names(projects));
+            known.tags.extend(names(tags));
+            known.types.extend(names(types));
         }
-        (projects, tags)
+        known
     }
+}
+
+/// Names that memories have, each once.
+#[derive(Default)]
+struct KnownNames<'a> {
+    projects: BTreeSet<&'a str>,
+    tags: BTreeSet<&'a str>,
+    types: BTreeSet<&'a str>,
+}
+
+/// What to say of types that no memory has. There are few, so where none is like it all are told.
+fn unknown_types(wanted: Option<&str>, known: &BTreeSet<&str>) -> Vec<String> {
+    let wanted = wanted.unwrap_or_default();
+    let is_known = |wanted: &str| {
+        known
+            .iter()
+            .any(|name| fold_name(name) == fold_name(wanted))
+    };
+    if is_known(wanted) {
+        return Vec::new();
+    }
+    let wanted = wanted.split(',').map(str::trim);
+    let said = wanted.filter(|wanted| !wanted.is_empty()).map(|wanted| {
+        let said = unknown("No memory has the type", wanted, known)?;
+        if said.ends_with('"') && !known.is_empty() {
+            let some: Vec<&str> = known.iter().take(MAX_TYPES).copied().collect();
+            return Some(format!("{said}; types are: {}", some.join(", ")));
+        }
+        Some(said)
+    });
+    said.flatten().collect()
 }
 
 /// What to say of a name that no memory has, with the names like it.

@@ -379,12 +379,41 @@ fn an_empty_result_says_what_to_try() {
     assert_eq!(hidden["hidden"], json!({ "by_status": 1 }));
     assert_eq!(hidden["notes"][0]["kind"], "no_word_matches");
     assert_eq!(hidden["notes"][1]["kind"], "hidden_by_status");
-    assert!(
-        hidden["suggestions"][0]
-            .as_str()
-            .unwrap()
-            .contains("hidden by their status")
+    assert_eq!(
+        hidden["notes"][1]["message"],
+        "1 matching memory is not approved yet; pass `status: \"staging\"` or \"all\" to see it"
     );
+    assert_eq!(hidden["suggestions"][0], "Try broader search terms");
+}
+
+#[test]
+fn a_type_that_no_memory_has_is_said_with_those_like_it() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("a", "Lock order", json!({ "type": "bugfix" })),
+            memory("b", "Lock rule", json!({ "type": "decision" })),
+            memory(
+                "c",
+                "Lock secret",
+                json!({ "type": "bugle", "status": "staging" }),
+            ),
+        ],
+    );
+    let service = root.service();
+    let first = |arguments: Value| query(&service, arguments)["suggestions"][0].clone();
+    let bug = "No memory has the type \"bug\"; like it: bugfix";
+    assert_eq!(first(json!({ "type": "bug" })), bug);
+    assert_eq!(first(json!({ "query": "lock", "type": "bug" })), bug);
+    assert_eq!(
+        first(json!({ "type": "zzz, qqq" })),
+        "No memory has the type \"zzz\"; types are: bugfix, decision"
+    );
+    let both = query(&service, json!({ "type": "Decision, bug" }));
+    assert_eq!(both["total"], 1, "one of the types is enough: {both}");
+    let known = first(json!({ "type": "BugFix", "tags": ["none"] }));
+    assert_eq!(known, "No memory has the tag \"none\"");
 }
 
 #[test]

@@ -313,6 +313,29 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
     let mut terminal = Terminal::new();
     let said = terminal.plain(root.path(), &["query", "kafka"]);
     assert!(said.starts_with("No memory contains `kafka`"), "{said}");
+    // Of what waits for review no more is told than its number, and that once.
+    let waits = memory("w", "Kafka has a lag", json!({ "status": "staging" }));
+    root.store("queue", &[waits]);
+    let said = terminal.plain(root.path(), &["query", "kafka"]);
+    assert!(
+        said.starts_with("No approved memory contains `kafka`"),
+        "{said}"
+    );
+    assert_eq!(said.matches("hidden").count(), 1, "{said}");
+    assert!(
+        said.contains("hidden: 1 unreviewed (--all shows it)"),
+        "{said}"
+    );
+    for part in ["lag", "not approved yet", "Try: hidden"] {
+        assert!(!said.contains(part), "{part}: {said}");
+    }
+    let said = terminal.plain(root.path(), &["query", "kafka", "--type", "bug"]);
+    let first = "No memory that passes the filters contains `kafka`";
+    assert!(said.starts_with(first), "{said}");
+    assert!(
+        said.contains("No memory has the type \"bug\"; like it: bugfix"),
+        "{said}"
+    );
     let scopes = |terminal: &mut Terminal, flag: &str| {
         let said = terminal.plain(root.path(), &["scopes", flag]);
         said.contains("note: ")

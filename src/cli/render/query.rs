@@ -70,7 +70,13 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
             NoteKind::NoWordMatches | NoteKind::NothingCertain
         )
     };
-    let (first, rest): (Vec<Note>, Vec<Note>) = answer.notes.iter().cloned().partition(is_first);
+    // What is hidden is counted below the results.
+    let is_counted = |note: &&Note| {
+        let hidden = answer.hidden.is_some_and(|hidden| hidden.by_status > 0);
+        !(hidden && note.kind == NoteKind::HiddenByStatus)
+    };
+    let notes_left = answer.notes.iter().filter(is_counted).cloned();
+    let (first, rest): (Vec<Note>, Vec<Note>) = notes_left.partition(is_first);
     let mut out = String::new();
     for note in first {
         let text = without_words(&note, answer, &listing.query);
@@ -109,10 +115,21 @@ fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
     }
     // What was asked is said as one line; of several words no memory holds one.
     let query = text::line(query, 60);
-    let mut said = match query.split_whitespace().count() {
+    let words = match query.split_whitespace().count() {
         0 => return at_a_terminal(&note.message),
-        1 => format!("No memory contains `{query}`"),
-        _ => format!("No memory contains a word of `{query}`"),
+        1 => format!("`{query}`"),
+        _ => format!("a word of `{query}`"),
+    };
+    let said = note.message.split(';').next().unwrap_or_default();
+    let said = said.replacen("a word of the query", &words, 1);
+    let is_hidden = answer.hidden.is_some_and(|hidden| hidden.by_status > 0);
+    // A memory that is hidden may well contain it.
+    let mut said = match said
+        .strip_prefix("no approved memory")
+        .filter(|_| !is_hidden)
+    {
+        Some(rest) => format!("No memory{rest}"),
+        None => said.replacen("no ", "No ", 1),
     };
     if !answer.results.is_empty() {
         said.push_str("; nearest in meaning:");
