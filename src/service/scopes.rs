@@ -327,7 +327,7 @@ fn fill(
     }
     if index.duplicate_ids > 0 {
         problems.push(format!(
-            "{} {} the id of another row; the first one counts",
+            "{} {} the id of another row; the first approved one counts, else the first",
             count(index.duplicate_ids as u64, "row"),
             verb(index.duplicate_ids as u64, "repeats", "repeat")
         ));

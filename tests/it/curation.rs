@@ -607,23 +607,53 @@ pub fn inspect(
     }
 }
 
+/// The content that nothing has.
+const NOTHING: usize = usize::MAX;
+
+/// The row that a line is about, and the digest of its content. Where several rows have the id,
+/// somebody may have decided about any of them, whichever is shown.
+fn decided_row(plan: &Plan, root: &Root, line: &Line) -> (usize, Option<String>) {
+    let number = line.memory;
+    let twins = plan.twins.iter().filter(|(first, _)| *first == number);
+    let rows: Vec<usize> = twins.map(|(_, twin)| *twin).chain([number]).collect();
+    let row = rows[line.was % rows.len()];
+    let database = root
+        .scope_folder(SCOPES[plan.memories[number].scope])
+        .join("memory.db");
+    let put_others = |from: &str, to: &str| {
+        let others = "UPDATE memories SET id = ?1 WHERE id = ?2 AND instr(title, ?3) = 0";
+        let connection = Connection::open(&database).unwrap();
+        let changed = connection.execute(others, params![to, from, marker(row)]);
+        changed.unwrap();
+    };
+    let (id, aside) = (id(number), "put-aside");
+    let has_twins = rows.len() > 1;
+    if has_twins {
+        put_others(&id, aside);
+    }
+    let store = Store::new(database.clone(), Unreviewed::Staging);
+    let curated = store.snapshot(|snapshot| snapshot.curated(&id)).unwrap();
+    if has_twins {
+        put_others(aside, &id);
+    }
+    (row, curated.map(|curated| curated.digest))
+}
+
 /// Appends lines to the decision logs, and notes what they are about.
 pub fn decide(plan: &Plan, root: &Root, held: &mut [Held], lines: &[Line]) {
-    for line in lines
-        .iter()
-        .filter(|line| line.memory < plan.memories.len())
-    {
+    // A second row has the id of the first one.
+    let has_own_id = |number: usize| {
+        number < plan.memories.len() && !plan.twins.iter().any(|(_, twin)| *twin == number)
+    };
+    for line in lines.iter().filter(|line| has_own_id(line.memory)) {
         let number = line.memory;
         let folder = root.scope_folder(SCOPES[plan.memories[number].scope]);
-        let store = Store::new(folder.join("memory.db"), Unreviewed::Staging);
-        let curated = store
-            .snapshot(|snapshot| snapshot.curated(&id(number)))
-            .unwrap();
-        let mark = marker(number);
+        let (row, digest) = decided_row(plan, root, line);
+        let mark = marker(row);
         let verdict = VERDICTS[line.verdict];
         let mut decision = json!({
             "id": id(number),
-            "digest": curated.map_or_else(|| format!("sha256:{}", "1".repeat(64)), |row| row.digest),
+            "digest": digest.unwrap_or_else(|| format!("sha256:{}", "1".repeat(64))),
             "verdict": if line.damage == UNKNOWN_VERDICT { "bless" } else { verdict },
             "was": WAS[line.was],
             "reason": format!("Reason {mark}"),
@@ -659,7 +689,15 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [Held], lines: &[Line]) {
             .unwrap();
         // Another writer's last line may be torn: a line begins on its own.
         writeln!(log, "{text}").unwrap();
-        held[number].line = Some((line.clone(), held[number].content));
+        let twins = plan.twins.iter().filter(|(first, _)| *first == number);
+        for same in twins.map(|(_, twin)| *twin).chain([number]) {
+            let content = if same == row {
+                held[same].content
+            } else {
+                NOTHING
+            };
+            held[same].line = Some((line.clone(), content));
+        }
     }
 }
 

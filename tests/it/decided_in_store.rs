@@ -455,7 +455,7 @@ fn an_id_that_exists_twice_is_decided_about_by_nobody() {
     for place in ["log", "store"] {
         let root = Root::new();
         let path = root.scope_folder("alpha").join("memory.db");
-        let row = "('twin', 'First twin about retries', 'staging'), ('twin', 'Second twin about retries', 'approved'),
+        let row = "('twin', 'First twin about retries', 'staging'), ('twin', 'Second twin about retries', 'staging'),
                    ('other', 'Nothing like it', 'staging')";
         Connection::open(&path)
             .unwrap()

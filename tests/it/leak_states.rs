@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-use crate::curation::{Held, Line, Plan, SCOPES, STATUSES, decide, fill, id, marker};
+use crate::curation::{Held, Plan, SCOPES, STATUSES, fill, id, marker};
 use crate::support::Root;
 
 /// The scope whose rows may share an id.
@@ -55,8 +55,7 @@ pub fn connection(root: &Root, scope: usize) -> Connection {
     connection
 }
 
-/// Gives some rows a second one with the same id and another text: a memory of its own, to which no
-/// decision applies. Returns the numbers of the two.
+/// Gives some rows a second one with the same id and another text: a memory of its own. Returns the numbers of the two.
 pub fn add_twins(
     plan: &mut Plan,
     held: &mut Vec<Held>,
@@ -84,27 +83,11 @@ pub fn add_twins(
             )
             .unwrap();
         twin.session = None;
-        let mut own = Held::of(&twin);
-        own.content = 1_000;
-        held.push(own);
+        held.push(Held::of(&twin));
         plan.memories.push(twin);
         twins.push((number, other));
     }
     twins
-}
-
-/// Appends lines, and notes that they are about other content for rows of the same id.
-pub fn decided(
-    plan: &Plan,
-    root: &Root,
-    held: &mut [Held],
-    lines: &[Line],
-    twins: &[(usize, usize)],
-) {
-    decide(plan, root, held, lines);
-    for (number, twin) in twins {
-        held[*twin].line = held[*number].line.clone();
-    }
 }
 
 /// The numbers of the rows with the id of one.

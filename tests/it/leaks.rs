@@ -40,10 +40,10 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::cli::{ack_with_input, binary, run};
 use crate::curation::{
-    Held, Plan, SCOPES, STATUSES, fill, id, inspect, marker, plans, project_folder, request,
+    Held, Plan, SCOPES, STATUSES, decide, fill, id, inspect, marker, plans, project_folder, request,
 };
 use crate::doors::{TOKEN, http};
-use crate::leak_states::{Draws, add_twins, connection, decided, of_id, root};
+use crate::leak_states::{Draws, add_twins, connection, of_id, root};
 use crate::mcp::{Server, command};
 use crate::support::{Process, Root, http_address};
 
@@ -455,7 +455,7 @@ fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
         let (one, other): (Vec<_>, Vec<_>) = before.iter().partition(|line| line.memory % 2 == 0);
         for lines in [one, other] {
             let lines: Vec<_> = lines.into_iter().cloned().collect();
-            decided(&plan, &doors.root, &mut held, &lines, &twins);
+            decide(&plan, &doors.root, &mut held, &lines);
         }
         next(&mut doors, &plan, &held, &mut draws);
 
@@ -488,7 +488,7 @@ fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
         }
         next(&mut doors, &plan, &held, &mut draws);
 
-        decided(&plan, &doors.root, &mut held, after, &twins);
+        decide(&plan, &doors.root, &mut held, after);
         // The last line is still being written: nobody can tell which memory it is about.
         let log = doors.root.scope_folder(SCOPES[0]).join("decisions.jsonl");
         let mut log = OpenOptions::new()

@@ -98,6 +98,7 @@ mod team_publish;
 mod team_reference;
 mod terminal;
 mod tokens;
+mod twins;
 mod untracked;
 mod untrusted;
 mod upstream;

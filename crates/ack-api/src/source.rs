@@ -4,12 +4,39 @@
 use crate::memory::{Memory, Status};
 
 /// Identifies a row of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowKey {
     /// The table's position among the store's tables, from 0.
     pub source: u8,
     /// The row number in that table; 0 if the table has none.
     pub rowid: i64,
+}
+
+/// A row's claim to its id. Where several rows of a store have one id, the strongest claim decides
+/// which of them the id means, and the others are not there for anybody: a row that agents see goes
+/// before one that waits for review, that one before a rejected one, and of equals the first as
+/// stored counts. Whatever reads rows asks this, so that every door shows the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    rank: u8,
+    key: RowKey,
+}
+
+impl Claim {
+    /// The claim of a row with this status.
+    pub const fn new(status: Status, key: RowKey) -> Self {
+        let rank = match status {
+            Status::Approved | Status::Promoted => 0,
+            Status::Staging => 1,
+            Status::Rejected => 2,
+        };
+        Self { rank, key }
+    }
+
+    /// Whether it is stronger than that of another row with the same id.
+    pub fn beats(self, other: Self) -> bool {
+        (self.rank, self.key) < (other.rank, other.key)
+    }
 }
 
 /// A memory with its row.
@@ -21,6 +48,13 @@ pub struct StoredMemory {
     pub fingerprint: u64,
     /// The memory.
     pub memory: Memory,
+}
+
+impl StoredMemory {
+    /// Its claim to its id.
+    pub const fn claim(&self) -> Claim {
+        Claim::new(self.memory.status, self.key)
+    }
 }
 
 /// One entry in a list of all records.
@@ -78,4 +112,27 @@ pub trait Records {
     /// # Errors
     /// The store cannot be read.
     fn rows(&self, wanted: &[RowKey]) -> Result<Vec<StoredMemory>, Self::Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_agents_see_goes_first_then_what_waits_then_the_first_as_stored() {
+        let claim = |status, source, rowid| Claim::new(status, RowKey { source, rowid });
+        let ordered = [
+            claim(Status::Promoted, 0, 7),
+            claim(Status::Approved, 0, 9),
+            claim(Status::Approved, 1, 1),
+            claim(Status::Staging, 0, 1),
+            claim(Status::Staging, 0, 2),
+            claim(Status::Rejected, 0, 0),
+        ];
+        for (place, one) in ordered.iter().enumerate() {
+            for (other_place, other) in ordered.iter().enumerate() {
+                assert_eq!(one.beats(*other), place < other_place, "{one:?} {other:?}");
+            }
+        }
+    }
 }

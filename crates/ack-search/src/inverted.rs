@@ -82,7 +82,7 @@ pub struct Index {
     /// The live documents of each status.
     sizes: HashMap<Status, Size>,
     bytes: usize,
-    /// Rows with an id that an earlier row has. The first row counts.
+    /// Rows with the id of another row, whose claim is stronger ([`ack_api::source::Claim`]).
     pub duplicate_ids: usize,
     /// Rows without an id, which cannot be served.
     pub without_id: usize,
@@ -381,11 +381,11 @@ impl Index {
     /// Whether a newer memory replaces this one, see [`memory::is_superseded`].
     pub fn is_superseded(&self, doc: DocId, filter: StatusFilter) -> bool {
         let lookup = |id: &str| match self.find(id) {
-            _ if self.rejected.contains(id) => Successor::Rejected,
             Some((found, row)) => Successor::There {
                 status: row.status,
                 next: self.docs.successor(found),
             },
+            None if self.rejected.contains(id) => Successor::Rejected,
             None => Successor::Gone,
         };
         memory::is_superseded(self.id(doc), self.docs.successor(doc), filter, lookup)

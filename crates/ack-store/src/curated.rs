@@ -1,12 +1,13 @@
 //! Memories with what a decision about them needs, and the review queue.
 
-use std::collections::HashSet;
-
 use ack_api::memory::{Memory, Status};
+use ack_api::source::Claim;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::{Row, ToSql};
+use rustc_hash::FxHashSet as HashSet;
 
+use super::chosen::Chosen;
 use super::decisions::{Joined, digest};
 use super::layout::{Field, MemorySource};
 use super::{Snapshot, record};
@@ -33,11 +34,6 @@ pub struct Curated {
 }
 
 impl Curated {
-    /// Meets another row with the same id, of which the first one counts.
-    fn meets(&mut self) {
-        self.has_twin = true;
-    }
-
     /// Whether it is out of the review queue on a day.
     pub fn is_put_off(&self, today: Date) -> bool {
         self.put_off_until.is_some_and(|until| today < until)
@@ -55,39 +51,90 @@ pub struct Dated {
     pub reviewed: Option<Timestamp>,
 }
 
-/// What is asked of each row: whether it is wanted, by its id.
-type Wanted<'a> = &'a mut dyn FnMut(&str, &Row<'_>, &Joined<'_>) -> rusqlite::Result<bool>;
+/// A row with the decision about it. It is decoded on demand.
+struct JoinedRow<'a> {
+    snapshot: &'a Snapshot<'a>,
+    source: &'a MemorySource,
+    row: &'a Row<'a>,
+    joined: Joined<'a>,
+    claim: Claim,
+}
+
+impl JoinedRow<'_> {
+    fn curated(&self) -> Result<Curated, StoreError> {
+        let Self {
+            snapshot,
+            source,
+            row,
+            joined,
+            ..
+        } = self;
+        let read = || {
+            Ok(Curated {
+                memory: record::memory(row, source, snapshot.rule())?,
+                digest: digest(row, source)?,
+                is_decided: joined.decision.is_some(),
+                is_outdated: joined.is_outdated,
+                put_off_until: record::put_off_until(row, joined)?,
+                hides_text: record::hides_text(row)?,
+                has_twin: false,
+            })
+        };
+        snapshot.fail(read())
+    }
+
+    fn dated(&self) -> Result<(Dated, Option<Date>), StoreError> {
+        let read = || {
+            Ok((
+                record::dated(self.row, &self.joined)?,
+                record::put_off_until(self.row, &self.joined)?,
+            ))
+        };
+        self.snapshot.fail(read())
+    }
+
+    /// The memory, if its status is wanted.
+    fn wanted(&self, wanted: &dyn Fn(Status) -> bool) -> Result<Option<Box<Curated>>, StoreError> {
+        if !wanted(self.joined.status) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(self.curated()?)))
+    }
+}
+
+/// What is called for each row.
+type Visit<'a> = &'a mut dyn FnMut(&JoinedRow<'_>) -> Result<(), StoreError>;
 
 impl Snapshot<'_> {
-    /// The memory with this id, with what a decision about it needs.
+    /// The memory with this id, with what a decision about it needs. Of several rows with the id,
+    /// the one with the strongest [`Claim`].
     ///
     /// # Errors
     /// The error from SQLite.
     pub fn curated(&self, id: &str) -> Result<Option<Curated>, StoreError> {
-        let mut found = None;
-        for (_, source) in self.sources() {
+        let mut found: Option<(Claim, Curated)> = None;
+        let mut rows = 0;
+        for (number, source) in self.sources() {
             let Some((condition, parameter)) = source.id.condition(id) else {
                 continue;
             };
-            let order = source.row_number.unwrap_or("1");
-            let clauses = format!(" WHERE {condition} ORDER BY {order}");
-            let any: Wanted<'_> = &mut |_, _, _| Ok(true);
-            self.curate_source(
-                source,
-                &clauses,
-                &[&parameter],
-                any,
-                &mut |curated| match &mut found {
-                    Some(first) => Curated::meets(first),
-                    None => found = Some(curated),
-                },
-            )?;
+            let clauses = format!(" WHERE {condition}");
+            self.join_rows((number, source), &clauses, &[&parameter], &mut |row| {
+                rows += 1;
+                if found.as_ref().is_none_or(|known| row.claim.beats(known.0)) {
+                    found = Some((row.claim, row.curated()?));
+                }
+                Ok(())
+            })?;
         }
-        Ok(found)
+        Ok(found.map(|(_, curated)| Curated {
+            has_twin: rows > 1,
+            ..curated
+        }))
     }
 
     /// Visits every memory with what a decision about it needs, in stored order. Of several with
-    /// the same id, only the first one counts.
+    /// the same id, only the one with the strongest [`Claim`] counts.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -104,7 +151,9 @@ impl Snapshot<'_> {
         wanted: &dyn Fn(Status) -> bool,
         visit: &mut dyn FnMut(Curated),
     ) -> Result<(), StoreError> {
-        self.curate_each(&mut |_, joined| Ok(wanted(joined.status)), visit)?;
+        let chosen = self.choose(&|row| row.wanted(wanted))?;
+        let curated = chosen.into_rows().flatten();
+        curated.for_each(|curated| visit(*curated));
         Ok(())
     }
 
@@ -118,14 +167,16 @@ impl Snapshot<'_> {
         count: &mut dyn FnMut(Dated, Option<Date>),
         visit: &mut dyn FnMut(Curated),
     ) -> Result<HashSet<String>, StoreError> {
-        let mut waits = |row: &Row<'_>, joined: &Joined<'_>| {
-            count(
-                record::dated(row, joined)?,
-                record::put_off_until(row, joined)?,
-            );
-            Ok(joined.status == Status::Staging)
-        };
-        self.curate_each(&mut waits, visit)
+        let waits = |status| status == Status::Staging;
+        let chosen = self.choose(&|row| Ok((row.dated()?, row.wanted(&waits)?)))?;
+        let (rows, twins) = chosen.into_parts();
+        for ((dated, put_off_until), curated) in rows {
+            count(dated, put_off_until);
+            if let Some(curated) = curated {
+                visit(*curated);
+            }
+        }
+        Ok(twins)
     }
 
     /// What is served until a newer memory is: the newer one's id and the older one's, where the
@@ -135,59 +186,49 @@ impl Snapshot<'_> {
     /// The error from SQLite.
     pub fn replaced(&self) -> Result<Vec<(String, String)>, StoreError> {
         let mut found = Vec::new();
-        for (_, source) in self.sources() {
+        for (number, source) in self.sources() {
             let Some(column) = source.column(Field::SupersededBy) else {
                 continue;
             };
             let clauses = format!(" WHERE {column} <> ''");
-            let served: Wanted<'_> = &mut |_, _, joined| Ok(joined.status.is_served());
-            self.curate_source(source, &clauses, &[], served, &mut |curated| {
-                let Memory {
-                    id, superseded_by, ..
-                } = curated.memory;
-                found.extend(superseded_by.map(|newer| (newer, id)));
+            self.join_rows((number, source), &clauses, &[], &mut |row| {
+                if row.joined.status.is_served() {
+                    let Memory {
+                        id, superseded_by, ..
+                    } = row.curated()?.memory;
+                    found.extend(superseded_by.map(|newer| (newer, id)));
+                }
+                Ok(())
             })?;
         }
         Ok(found)
     }
 
-    /// Visits the wanted ones of the memories that are the first with their id. Returns the ids that
-    /// several rows have.
-    fn curate_each(
+    /// Reads the rows that count for their ids.
+    fn choose<T>(
         &self,
-        wanted: &mut dyn FnMut(&Row<'_>, &Joined<'_>) -> rusqlite::Result<bool>,
-        visit: &mut dyn FnMut(Curated),
-    ) -> Result<HashSet<String>, StoreError> {
+        read: &dyn Fn(&JoinedRow<'_>) -> Result<T, StoreError>,
+    ) -> Result<Chosen<T>, StoreError> {
         self.scanned.set(true);
-        let mut seen = HashSet::new();
-        let mut twins = HashSet::new();
-        for (_, source) in self.sources() {
+        let mut chosen = Chosen::default();
+        for (number, source) in self.sources() {
             let order = source
                 .row_number
-                .map(|number| format!(" ORDER BY {number}"));
-            let order = order.unwrap_or_default();
-            let first: Wanted<'_> = &mut |id, row, joined| {
-                if id.is_empty() {
-                    return Ok(false);
-                }
-                if !seen.insert(id.to_owned()) {
-                    twins.insert(id.to_owned());
-                    return Ok(false);
-                }
-                wanted(row, joined)
-            };
-            self.curate_source(source, &order, &[], first, visit)?;
+                .map_or_else(String::new, |number| format!(" ORDER BY {number}"));
+            self.join_rows((number, source), &order, &[], &mut |row| {
+                let id = self.fail(record::id(row.row))?;
+                chosen.add(id, row.claim, || read(row))
+            })?;
         }
-        Ok(twins)
+        Ok(chosen)
     }
 
-    fn curate_source(
+    fn join_rows(
         &self,
-        source: &MemorySource,
+        (number, source): (u8, &MemorySource),
         clauses: &str,
         parameters: &[&dyn ToSql],
-        wanted: Wanted<'_>,
-        visit: &mut dyn FnMut(Curated),
+        visit: Visit<'_>,
     ) -> Result<(), StoreError> {
         let sql = format!(
             "SELECT {} FROM {}{clauses}",
@@ -198,19 +239,14 @@ impl Snapshot<'_> {
         let mut rows = self.fail(statement.query(parameters))?;
         while let Some(row) = self.fail(rows.next())? {
             let joined = self.fail(record::joined(row, source, self.rule()))?;
-            let id = self.fail(record::id(row))?;
-            if !self.fail(wanted(&id, row, &joined))? {
-                continue;
-            }
-            visit(Curated {
-                memory: self.fail(record::memory(row, source, self.rule()))?,
-                digest: self.fail(digest(row, source))?,
-                is_decided: joined.decision.is_some(),
-                is_outdated: joined.is_outdated,
-                put_off_until: self.fail(record::put_off_until(row, &joined))?,
-                hides_text: self.fail(record::hides_text(row))?,
-                has_twin: false,
-            });
+            let key = self.fail(record::key(row, number))?;
+            visit(&JoinedRow {
+                snapshot: self,
+                source,
+                row,
+                joined,
+                claim: Claim::new(joined.status, key),
+            })?;
         }
         Ok(())
     }

@@ -2,14 +2,15 @@
 //! a shell that completes a word.
 
 use rusqlite::Connection;
-use rustc_hash::FxHashSet as HashSet;
 
+use super::chosen::Chosen;
 use super::decisions::StatusRule;
 use super::layout::{Field, MemorySource};
 use super::values::{self, ListKind};
 use super::{Snapshot, record};
 use crate::StoreError;
 use ack_api::memory::Status;
+use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// The columns that are read.
@@ -40,22 +41,23 @@ pub struct Label {
 
 impl Snapshot<'_> {
     /// The labels of all memories with an id, in stored order. Of several with the same id, only
-    /// the first one counts.
+    /// the one with the strongest [`Claim`] counts.
     ///
     /// # Errors
     /// The error from SQLite.
     pub fn labels(&self) -> Result<Vec<Label>, StoreError> {
-        let mut seen = HashSet::default();
-        let mut labels = Vec::new();
+        let mut labels = Chosen::default();
         let rule = self.rule();
-        for source in &self.layout.sources {
-            let rows = self.scan_in_parallel(source, |connection, clauses| {
-                rows(connection, clauses, source, rule)
+        for (number, source) in self.sources() {
+            let read = self.scan_in_parallel(source, |connection, clauses| {
+                rows(connection, clauses, (number, source), rule)
             })?;
-            let first = |label: &Label| !label.id.is_empty() && seen.insert(label.id.clone());
-            labels.extend(rows.into_iter().filter(first));
+            for (key, label) in read {
+                let claim = Claim::new(label.status, key);
+                labels.add(label.id.clone(), claim, || Ok::<_, StoreError>(label))?;
+            }
         }
-        Ok(labels)
+        Ok(labels.into_rows().collect())
     }
 }
 
@@ -63,9 +65,9 @@ impl Snapshot<'_> {
 fn rows(
     connection: &Connection,
     clauses: &str,
-    source: &MemorySource,
+    (number, source): (u8, &MemorySource),
     rule: StatusRule<'_>,
-) -> rusqlite::Result<Vec<Label>> {
+) -> rusqlite::Result<Vec<(RowKey, Label)>> {
     let columns = source.select_with_status(&COLUMNS, rule);
     let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
     let mut statement = connection.prepare(&sql)?;
@@ -73,18 +75,20 @@ fn rows(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let joined = record::joined(row, source, rule)?;
+        let key = record::key(row, number)?;
         if joined
             .decision
             .is_some_and(|decision| decision.edit.is_some())
         {
             let memory = record::memory(row, source, rule)?;
-            found.push(Label {
+            let label = Label {
                 id: memory.id,
                 status: memory.status,
                 title: text::line(&memory.title, MAX_TITLE),
                 tags: memory.concepts,
                 project: memory.project.or(memory.project_alias).unwrap_or_default(),
-            });
+            };
+            found.push((key, label));
             continue;
         }
         let value = |field: Field| -> rusqlite::Result<String> {
@@ -92,7 +96,7 @@ fn rows(
             Ok(value.unwrap_or_default())
         };
         let named = text::line(&value(Field::Project)?, 200);
-        found.push(Label {
+        let label = Label {
             id: record::id(row)?,
             status: joined.status,
             title: text::line(&value(Field::Title)?, MAX_TITLE),
@@ -101,7 +105,8 @@ fn rows(
                 true => text::line(&value(Field::ProjectAlias)?, 200),
                 false => named,
             },
-        });
+        };
+        found.push((key, label));
     }
     Ok(found)
 }

@@ -20,6 +20,7 @@
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
+mod chosen;
 pub mod claude_mem;
 pub mod copies;
 mod curated;

@@ -13,9 +13,10 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
-use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+use rustc_hash::FxHashSet as HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::chosen::Chosen;
 use super::decisions::StatusRule;
 use super::layout::{Field, MemorySource};
 use super::read::Dated;
@@ -25,7 +26,7 @@ use super::{Snapshot, record, values};
 use crate::StoreError;
 use ack_api::memory::{self, Memory, Status, StatusFilter, Successor};
 use ack_api::queue::{Flow, pace_began};
-use ack_api::source::RowKey;
+use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// The columns that are read.
@@ -104,6 +105,43 @@ impl Outlines {
         self.known.contains(&xxh3_64(id.as_bytes()))
     }
 
+    /// Adds the row that counts for its id.
+    fn add(&mut self, row: OutlineRow, filter: StatusFilter, is_replaced: bool, began: Timestamp) {
+        let OutlineRow {
+            outline,
+            dated,
+            is_put_off,
+            sessions,
+            ..
+        } = row;
+        self.flow
+            .count(dated.status, dated.created, dated.reviewed, began);
+        if outline.status == Status::Rejected {
+            return;
+        }
+        self.known.insert(xxh3_64(outline.id.as_bytes()));
+        if outline.status == Status::Staging && !is_put_off {
+            self.pending += 1;
+            let oldest = Some(outline.created).filter(|created| *created > i64::MIN);
+            let dates = self.oldest_pending.into_iter().chain(oldest);
+            self.oldest_pending = dates.min();
+        }
+        if !filter.allows(outline.status) {
+            return;
+        }
+        for session in sessions.into_iter().filter(|session| !session.is_empty()) {
+            let members = self.members.entry(session).or_default();
+            if members.len() < MAX_MEMBERS
+                && members.last().is_none_or(|(key, _)| *key != outline.key)
+            {
+                members.push((outline.key, outline.id.clone()));
+            }
+        }
+        if !is_replaced {
+            self.served.push(outline);
+        }
+    }
+
     /// About how many bytes they take.
     pub fn bytes(&self) -> usize {
         let ids: usize = self.served.iter().map(|outline| outline.id.len()).sum();
@@ -119,14 +157,7 @@ const ALLOCATION_BYTES: usize = 16;
 /// About the bytes of an id, with what the allocator adds.
 const ID_BYTES: usize = 48;
 
-/// What the rule about successors needs from every row that is not rejected.
-#[derive(Debug)]
-struct KnownMemory {
-    status: Status,
-    successor: Option<Box<str>>,
-}
-
-/// A row before it is known whether it is the first with its id.
+/// A row before it is known whether it is the one that counts for its id.
 struct OutlineRow {
     outline: Outline,
     dated: Dated,
@@ -163,8 +194,7 @@ impl Snapshot<'_> {
             has_status: self.layout.has_status(),
             ..Outlines::default()
         };
-        let mut known: HashMap<String, KnownMemory> = HashMap::default();
-        let mut rejected: HashSet<String> = HashSet::default();
+        let mut rows = Chosen::default();
         for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
             let scan = OutlineScan {
                 number,
@@ -174,73 +204,39 @@ impl Snapshot<'_> {
                 find_words,
                 today: now.to_zoned(TimeZone::UTC).date(),
             };
-            for OutlineRow {
-                outline,
-                dated,
-                is_put_off,
-                successor,
-                sessions,
-            } in
-                self.scan_in_parallel(source, |connection, clauses| scan.rows(connection, clauses))?
-            {
-                if outline.status == Status::Rejected {
-                    if rejected.insert(outline.id) {
-                        outlines
-                            .flow
-                            .count(dated.status, dated.created, dated.reviewed, began);
-                    }
-                    continue;
-                }
-                // If several rows have the same id, the first one counts. A row without an id
-                // cannot be requested.
-                if outline.id.is_empty() || known.contains_key(&outline.id) {
-                    continue;
-                }
-                outlines
-                    .flow
-                    .count(dated.status, dated.created, dated.reviewed, began);
-                let status = outline.status;
-                known.insert(outline.id.clone(), KnownMemory { status, successor });
-                if status == Status::Staging && !is_put_off {
-                    outlines.pending += 1;
-                    let oldest = outline.created;
-                    if oldest > i64::MIN {
-                        outlines.oldest_pending = Some(
-                            outlines
-                                .oldest_pending
-                                .map_or(oldest, |known| known.min(oldest)),
-                        );
-                    }
-                }
-                if filter.allows(status) {
-                    for session in sessions.into_iter().filter(|session| !session.is_empty()) {
-                        let members = outlines.members.entry(session).or_default();
-                        if members.len() < MAX_MEMBERS
-                            && members.last().is_none_or(|(key, _)| *key != outline.key)
-                        {
-                            members.push((outline.key, outline.id.clone()));
-                        }
-                    }
-                    outlines.served.push(outline);
-                }
+            let read = self
+                .scan_in_parallel(source, |connection, clauses| scan.rows(connection, clauses))?;
+            for row in read {
+                let Outline {
+                    key, id, status, ..
+                } = &row.outline;
+                let claim = Claim::new(*status, *key);
+                rows.add(id.clone(), claim, || Ok::<_, StoreError>(row))?;
             }
         }
-        let look = |id: &str| match known.get(id) {
-            _ if rejected.contains(id) => Successor::Rejected,
-            Some(found) => Successor::There {
-                status: found.status,
-                next: found.successor.as_deref(),
-            },
-            None => Successor::Gone,
-        };
-        outlines.served.retain(|outline| {
-            let first = known
-                .get(&outline.id)
-                .and_then(|memory| memory.successor.as_deref());
-            !memory::is_superseded(&outline.id, first, filter, look)
-        });
-        outlines.known = known.keys().map(|id| xxh3_64(id.as_bytes())).collect();
+        let replaced: Vec<bool> = rows
+            .iter()
+            .map(|row| {
+                let (id, first) = (&row.outline.id, row.successor.as_deref());
+                memory::is_superseded(id, first, filter, |id| successor_in(&rows, id))
+            })
+            .collect();
+        for (row, is_replaced) in rows.into_rows().zip(replaced) {
+            outlines.add(row, filter, is_replaced, began);
+        }
         Ok(outlines)
+    }
+}
+
+/// What a store knows about the memory that another one names as its successor.
+fn successor_in<'a>(rows: &'a Chosen<OutlineRow>, id: &str) -> Successor<'a> {
+    match rows.get(id) {
+        None => Successor::Gone,
+        Some(row) if row.outline.status == Status::Rejected => Successor::Rejected,
+        Some(row) => Successor::There {
+            status: row.outline.status,
+            next: row.successor.as_deref(),
+        },
     }
 }
 
@@ -276,10 +272,7 @@ impl OutlineScan<'_> {
             let put_off_until = record::put_off_until(row, &joined)?;
             let is_put_off = put_off_until.is_some_and(|until| self.today < until);
             let mut outline = Outline {
-                key: RowKey {
-                    source: self.number,
-                    rowid: row.get(0)?,
-                },
+                key: record::key(row, self.number)?,
                 id,
                 status,
                 project: names.shared(""),

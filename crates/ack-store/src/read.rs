@@ -2,12 +2,13 @@
 //! function, rows that the status filter does not allow are left out or returned with their status;
 //! then the caller decides.
 
-use ack_api::source::{ListedRow, Record, Records, RowKey, StoredMemory, Visit};
+use ack_api::source::{Claim, ListedRow, Record, Records, RowKey, StoredMemory, Visit};
 use std::collections::HashMap;
 use std::path::Path;
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, ToSql};
 
+use super::chosen::Chosen;
 pub use super::curated::{Curated, Dated};
 use super::decisions::Joined;
 use super::layout::{Field, MemorySource, exact};
@@ -79,10 +80,7 @@ impl Records for Snapshot<'_> {
             let mut rows = self.fail(statement.query([]))?;
             while let Some(row) = self.fail(rows.next())? {
                 let joined = self.fail(record::joined(row, source, self.rule()))?;
-                let key = RowKey {
-                    source: number,
-                    rowid: self.fail(row.get(0))?,
-                };
+                let key = self.fail(record::key(row, number))?;
                 let fingerprint = record::fingerprint(row, source, joined.decision, &mut bytes);
                 let fingerprint = self.fail(fingerprint)?;
                 visit(&ScannedRow {
@@ -158,23 +156,25 @@ impl Snapshot<'_> {
         (0u8..).zip(self.layout.sources.iter())
     }
 
-    /// The key, fingerprint and id of every row that may be served and has a row number, in stored
-    /// order. An id may appear twice.
+    /// The key, fingerprint and id of every memory that may be served and has a row number, in
+    /// stored order. Of several rows with the same id, the one with the strongest [`Claim`].
     ///
     /// # Errors
     /// The error from SQLite.
     pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Box<str>)>, StoreError> {
-        self.gather(|key, status, row, fingerprint| {
+        let rows = self.gather(|key, status, row, fingerprint| {
             if status == Status::Rejected || key.rowid == 0 {
                 return Ok(None);
             }
-            let id = record::id(row)?;
-            Ok(if id.is_empty() {
-                None
-            } else {
-                Some((key, fingerprint()?, id.into_boxed_str()))
-            })
-        })
+            Ok(Some((status, key, fingerprint()?, record::id(row)?)))
+        })?;
+        let mut chosen = Chosen::default();
+        for (status, key, fingerprint, id) in rows {
+            let shown = id.as_str().into();
+            let read = || Ok::<_, StoreError>((key, fingerprint, shown));
+            chosen.add(id.clone(), Claim::new(status, key), read)?;
+        }
+        Ok(chosen.into_rows().collect())
     }
 
     /// Collects what `make` returns for each row. It gets the row's key, its status, the row
@@ -198,10 +198,7 @@ impl Snapshot<'_> {
                 let (mut produced, mut bytes) = (Vec::new(), Vec::new());
                 while let Some(row) = rows.next()? {
                     let joined = record::joined(row, source, rule)?;
-                    let key = RowKey {
-                        source: number,
-                        rowid: row.get(0)?,
-                    };
+                    let key = record::key(row, number)?;
                     produced.extend(make(key, joined.status, row, &mut || {
                         record::fingerprint(row, source, joined.decision, &mut bytes)
                     })?);
@@ -243,7 +240,10 @@ impl Snapshot<'_> {
                             None => None,
                         }
                     }
-                    None => self.without_row_number(source, id)?,
+                    None => {
+                        let found = self.without_row_number((number, source), id)?;
+                        found.map(|(_, memory)| memory)
+                    }
                 };
                 // In the meantime, the row number may have been reused for another memory.
                 if let Some(memory) =
@@ -256,31 +256,36 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// The memory with this id, whatever its status. Callers check [`Memory::status`] before they
-    /// show it.
+    /// The memory with this id, whatever its status. Of several rows with the id, the one with the
+    /// strongest [`Claim`]. Callers check [`Memory::status`] before they show it.
     ///
     /// # Errors
     /// The error from SQLite.
     pub fn by_id(&self, id: &str) -> Result<Option<Memory>, StoreError> {
-        for (_, source) in self.sources() {
-            let found = match source.row_number {
-                Some(_) => self.in_source(source, id)?,
-                None => self.without_row_number(source, id)?,
+        let mut found: Option<(Claim, Memory)> = None;
+        for (number, source) in self.sources() {
+            let here = match source.row_number {
+                Some(_) => self.in_source((number, source), id)?,
+                None => self.without_row_number((number, source), id)?,
             };
-            if found.is_some() {
-                return Ok(found);
+            let stronger = |here: &(Claim, Memory)| {
+                let known = found.as_ref();
+                known.is_none_or(|known| here.0.beats(known.0))
+            };
+            if let Some(here) = here.filter(stronger) {
+                found = Some(here);
             }
         }
-        Ok(None)
+        Ok(found.map(|(_, memory)| memory))
     }
 
     /// Finds a row in a table without row numbers. Its indexes are ordered by a collation that only
     /// the writing program may know, so a lookup can miss a row that exists.
     fn without_row_number(
         &self,
-        source: &MemorySource,
+        source: (u8, &MemorySource),
         id: &str,
-    ) -> Result<Option<Memory>, StoreError> {
+    ) -> Result<Option<(Claim, Memory)>, StoreError> {
         match self.in_source(source, id)? {
             None => self.by_shown_id(source, id),
             found => Ok(found),
@@ -289,34 +294,53 @@ impl Snapshot<'_> {
 
     /// Scans a table without row numbers for the row whose displayed id matches (see
     /// [`record::memory`]).
-    fn by_shown_id(&self, source: &MemorySource, id: &str) -> Result<Option<Memory>, StoreError> {
-        let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
-        let mut statement = self.fail(self.connection.prepare(&sql))?;
-        let mut rows = self.fail(statement.query([]))?;
-        while let Some(row) = self.fail(rows.next())? {
-            if self.fail(record::id(row))? == id {
-                return Ok(Some(self.fail(record::memory(row, source, self.rule()))?));
-            }
-        }
-        Ok(None)
+    fn by_shown_id(
+        &self,
+        source: (u8, &MemorySource),
+        id: &str,
+    ) -> Result<Option<(Claim, Memory)>, StoreError> {
+        self.strongest(source, "", &[], |row| Ok(record::id(row)? == id))
     }
 
-    fn in_source(&self, source: &MemorySource, id: &str) -> Result<Option<Memory>, StoreError> {
-        let Some((condition, parameter)) = source.id.condition(id) else {
+    fn in_source(
+        &self,
+        source: (u8, &MemorySource),
+        id: &str,
+    ) -> Result<Option<(Claim, Memory)>, StoreError> {
+        let Some((condition, parameter)) = source.1.id.condition(id) else {
             return Ok(None);
         };
+        let clauses = format!(" WHERE {condition}");
+        self.strongest(source, &clauses, &[&parameter], |_| Ok(true))
+    }
+
+    /// The row with the strongest claim among those that are meant.
+    fn strongest(
+        &self,
+        (number, source): (u8, &MemorySource),
+        clauses: &str,
+        parameters: &[&dyn ToSql],
+        is_meant: impl Fn(&Row<'_>) -> rusqlite::Result<bool>,
+    ) -> Result<Option<(Claim, Memory)>, StoreError> {
         let sql = format!(
-            "SELECT {} FROM {} WHERE {condition} ORDER BY {}",
+            "SELECT {} FROM {}{clauses}",
             source.select_list(),
-            source.table,
-            source.row_number.unwrap_or("1")
+            source.table
         );
         let mut statement = self.fail(self.connection.prepare(&sql))?;
-        let mut rows = self.fail(statement.query([parameter]))?;
-        match self.fail(rows.next())? {
-            Some(row) => Ok(Some(self.fail(record::memory(row, source, self.rule()))?)),
-            None => Ok(None),
+        let mut rows = self.fail(statement.query(parameters))?;
+        let mut found: Option<(Claim, Memory)> = None;
+        while let Some(row) = self.fail(rows.next())? {
+            if !self.fail(is_meant(row))? {
+                continue;
+            }
+            let memory = self.fail(record::memory(row, source, self.rule()))?;
+            let claim = Claim::new(memory.status, self.fail(record::key(row, number))?);
+            if found.as_ref().is_none_or(|known| claim.beats(known.0)) {
+                found = Some((claim, memory));
+            }
         }
+        Ok(found)
     }
 
     /// How many rows have each status.

@@ -14,6 +14,7 @@ use super::read::Dated;
 use super::values::{self, ListKind};
 use ack_api::decision::{Decision, Edit};
 use ack_api::memory::{Memory, Status};
+use ack_api::source::RowKey;
 use ack_api::text;
 
 /// The largest narrative in bytes. Longer ones are cut, because no answer holds that much.
@@ -89,6 +90,15 @@ pub fn dated(row: &Row<'_>, joined: &Joined<'_>) -> rusqlite::Result<Dated> {
         created: first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?,
         reviewed,
     })
+}
+
+/// The key of a row of the table with this number.
+///
+/// # Errors
+/// The error from SQLite.
+pub fn key(row: &Row<'_>, source: u8) -> rusqlite::Result<RowKey> {
+    let rowid = row.get(0)?;
+    Ok(RowKey { source, rowid })
 }
 
 /// The public id of a row for answers, see [`text::id`]; empty if the row has none.

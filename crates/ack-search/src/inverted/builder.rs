@@ -4,13 +4,13 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use rustc_hash::FxHashSet as HashSet;
+use rustc_hash::FxHashMap as HashMap;
 
 use super::{DocEntry, Index};
 use crate::analyzer::{AnalyzedDoc, Analyzer, analyzer_threads, unpack_term};
 use crate::encoder::Encoder;
 use crate::semantic::QuantizedVector;
-use ack_api::source::StoredMemory;
+use ack_api::source::{Claim, StoredMemory};
 
 /// Rows per batch. Fewer rows in all are analyzed without starting a thread.
 const BATCH_ROWS: usize = 256;
@@ -42,8 +42,8 @@ pub struct Builder<'scope, 'env, 'index> {
     pub index: &'index mut Index,
     scope: &'scope thread::Scope<'scope, 'env>,
     batch: Vec<StoredMemory>,
-    /// The ids of rows that are not in the index yet.
-    pending: HashSet<Box<str>>,
+    /// The ids of rows that are not in the index yet, with their claims to them.
+    pending: HashMap<Box<str>, Claim>,
     /// Batches go to the workers in turn, and their results are taken in turn.
     workers: Vec<Worker>,
     sent: usize,
@@ -59,7 +59,7 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
             index,
             scope,
             batch: Vec::new(),
-            pending: HashSet::default(),
+            pending: HashMap::default(),
             workers: Vec::new(),
             sent: 0,
             added: 0,
@@ -67,14 +67,16 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         }
     }
 
-    /// Whether the index has a memory with this id, or will have it.
-    pub fn has(&self, id: &str) -> bool {
-        self.index.doc_with_id(id).is_some() || self.pending.contains(id)
+    /// The claim of the row with this id that the index has, or will have.
+    pub fn claim(&self, id: &str) -> Option<Claim> {
+        let indexed = || Some(self.index.find(id)?.1.claim());
+        self.pending.get(id).copied().or_else(indexed)
     }
 
     /// Adds a row, now or later.
     pub fn push(&mut self, row: StoredMemory) {
-        self.pending.insert(row.memory.id.as_str().into());
+        let id = row.memory.id.as_str().into();
+        self.pending.insert(id, row.claim());
         self.batch.push(row);
         if self.batch.len() >= BATCH_ROWS {
             self.send_batch();

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{DocEntry, DocId};
 use crate::interner::{Interner, NameId};
 use ack_api::memory::Status;
-use ack_api::source::RowKey;
+use ack_api::source::{Claim, RowKey};
 
 /// What filters and ordering need to know about a memory. [`DocTable`] has its id, tags and files.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +35,13 @@ pub struct Doc {
     pub status: Status,
     /// Whether it was replaced or is gone from the store.
     pub dead: bool,
+}
+
+impl Doc {
+    /// The claim of its row to its id.
+    pub const fn claim(&self) -> Claim {
+        Claim::new(self.status, self.key)
+    }
 }
 
 /// The documents of an index, by number.

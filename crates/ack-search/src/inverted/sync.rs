@@ -3,13 +3,13 @@
 
 use std::thread;
 
-use rustc_hash::FxHashSet as HashSet;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::builder::Builder;
-use super::{DocEntry, DocId, Index};
+use super::{Doc, DocEntry, DocId, Index};
 use crate::id_table::hash;
 use ack_api::memory::Status;
-use ack_api::source::{ListedRow, Records, RowKey, StoredMemory};
+use ack_api::source::{Claim, ListedRow, Records, RowKey, StoredMemory};
 
 /// If more than one in this many documents is dead, the index should be rebuilt.
 const REBUILD_DEAD_RATIO: usize = 8;
@@ -23,6 +23,9 @@ impl Index {
     /// If the store cannot be read.
     pub fn build<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut index = Self::new();
+        // Rows with a stronger claim than an earlier row with their id, which is added before it
+        // is known that they come.
+        let mut stronger: HashMap<Box<str>, StoredMemory> = HashMap::default();
         thread::scope(|scope| {
             let mut builder = Builder::new(&mut index, scope);
             snapshot.scan(&mut |row| {
@@ -30,26 +33,48 @@ impl Index {
                     builder.index.rejected.insert(row.id()?.into());
                     return Ok(());
                 }
-                let memory = row.memory()?;
-                if memory.id.is_empty() {
+                let row = StoredMemory {
+                    key: row.key(),
+                    fingerprint: row.fingerprint(),
+                    memory: row.memory()?,
+                };
+                let id = row.memory.id.as_str();
+                if id.is_empty() {
                     builder.index.without_id += 1;
-                } else if builder.has(&memory.id) {
-                    builder.index.duplicate_ids += 1;
-                } else {
-                    builder.push(StoredMemory {
-                        key: row.key(),
-                        fingerprint: row.fingerprint(),
-                        memory,
-                    });
+                    return Ok(());
+                }
+                let other = stronger.get(id).map(StoredMemory::claim);
+                let Some(other) = other.or_else(|| builder.claim(id)) else {
+                    builder.push(row);
+                    return Ok(());
+                };
+                builder.index.duplicate_ids += 1;
+                if row.claim().beats(other) {
+                    stronger.insert(id.into(), row);
                 }
                 Ok(())
             })?;
             builder.finish();
             Ok::<(), R::Error>(())
         })?;
+        let mut stronger: Vec<StoredMemory> = stronger.into_values().collect();
+        stronger.sort_unstable_by_key(|row| row.key);
+        index.replace(stronger);
         index.has_status = snapshot.has_status();
         index.shrink();
         Ok(index)
+    }
+
+    /// Adds rows, in place of those with their ids.
+    fn replace(&mut self, rows: Vec<StoredMemory>) {
+        thread::scope(|scope| {
+            let mut builder = Builder::new(self, scope);
+            for row in rows {
+                builder.index.kill(&row.memory.id);
+                builder.push(row);
+            }
+            builder.finish();
+        });
     }
 
     /// Finds what changed since the index was built: the rows to add or replace, and the ids that
@@ -58,46 +83,28 @@ impl Index {
     /// # Errors
     /// If the store cannot be read.
     pub fn changes<R: Records>(&self, snapshot: &R) -> Result<Changes, R::Error> {
-        let mut changes = Changes {
-            has_status: snapshot.has_status(),
-            ..Changes::default()
-        };
-        let mut seen = SeenDocs::new(self.docs.count());
-        let mut added: HashSet<Box<str>> = HashSet::default();
+        let mut comparison = Comparison::new(self, snapshot.has_status());
         let mut last = None;
         snapshot.scan(&mut |row| {
             if row.status() == Status::Rejected {
-                changes.rejected.insert(row.id()?.into());
+                comparison.changes.rejected.insert(row.id()?.into());
                 return Ok(());
             }
             // Nearly every row is unchanged and costs no more than this lookup.
             if let Some(doc) = self.next_doc_of_row(&mut last, row.key())
                 && self.is_unchanged(doc, row.fingerprint(), row.status())
             {
-                seen.insert(doc);
+                comparison.add_unchanged(doc);
                 return Ok(());
             }
-            let memory = row.memory()?;
-            if memory.id.is_empty() {
-                changes.without_id += 1;
-                return Ok(());
-            }
-            let id: Box<str> = memory.id.as_str().into();
-            let known = self.doc_with_id(&id);
-            let is_first = known.is_none_or(|doc| seen.insert(doc)) && added.insert(id);
-            if is_first {
-                changes.added.push(StoredMemory {
-                    key: row.key(),
-                    fingerprint: row.fingerprint(),
-                    memory,
-                });
-            } else {
-                changes.duplicate_ids += 1;
-            }
+            comparison.add(StoredMemory {
+                key: row.key(),
+                fingerprint: row.fingerprint(),
+                memory: row.memory()?,
+            });
             Ok(())
         })?;
-        changes.removed = self.unseen_ids(&seen);
-        Ok(changes)
+        Ok(comparison.finish())
     }
 
     /// As [`Index::changes`], from a listing of `snapshot`'s rows that was read before.
@@ -109,15 +116,13 @@ impl Index {
         listing: Listing,
         snapshot: &R,
     ) -> Result<Changes, R::Error> {
-        let mut seen = SeenDocs::new(self.docs.count());
+        let mut comparison = Comparison::new(self, snapshot.has_status());
         let mut wanted: Vec<RowKey> = Vec::new();
         let mut last = None;
         for (key, fingerprint, status) in &listing.rows {
             let doc = self.next_doc_of_row(&mut last, *key);
             match doc.filter(|doc| self.is_unchanged(*doc, *fingerprint, *status)) {
-                Some(doc) => {
-                    seen.insert(doc);
-                }
+                Some(doc) => comparison.add_unchanged(doc),
                 None => wanted.push(*key),
             }
         }
@@ -126,46 +131,16 @@ impl Index {
         if wanted.len() * 4 > listing.rows.len() || wanted.iter().any(|key| key.rowid == 0) {
             return self.changes(snapshot);
         }
-        let mut changes = Changes {
-            has_status: snapshot.has_status(),
-            rejected: listing.rejected,
-            ..Changes::default()
-        };
-        let mut added: HashSet<Box<str>> = HashSet::default();
+        comparison.changes.rejected = listing.rejected;
         for row in snapshot.rows(&wanted)? {
-            let (key, memory) = (row.key, &row.memory);
-            if memory.id.is_empty() {
-                changes.without_id += 1;
-                continue;
-            }
-            let id: Box<str> = memory.id.as_str().into();
-            // Of several rows with one id the first counts, even if a later one is unchanged.
-            let is_later = |doc: DocId| {
-                self.doc(doc)
-                    .is_some_and(|doc| (doc.key.source, doc.key.rowid) > (key.source, key.rowid))
-            };
-            let known = self.doc_with_id(&id);
-            let is_first =
-                known.is_none_or(|doc| seen.insert(doc) || is_later(doc)) && added.insert(id);
-            if is_first {
-                changes.added.push(row);
-            } else {
-                changes.duplicate_ids += 1;
-            }
+            comparison.add(row);
         }
-        changes.removed = self.unseen_ids(&seen);
-        Ok(changes)
+        Ok(comparison.finish())
     }
 
     fn is_unchanged(&self, doc: DocId, fingerprint: u64, status: Status) -> bool {
         self.doc(doc)
             .is_some_and(|doc| !doc.dead && doc.fingerprint == fingerprint && doc.status == status)
-    }
-
-    /// The ids of live documents that were not seen.
-    fn unseen_ids(&self, seen: &SeenDocs) -> Vec<Box<str>> {
-        let unseen = self.by_id.iter().filter(|doc| !seen.contains(*doc));
-        unseen.map(|doc| self.id(doc).into()).collect()
     }
 
     /// Applies changes that [`Index::changes`] found. Returns false and does nothing if so many
@@ -189,14 +164,7 @@ impl Index {
         for id in changes.removed {
             self.kill(&id);
         }
-        thread::scope(|scope| {
-            let mut builder = Builder::new(self, scope);
-            for row in changes.added {
-                builder.index.kill(&row.memory.id);
-                builder.push(row);
-            }
-            builder.finish();
-        });
+        self.replace(changes.added);
         self.bytes = self.measure();
         true
     }
@@ -251,23 +219,109 @@ impl<'a> DocEntry<'a> {
     }
 }
 
-/// The documents of an index that a store still has.
-struct SeenDocs(Vec<bool>);
+/// An index beside what its store holds now. Rows come in any order; of several with one id the
+/// strongest claim counts, whether they changed or not.
+struct Comparison<'a> {
+    index: &'a Index,
+    /// The documents whose rows are as they were and count.
+    kept: Vec<bool>,
+    /// The other rows that count, in the order in which they came, and their places by id.
+    added: Vec<Option<StoredMemory>>,
+    places: HashMap<Box<str>, usize>,
+    changes: Changes,
+}
 
-impl SeenDocs {
-    fn new(documents: usize) -> Self {
-        Self(vec![false; documents])
+impl<'a> Comparison<'a> {
+    fn new(index: &'a Index, has_status: bool) -> Self {
+        Self {
+            index,
+            kept: vec![false; index.docs.count()],
+            added: Vec::new(),
+            places: HashMap::default(),
+            changes: Changes {
+                has_status,
+                ..Changes::default()
+            },
+        }
     }
 
-    /// Adds a document. Returns whether it was not seen before.
-    fn insert(&mut self, doc: DocId) -> bool {
-        self.0
-            .get_mut(doc as usize)
-            .is_some_and(|seen| !std::mem::replace(seen, true))
+    fn is_kept(&self, doc: DocId) -> bool {
+        self.kept.get(doc as usize).copied().unwrap_or(false)
     }
 
-    fn contains(&self, doc: DocId) -> bool {
-        self.0.get(doc as usize).copied().unwrap_or(false)
+    fn keep(&mut self, doc: DocId, is_kept: bool) {
+        if let Some(kept) = self.kept.get_mut(doc as usize) {
+            *kept = is_kept;
+        }
+    }
+
+    /// The claim of the row with this id that was added.
+    fn rival(&self, id: &str) -> Option<Claim> {
+        let row = self.added.get(*self.places.get(id)?)?;
+        row.as_ref().map(StoredMemory::claim)
+    }
+
+    /// Takes back the row with this id that was added.
+    fn take_back(&mut self, id: &str) {
+        let place = self.places.remove(id);
+        if let Some(row) = place.and_then(|place| self.added.get_mut(place)) {
+            *row = None;
+        }
+    }
+
+    /// Adds the row of a document, which is as it was.
+    fn add_unchanged(&mut self, doc: DocId) {
+        let index = self.index;
+        // Nearly always nothing was added yet, and the id need not be looked up.
+        let rival = match self.places.is_empty() {
+            true => None,
+            false => self.rival(index.id(doc)),
+        };
+        self.changes.duplicate_ids += usize::from(rival.is_some());
+        let claim = index.doc(doc).map(Doc::claim);
+        if let Some((claim, rival)) = claim.zip(rival) {
+            if !claim.beats(rival) {
+                return;
+            }
+            self.take_back(index.id(doc));
+        }
+        self.keep(doc, true);
+    }
+
+    /// Adds a row that the index does not have as it is.
+    fn add(&mut self, row: StoredMemory) {
+        let id = row.memory.id.as_str();
+        if id.is_empty() {
+            self.changes.without_id += 1;
+            return;
+        }
+        let kept = self.index.find(id).filter(|(doc, _)| self.is_kept(*doc));
+        let kept = kept.map(|(doc, known)| (doc, known.claim()));
+        if let Some(rival) = self.rival(id).or(kept.map(|(_, claim)| claim)) {
+            self.changes.duplicate_ids += 1;
+            if !row.claim().beats(rival) {
+                return;
+            }
+        }
+        if let Some((doc, _)) = kept {
+            self.keep(doc, false);
+        }
+        let id: Box<str> = id.into();
+        self.take_back(&id);
+        self.places.insert(id, self.added.len());
+        self.added.push(Some(row));
+    }
+
+    fn finish(self) -> Changes {
+        let index = self.index;
+        let is_gone =
+            |doc: &DocId| !self.is_kept(*doc) && !self.places.contains_key(index.id(*doc));
+        let gone = index.by_id.iter().filter(is_gone);
+        Changes {
+            removed: gone.map(|doc| index.id(doc).into()).collect(),
+            added: self.added.into_iter().flatten().collect(),
+            ..self.changes
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::layout::{Field, MemorySource};
 use crate::values::{self, ListKind};
 use crate::{Snapshot, StoreError, record};
 use ack_api::memory::{self, Status, StatusFilter, Successor};
-use ack_api::source::RowKey;
+use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// So many rows are read with one statement.
@@ -24,13 +24,10 @@ const ROWS_AT_ONCE: usize = 500;
 const MAX_SUCCESSORS: usize = 33;
 
 /// A memory that a chain of successors leads to.
-enum Known {
-    Rejected,
-    There {
-        key: RowKey,
-        status: Status,
-        successor: Option<String>,
-    },
+struct Known {
+    key: RowKey,
+    status: Status,
+    successor: Option<String>,
 }
 
 impl Snapshot<'_> {
@@ -148,41 +145,36 @@ impl Snapshot<'_> {
             let Some(found) = self.known_by_id(&id)? else {
                 break;
             };
-            if let Known::There { successor, .. } = &found {
-                next.clone_from(successor);
+            if found.status != Status::Rejected {
+                next.clone_from(&found.successor);
             }
             known.insert(id, found);
         }
-        let first = match known.get(&outline.id) {
-            Some(Known::There { key, .. }) if *key != outline.key => return Ok(false),
-            Some(Known::There { successor, .. }) => successor.as_deref(),
-            Some(Known::Rejected) | None => None,
-        };
+        let own = known.get(&outline.id);
+        if own.is_some_and(|own| own.key != outline.key) {
+            return Ok(false);
+        }
+        let first = own.and_then(|own| own.successor.as_deref());
         let look = |id: &str| match known.get(id) {
             None => Successor::Gone,
-            Some(Known::Rejected) => Successor::Rejected,
-            Some(Known::There {
-                status, successor, ..
-            }) => Successor::There {
-                status: *status,
-                next: successor.as_deref(),
+            Some(known) if known.status == Status::Rejected => Successor::Rejected,
+            Some(known) => Successor::There {
+                status: known.status,
+                next: known.successor.as_deref(),
             },
         };
         Ok(!memory::is_superseded(&outline.id, first, filter, look))
     }
 
-    /// What counts for an id: a row that is not rejected, the first of several.
+    /// The row that counts for an id.
     fn known_by_id(&self, id: &str) -> Result<Option<Known>, StoreError> {
-        let mut found = None;
+        let mut found: Option<(Claim, Known)> = None;
         for (number, source) in self.sources() {
             let Some((condition, parameter)) = source.id.condition(id) else {
                 continue;
             };
-            let order = source
-                .row_number
-                .map_or_else(String::new, |row| format!(" ORDER BY {row}"));
             let sql = format!(
-                "SELECT {} FROM {} WHERE {condition}{order}",
+                "SELECT {} FROM {} WHERE {condition}",
                 source.select_with_status(&[Field::Status, Field::SupersededBy], self.rule()),
                 source.table
             );
@@ -190,30 +182,27 @@ impl Snapshot<'_> {
             let mut rows = self.fail(statement.query([parameter]))?;
             while let Some(row) = self.fail(rows.next())? {
                 let joined = self.fail(record::joined(row, source, self.rule()))?;
-                if joined.status == Status::Rejected {
-                    found.get_or_insert(Known::Rejected);
+                let (key, status) = (self.fail(record::key(row, number))?, joined.status);
+                let claim = Claim::new(status, key);
+                if found.as_ref().is_some_and(|known| !claim.beats(known.0)) {
                     continue;
                 }
-                if matches!(found, Some(Known::There { .. })) {
-                    continue;
-                }
-                let into = joined
-                    .decision
-                    .and_then(|decision| decision.into.as_deref());
-                let successor = match into {
+                let decided = joined.decision;
+                let successor = match decided.and_then(|decision| decision.into.as_deref()) {
                     Some(into) => text::id(into),
                     None => self.fail(successor(row))?,
                 };
-                found = Some(Known::There {
-                    key: RowKey {
-                        source: number,
-                        rowid: self.fail(row.get(0))?,
+                let successor = Some(successor).filter(|into| !into.is_empty() && into != id);
+                found = Some((
+                    claim,
+                    Known {
+                        key,
+                        status,
+                        successor,
                     },
-                    status: joined.status,
-                    successor: Some(successor).filter(|into| !into.is_empty() && into != id),
-                });
+                ));
             }
         }
-        Ok(found)
+        Ok(found.map(|(_, known)| known))
     }
 }

@@ -1,0 +1,77 @@
+//! One row of each id: of several with the same one, the row with the strongest [`Claim`].
+
+use std::collections::hash_map::Entry;
+
+use ack_api::source::Claim;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
+
+/// What was read of the rows that count, in stored order of the first row of each id.
+#[derive(Debug)]
+pub(super) struct Chosen<T> {
+    rows: Vec<(Claim, T)>,
+    places: HashMap<String, usize>,
+    twins: HashSet<String>,
+}
+
+impl<T> Default for Chosen<T> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            places: HashMap::default(),
+            twins: HashSet::default(),
+        }
+    }
+}
+
+impl<T> Chosen<T> {
+    /// Adds a row, if it counts so far. Rows without an id cannot be requested and never count.
+    ///
+    /// # Errors
+    /// The error of `read`, which is called for a row that counts so far.
+    pub(super) fn add<E>(
+        &mut self,
+        id: String,
+        claim: Claim,
+        read: impl FnOnce() -> Result<T, E>,
+    ) -> Result<(), E> {
+        if id.is_empty() {
+            return Ok(());
+        }
+        match self.places.entry(id) {
+            Entry::Vacant(vacant) => {
+                self.rows.push((claim, read()?));
+                vacant.insert(self.rows.len() - 1);
+            }
+            Entry::Occupied(known) => {
+                self.twins.insert(known.key().clone());
+                if let Some(row) = self.rows.get_mut(*known.get())
+                    && claim.beats(row.0)
+                {
+                    *row = (claim, read()?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was read of the row with an id.
+    pub(super) fn get(&self, id: &str) -> Option<&T> {
+        let row = self.rows.get(*self.places.get(id)?)?;
+        Some(&row.1)
+    }
+
+    /// What was read of each row.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.rows.iter().map(|(_, row)| row)
+    }
+
+    /// What was read of each row, and the ids that several rows have.
+    pub(super) fn into_parts(self) -> (impl Iterator<Item = T>, HashSet<String>) {
+        (self.rows.into_iter().map(|(_, row)| row), self.twins)
+    }
+
+    /// What was read of each row.
+    pub(super) fn into_rows(self) -> impl Iterator<Item = T> {
+        self.into_parts().0
+    }
+}

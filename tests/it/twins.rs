@@ -1,0 +1,393 @@
+//! Several rows of one store with one id: every door shows the same one of them. What agents see
+//! goes before what waits for review, that before what was rejected, and the first before the
+//! others; so what is approved is served, and what is not never takes its place.
+
+use std::path::{Path, PathBuf};
+
+use ack_api::memory::{Status, Unreviewed};
+use ack_memory::service::Service;
+use ack_memory::service::context::about_files::FilesRequest;
+use ack_memory::service::context::brief::BriefRequest;
+use ack_store::Store;
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::cli::{ack, ack_with_input, binary, run};
+use crate::context::project;
+use crate::support::Root;
+
+/// A word of the texts of each row.
+const MARKS: [&str; 3] = ["quince", "medlar", "damson"];
+const STATUSES: [Status; 4] = [
+    Status::Staging,
+    Status::Approved,
+    Status::Promoted,
+    Status::Rejected,
+];
+/// So many other rows that a changed one is read alone.
+const OTHERS: usize = 40;
+
+/// A root with a scope `own`, three of whose rows have the id `twin`, and the project's folder.
+fn root() -> (Root, PathBuf) {
+    let root = Root::new().let_agents_review();
+    let folder = project(&root, "own", "main");
+    let path = root.scope_folder("own").join("memory.db");
+    let key = "id            TEXT PRIMARY KEY NOT NULL";
+    let schema = ack_memory::import::write::SCHEMA.replacen(key, "id TEXT", 1);
+    let store = Connection::open(path).unwrap();
+    store.execute_batch(&schema).unwrap();
+    let insert = "INSERT INTO memories (id, project, title, narrative, facts, files, type, status, created_at) \
+                  VALUES (?1, 'own', ?2, ?3, ?4, ?5, 'decision', 'approved', ?6)";
+    for mark in MARKS {
+        store
+            .execute(
+                insert,
+                params![
+                    "twin",
+                    format!("Orchard rule {mark}"),
+                    format!("Because of the {mark}."),
+                    json!([format!("fact of the {mark}")]).to_string(),
+                    json!([format!("src/{mark}.rs"), "src/orchard.rs"]).to_string(),
+                    "2026-02-01",
+                ],
+            )
+            .unwrap();
+    }
+    for other in 0..OTHERS {
+        let title = format!("Harbour note number {other}");
+        let id = format!("other-{other}");
+        store
+            .execute(
+                insert,
+                params![id, title, "Nothing else.", "[]", "[]", "2026-01-01"],
+            )
+            .unwrap();
+    }
+    (root, folder)
+}
+
+fn open(root: &Root) -> Connection {
+    Connection::open(root.scope_folder("own").join("memory.db")).unwrap()
+}
+
+/// The rows whose words a text has.
+fn shown(text: &str) -> Vec<usize> {
+    let text = text.to_lowercase();
+    (0..MARKS.len())
+        .filter(|row| text.contains(MARKS[*row]))
+        .collect()
+}
+
+/// The row that the id means.
+fn meant(statuses: &[Status]) -> usize {
+    let place = |status: &Status| match status {
+        Status::Approved | Status::Promoted => 0,
+        Status::Staging => 1,
+        Status::Rejected => 2,
+    };
+    let mut rows: Vec<usize> = (0..statuses.len()).collect();
+    rows.sort_by_key(|row| place(&statuses[*row]));
+    rows[0]
+}
+
+/// What each door shows, with the statuses that it lets through.
+fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static str, String)> {
+    let told = |tool: &'static str, arguments: Value| {
+        let answer = call(service, tool, arguments);
+        // What an answer says about the others that wait is theirs.
+        answer.map_or_else(
+            |error| error.body().message.clone(),
+            |answer| answer.to_string(),
+        )
+    };
+    let mut doors = Vec::new();
+    for status in ["approved", "staging", "all"] {
+        let queries = [
+            json!({ "status": status, "limit": 50 }),
+            json!({ "status": status, "query": "orchard rule" }),
+            json!({ "status": status, "query": "quince medlar damson", "detail": "full" }),
+            json!({ "status": status, "files": "src/orchard.rs", "explain": true }),
+        ];
+        for arguments in queries {
+            let door = format!("query_memories {arguments}");
+            // The words that were asked for are not an answer.
+            let answer = call(service, "query_memories", arguments).unwrap();
+            doors.push((door, status, answer["results"].to_string()));
+        }
+        let include = ["links", "history", "timeline", "related"];
+        for arguments in [
+            json!({ "status": status, "id": "twin", "include": include }),
+            json!({ "status": status, "ids": ["twin", "other-1"] }),
+        ] {
+            let door = format!("get_memory {arguments}");
+            doors.push((door, status, told("get_memory", arguments)));
+        }
+    }
+    let context = json!({ "project_path": folder, "max_memories": 50 });
+    doors.push((
+        "get_context".into(),
+        "approved",
+        told("get_context", context),
+    ));
+    let focused = json!({ "project_path": folder, "focus": "orchard", "max_memories": 50 });
+    doors.push((
+        "get_context with a focus".into(),
+        "approved",
+        told("get_context", focused),
+    ));
+    let brief = service.session_brief(&BriefRequest {
+        project_path: Some(folder.to_str().unwrap().to_owned()),
+        own: 50,
+        others: 3,
+        sessions: true,
+    });
+    let brief = json!(brief.unwrap().context).to_string();
+    doors.push(("the start of a session".into(), "approved", brief));
+    let store = Store::new(
+        root.scope_folder("own").join("memory.db"),
+        Unreviewed::Staging,
+    )
+    .with_decisions(root.scope_folder("own").join("decisions.jsonl"));
+    store
+        .snapshot(|snapshot| {
+            let one = snapshot.curated("twin")?.unwrap();
+            assert!(one.has_twin);
+            doors.push(("to decide".into(), "any", one.memory.title));
+            let mut all = String::new();
+            snapshot.curate(&mut |curated| all.push_str(&curated.memory.title))?;
+            doors.push(("to publish".into(), "any", all));
+            let mut waiting = String::new();
+            let twins = snapshot.queue(&mut |_, _| {}, &mut |curated| {
+                waiting.push_str(&curated.memory.title)
+            })?;
+            assert!(twins.contains("twin"));
+            doors.push(("the review queue".into(), "staging", waiting));
+            let labels = snapshot.labels()?.into_iter().map(|label| label.title);
+            doors.push(("to complete".into(), "any", labels.collect()));
+            Ok(())
+        })
+        .unwrap();
+    doors
+}
+
+fn before_an_edit(service: &Service, folder: &Path, row: Option<usize>) -> String {
+    let file = row.map_or("src/orchard.rs".to_owned(), |row| {
+        format!("src/{}.rs", MARKS[row])
+    });
+    let found = service.about_files(&FilesRequest {
+        project_path: Some(folder.to_str().unwrap().to_owned()),
+        files: vec![file],
+        max: 5,
+    });
+    let found = found.unwrap().memories;
+    found.iter().map(|hit| format!("{} ", hit.title)).collect()
+}
+
+fn check(service: &Service, root: &Root, folder: &Path, statuses: &[Status], when: &str) {
+    let row = meant(statuses);
+    let status = statuses[row];
+    for (door, filter, answer) in doors(service, root, folder) {
+        let is_allowed = match filter {
+            "approved" => status.is_served(),
+            "staging" => status == Status::Staging,
+            "all" => status != Status::Rejected,
+            _ => true,
+        };
+        let expected: Vec<usize> = is_allowed.then_some(row).into_iter().collect();
+        assert_eq!(
+            shown(&answer),
+            expected,
+            "{when}, {statuses:?}, {door}: {answer}"
+        );
+    }
+    let expected: Vec<usize> = status.is_served().then_some(row).into_iter().collect();
+    let named = before_an_edit(service, folder, None);
+    assert_eq!(shown(&named), expected, "{when}, {statuses:?}: {named}");
+    for other in 0..MARKS.len() {
+        let named = before_an_edit(service, folder, Some(other));
+        let expected: Vec<usize> = expected
+            .iter()
+            .copied()
+            .filter(|row| *row == other)
+            .collect();
+        assert_eq!(shown(&named), expected, "{when}, {statuses:?}: {named}");
+    }
+}
+
+#[test]
+fn every_door_shows_the_same_row_however_the_statuses_change() {
+    let (root, folder) = root();
+    let follows = root.service();
+    let store = open(&root);
+    let mut round = 0;
+    for first in STATUSES {
+        for second in STATUSES {
+            // Not every combination of three: each of the third with many of the others.
+            let third = STATUSES[round % STATUSES.len()];
+            let statuses = [first, second, third];
+            // Rows change one by one, in turn in their status and in their text, and are asked for
+            // in between.
+            for step in 0..MARKS.len() {
+                let row = (step + round) % MARKS.len();
+                let sql = "UPDATE memories SET status = ?1 WHERE id = 'twin' AND rowid = ?2";
+                let rowid = i64::try_from(row + 1).unwrap();
+                store
+                    .execute(sql, params![statuses[row].as_str(), rowid])
+                    .unwrap();
+                if (round + step).is_multiple_of(2) {
+                    let sql =
+                        "UPDATE memories SET narrative = narrative || ' So.' WHERE rowid = ?1";
+                    store.execute(sql, [rowid]).unwrap();
+                }
+                let query = json!({ "query": "orchard rule" });
+                let ask = |service| call(service, "query_memories", query.clone()).unwrap();
+                assert_eq!(ask(&follows)["results"], ask(&root.service())["results"]);
+            }
+            check(&follows, &root, &folder, &statuses, "followed");
+            check(&root.service(), &root, &folder, &statuses, "read anew");
+            round += 1;
+        }
+    }
+}
+
+#[test]
+fn a_decision_about_one_of_them_holds_for_its_content_alone() {
+    let (root, folder) = root();
+    let store = open(&root);
+    let digest_of = |row: usize| {
+        // The others are put aside for the moment.
+        let rowid = i64::try_from(row + 1).unwrap();
+        let set = |from: &str, to: &str| {
+            let sql = "UPDATE memories SET id = ?1 WHERE id = ?2 AND rowid <> ?3";
+            store.execute(sql, params![to, from, rowid]).unwrap();
+        };
+        set("twin", "aside");
+        let path = root.scope_folder("own").join("memory.db");
+        let reader = Store::new(path, Unreviewed::Staging);
+        let read = reader.snapshot(|snapshot| snapshot.curated("twin"));
+        set("aside", "twin");
+        read.unwrap().unwrap().digest
+    };
+    let digests: Vec<String> = (0..MARKS.len()).map(digest_of).collect();
+    let log = root.scope_folder("own").join("decisions.jsonl");
+    let service = root.service();
+    let mut stored = [Status::Staging; 3];
+    for (round, (row, verdict)) in [(1, "approve"), (2, "approve"), (0, "reject"), (2, "reject")]
+        .into_iter()
+        .enumerate()
+    {
+        stored[round % 3] = Status::Approved;
+        for (row, status) in stored.iter().enumerate() {
+            let sql = "UPDATE memories SET status = ?1 WHERE rowid = ?2";
+            let rowid = i64::try_from(row + 1).unwrap();
+            store.execute(sql, params![status.as_str(), rowid]).unwrap();
+        }
+        let line = json!({
+            "id": "twin", "digest": digests[row], "verdict": verdict, "was": "staging",
+            "reason": format!("Reason {}", MARKS[row]), "actor": "human:somebody",
+            "time": "2026-03-01T00:00:00Z",
+        });
+        std::fs::write(&log, format!("{line}\n")).unwrap();
+        // It says nothing about the others, which wait until somebody decides about them.
+        let mut statuses = [Status::Staging; 3];
+        statuses[row] = match verdict {
+            "approve" => Status::Approved,
+            _ => Status::Rejected,
+        };
+        check(&service, &root, &folder, &statuses, "decided");
+    }
+}
+
+#[test]
+fn a_link_and_a_successor_lead_to_the_row_that_is_served() {
+    let (root, _) = root();
+    let store = open(&root);
+    store
+        .execute_batch(
+            "UPDATE memories SET status = 'rejected' WHERE rowid = 1;
+             UPDATE memories SET status = 'staging' WHERE rowid = 2;
+             INSERT INTO memory_links (from_id, to_id, kind) VALUES ('other-1', 'twin', 'related');
+             UPDATE memories SET superseded_by = 'twin' WHERE id = 'other-2'",
+        )
+        .unwrap();
+    let service = root.service();
+    let linked = json!({ "id": "other-1", "include": "links" });
+    let linked = call(&service, "get_memory", linked).unwrap();
+    assert_eq!(linked["links"][0]["title"], "Orchard rule damson");
+    let query = json!({ "query": "harbour note number 2" });
+    let listed = |service: &Service| call(service, "query_memories", query.clone()).unwrap();
+    assert!(
+        !listed(&service)["results"]
+            .to_string()
+            .contains("other-2\"")
+    );
+    store
+        .execute_batch("UPDATE memories SET status = 'staging' WHERE rowid = 3")
+        .unwrap();
+    assert!(
+        listed(&service)["results"]
+            .to_string()
+            .contains("other-2\"")
+    );
+    let linked = json!({ "id": "other-1", "include": "links" });
+    let linked = call(&service, "get_memory", linked).unwrap();
+    assert!(
+        linked.get("links").is_none_or(|links| links == &json!([])),
+        "{linked}"
+    );
+}
+
+#[test]
+fn the_program_shows_the_approved_row_and_says_that_others_have_its_id() {
+    let (root, folder) = root();
+    open(&root)
+        .execute_batch("UPDATE memories SET status = 'staging' WHERE rowid IN (1, 3)")
+        .unwrap();
+    let served = |text: &str| assert_eq!(shown(text), [1], "{text}");
+    served(&ack(root.path(), &["query", "orchard", "--long"]).ok());
+    served(&ack(root.path(), &["get", "twin"]).ok());
+    served(
+        &ack(
+            root.path(),
+            &["get", "twin", "--status", "all", "--include", "links"],
+        )
+        .ok(),
+    );
+    let target = folder.join("published");
+    let target = target.to_str().unwrap();
+    ack(
+        root.path(),
+        &["publish", "own", "--to-folder", target, "--yes"],
+    )
+    .ok();
+    let published = std::fs::read_dir(target).unwrap();
+    let published: String = published
+        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
+        .collect();
+    served(&published);
+    let sent = json!({ "hook_event_name": "SessionStart", "source": "startup", "cwd": folder });
+    let sent = sent.to_string();
+    served(&ack_with_input(root.path(), &["hook", "session-start"], sent.as_bytes()).ok());
+    let words = [
+        "ack-memory",
+        "--root",
+        root.path().to_str().unwrap(),
+        "get",
+        "tw",
+    ];
+    let completed = run(binary()
+        .env("ACK_MEM_COMPLETE", "zsh")
+        .env("_CLAP_IFS", "\n")
+        .env("_CLAP_COMPLETE_INDEX", "4")
+        .arg("--")
+        .args(words));
+    served(&completed.out);
+    let refused = ack(root.path(), &["reject", "twin", "--dry-run"]);
+    assert!(shown(&refused.out).is_empty() || shown(&refused.out) == [1]);
+    let scopes = ack(root.path(), &["scopes"]).ok();
+    let said = "2 rows repeat the id of another row; the first approved one counts";
+    assert!(scopes.contains(said), "{scopes}");
+    let queue = ack(root.path(), &["review", "--list"]).ok();
+    assert!(shown(&queue).is_empty(), "{queue}");
+}
