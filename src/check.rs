@@ -94,8 +94,9 @@ impl Place {
 /// It cannot be listed or read.
 pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
     let path = path.canonicalize()?;
+    let mut closed = Vec::new();
     let (folder, names) = if path.is_dir() {
-        (path.clone(), list(&path)?)
+        (path.clone(), list(&path, &mut closed)?)
     } else {
         files::check(&path)?;
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
@@ -112,14 +113,18 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
         folder,
     };
     let mut checked = Checked::default();
+    for (folder, reason) in &closed {
+        checked.closed(&place, folder, reason);
+    }
     for name in &names {
         checked.read(&place, name);
     }
     Ok(checked.report(&place, names.len()))
 }
 
-/// The files that hold memories, by name. Links are not followed.
-fn list(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The files that hold memories, by name. Links are not followed. Folders in it that cannot be
+/// looked into go to `closed`, with the reason.
+fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     let walk = WalkDir::new(folder)
         .max_depth(MAX_DEPTH)
@@ -131,7 +136,17 @@ fn list(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
                 || !name.as_encoded_bytes().starts_with(b".") && name != "node_modules"
         });
     for entry in walk {
-        let entry = entry?;
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) if error.depth() == 0 => return Err(error.into()),
+            Err(error) => {
+                let path = error.path().unwrap_or(folder);
+                let relative = path.strip_prefix(folder).unwrap_or(path).to_owned();
+                let reason = error.io_error().map(std::io::Error::to_string);
+                closed.push((relative, reason.unwrap_or_default()));
+                continue;
+            }
+        };
         let Ok(relative) = entry.path().strip_prefix(folder) else {
             continue;
         };

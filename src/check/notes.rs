@@ -65,6 +65,12 @@ impl Checked {
         self.find(Severity::Warning, rule, at, message);
     }
 
+    /// A folder that cannot be looked into.
+    pub fn closed(&mut self, place: &Place, relative: &Path, reason: &str) {
+        let message = format!("cannot be looked into: {reason}");
+        self.error("unreadable", (&place.shown(relative), 1), message);
+    }
+
     /// Reads and checks a file.
     pub fn read(&mut self, place: &Place, relative: &Path) {
         let shown = place.shown(relative);

@@ -48,8 +48,10 @@ impl Present {
         for entry in walk {
             let entry = entry.map_err(|error| PublishError::Io {
                 action: "list",
-                path: folder.to_owned(),
-                source: error.into(),
+                path: error.path().unwrap_or(folder).to_owned(),
+                source: error
+                    .into_io_error()
+                    .unwrap_or_else(|| std::io::ErrorKind::Other.into()),
             })?;
             if entry.depth() == 1 {
                 let name = entry.file_name().to_string_lossy().to_lowercase();

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ack_memory::service::Service;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, mkdirat};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
@@ -259,6 +261,36 @@ fn broken_files_cost_only_themselves() {
     assert!(
         scopes.contains("binary.md") && scopes.contains("is not text"),
         "{scopes}"
+    );
+}
+
+/// Makes a folder in this one that nobody can look into, whoever runs the test: its path is longer
+/// than the system takes.
+pub fn closed_folder(inside: &Path) {
+    let rights = Mode::from_bits_truncate(0o755);
+    let name = "closed".repeat(30);
+    let mut folder = fs::File::open(inside).unwrap().into();
+    for _ in 0..25 {
+        mkdirat(&folder, name.as_str(), rights).unwrap();
+        folder = openat(&folder, name.as_str(), OFlag::O_DIRECTORY, rights).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_looked_into_costs_only_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "deploy.md", "# Deploy on Tuesday");
+    closed_folder(folder.path());
+    let (_root, service) = over(folder.path());
+    assert_eq!(found(&service, "tuesday"), ["deploy"]);
+    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    let problems = scopes["scopes"][0]["health"]["problems"].to_string();
+    assert!(problems.contains("`closed"), "{problems}");
+    assert!(
+        problems.contains("cannot be looked into: File name too long")
+            && problems.contains("its notes are left out")
+            && !problems.contains("IO error"),
+        "{problems}"
     );
 }
 

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::changes::git;
 use crate::cli::{Outcome, binary, run};
+use crate::folders::closed_folder;
 use crate::support::fingerprint;
 
 /// A repository with notes in `docs/memory`, of which the first is without fault.
@@ -210,6 +211,22 @@ fn each_fault_is_found_at_its_line() {
             String::from_utf8_lossy(&text)
         );
     }
+}
+
+#[test]
+fn a_folder_that_cannot_be_looked_into_is_named_and_the_rest_is_checked() {
+    let scene = Scene::new();
+    closed_folder(&scene.notes());
+    scene.write("docs/memory/x.md", "---\ntype: note\n---\n[[Nobody]]");
+    let found = scene.found();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("error unreadable closed"), "{found:?}");
+    assert_eq!(found[1], "warning dead-link x.md:4");
+    let said = scene.check(&[]).out;
+    assert!(
+        said.contains("error unreadable: cannot be looked into: File name too long"),
+        "{said}"
+    );
 }
 
 #[test]

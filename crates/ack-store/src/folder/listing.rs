@@ -69,6 +69,18 @@ pub fn is_markdown(path: &Path) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
+/// What is said of a folder in a folder of notes that cannot be looked into.
+fn left_out(top: &Path, error: &walkdir::Error) -> String {
+    let path = error.path().unwrap_or(top);
+    let shown = path.strip_prefix(top).unwrap_or(path).display().to_string();
+    let reason = error.io_error().map(io::Error::to_string);
+    format!(
+        "`{}` cannot be looked into: {}; its notes are left out",
+        ack_api::text::line(&shown, 100),
+        reason.unwrap_or_else(|| "it holds itself".to_owned())
+    )
+}
+
 /// Lists the Markdown files in a folder that `wanted` lets through, or the one file that the path
 /// names. Hidden folders and links are passed over.
 ///
@@ -96,8 +108,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                let reason = ack_api::text::line(&error.to_string(), 200);
-                listing.problems.push(reason);
+                listing.problems.push(left_out(path, &error));
                 continue;
             }
         };
