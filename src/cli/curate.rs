@@ -19,7 +19,7 @@ use crate::curate::find::{Filter, by_id, queue};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::{About, Outcome};
 use crate::scope::resolve::{find, usable};
-use crate::scope::{Registry, Scope, ScopeError};
+use crate::scope::{Registry, Scope};
 use crate::service::{Error, Service};
 
 /// The variable with the owner's token, for scripts.
@@ -56,10 +56,9 @@ impl Caller<'_> {
         let Some(name) = only else {
             return Ok(found.into_iter().filter(is_usable).collect());
         };
-        let scope = find(&found, name).ok_or_else(|| ScopeError::NotFound {
+        let scope = find(&found, name).ok_or_else(|| CliError::NoScope {
             name: name.to_owned(),
             known: found.iter().map(|scope| scope.name.clone()).collect(),
-            projects: Vec::new(),
         })?;
         usable(&scope)?;
         Ok(vec![scope])

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::render::{NAME, count, labelled};
 use super::screen::Screen;
+use ack_api::memory::nearest;
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 use ack_store::StoreError;
 use ack_store::hint::io_hint;
@@ -18,6 +19,9 @@ use crate::mcp::http::ServeError;
 use crate::publish::PublishError;
 use crate::scope::ScopeError;
 use crate::service::{Error, IdMatches};
+
+/// Names of scopes that an error lists.
+const LISTED: usize = 20;
 
 /// What a command can fail with.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +56,20 @@ pub enum CliError {
     Curator {
         /// What is missing.
         problem: &'static str,
+    },
+    /// No scope has the name that a command is about.
+    #[error("there is no scope `{name}`")]
+    NoScope {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// The store of a new scope is not there.
+    #[error("there is no `{}`", path.display())]
+    NoStore {
+        /// The path that was given.
+        path: PathBuf,
     },
     /// The vector table of a scope cannot be built.
     #[cfg(feature = "table")]
@@ -206,6 +224,8 @@ impl Diagnostic for CliError {
             Self::NoLastQuery | Self::LastPage => ErrorCode::InvalidCursor,
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::Curator { .. } => ErrorCode::DecisionRefused,
+            Self::NoScope { .. } => ErrorCode::ScopeNotFound,
+            Self::NoStore { .. } => ErrorCode::StoreNotFound,
             Self::NotBuilt { code, .. } => *code,
             _ => ErrorCode::IoError,
         }
@@ -226,6 +246,9 @@ impl Diagnostic for CliError {
                 "any copy of the model's `model.safetensors` in a folder works as well"
             }
             Self::NotBuilt { hint, .. } => hint,
+            Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
+            Self::NoStore { .. } => "name a database, or a folder of notes, that is there",
+            Self::NoScope { .. } => "`ack-memory scopes` shows the scopes",
             Self::NoLastQuery => "ask with `ack-memory query` first",
             Self::ConfigNotChanged => "`ack-memory config edit` starts anew",
             Self::Editor { .. } => "set VISUAL or EDITOR to another one",
@@ -251,14 +274,23 @@ impl Diagnostic for CliError {
 
     fn path(&self) -> Option<&Path> {
         match self {
+            Self::NoStore { path } => Some(path),
             Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
             _ => self.inner().and_then(Diagnostic::path),
         }
     }
 
     fn details(&self, body: &mut ErrorBody) {
-        if let Self::AmbiguousId { found, .. } = self {
-            body.allowed = found.matches.iter().map(|one| one.id.clone()).collect();
+        match self {
+            Self::AmbiguousId { found, .. } => {
+                body.allowed = found.matches.iter().map(|one| one.id.clone()).collect();
+            }
+            Self::NoScope { name, known } => {
+                body.value = Some(text::line(name, 200));
+                body.nearest = nearest(name, known.iter().map(String::as_str), 3);
+                body.allowed = known.iter().take(LISTED).cloned().collect();
+            }
+            _ => {}
         }
         if let Some(inner) = self.inner() {
             inner.details(body);

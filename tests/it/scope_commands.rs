@@ -272,6 +272,31 @@ fn scopes_remove_takes_the_scope_away_and_never_a_store() {
 }
 
 #[test]
+fn a_wrong_name_or_store_is_answered_with_what_that_command_takes() {
+    let root = Root::new();
+    root.store("music", &[memory("o", "Keep the organ", json!({}))]);
+    for arguments in [
+        &["scopes", "remove", "musik"][..],
+        &["scopes", "set", "musik", "visibility=private"],
+        &["publish", "musik", "--to-folder", "notes"],
+        &["approve", "o", "--scope", "musik"],
+    ] {
+        let error = ack(root.path(), arguments).fails(1);
+        assert_eq!(
+            error,
+            "error: there is no scope `musik`\nnearest: did you mean music?\n\
+             hint: `ack-memory scopes` shows the scopes\n",
+            "{arguments:?}"
+        );
+    }
+    let error = ack(root.path(), &["scopes", "add", "x", "--store", "/missing"]).fails(1);
+    assert_eq!(
+        error,
+        "error: there is no `/missing`\nhint: name a database, or a folder of notes, that is there\n"
+    );
+}
+
+#[test]
 fn a_folder_is_claimed_for_a_scope() {
     let home = TempDir::new().unwrap();
     let project = home.path().join("src/shop [old]");

@@ -182,6 +182,9 @@ pub fn describe(
 
 /// Says whose store it is where it is not one of ours.
 fn named(store: &Path, error: StoreError) -> CliError {
+    if let StoreError::Missing { path } = error {
+        return CliError::NoStore { path };
+    }
     match recogniser::at(store) {
         Some(found) if found.kind.support() != Support::Served => {
             CliError::invalid("--store", store.display().to_string(), found.advice())

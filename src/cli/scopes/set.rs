@@ -21,7 +21,7 @@ use crate::import::write::make_private;
 use crate::scope::edit::{self, Change, Edited};
 use crate::scope::manifest::Manifest;
 use crate::scope::resolve::{current_by_manifests, find};
-use crate::scope::{Registry, Scope, ScopeError, same};
+use crate::scope::{Registry, Scope, same};
 use crate::service::Error;
 
 /// The keys that hold lists.
@@ -193,12 +193,9 @@ pub fn named<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>,
     let scope = scopes
         .iter()
         .find(|scope| found.as_ref().is_some_and(|found| found.name == scope.name));
-    scope.ok_or_else(|| {
-        CliError::from(ScopeError::NotFound {
-            name: name.to_owned(),
-            known: scopes.iter().map(|scope| scope.name.clone()).collect(),
-            projects: Vec::new(),
-        })
+    scope.ok_or_else(|| CliError::NoScope {
+        name: name.to_owned(),
+        known: scopes.iter().map(|scope| scope.name.clone()).collect(),
     })
 }
 
