@@ -41,7 +41,12 @@ impl Line {
     /// # Errors
     /// It is not JSON of this form.
     pub fn parse(line: &str) -> Result<Self, String> {
-        serde_json::from_str(line).map_err(|error| error.to_string())
+        // The number of the line is the caller's to tell: here there is but one.
+        serde_json::from_str(line).map_err(|error| {
+            let said = error.to_string();
+            let what = said.split(" at line ").next().unwrap_or_default();
+            what.to_owned()
+        })
     }
 
     /// The memory of these scopes that it is about.

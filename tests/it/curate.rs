@@ -360,8 +360,8 @@ fn a_queue_is_gone_through_with_keys_alone() {
     command
         .env("EDITOR", format!("/bin/sh {}", editor.display()))
         .env_remove("VISUAL");
-    // Help; merge; a wrong target; the whole text; rejected, taken back, rejected again; skipped; edited; left.
-    let typed = "?\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
+    // Help; three lines that are not clear; merge; a wrong target; the whole text; rejected, taken back, rejected again; skipped; edited; left.
+    let typed = "?\nk 7\nm\nh\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
     let mut session = Session::start(command);
     session.press(typed);
     let (code, shown) = session.end();
@@ -372,6 +372,9 @@ fn a_queue_is_gone_through_with_keys_alone() {
         "approved: keep  Retry with jitter",
         "no memory has the id `nobody`",
         "28 more lines: n",
+        "`k 7` is no key here; ? shows them",
+        "`m` needs an id: m ID",
+        "`h` needs a day",
         "Line 39 of the text",
         "looks like it holds a password",
         "3 decisions: write? [y/n]",
@@ -380,6 +383,8 @@ fn a_queue_is_gone_through_with_keys_alone() {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
     assert!(!shown.contains("\u{1b}[31m"), "{shown}");
+    let helped = shown.matches("finish: write what was decided").count();
+    assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
     let told: Vec<(&str, &str)> = log
         .iter()
@@ -419,7 +424,12 @@ fn decisions_are_applied_from_a_list() {
     };
     let wrong = apply(line(0, "approve") + &line(1, "bless"));
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
-    assert!(wrong.err.contains("line 2"), "{}", wrong.err);
+    assert!(
+        wrong.err.contains("line 2") && wrong.err.contains("unknown variant `bless`"),
+        "{}",
+        wrong.err
+    );
+    assert_eq!(wrong.err.matches("line ").count(), 1, "{}", wrong.err);
     assert_eq!(
         log(&root, "alpha").len(),
         0,

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::cli::ack;
+use crate::cli::{ack, claude_mem};
 use crate::support::{Root, memory};
 
 /// What is found about a subject, and goes on below it.
@@ -47,6 +47,31 @@ fn the_doctor_says_what_agents_may_ask_for_where_something_waits() {
     assert_eq!(
         said(&root, "agents").unwrap(),
         "may ask for what waits for review (max_status = all, config.toml)"
+    );
+}
+
+#[test]
+fn what_several_scopes_have_in_common_is_said_once_and_nobody_is_sent_to_the_doctor_by_it() {
+    let root = Root::new();
+    for scope in ["one", "two"] {
+        claude_mem(&root.scope_folder(scope).join("claude-mem.db"));
+    }
+    let said = ack(root.path(), &["scopes"]).ok();
+    assert_eq!(
+        said.matches("keeps no review status").count(),
+        1,
+        "once is enough: {said}"
+    );
+    assert!(said.contains("\none, two: the store keeps"), "{said}");
+    // A folder in the place of a file that SQLite needs.
+    root.store("three", &[memory("t-1", "Three", json!({}))]);
+    fs::remove_file(root.scope_folder("three").join("memory.db")).unwrap();
+    std::os::unix::fs::symlink("memory.db", root.scope_folder("three").join("memory.db")).unwrap();
+    let report = ack(root.path(), &["doctor", "--json"]).out;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert!(
+        !report["findings"].to_string().contains("ack-memory doctor"),
+        "{report:#}"
     );
 }
 

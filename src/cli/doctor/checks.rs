@@ -168,7 +168,8 @@ fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>, screen: &Screen) 
         let named = first.contains(&*scope.store.path().to_string_lossy());
         let mut finding = Finding::new(Level::Error, name, first);
         finding.place = (!named).then_some(place);
-        finding.advice = lines.map(str::to_owned).collect();
+        let elsewhere = lines.filter(|line| !line.contains("`ack-memory doctor`"));
+        finding.advice = elsewhere.map(str::to_owned).collect();
         return vec![finding.advise(format!("ack-memory scopes remove {name}"))];
     }
     if state == json!(HealthState::NotRead) {

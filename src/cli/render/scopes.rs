@@ -44,15 +44,27 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
             paint(DIM, format!("* current: {scope}, found by {rule}"))
         );
     }
-    for scope in &answer.scopes {
-        for problem in &scope.health.problems {
-            out += &line(&format!("{}: {problem}", scope.name), screen);
-        }
+    for (problem, names) in problems(&answer.scopes) {
+        out += &line(&format!("{}: {problem}", names.join(", ")), screen);
     }
     if let [scope] = answer.scopes.as_slice() {
         out += &details(scope, screen);
     }
     out + &notes(&answer.notes, screen)
+}
+
+/// Each problem once, with the scopes that have it.
+fn problems(scopes: &[ScopeInfo]) -> Vec<(&str, Vec<&str>)> {
+    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    for scope in scopes {
+        for problem in &scope.health.problems {
+            match told.iter_mut().find(|(known, _)| known == problem) {
+                Some((_, names)) => names.push(&scope.name),
+                None => told.push((problem, vec![&scope.name])),
+            }
+        }
+    }
+    told
 }
 
 fn line(text: &str, screen: &Screen) -> String {

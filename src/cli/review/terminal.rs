@@ -17,6 +17,7 @@ use crate::desk::choice::{Choice, REASONS, counted, reason};
 use crate::desk::evidence::evidence;
 use crate::desk::near::beside;
 use crate::desk::queue::{Item, Lane};
+use ack_api::text;
 
 /// How many lines of a narrative a card shows.
 const NARRATIVE_LINES: usize = 12;
@@ -122,18 +123,30 @@ fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> 
             return Ok(Step::To(last));
         }
         "q" => return Ok(Step::Finish),
-        _ => {
+        "m" | "d" | "u" | "o" => return Ok(unclear(&format!("`{key}` needs an id: {key} ID"))),
+        "h" => return Ok(unclear("`h` needs a day: h 2026-03-14, h 7d, h 2w")),
+        "" | "?" => {
             write_err(HELP);
             for (digit, reason) in (1..).zip(REASONS) {
                 write_err(&format!("r {digit}       {reason}\n"));
             }
             return Ok(Step::Stay);
         }
+        _ => {
+            let line = text::line(line, 40);
+            return Ok(unclear(&format!("`{line}` is no key here; ? shows them")));
+        }
     };
     let preview = desk.preview(&[position], &choice)?;
     desk.choose(&[position], choice, why)?;
     write_err(&format!("  {}\n", preview.label));
     Ok(Step::To(position + 1))
+}
+
+/// Says what was wrong with a line; nothing was decided.
+fn unclear(problem: &str) -> Step {
+    write_err(&format!("{problem}\n"));
+    Step::Stay
 }
 
 /// Asks once, and writes.
