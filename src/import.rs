@@ -60,6 +60,9 @@ pub enum ImportError {
         /// The column.
         column: &'static str,
     },
+    /// There was nothing to import.
+    #[error("there is no line to import")]
+    NoLines,
     /// The store that is there cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -104,6 +107,7 @@ impl Diagnostic for ImportError {
             Self::MissingColumn { .. } => {
                 "add the columns of schemas/scope.sql, or import into a new scope"
             }
+            Self::NoLines => "one JSON object a line; schemas/import-line.json says which keys",
             Self::Store(error) => error.hint(),
             Self::Io { source, .. } => {
                 io_hint(source).unwrap_or("check that the path exists and may be used")
@@ -122,7 +126,7 @@ impl Diagnostic for ImportError {
             | Self::Sqlite { path, .. } => Some(path),
             Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
             Self::Store(error) => Some(error.path()),
-            Self::Refused { .. } | Self::BadName { .. } => None,
+            Self::Refused { .. } | Self::BadName { .. } | Self::NoLines => None,
         }
     }
 }
@@ -243,6 +247,10 @@ pub fn run(
     })?;
     let lines = rows.len() + refused.len();
     let target = Target::new(path);
+    // A program that imports again and again may have nothing new; a scope begins with something.
+    if lines == 0 && target.is_new() {
+        return Err(ImportError::NoLines);
+    }
     let plan = target.plan(rows, options.update, &mut refused)?;
     refused.sort_by_key(|refusal| refusal.line);
     if !refused.is_empty() {

@@ -145,17 +145,17 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     let session = memory.session_id.as_ref().or(hit.session.as_ref());
     let told = memory.session_context.clone().unwrap_or_default();
     if session.is_some() || told.title.is_some() {
-        let id = session.map_or_else(String::new, |id| format!(" ({})", inline(id)));
-        let title = told
-            .title
-            .as_deref()
-            .map_or_else(String::new, |title| format!(" {}", inline(title)));
+        let (title, id) = (told.title.as_deref().map(inline), session.map(inline));
+        let named = match (title, id) {
+            (Some(title), Some(id)) => format!("{title} ({id})"),
+            (title, id) => title.or(id).unwrap_or_default(),
+        };
         let unreviewed = if told.unreviewed {
             ", not reviewed"
         } else {
             ""
         };
-        let _ = writeln!(out, "Session:{title}{id}{unreviewed}");
+        let _ = writeln!(out, "Session: {named}{unreviewed}");
         if let Some(overview) = &told.overview {
             quoted(out, overview);
         }
@@ -484,6 +484,21 @@ mod tests {
             assert!(!text.starts_with("```") && !text.starts_with('#'), "{line}");
         }
         assert!(!told.contains("<system-reminder>"), "{told}");
+    }
+
+    #[test]
+    fn a_session_is_told_by_its_title_or_by_its_id() {
+        for (title, told) in [
+            (json!("Fix the build"), "Session: Fix the build (s-1)"),
+            (json!(null), "Session: s-1"),
+        ] {
+            let answer = json!({
+                "id": "a", "title": "t", "scope": "s", "status": "staging", "session_id": "s-1",
+                "session_context": { "title": title },
+            });
+            let said = of(Tool::GetMemory, &answer);
+            assert!(said.lines().any(|line| line == told), "{said}");
+        }
     }
 
     #[test]

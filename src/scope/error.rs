@@ -58,7 +58,7 @@ pub enum ScopeError {
         reason: String,
     },
     /// There is nothing to read anywhere.
-    #[error("Memory database not found: no scope under `{}`", root.join("scopes").display())]
+    #[error("no memories yet: there is no scope under `{}`", root.join("scopes").display())]
     NoScopes {
         /// The scope root.
         root: PathBuf,

@@ -565,10 +565,15 @@ fn byte_order_mark_carriage_returns_and_blank_lines_are_no_trouble() {
 #[test]
 fn an_empty_file_imports_nothing() {
     let case = Case::new();
+    for input in ["", "\n \n"] {
+        let error = case.import(input, &[]).fails(1);
+        assert!(error.contains("there is no line to import"), "{error}");
+    }
+    assert!(!case.root().exists(), "a root was made for nothing");
+    case.import("{\"title\":\"One\"}", &[]).ok();
     let report = case.report("", &[]);
     assert_eq!(counts(&report), (0, 0, 0, 0));
     assert_eq!(report["created"], false);
-    assert!(!case.root().exists(), "a root was made for nothing");
 }
 
 #[test]

@@ -533,7 +533,7 @@ fn a_root_without_scopes_says_how_to_start() {
     let body = server.fail("query_memories", json!({ "query": "x" }));
     assert_eq!(body.code, "no_scopes");
     assert!(
-        body.message.contains("Memory database not found"),
+        body.message.contains("there is no scope"),
         "{}",
         body.message
     );

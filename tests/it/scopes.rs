@@ -279,7 +279,7 @@ fn without_any_scope_every_answer_says_how_to_start() {
   "notes": [
     {
       "kind": "no_scopes",
-      "message": "Memory database not found: no scope under `ROOT/scopes`; start with `ack-memory setup`, which finds the stores on this machine, or with `ack-memory demo`; `ack-memory import FILE --scope NAME` imports memories"
+      "message": "no memories yet: there is no scope under `ROOT/scopes`; start with `ack-memory setup`, which finds the stores on this machine, or with `ack-memory demo`; `ack-memory import FILE --scope NAME` imports memories"
     }
   ]
 }
@@ -292,7 +292,7 @@ fn without_any_scope_every_answer_says_how_to_start() {
         let body = call(&service, tool, arguments).unwrap_err().body();
         assert_eq!(body.code, "no_scopes", "{tool}");
         assert!(
-            body.message.contains("Memory database not found")
+            body.message.contains("there is no scope")
                 && body.hint.unwrap().contains("ack-memory demo"),
             "{tool}"
         );

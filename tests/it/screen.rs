@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::cli::filters;
+use crate::cli::{ack, filters};
 use crate::support::{Root, fingerprint, memory};
 use crate::terminal::Terminal;
 
@@ -346,6 +346,13 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(!said.contains("stale"), "once is enough: {said}");
+}
+
+#[test]
+fn a_number_out_of_bounds_is_answered_with_the_bounds_alone() {
+    let root = Root::samples();
+    let error = ack(root.path(), &["query", "x", "--limit", "0"]).fails(2);
+    assert_eq!(error, "error: `--limit` is 0; allowed: 1 to 50\n");
 }
 
 #[test]
