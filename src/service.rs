@@ -30,7 +30,7 @@ use std::collections::HashSet;
 
 use ack_api::{
     Completions, ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
-    ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
+    ListScopesResponse, MemoryHit, QueryRequest, QueryResponse, Review, ScopeResource,
 };
 
 use self::context::about_files::{FilesBrief, FilesRequest};
@@ -176,6 +176,19 @@ impl Service {
     /// An invalid folder, no scope at all, or no store that can be read.
     pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
         crate::service::context::brief::run(self, request)
+    }
+
+    /// What a session would not start with any more if a memory of a scope were approved, as the
+    /// same chooser says it; `None` if it would not start with that one.
+    ///
+    /// # Errors
+    /// No scope at all, or no store that can be read.
+    pub fn pushed_out(
+        &self,
+        scope: &str,
+        memory: &Memory,
+    ) -> Result<Option<Vec<MemoryHit>>, Error> {
+        crate::service::context::brief::pushed_out(self, scope, memory)
     }
 
     /// The memories about files that are about to be edited. Needs no index.

@@ -6,14 +6,11 @@
 
 use ack_api::memory::Memory;
 use ack_api::{InstructionEntry, RelationKind, text};
-use jiff::Timestamp;
 
 use super::choice::counted;
 use crate::curate::Candidate;
 use crate::evidence::{Bounds, FileState, WorkTree};
 use crate::service::Service;
-use crate::service::context::RECENT;
-use crate::service::context::brief::{AT_START, BriefRequest};
 use crate::service::instructions::Instructions;
 
 /// What the working tree says about a memory, a line for each file that it cites and one for its
@@ -27,7 +24,7 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
         return None;
     }
     let Some(tree) = WorkTree::of(&current, Bounds::REVIEW) else {
-        return pushed_out(service, memory).map(|line| vec![line]);
+        return pushed_out(service, candidate).map(|line| vec![line]);
     };
     let instructions = Instructions::of(&current);
     let instructed = instructions.about(memory, &candidate.scope, &current);
@@ -36,7 +33,7 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
         .map(instruction)
         .chain(files(&tree, memory))
         .chain(names(&tree, memory))
-        .chain(pushed_out(service, memory))
+        .chain(pushed_out(service, candidate))
         .collect();
     Some(lines).filter(|lines| !lines.is_empty())
 }
@@ -57,25 +54,22 @@ fn instruction(entry: &InstructionEntry) -> String {
     )
 }
 
-/// What a session of the project would not start with any more. The last place of a full list is
-/// that of the oldest memory that only its date speaks for.
-fn pushed_out(service: &Service, memory: &Memory) -> Option<String> {
+/// What a session of the project would not start with any more.
+fn pushed_out(service: &Service, candidate: &Candidate) -> Option<String> {
+    let memory = candidate.memory();
     if memory.status.is_served() {
         return None;
     }
-    let asked = BriefRequest {
-        own: AT_START,
-        ..BriefRequest::default()
-    };
-    let brief = service.session_brief(&asked).ok()?;
-    let hits = &brief.context.recent_memories;
-    let last = hits.last().filter(|_| hits.len() >= AT_START)?;
-    let is_recent = last.why.as_deref() == Some(RECENT);
-    let since: Option<Timestamp> = last.created_at.as_ref().and_then(|at| at.parse().ok());
-    let is_newer = memory.created_at >= since;
-    (is_recent && is_newer).then(|| {
-        let title = text::line(&last.title, 80);
-        format!("a session starts with it in place of {}: {title}", last.id)
+    let gone = service.pushed_out(&candidate.scope.name, memory).ok()??;
+    let gone: Vec<String> = gone
+        .iter()
+        .map(|hit| format!("{}: {}", hit.id, text::line(&hit.title, 80)))
+        .collect();
+    (!gone.is_empty()).then(|| {
+        format!(
+            "a session starts with it in place of {}",
+            gone.join("; and of ")
+        )
     })
 }
 

@@ -61,6 +61,7 @@ mod limits;
 mod locked;
 mod many_scopes;
 mod mcp;
+mod merged_links;
 mod nearest;
 mod progress;
 mod projects;

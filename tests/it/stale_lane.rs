@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use ack_memory::api::decision::Verdict;
 use ack_memory::config::Setting;
+use ack_memory::service::context::brief::{AT_START, BriefRequest};
 use serde_json::{Value, json};
 
 use crate::cli::binary;
@@ -339,6 +340,92 @@ fn the_card_says_what_a_memory_hides_what_it_pushes_out_and_where_it_came_from()
         let line = "a session starts with it in place of a2: ";
         assert_eq!(told.to_string().contains(line), pushed_out, "{told}");
     }
+}
+
+#[test]
+fn what_a_memory_pushes_out_is_what_is_missing_once_it_is_approved() {
+    let dated = |at: &str| json!({ "project": "shop", "created_at": at });
+    let cases = [
+        // As new as nothing else; as old, but a decision; old; a copy of one that is there.
+        (
+            "Shelves are counted at night",
+            "2026-02-20T00:00:00Z",
+            "bugfix",
+        ),
+        (
+            "Shelves are counted at night",
+            "2024-01-01T00:00:00Z",
+            "decision",
+        ),
+        (
+            "Shelves are counted at night",
+            "2024-01-01T00:00:00Z",
+            "bugfix",
+        ),
+        ("Lesson 5 of the shop", "2026-02-20T00:00:00Z", "bugfix"),
+    ];
+    let mut told_of = Vec::new();
+    for (title, created, kind) in cases {
+        let (root, folder) = project(0);
+        let path = root.scope_folder("alpha").join("memory.db");
+        let store = rusqlite::Connection::open(&path).unwrap();
+        store.execute_batch("DELETE FROM memories").unwrap();
+        let text = [
+            "printer",
+            "drawer",
+            "scanner",
+            "receipt",
+            "voucher",
+            "backlight",
+            "keyboard",
+            "customs",
+        ];
+        let mut memories: Vec<Value> = (0..8)
+            .map(|n| {
+                let title = format!("Lesson {n} of the shop");
+                let mut one = memory(&format!("a{n}"), &title, dated("2026-01-01T00:00:00Z"));
+                one["created_at"] = json!(format!("2026-01-0{}T00:00:00Z", n + 1));
+                one["facts"] = json!([format!("about the {}", text[n])]);
+                one
+            })
+            .collect();
+        let mut new = memory("new", title, dated(created));
+        (new["status"], new["type"]) = (json!("staging"), json!(kind));
+        memories.push(new);
+        crate::support::insert(&store, &memories);
+        let started = || {
+            let service = root.service();
+            let brief = service.session_brief(&BriefRequest {
+                project_path: Some(folder.to_str().unwrap().to_owned()),
+                own: AT_START,
+                ..BriefRequest::default()
+            });
+            let hits = brief.unwrap().context.recent_memories;
+            hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
+        };
+        let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
+        let session = desk.enter();
+        let asked = json!({ "number": 0 });
+        let told = desk.ask(&session, "/evidence", asked).json().to_string();
+        let before = started();
+        store
+            .execute_batch("UPDATE memories SET status = 'approved' WHERE id = 'new'")
+            .unwrap();
+        let after = started();
+        let gone: Vec<&String> = before.iter().filter(|id| !after.contains(id)).collect();
+        assert!(
+            gone.len() <= 1 && before.len() == AT_START,
+            "{before:?} {after:?}"
+        );
+        let line = "a session starts with it in place of ";
+        match gone.first() {
+            Some(gone) => assert!(told.contains(&format!("{line}{gone}: ")), "{gone}: {told}"),
+            None => assert!(!told.contains(line), "{told}"),
+        }
+        told_of.push(gone.first().map(|gone| (*gone).clone()));
+    }
+    let told_of: Vec<Option<&str>> = told_of.iter().map(Option::as_deref).collect();
+    assert_eq!(told_of, [Some("a2"), Some("a2"), None, Some("a5")]);
 }
 
 #[test]

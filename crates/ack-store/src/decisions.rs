@@ -152,6 +152,13 @@ impl Decisions {
         self.replaced.get(id).map_or(&[], Vec::as_slice)
     }
 
+    /// The memory that this one was merged into, if that is the newest decision about it.
+    pub fn merged_into(&self, id: &str) -> Option<String> {
+        let last = self.by_id.get(id)?.last()?;
+        let into = last.into.as_deref()?;
+        (last.verdict == Verdict::Merge).then(|| text::id(into))
+    }
+
     /// A number that changes with the log.
     pub const fn version(&self) -> u64 {
         self.version

@@ -1,6 +1,8 @@
 //! Provenance: follows the links between memories. Only memories that a filter allows are shown or
 //! followed.
 
+mod merged;
+
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::layout::{Field, exact};
@@ -14,11 +16,13 @@ use rusqlite::Row;
 
 /// The kind of a link between two memories that cannot both be right.
 const CONTRADICTS: &str = "contradicts";
+/// The kind of a link from a memory to one that it takes the place of.
+const SUPERSEDES: &str = "supersedes";
 /// The most contradictions that are told of a memory.
 const MAX_CONTRADICTIONS: usize = 5;
 
 /// The kinds of links in the native schema. Stores may hold others.
-pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", "supersedes"];
+pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", SUPERSEDES];
 
 /// The largest number of links in an answer.
 const MAX_LINKS: usize = 100;
@@ -85,6 +89,12 @@ impl Link {
         }
     }
 
+    /// Whether it stays where it is when one of its memories is merged into another one: that one
+    /// memory takes another one's place is about these two alone.
+    fn is_own(&self) -> bool {
+        self.kind == SUPERSEDES || self.from == self.to
+    }
+
     fn key(&self) -> (String, String, String) {
         (self.from.clone(), self.to.clone(), self.kind.clone())
     }
@@ -106,7 +116,7 @@ impl Snapshot<'_> {
         let mut queue = VecDeque::from([(id.to_owned(), 1)]);
         let mut ends: Vec<String> = Vec::new();
         while let Some((current, level)) = queue.pop_front() {
-            let (links, all) = self.links_of(&current, query.kinds)?;
+            let (links, all) = self.links_of(&current, query)?;
             walk.is_truncated |= !all;
             for link in links {
                 if cancel::check().is_err() {
@@ -142,7 +152,7 @@ impl Snapshot<'_> {
             }
         }
         for end in ends {
-            for link in self.links_of(&end, query.kinds)?.0 {
+            for link in self.links_of(&end, query)?.0 {
                 if !seen.contains(&link.key())
                     && self
                         .title(link.other_end(&end), query.filter, &mut titles)?
@@ -171,10 +181,14 @@ impl Snapshot<'_> {
             return Ok(found);
         }
         let mut titles = Titles::new();
-        let kinds = [CONTRADICTS.to_owned()];
+        let query = LinkQuery {
+            filter,
+            depth: 1,
+            kinds: &[CONTRADICTS.to_owned()],
+        };
         for id in ids {
             let mut others: Vec<Contradiction> = Vec::new();
-            for link in self.links_of(id, &kinds)?.0 {
+            for link in self.links_of(id, &query)?.0 {
                 let other = link.other_end(id);
                 if others.len() < MAX_CONTRADICTIONS
                     && other != id
@@ -204,7 +218,8 @@ impl Snapshot<'_> {
         Ok(is_later && StatusFilter::Approved.allows(one.status))
     }
 
-    /// Every link that is stored, whatever the statuses of its memories.
+    /// Every link that is stored, whatever the statuses of its memories. Those of merged memories
+    /// lead to the one that was kept, where agents see that.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -220,8 +235,15 @@ impl Snapshot<'_> {
         let mut statement = self.fail(self.connection.prepare(&sql))?;
         let mut rows = self.fail(statement.query([]))?;
         let mut links = Vec::new();
+        let mut seen = HashSet::new();
         while let Some(row) = self.fail(rows.next())? {
-            links.extend(self.link(row)?);
+            let Some(link) = self.link(row)? else {
+                continue;
+            };
+            let (near, filter) = (link.from.clone(), StatusFilter::Approved);
+            let asked = self.kept(&near, filter)?;
+            let moved = self.moved(link, (&near, &asked), filter)?;
+            links.extend(moved.filter(|link| seen.insert(link.key())));
         }
         Ok(links)
     }
@@ -273,6 +295,7 @@ impl Snapshot<'_> {
                 source.table
             );
             for [from, to] in self.query_texts(&sql, Some(&kind_found))? {
+                let (from, to) = (self.kept(&from, filter)?, self.kept(&to, filter)?);
                 if self.title(&from, filter, &mut titles)?.is_some()
                     && self.title(&to, filter, &mut titles)?.is_some()
                 {
@@ -327,8 +350,35 @@ impl Snapshot<'_> {
         Ok(title)
     }
 
-    /// The links of one memory, and whether the list is complete.
-    fn links_of(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
+    /// The links of one memory and of those that it stands for, and whether the list is complete.
+    fn links_of(&self, id: &str, query: &LinkQuery<'_>) -> Result<(Vec<Link>, bool), StoreError> {
+        let mut links = Vec::new();
+        let mut all = true;
+        if self.layout.links.is_some() {
+            let mut ids = vec![id.to_owned()];
+            if !self.decisions.is_empty() {
+                ids.extend(self.merged(id, query.filter)?);
+            }
+            for near in &ids {
+                let (stored, are_all) = self.stored_links(near, query.kinds)?;
+                all &= are_all;
+                for link in stored
+                    .into_iter()
+                    .filter(|link| near == id || !link.is_own())
+                {
+                    links.extend(self.moved(link, (near, id), query.filter)?);
+                }
+            }
+        }
+        let kinds = query.kinds;
+        if kinds.is_empty() || kinds.iter().any(|kind| kind == SUPERSEDES) {
+            self.add_successions(id, &mut links)?;
+        }
+        Ok((links, all))
+    }
+
+    /// The links that the store has of an id, and whether the list is complete.
+    fn stored_links(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
         let mut links = Vec::new();
         if let Some(source) = &self.layout.links {
             let [from, to, kind, by, confidence] = &source.columns;
@@ -353,9 +403,6 @@ impl Snapshot<'_> {
         }
         let all = links.len() <= MAX_LINKS_PER_MEMORY;
         links.truncate(MAX_LINKS_PER_MEMORY);
-        if kinds.is_empty() || kinds.iter().any(|kind| kind == "supersedes") {
-            self.add_successions(id, &mut links)?;
-        }
         Ok((links, all))
     }
 
@@ -396,13 +443,12 @@ impl Snapshot<'_> {
 
 /// Adds that a memory supersedes another one, unless that is known.
 fn add_succession(links: &mut Vec<Link>, newer: &str, older: &str) {
-    let is_known =
-        |link: &Link| link.from == newer && link.to == older && link.kind == "supersedes";
+    let is_known = |link: &Link| link.from == newer && link.to == older && link.kind == SUPERSEDES;
     if !links.iter().any(is_known) {
         links.push(Link {
             from: newer.to_owned(),
             to: older.to_owned(),
-            kind: "supersedes".to_owned(),
+            kind: SUPERSEDES.to_owned(),
             source: None,
             confidence: None,
         });

@@ -80,6 +80,27 @@ pub struct Outline {
     pub matches: WordMatches,
 }
 
+impl Outline {
+    /// A memory in outline that was read otherwise. It has the key of no row.
+    pub fn of(memory: &Memory, find_words: &dyn FindWords) -> Self {
+        let name = |name: &Option<String>| Arc::from(name.as_deref().unwrap_or_default());
+        Self {
+            key: RowKey {
+                source: u8::MAX,
+                rowid: 0,
+            },
+            id: memory.id.clone(),
+            status: memory.status,
+            project: name(&memory.project),
+            alias: name(&memory.project_alias),
+            created: memory
+                .created_at
+                .map_or(i64::MIN, Timestamp::as_millisecond),
+            matches: matches_of(memory, find_words),
+        }
+    }
+}
+
 /// A store in outline.
 #[derive(Debug, Default)]
 pub struct Outlines {
@@ -307,7 +328,7 @@ impl OutlineScan<'_> {
                 outline.matches = matches(row, self.source, self.find_words)?;
                 if decision.is_some_and(|decision| decision.edit.is_some()) {
                     let memory = record::memory(row, self.source, self.rule)?;
-                    outline.matches = edited_matches(&memory, self.find_words);
+                    outline.matches = matches_of(&memory, self.find_words);
                     outline.project = names.shared(&memory.project.unwrap_or_default());
                     outline.alias = names.shared(&memory.project_alias.unwrap_or_default());
                 }
@@ -354,8 +375,8 @@ fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
         .unwrap_or_default())
 }
 
-/// The words in a memory that a curator edited.
-fn edited_matches(memory: &Memory, find_words: &dyn FindWords) -> WordMatches {
+/// The words in a memory that is decoded, for instance because a curator edited it.
+fn matches_of(memory: &Memory, find_words: &dyn FindWords) -> WordMatches {
     let one = |text: &str| find_words.in_text(text.as_bytes());
     let optional = |text: &Option<String>| one(text.as_deref().unwrap_or_default());
     let each = |texts: &[String]| texts.iter().fold(0, |found, text| found | one(text));

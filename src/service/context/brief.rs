@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet as HashSet;
 
-use super::choose::{Limits, choose};
+use super::choose::{Limits, choose, rehearse};
 use super::folder;
 use super::signals::Signals;
 use crate::service::engine::Service;
 use crate::service::error::Error;
-use ack_api::memory::StatusFilter;
+use ack_api::memory::{Memory, StatusFilter};
 use ack_api::queue::Flow;
-use ack_api::{ContextRequest, ContextResponse};
+use ack_api::{ContextRequest, ContextResponse, MemoryHit};
 
 /// How many of its own memories a session starts with.
 pub const AT_START: usize = 6;
@@ -87,4 +87,37 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
             notes,
         },
     })
+}
+
+/// What a session of the project that the process runs for would not start with any more, if a
+/// memory of a scope were approved. `None` if it would not start with that one.
+///
+/// # Errors
+/// No scope at all, or no store that can be read.
+pub fn pushed_out(
+    service: &Service,
+    scope: &str,
+    memory: &Memory,
+) -> Result<Option<Vec<MemoryHit>>, Error> {
+    let mut selection = service.select(None, None)?;
+    let signals = Signals::of(&selection.current, &service.config);
+    let limits = Limits {
+        own: AT_START,
+        others: 0,
+        sessions: false,
+        timeout: LOCK_TIMEOUT,
+        patience: service.patience,
+        now: (service.config.clock)(),
+    };
+    let kept = &service.outlines;
+    let rehearsed = rehearse(&mut selection, signals, limits, kept, (scope, memory))?;
+    let [mut now, then] = rehearsed;
+    let is_in = |hits: &[MemoryHit], scope: &str, id: &str| {
+        hits.iter().any(|hit| hit.id == id && hit.scope == scope)
+    };
+    if !is_in(&then, scope, &memory.id) {
+        return Ok(None);
+    }
+    now.retain(|hit| !is_in(&then, &hit.scope, &hit.id));
+    Ok(Some(now))
 }

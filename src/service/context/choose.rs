@@ -94,14 +94,7 @@ pub(super) fn choose(
         kept,
     };
     let read = outlines::read(selection, reading, notes)?;
-    let staleness = Staleness::new(limits.now, &selection.current, Bounds::ANSWER);
-    let mut chooser = Chooser {
-        staleness,
-        evidence: Evidence::weigh(&terms, &read),
-        read: &read,
-        timeout: limits.timeout,
-        chosen: Vec::new(),
-    };
+    let mut chooser = Chooser::new(selection, (&terms, &read), limits, None);
     let own = chooser.choose(true, limits.own, notes)?;
     let others = chooser.choose(false, limits.others, notes)?;
     if limits.others > 0 && others.is_empty() && chooser.has_others() {
@@ -148,6 +141,42 @@ pub(super) fn choose(
     })
 }
 
+/// The project's own memories that are chosen now, and those that were chosen if one more memory of
+/// a scope were approved.
+///
+/// # Errors
+/// No scope that can be read.
+pub(super) fn rehearse(
+    selection: &mut Selection,
+    signals: Signals,
+    limits: Limits,
+    kept: &KeptOutlines,
+    (scope, memory): (&str, &Memory),
+) -> Result<[Vec<MemoryHit>; 2], Error> {
+    let terms = Terms::new(signals, &selection.current);
+    let reading = Reading {
+        words: &terms.words,
+        sessions: false,
+        timeout: limits.timeout,
+        patience: limits.patience,
+        now: limits.now,
+        kept: Some(kept),
+    };
+    let mut notes = Vec::new();
+    let read = outlines::read(selection, reading, &mut notes)?;
+    let scope = read.iter().position(|read| read.scope.name == scope);
+    let one_more = scope.map(|scope| OneMore {
+        scope,
+        outline: Outline::of(memory, &terms.words),
+        memory,
+    });
+    let mut choose = |one_more| {
+        let mut chooser = Chooser::new(selection, (&terms, &read), limits, one_more);
+        chooser.choose(true, limits.own, &mut notes)
+    };
+    Ok([choose(None)?, choose(one_more.as_ref())?])
+}
+
 /// What waits for review in the project's scope.
 fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
     let own = selection.current.scope.as_ref()?;
@@ -188,8 +217,17 @@ struct Candidate<'a> {
 /// The records of candidates, by the number of their scope and their id.
 type Records = HashMap<(usize, String), (Memory, Vec<Contradiction>)>;
 
+/// A memory that counts as if it were approved.
+struct OneMore<'a> {
+    /// The number of its scope.
+    scope: usize,
+    outline: Outline,
+    memory: &'a Memory,
+}
+
 struct Chooser<'a> {
     read: &'a [ScopeOutline],
+    one_more: Option<&'a OneMore<'a>>,
     evidence: Evidence<'a>,
     timeout: Duration,
     staleness: Staleness,
@@ -198,6 +236,22 @@ struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
+    fn new(
+        selection: &Selection,
+        (terms, read): (&'a Terms, &'a [ScopeOutline]),
+        limits: Limits,
+        one_more: Option<&'a OneMore<'a>>,
+    ) -> Self {
+        Self {
+            staleness: Staleness::new(limits.now, &selection.current, Bounds::ANSWER),
+            evidence: Evidence::weigh(terms, read),
+            read,
+            one_more,
+            timeout: limits.timeout,
+            chosen: Vec::new(),
+        }
+    }
+
     /// The project's own memories, or those of others: those that a reason speaks for, and of its
     /// own the newest too.
     fn choose(
@@ -266,10 +320,11 @@ impl<'a> Chooser<'a> {
         for (number, read) in self.read.iter().enumerate() {
             // A store holds few projects and many memories.
             let mut known: HashMap<(&str, &str), bool> = HashMap::default();
+            let one_more = self.one_more.filter(|one_more| one_more.scope == number);
+            let served = read.outlines.served.iter();
             memories.extend(
-                read.outlines
-                    .served
-                    .iter()
+                served
+                    .chain(one_more.map(|one_more| &one_more.outline))
                     .filter(|outline| {
                         let names = (&*outline.project, &*outline.alias);
                         let hold = || read.own.hold(names.0, names.1);
@@ -335,6 +390,10 @@ impl<'a> Chooser<'a> {
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+        if let Some(OneMore { scope, memory, .. }) = self.one_more {
+            let key = (*scope, memory.id.clone());
+            records.insert(key, ((*memory).clone(), Vec::new()));
         }
         Ok(records)
     }

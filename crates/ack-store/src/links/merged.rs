@@ -1,0 +1,84 @@
+//! Links of memories that were merged: what led to a duplicate leads to the memory that was kept.
+//!
+//! The store is not written. Which memory was merged into which one comes from the decision log,
+//! when links are read; so a merge that is taken back, or whose memory changed since, moves nothing.
+
+use super::Link;
+use crate::{Snapshot, StoreError};
+use ack_api::memory::StatusFilter;
+
+/// The longest chain of merges that is followed, and the most memories that were merged into one.
+const MAX_MERGED: usize = 32;
+
+impl Snapshot<'_> {
+    /// The memory that stands for this one: the one that it was merged into, as often as that
+    /// happened. As for a successor, one that is missing or hidden by the filter does not count,
+    /// and in a circle every memory stands for itself.
+    pub(super) fn kept(&self, id: &str, filter: StatusFilter) -> Result<String, StoreError> {
+        let mut chain = vec![id.to_owned()];
+        while let Some(last) = chain.last()
+            && chain.len() <= MAX_MERGED
+            && let Some(into) = self.merged_into(last, filter)?
+        {
+            if chain.contains(&into) {
+                return Ok(id.to_owned());
+            }
+            chain.push(into);
+        }
+        Ok(chain.pop().unwrap_or_default())
+    }
+
+    /// The memory that this one was merged into, if that may be shown.
+    fn merged_into(&self, id: &str, filter: StatusFilter) -> Result<Option<String>, StoreError> {
+        let Some(into) = self.decisions.merged_into(id) else {
+            return Ok(None);
+        };
+        // The decision is about the memory as it is now.
+        if !self.curated(id)?.is_some_and(|merged| merged.is_decided) {
+            return Ok(None);
+        }
+        let kept = self.by_id(&into)?;
+        let is_shown = kept.is_some_and(|kept| filter.allows(kept.status));
+        Ok(is_shown.then_some(into))
+    }
+
+    /// The memories that this one stands for.
+    pub(super) fn merged(&self, id: &str, filter: StatusFilter) -> Result<Vec<String>, StoreError> {
+        let mut found: Vec<String> = Vec::new();
+        let mut ends = vec![id.to_owned()];
+        while let Some(end) = ends.pop()
+            && found.len() < MAX_MERGED
+        {
+            for merged in self.decisions.replaced_by(&end) {
+                if merged != id && !found.contains(merged) && self.kept(merged, filter)? == id {
+                    found.push(merged.clone());
+                    ends.push(merged.clone());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// A link between the memories that stand for its ends, `near` being the end that is `asked`
+    /// for. `None` if both are one memory now.
+    pub(super) fn moved(
+        &self,
+        link: Link,
+        (near, asked): (&str, &str),
+        filter: StatusFilter,
+    ) -> Result<Option<Link>, StoreError> {
+        if self.decisions.is_empty() || link.is_own() {
+            return Ok(Some(link));
+        }
+        let end = |id: &str| match id == near {
+            true => Ok(asked.to_owned()),
+            false => self.kept(id, filter),
+        };
+        let moved = Link {
+            from: end(&link.from)?,
+            to: end(&link.to)?,
+            ..link
+        };
+        Ok((moved.from != moved.to).then_some(moved))
+    }
+}

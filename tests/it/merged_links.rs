@@ -1,0 +1,181 @@
+//! What linked to a duplicate leads to the memory that was kept: at answer time, from the decision
+//! log, for as long as the merge holds.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::curate::decide;
+use crate::support::{Root, fingerprint, memory};
+
+/// `kept` and its duplicate `dup`, with links to and from both.
+fn root(status: &str) -> Root {
+    let root = Root::new().let_agents_review();
+    let path = root.store(
+        "own",
+        &[
+            memory("kept", "Back off with jitter", json!({})),
+            memory("dup", "Back off and jitter", json!({ "status": status })),
+            memory("cause", "The queue was full at noon", json!({})),
+            memory("after", "Alert on the length of the queue", json!({})),
+            memory("contrary", "Back off without jitter", json!({})),
+            memory(
+                "waits",
+                "Jitter breaks the tests",
+                json!({ "status": "staging" }),
+            ),
+            memory("old", "Try again at once", json!({})),
+        ],
+    );
+    Connection::open(path)
+        .unwrap()
+        .execute_batch(
+            "INSERT INTO memory_links (from_id, to_id, kind) VALUES
+             ('after', 'dup', 'derived_from'), ('dup', 'cause', 'prompted_by'),
+             ('contrary', 'dup', 'contradicts'), ('waits', 'dup', 'related'),
+             ('dup', 'kept', 'related'), ('cause', 'kept', 'related'),
+             ('dup', 'cause', 'related'), ('dup', 'old', 'supersedes')",
+        )
+        .unwrap();
+    root
+}
+
+/// The links of a memory as `from kind to`, sorted.
+fn links(root: &Root, id: &str, more: Value) -> Vec<String> {
+    let mut arguments = json!({ "id": id, "include": "links", "depth": 1 });
+    for (key, value) in more.as_object().unwrap() {
+        arguments[key] = value.clone();
+    }
+    let answer = call(&root.service(), "get_memory", arguments).unwrap();
+    let links = answer["links"].as_array().cloned().unwrap_or_default();
+    let told = links.iter().map(|link| {
+        let part = |name: &str| link[name].as_str().unwrap().to_owned();
+        format!("{} {} {}", part("from_id"), part("kind"), part("to_id"))
+    });
+    let mut told: Vec<String> = told.collect();
+    told.sort();
+    told
+}
+
+/// The memories that a hit is said to be contradicted by, of each hit of a search.
+fn contradicted(root: &Root) -> Vec<String> {
+    let query = json!({ "query": "back off jitter" });
+    let answer = call(&root.service(), "query_memories", query).unwrap();
+    let hits = answer["results"].as_array().unwrap().iter();
+    let mut told: Vec<String> = hits
+        .filter_map(|hit| {
+            let others = hit.get("contradicts")?;
+            Some(format!("{} {others}", hit["id"].as_str().unwrap()))
+        })
+        .collect();
+    told.sort();
+    told
+}
+
+const OF_KEPT: [&str; 1] = ["cause related kept"];
+const MOVED: [&str; 5] = [
+    "after derived_from kept",
+    "cause related kept",
+    "contrary contradicts kept",
+    "kept prompted_by cause",
+    "kept related cause",
+];
+
+#[test]
+fn links_of_a_duplicate_lead_to_the_memory_that_was_kept() {
+    let root = root("staging");
+    assert_eq!(links(&root, "kept", json!({})), OF_KEPT);
+    assert_eq!(links(&root, "after", json!({})), Vec::<String>::new());
+    let before = fingerprint(&root.scope_folder("own"));
+    decide(root.path(), &["merge", "dup", "--into", "kept"]).ok();
+    let after = fingerprint(&root.scope_folder("own"));
+    let store = root.scope_folder("own").join("memory.db");
+    assert_eq!(before[&store], after[&store], "the store is not written");
+    let succession = "kept supersedes dup".to_owned();
+    let moved: Vec<String> = MOVED.map(str::to_owned).into();
+    assert_eq!(links(&root, "kept", json!({})), moved);
+    assert_eq!(
+        links(&root, "after", json!({})),
+        ["after derived_from kept"]
+    );
+    let of_kind = json!({ "kind": ["prompted_by"] });
+    assert_eq!(links(&root, "kept", of_kind), ["kept prompted_by cause"]);
+    let two_steps = links(&root, "after", json!({ "depth": 2 }));
+    assert_eq!(two_steps, moved);
+    let all = links(&root, "kept", json!({ "status": "all" }));
+    assert!(all.contains(&"waits related kept".to_owned()), "{all:?}");
+    assert!(!all.contains(&succession), "{all:?}");
+    assert_eq!(
+        contradicted(&root),
+        ["contrary [\"kept\"]", "kept [\"contrary\"]"]
+    );
+    decide(root.path(), &["undo"]).ok();
+    assert_eq!(links(&root, "kept", json!({})), OF_KEPT);
+    assert_eq!(contradicted(&root), Vec::<String>::new());
+}
+
+#[test]
+fn links_stay_with_a_memory_that_is_back_or_has_changed() {
+    let at_first = ["dup prompted_by cause", "dup related cause"];
+    let of_dup = |root: &Root| links(root, "cause", json!({}));
+    let root = root("approved");
+    let with_kept: Vec<&str> = OF_KEPT.into_iter().chain(at_first).collect();
+    assert_eq!(of_dup(&root), with_kept);
+    decide(root.path(), &["merge", "dup", "--into", "kept"]).ok();
+    let moved = [
+        "cause related kept",
+        "kept prompted_by cause",
+        "kept related cause",
+    ];
+    assert_eq!(of_dup(&root), moved);
+    // It can still be asked for, with its own links.
+    let own = links(&root, "dup", json!({}));
+    assert!(own.contains(&"dup prompted_by cause".to_owned()), "{own:?}");
+    assert!(own.contains(&"dup supersedes old".to_owned()), "{own:?}");
+    // Agents see it again where they do not see the other one.
+    decide(root.path(), &["reject", "kept"]).ok();
+    assert_eq!(of_dup(&root), at_first);
+    decide(root.path(), &["undo"]).ok();
+    assert_eq!(of_dup(&root), moved);
+    let store = Connection::open(root.scope_folder("own").join("memory.db")).unwrap();
+    store
+        .execute_batch("UPDATE memories SET title = 'Something else' WHERE id = 'dup'")
+        .unwrap();
+    assert_eq!(of_dup(&root), OF_KEPT, "it waits for review again");
+    let waiting = links(&root, "cause", json!({ "status": "all" }));
+    assert_eq!(waiting, with_kept);
+}
+
+#[test]
+fn links_follow_a_chain_of_merges_and_end_in_a_circle() {
+    let root = root("approved");
+    decide(root.path(), &["merge", "dup", "--into", "kept"]).ok();
+    decide(root.path(), &["merge", "kept", "--into", "contrary"]).ok();
+    let found = links(&root, "after", json!({}));
+    assert_eq!(found, ["after derived_from contrary"]);
+    let found = links(
+        &root,
+        "contrary",
+        json!({ "kind": ["derived_from", "related"] }),
+    );
+    assert_eq!(
+        found,
+        [
+            "after derived_from contrary",
+            "cause related contrary",
+            "contrary related cause"
+        ]
+    );
+    // What a program wrote by hand may be a circle: then each stands for itself.
+    let log = root.scope_folder("own").join("decisions.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let of_kept = text
+        .lines()
+        .rfind(|line| line.contains("\"id\":\"kept\"") && line.contains("\"merge\""))
+        .unwrap();
+    let circle = of_kept.replace("\"into\":\"contrary\"", "\"into\":\"dup\"");
+    assert_ne!(circle, of_kept);
+    std::fs::write(&log, format!("{text}{circle}\n")).unwrap();
+    let found = links(&root, "after", json!({}));
+    assert_eq!(found, ["after derived_from dup"]);
+}
