@@ -40,10 +40,11 @@ mod words;
 use ack_api::Diagnostic;
 use ack_api::decision::Verdict;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
+use directories::BaseDirs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -54,13 +55,14 @@ use self::args::{
 use self::render::Listing;
 use self::screen::Screen;
 use crate::cli::error::CliError;
-use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
+use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs, Source};
 use crate::service::Error;
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{ContextRequest, ContextResponse, ListScopesRequest, ListScopesResponse, NoteKind};
 use ack_store::copies;
+use ack_sys::files::expand_home;
 use ack_sys::heap;
 
 /// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
@@ -75,7 +77,13 @@ pub fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
             // A hook that a newer version installed must not fail a session under this one.
-            hook::complain(error.to_string().lines().next().unwrap_or_default());
+            let said = error.to_string();
+            let is_help =
+                error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+            hook::complain(match said.lines().next().filter(|_| !is_help) {
+                Some(first) => first,
+                None => "its event is missing; `ack-memory hook --help` lists them",
+            });
             return ExitCode::SUCCESS;
         }
         Err(error) => {
@@ -209,7 +217,39 @@ impl Drop for Closing {
     }
 }
 
+/// Refuses a folder of `-C` that is not there, which a person mistyped. A host may name one that went
+/// away meanwhile: its hook is answered all the same, and a server that it starts serves what is
+/// shared.
+fn check_folder(cli: &Cli) -> Result<(), CliError> {
+    let folder = cli
+        .global
+        .setting(cli.global.dir.as_ref(), "-C", ENV_PROJECT);
+    let given = folder.filter(|folder| matches!(folder.source, Source::Flag(_)));
+    let Some(given) = given.filter(|_| !matches!(cli.command, Command::Hook(_))) else {
+        return Ok(());
+    };
+    let home = BaseDirs::new();
+    let path = expand_home(&given.value, home.as_ref().map(BaseDirs::home_dir));
+    // One that cannot be looked at may be there.
+    let is_there = match std::fs::metadata(&path) {
+        Ok(metadata) => metadata.is_dir(),
+        Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    };
+    if is_there {
+        return Ok(());
+    }
+    let shown = path.display().to_string();
+    if matches!(cli.command, Command::Serve(_)) {
+        write_err(&format!(
+            "ack-memory: `-C` is {shown}, and no such folder is there\n"
+        ));
+        return Ok(());
+    }
+    Err(CliError::invalid("-C", shown, "a folder that is there"))
+}
+
 fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
+    check_folder(&cli)?;
     let json = cli.global.json;
     let done = match cli.command {
         Command::Completions { shell } => {
@@ -313,7 +353,7 @@ fn inputs(global: &Global) -> Result<Inputs, CliError> {
         unreviewed: global.unreviewed,
         pinned: global.setting(global.pin.as_ref(), "--pin", ENV_SCOPE),
         project: global.setting(global.dir.as_ref(), "-C", ENV_PROJECT),
-        home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+        home: BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
         working_directory: std::path::PathBuf::new(),
     };
     match std::env::current_dir() {

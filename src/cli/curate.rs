@@ -141,11 +141,7 @@ fn decide_until(
         found.collect::<Result<Vec<_>, _>>()
     })?;
     if candidates.is_empty() {
-        return Err(CliError::invalid(
-            "the selection",
-            "nothing",
-            "memories that wait for review; `ack-memory review --list` shows them",
-        ));
+        return Err(CliError::NothingWaits);
     }
     let dry_run = args.decide.dry_run;
     let sitting = prepare(caller, &args.decide)?;

@@ -57,6 +57,9 @@ pub enum CliError {
         /// What is missing.
         problem: &'static str,
     },
+    /// Of the memories that wait none is one of those that were chosen.
+    #[error("nothing that waits for review is of this kind")]
+    NothingWaits,
     /// No scope has the name that a command is about.
     #[error("there is no scope `{name}`")]
     NoScope {
@@ -159,6 +162,7 @@ impl CliError {
                     | Error::UnknownArgument { .. }
                     | Error::InvalidCursor(_)
             ) | Self::Settings(SettingsError::Offer { .. })
+                | Self::NothingWaits
         )
     }
 
@@ -225,6 +229,7 @@ impl Diagnostic for CliError {
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::Curator { .. } => ErrorCode::DecisionRefused,
             Self::NoScope { .. } => ErrorCode::ScopeNotFound,
+            Self::NothingWaits => ErrorCode::InvalidArgument,
             Self::NoStore { .. } => ErrorCode::StoreNotFound,
             Self::NotBuilt { code, .. } => *code,
             _ => ErrorCode::IoError,
@@ -247,6 +252,7 @@ impl Diagnostic for CliError {
             }
             Self::NotBuilt { hint, .. } => hint,
             Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
+            Self::NothingWaits => "`ack-memory review --list` shows what waits",
             Self::NoStore { .. } => "name a database, or a folder of notes, that is there",
             Self::NoScope { .. } => "`ack-memory scopes` shows the scopes",
             Self::NoLastQuery => "ask with `ack-memory query` first",

@@ -84,9 +84,17 @@ fn explain(
     };
     let key = key.or_else(assigned).unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
+    let is_unknown_value = problem.starts_with("unknown variant");
     let is_unknown = !last.is_empty() && quoted == last && !known.iter().any(|known| known == last);
-    let candidates = known.iter().map(String::as_str).filter(|_| is_unknown);
-    let nearest = nearest(last, candidates, 1);
+    let quoted = text::line(quoted, 40);
+    let bare = quoted.trim_matches(['"', '\'']);
+    let nearest = if is_unknown_value {
+        // `unknown variant `x`, expected `a` or `b``
+        nearest(bare, problem.split('`').skip(3).step_by(2), 1)
+    } else {
+        let candidates = known.iter().map(String::as_str).filter(|_| is_unknown);
+        nearest(last, candidates, 1)
+    };
     // The library names the key of an unknown field, and the value in some messages.
     let mut message = format!("line {line}: ");
     if !last.is_empty() && !problem.contains(&format!("`{last}`")) {
@@ -95,10 +103,14 @@ fn explain(
     // Where one key was meant, a list of all of them hides which.
     let short = problem
         .split_once(", expected")
-        .filter(|_| !nearest.is_empty());
-    message.push_str(short.map_or(problem, |(unknown, _)| unknown));
-    let quoted = text::line(quoted, 40);
-    if !problem.contains(&quoted) {
+        .filter(|_| !nearest.is_empty() && !is_unknown_value);
+    let problem = short.map_or(problem, |(unknown, _)| unknown);
+    // The library's words are those of Rust.
+    let problem = problem
+        .replacen("unknown field", "unknown key", 1)
+        .replacen("unknown variant", "unknown value", 1);
+    message.push_str(&problem);
+    if !problem.contains(bare) {
         let _ = write!(message, " (`{quoted}`)");
     }
     if let Some(near) = nearest.first() {

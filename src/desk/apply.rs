@@ -45,7 +45,8 @@ impl Line {
         serde_json::from_str(line).map_err(|error| {
             let said = error.to_string();
             let what = said.split(" at line ").next().unwrap_or_default();
-            what.to_owned()
+            what.replacen("unknown variant", "unknown verdict", 1)
+                .replacen("unknown field", "unknown key", 1)
         })
     }
 

@@ -186,6 +186,7 @@ fn transcript(root: &Path, commands: &[&[&str]]) -> String {
 fn output_for_people() {
     let root = Root::samples();
     let project = root.path().join("ledger-api");
+    std::fs::create_dir(&project).unwrap();
     let project = project.to_str().unwrap();
     let text = transcript(
         root.path(),
@@ -221,8 +222,8 @@ fn output_for_people() {
                 "history",
             ],
             &["get", "ack_a41f0c_2025-11-24_001", "nothing"],
-            &["scopes", "-C", "/nowhere"],
-            &["scopes", "-C", "/nowhere", "--scope", "platform"],
+            &["scopes", "-C", "/"],
+            &["scopes", "-C", "/", "--scope", "platform"],
             &["context", "-C", project, "-n", "2"],
             &[
                 "context",
@@ -233,8 +234,8 @@ fn output_for_people() {
                 "--own-only",
                 "deadlock",
             ],
-            &["doctor", "-C", "/nowhere"],
-            &["doctor", "-C", "/nowhere", "--verbose"],
+            &["doctor", "-C", "/"],
+            &["doctor", "-C", "/", "--verbose"],
         ],
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("people", text));
@@ -244,6 +245,7 @@ fn output_for_people() {
 fn output_for_programs() {
     let root = Root::samples();
     let project = root.path().join("ledger-api");
+    std::fs::create_dir(&project).unwrap();
     let project = project.to_str().unwrap();
     let text = transcript(
         root.path(),
@@ -257,9 +259,9 @@ fn output_for_programs() {
             ],
             &["query", "zzzzqqqq", "--json"],
             &["--json", "get", "ack_a41f0c_2025-11-24_001"],
-            &["scopes", "-C", "/nowhere", "--scope", "platform", "--json"],
+            &["scopes", "-C", "/", "--scope", "platform", "--json"],
             &["context", "-C", project, "-n", "1", "--json"],
-            &["doctor", "-C", "/nowhere", "--json"],
+            &["doctor", "-C", "/", "--json"],
             &["get", "nothing", "--json"],
             &["query", "x", "--scope", "ledgr-api", "--json"],
         ],
@@ -303,7 +305,7 @@ fn errors_say_what_is_wrong_and_what_to_do() {
             &["query", "--status", "aproved"],
             &["import"],
             &["import", "nowhere.jsonl"],
-            &["doctor", "-C", "/nowhere"],
+            &["doctor", "-C", "/"],
         ],
     );
     filters(root.path()).bind(|| insta::assert_snapshot!("errors", text));

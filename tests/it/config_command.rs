@@ -121,12 +121,16 @@ fn a_broken_edit_is_asked_about_at_a_terminal() {
 fn alone_it_says_where_you_are() {
     let root = Root::samples();
     let home = tempfile::TempDir::new().unwrap();
+    let project = root.path().join("ledger-api");
+    std::fs::create_dir(&project).unwrap();
     let alone = |root: &Path, json: bool| {
         let mut command = binary();
         command
             .env("HOME", home.path())
             .env("PATH", home.path())
-            .args(["-C", "/nowhere/ledger-api", "--root"])
+            .arg("-C")
+            .arg(&project)
+            .arg("--root")
             .arg(root);
         if json {
             command.arg("--json");
@@ -135,7 +139,7 @@ fn alone_it_says_where_you_are() {
     };
     let said = alone(root.path(), false).ok();
     for part in [
-        "/nowhere/ledger-api",
+        project.to_str().unwrap(),
         "ledger-api (",
         "57 in 4 scopes, 10 waiting",
         "ack-memory query",

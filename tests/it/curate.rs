@@ -406,6 +406,23 @@ fn a_queue_is_gone_through_with_keys_alone() {
 }
 
 #[test]
+fn a_choice_that_fits_nothing_says_so() {
+    let root = Root::new();
+    staged(&root, "alpha", 1);
+    let error = decide(root.path(), &["approve", "--type", "bug"]).fails(2);
+    assert_eq!(
+        error,
+        "error: nothing that waits for review is of this kind\n\
+         hint: `ack-memory review --list` shows what waits\n"
+    );
+    // What waits is told once, with what to do.
+    let folder = root.path().join("alpha");
+    fs::create_dir(&folder).unwrap();
+    let said = ack(root.path(), &["-C", folder.to_str().unwrap(), "context"]).ok();
+    assert_eq!(said.matches("for review").count(), 1, "{said}");
+}
+
+#[test]
 fn decisions_are_applied_from_a_list() {
     let root = Root::new();
     staged(&root, "alpha", 4);
@@ -425,7 +442,7 @@ fn decisions_are_applied_from_a_list() {
     let wrong = apply(line(0, "approve") + &line(1, "bless"));
     assert_eq!(wrong.code, Some(2), "{}", wrong.err);
     assert!(
-        wrong.err.contains("line 2") && wrong.err.contains("unknown variant `bless`"),
+        wrong.err.contains("line 2") && wrong.err.contains("unknown verdict `bless`"),
         "{}",
         wrong.err
     );

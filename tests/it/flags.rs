@@ -37,6 +37,7 @@ fn scope_filters_and_pin_pins() {
 fn project_filters_and_c_is_the_folder() {
     let root = Root::samples();
     let folder = root.path().join("ledger-api");
+    std::fs::create_dir(&folder).unwrap();
     let answer = ack(
         root.path(),
         &[
@@ -90,6 +91,7 @@ fn what_people_type_out_of_habit_is_understood() {
 fn old_spellings_work_and_say_what_to_write() {
     let root = Root::samples();
     let folder = root.path().join("ledger-api");
+    std::fs::create_dir(&folder).unwrap();
     let folder = folder.to_str().unwrap();
     for (arguments, hint) in [
         (

@@ -501,6 +501,12 @@ fn broken_stores_and_settings_cost_one_line() {
             "{outcome:?}"
         );
     }
+    let alone = ack_with_input(mixed.path(), &["hook"], b"{}");
+    assert_eq!(
+        (alone.code, alone.err.contains("event is missing")),
+        (Some(0), true),
+        "{alone:?}"
+    );
 }
 
 #[test]

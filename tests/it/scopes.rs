@@ -218,7 +218,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "typo": {
           "state": "unavailable",
           "problems": [
-            "`scopes/typo/scope.toml` cannot be used: line 3: unknown field `visibilty`; did you mean `visibility`?"
+            "`scopes/typo/scope.toml` cannot be used: line 3: unknown key `visibilty`; did you mean `visibility`?"
           ]
         }
       }

@@ -46,9 +46,14 @@ fn what_a_person_sees_at_a_terminal_of_80_columns() {
         &["get", "99"],
         &["scopes"],
         &["scopes", "-s", "platform"],
-        &["context", "-n", "2", "-C", "/nowhere/ledger-api"],
+        &["context", "-n", "2"],
     ] {
-        let said = terminal.ack(root.path(), arguments);
+        let mut command = terminal.command(root.path(), arguments);
+        command.env("ACK_MEM_PAGER", "cat");
+        if arguments.contains(&"context") {
+            command.env("CLAUDE_PROJECT_DIR", "/nowhere/ledger-api");
+        }
+        let said = terminal.run(&mut command, "");
         let marked = said.out.replace("\u{1b}[4m", "_").replace("\u{1b}[1m", "");
         let plain = anstream::adapter::strip_str(&marked).to_string();
         for line in plain.lines() {
@@ -280,7 +285,7 @@ fn the_doctor_says_what_works_and_what_to_do() {
     file(".claude-mem/x", "");
     crate::cli::claude_mem(&home.join(".claude-mem/claude-mem.db"));
     let before = fingerprint(&home);
-    let mut command = terminal.command(root.path(), &["doctor", "-C", "/nowhere"]);
+    let mut command = terminal.command(root.path(), &["doctor", "-C", "/"]);
     // No programs of the machine that the tests run on.
     command.env("PATH", &home).env("ACK_MEM_PAGER", "cat");
     let said = terminal.run(&mut command, "");

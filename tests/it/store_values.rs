@@ -421,12 +421,14 @@ fn hostile_text_reaches_no_terminal_through_the_command_line() {
             "history",
         ],
         &["scopes", "--scope", "evil"],
-        &["context", "evil", "-C", "/nowhere/evil"],
+        &["context", "evil"],
         &["doctor"],
         &["get", "no\u{1b}[31msuch\u{202e}id"],
     ];
     for arguments in commands {
-        let output = binary(root.path()).args(arguments).output().unwrap();
+        let mut command = binary(root.path());
+        command.env("CLAUDE_PROJECT_DIR", "/nowhere/evil");
+        let output = command.args(arguments).output().unwrap();
         for text in [output.stdout, output.stderr] {
             let text = String::from_utf8(text).unwrap();
             for line in text.lines() {

@@ -339,7 +339,8 @@ fn what_must_not_be_published_is_refused_with_what_to_do() {
     refused("assumed", &plain.path().join("in/it"), &["are one folder"]);
     root.manifest("broken", "visibility = 'everybody'");
     let outcome = publish_scope(&root, "broken", &folder, &["--yes"]);
-    assert_eq!(outcome.code, Some(2), "{}", outcome.err);
+    let error = outcome.fails(1);
+    assert!(error.contains("scopes/broken/scope.toml"), "{error}");
     sql(
         &root,
         "UPDATE memories SET narrative = 'password = hunter2hunter2' WHERE id = 'led-1';

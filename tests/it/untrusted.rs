@@ -276,7 +276,7 @@ fn what_a_start_resolved_is_told_where_it_is_wanted_and_nowhere_else() {
             .arg("--root")
             .arg(root.path())
             .args(arguments)
-            .args(["-C", "/nowhere"]);
+            .args(["-C", "/"]);
         command.stdin(Stdio::null());
         if let Some(log) = log {
             command.env("ACK_MEM_LOG", log);

@@ -90,6 +90,10 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     if !answer.suggestions.is_empty() {
         out.push_str("\nTry:\n");
         for suggestion in &answer.suggestions {
+            let suggestion = match suggestion.as_str() {
+                "Try broader search terms" => "Broader search terms",
+                other => other,
+            };
             let text = at_a_terminal(suggestion);
             out += &block(screen, &text, ("  ", "  "), PLAIN, &Marks::default());
         }

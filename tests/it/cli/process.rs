@@ -5,8 +5,41 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use super::{ack, binary, run};
+use super::{ack, ack_with_input, binary, run};
 use crate::support::{Root, fingerprint, memory};
+
+#[test]
+fn a_folder_that_is_not_there_is_an_error_of_the_command_line_and_none_of_a_hook() {
+    let root = Root::samples();
+    let missing = root.path().join("ledgr-api");
+    let missing = missing.to_str().unwrap();
+    let file = root.path().join("scopes/platform/memory.db");
+    for (folder, command) in [
+        (missing, &["context"][..]),
+        (missing, &[]),
+        (missing, &["doctor"]),
+        (file.to_str().unwrap(), &["query", "x"]),
+    ] {
+        let error = ack(root.path(), &[&["-C", folder], command].concat()).fails(2);
+        assert_eq!(
+            error,
+            format!("error: `-C` is {folder}; allowed: a folder that is there\n")
+        );
+    }
+    let hook = ["-C", missing, "hook", "session-start"];
+    let event = br#"{"hook_event_name":"SessionStart","source":"startup"}"#;
+    let outcome = ack_with_input(root.path(), &hook, event);
+    assert_eq!((outcome.code, &*outcome.err), (Some(0), ""), "{outcome:?}");
+    // A server still has what is shared.
+    let served = ack_with_input(root.path(), &["-C", missing, "serve"], b"");
+    assert_eq!(served.code, Some(0), "{served:?}");
+    assert!(served.err.contains("no such folder"), "{served:?}");
+    // Nor has a person typed what a host put into the environment.
+    let mut command = binary();
+    command.env("CLAUDE_PROJECT_DIR", missing);
+    command.arg("--root").arg(root.path());
+    run(command.args(["query", "deadlock"])).ok();
+}
 
 #[test]
 #[cfg(unix)]

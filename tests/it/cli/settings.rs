@@ -79,6 +79,7 @@ fn the_doctor_sends_to_the_line_of_a_broken_manifest_and_names_no_store() {
     let root = Root::new();
     root.manifest("misspelt", "\ndescripton = \"x\"\n");
     root.manifest("cut", "description = \"x\n");
+    root.manifest("value", "visibility = \"privat\"\n");
     std::fs::create_dir(root.scope_folder("folder").join("scope.toml")).unwrap();
     let outcome = ack(root.path(), &["doctor", "--json"]);
     let told: Value = serde_json::from_str(&outcome.out).unwrap();
@@ -93,13 +94,17 @@ fn the_doctor_sends_to_the_line_of_a_broken_manifest_and_names_no_store() {
         json!({
             "level": "error",
             "subject": "misspelt",
-            "message": "its scope.toml cannot be used: line 2: unknown field `descripton`; did you mean `description`?",
+            "message": "its scope.toml cannot be used: line 2: unknown key `descripton`; did you mean `description`?",
             "advice": [format!("correct line 2 of {}", file("misspelt").display())],
         })
     );
     assert_eq!(
         finding("cut")["advice"],
         json!([format!("correct line 1 of {}", file("cut").display())])
+    );
+    assert_eq!(
+        finding("value")["message"],
+        "its scope.toml cannot be used: line 1: `visibility`: unknown value `privat`, expected `shared` or `private`; did you mean `private`?"
     );
     let unreadable = finding("folder")["advice"].to_string();
     assert!(
@@ -207,6 +212,7 @@ fn flags_come_before_the_environment_and_the_environment_before_the_default() {
         )
     };
     let folder = |name: &str| variable.path().join(name);
+    std::fs::create_dir(folder("kiosk-web")).unwrap();
     let told = project(&|command| {
         command.env("CLAUDE_PROJECT_DIR", folder("ledger-api"));
     });
