@@ -26,8 +26,9 @@ static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
 const MAX_MEMORY_TOKENS: usize = 512;
 /// Tokens of a query that are encoded.
 const MAX_QUERY_TOKENS: usize = 256;
-/// Changes with what vectors are made of beside the artifact: tables of another one are made again.
-const ENCODING: u64 = 1;
+/// Changes with what vectors and terms are made of beside the artifact: tables of another one are
+/// made again.
+const ENCODING: u64 = 2;
 /// A text of which this share of the words is known counts as known: a few symbols and names are in
 /// every text.
 const MOSTLY_KNOWN: f32 = 0.8;
@@ -356,12 +357,11 @@ impl Encoder {
                 rows.push((row, weight));
             }
         }
-        let mean = normalize(sum)?;
         let Some(attention) = &self.attention else {
-            return Some(mean);
+            return normalize(sum);
         };
-        let subject = attention.subject(&mean);
-        let mut sum = vec![0f32; self.dimension];
+        let subject = attention.subject(&sum)?;
+        sum.fill(0.0);
         for (row, weight) in rows {
             add_scaled(&mut sum, row, weight * subject.weight(row));
         }
@@ -381,11 +381,20 @@ fn norm(vector: &[f32]) -> f32 {
     exact_norm(vector) as f32
 }
 
+/// The sum of squares in double precision, eight at a time.
+#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
 fn exact_norm(vector: &[f32]) -> f64 {
-    let squares = vector
+    let (eights, rest) = vector.as_chunks::<8>();
+    let mut sums = [0f64; 8];
+    for eight in eights {
+        for (sum, value) in sums.iter_mut().zip(eight) {
+            *sum += f64::from(*value) * f64::from(*value);
+        }
+    }
+    let rest = rest
         .iter()
         .map(|value| f64::from(*value) * f64::from(*value));
-    squares.sum::<f64>().sqrt()
+    (sums.iter().sum::<f64>() + rest.sum::<f64>()).sqrt()
 }
 
 /// A vector times a factor; one of 1 changes no bit.
@@ -400,13 +409,9 @@ fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     if norm < 1e-9 {
         return None;
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "components of a vector of norm 1"
-    )]
-    vector
-        .iter_mut()
-        .for_each(|value| *value = (f64::from(*value) / norm) as f32);
+    #[expect(clippy::cast_possible_truncation, reason = "an inverse of a norm")]
+    let factor = (1.0 / norm) as f32;
+    vector.iter_mut().for_each(|value| *value *= factor);
     Some(vector)
 }
 

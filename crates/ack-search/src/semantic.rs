@@ -37,11 +37,7 @@ impl QuantizedVector {
         if !max.is_finite() || max <= f32::MIN_POSITIVE || has_nan {
             return None;
         }
-        #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
-        let components: Box<[i8]> = vector
-            .iter()
-            .map(|value| (value / max * 127.0).round() as i8)
-            .collect();
+        let components = rounded(vector, max);
         let squares = vector.iter().map(|value| f64::from(*value).powi(2));
         let norm = squares.sum::<f64>().sqrt();
         let unit = Self {
@@ -113,6 +109,17 @@ impl QuantizedVector {
             0.0
         }
     }
+}
+
+/// Components in steps of a 127th of the largest.
+#[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
+#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
+    let mut components = vec![0; vector.len()].into_boxed_slice();
+    for (component, value) in components.iter_mut().zip(vector) {
+        *component = (value / max * 127.0).round() as i8;
+    }
+    components
 }
 
 /// The inverse of the norm of components, which are not all 0.

@@ -7,6 +7,7 @@
 
 use multiversion::multiversion;
 
+use super::norm;
 use crate::semantic::scan;
 
 /// The exponent is kept within this range, so that no token silences the others.
@@ -34,19 +35,29 @@ struct Steps {
 }
 
 impl Steps {
-    #[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
     fn new(exact: &[f32]) -> Self {
-        let most = exact
-            .iter()
-            .fold(1e-12f32, |most, value| most.max(value.abs()));
-        let values = exact
-            .iter()
-            .map(|value| (value * (127.0 / most)).round_ties_even() as i16);
-        Self {
-            values: values.collect(),
-            scale: most / 127.0,
+        let mut values = vec![0; exact.len()];
+        let scale = steps(exact, &mut values);
+        Self { values, scale }
+    }
+}
+
+/// Rounds values to steps, and returns the size of a step.
+#[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
+#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+fn steps(exact: &[f32], rounded: &mut [i16]) -> f32 {
+    let (eights, rest) = exact.as_chunks::<8>();
+    let mut most = [1e-12f32; 8];
+    for eight in eights.iter().map(<[f32; 8]>::as_slice).chain([rest]) {
+        for (most, value) in most.iter_mut().zip(eight) {
+            *most = most.max(value.abs());
         }
     }
+    let most = most.into_iter().fold(0.0, f32::max);
+    for (rounded, value) in rounded.iter_mut().zip(exact) {
+        *rounded = (value * (127.0 / most)).round_ties_even() as i16;
+    }
+    most / 127.0
 }
 
 impl Attention {
@@ -66,18 +77,22 @@ impl Attention {
         Ok(Self { columns, scales })
     }
 
-    /// The subject of a text, from the direction of its plain sum.
-    pub(super) fn subject(&self, mean: &[f32]) -> Subject {
-        let mean = Steps::new(mean);
+    /// The subject of a text, from the plain sum of its tokens; `None` if it has no direction.
+    pub(super) fn subject(&self, sum: &[f32]) -> Option<Subject> {
+        let norm = norm(sum);
+        if norm < 1e-9 {
+            return None;
+        }
+        let mean = Steps::new(sum);
         let mut components = vec![0.0; self.scales.len()];
         scan(
             &self.columns,
             &self.scales,
             &mean.values,
-            mean.scale,
+            mean.scale / norm,
             &mut components,
         );
-        Subject(Steps::new(&components))
+        Some(Subject(Steps::new(&components)))
     }
 }
 
