@@ -4,7 +4,7 @@
 //! First the order: nDCG@10, Recall@5 and the results of questions that have no answer, in hybrid
 //! and in lexical retrieval.
 //! `--save` writes what each question came to, and `--against` compares with such a file, question by question (mean
-//! difference with a 95 % interval).
+//! difference with a 95 % interval). `--misspelt` puts one wrong letter into the rarest word of each question.
 //!
 //! Then the answers that the real server gives an agent with `max_tokens: 1000`: how many hold a
 //! relevant memory, and their tokens by the dearer one of two public vocabularies, for agents that
@@ -84,6 +84,7 @@ fn main() {
                     mode,
                     &before,
                     &mut runs,
+                    words.iter().any(|word| word == "--misspelt"),
                 );
             }
         }
@@ -102,10 +103,13 @@ fn main() {
 }
 
 /// How well the questions of a set find what they are about.
-fn order(folder: &Path, name: &str, mode: Mode, before: &Run, runs: &mut Run) {
-    let text = std::fs::read_to_string(folder.join("queries.jsonl")).unwrap();
-    let queries = eval::parse(text.as_bytes()).unwrap();
-    let questions = lines(&folder.join("queries.jsonl"));
+fn order(folder: &Path, name: &str, mode: Mode, before: &Run, runs: &mut Run, is_misspelt: bool) {
+    let mut questions = lines(&folder.join("queries.jsonl"));
+    if is_misspelt {
+        misspell(folder, &mut questions);
+    }
+    let text: Vec<String> = questions.iter().map(Value::to_string).collect();
+    let queries = eval::parse(text.join("\n").as_bytes()).unwrap();
     let roots = roots(folder);
     let services: BTreeMap<&String, &Service> = roots
         .iter()
@@ -164,6 +168,43 @@ fn order(folder: &Path, name: &str, mode: Mode, before: &Run, runs: &mut Run) {
     );
     for service in services.into_values() {
         service.close();
+    }
+}
+
+/// Changes a letter in the rarest of a question's words of five letters and more that a document of the set contains.
+fn misspell(folder: &Path, questions: &mut [Value]) {
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_ascii_alphabetic());
+        words.map(str::to_ascii_lowercase).collect()
+    };
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for document in lines(&folder.join("docs.jsonl")) {
+        for word in words(&document.to_string()) {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    for (number, question) in questions.iter_mut().enumerate() {
+        let text = question["text"].as_str().unwrap().to_owned();
+        let rarest = words(&text)
+            .into_iter()
+            .filter(|word| word.len() >= 5 && counts.contains_key(word))
+            .min_by_key(|word| counts.get(word).copied());
+        let Some(word) = rarest else { continue };
+        let Some(start) = text.to_ascii_lowercase().find(&word) else {
+            continue;
+        };
+        let at = start + 1 + number * 7 % (word.len() - 2);
+        let mut letters: Vec<char> = text.chars().collect();
+        if letters.len() != text.len() {
+            continue;
+        }
+        match number % 4 {
+            0 => letters.swap(at, at + 1),
+            1 => drop(letters.remove(at)),
+            2 => letters.insert(at, char::from(b'a' + (number % 26) as u8)),
+            _ => letters[at] = char::from(b'a' + (number % 26) as u8),
+        }
+        question["text"] = letters.into_iter().collect::<String>().into();
     }
 }
 

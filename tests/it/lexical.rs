@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Root, ids, memory};
 
 /// The ids found, best first, near-duplicates behind their hit.
 fn found(service: &Service, words: &str) -> Vec<String> {
@@ -655,4 +655,133 @@ fn a_word_that_every_memory_holds_is_found_like_any_other() {
             "{mode}"
         );
     }
+}
+
+#[test]
+fn irregular_forms_meet_and_words_with_one_suffix_cut_off_do_not() {
+    let root = Root::new();
+    root.store(
+        "demo",
+        &[
+            memory("wins", "The newest decision wins over the log", json!({})),
+            memory(
+                "index",
+                "An index on created_at makes lists fast",
+                json!({}),
+            ),
+            memory(
+                "identity",
+                "Identities of users are kept in the vault",
+                json!({}),
+            ),
+            memory(
+                "identical",
+                "Builds are identical on every machine",
+                json!({}),
+            ),
+            memory("docker", "Containers restart after an update", json!({})),
+            memory("holds", "The archive contains old invoices", json!({})),
+        ],
+    );
+    let service = root.service();
+    let lexical = |words: &str| {
+        let answer = call(
+            &service,
+            "query_memories",
+            json!({ "query": words, "mode": "lexical" }),
+        );
+        let answer = answer.unwrap();
+        let results = answer["results"].as_array().unwrap();
+        let ids = results
+            .iter()
+            .map(|hit| hit["id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<String>>()
+    };
+    assert_eq!(lexical("who won"), ["wins"]);
+    assert_eq!(lexical("indices"), ["index"]);
+    assert_eq!(lexical("identity"), ["identity"]);
+    assert_eq!(lexical("identical"), ["identical"]);
+    assert_eq!(lexical("container"), ["docker"]);
+    assert_eq!(lexical("contain"), ["holds"]);
+}
+
+/// The ids found by words and meaning, best first.
+fn best(service: &Service, query: &str, mode: &str) -> Vec<String> {
+    let arguments = json!({ "query": query, "mode": mode });
+    ids(&call(service, "query_memories", arguments).unwrap()["results"])
+}
+
+#[test]
+fn a_misspelt_word_is_searched_as_it_is_written() {
+    let root = Root::new();
+    let rest = |text: &str| json!({ "narrative": text });
+    root.store(
+        "demo",
+        &[
+            memory(
+                "advisory",
+                "Postgres migrations take an advisory lock",
+                rest("Two deployments at once would run the same step twice."),
+            ),
+            memory(
+                "vacuum",
+                "Postgres locks a table in a full vacuum",
+                rest("Until it is done, nobody reads from it."),
+            ),
+            memory(
+                "order",
+                "Postgres migrations run in order",
+                rest("A lock file in the folder names the last one."),
+            ),
+            memory(
+                "throttle",
+                "Requests above the limit are throttled",
+                rest("The gateway answers 429 until the minute is over."),
+            ),
+        ],
+    );
+    let service = root.service();
+    let right = best(&service, "postgres advisory lock", "hybrid");
+    assert_eq!(right[0], "advisory");
+    for query in [
+        "postgres advisroy lock",
+        "postgres advisry lock",
+        "postgres advizory lock",
+        "postgres addvisory lock",
+    ] {
+        assert_eq!(best(&service, query, "hybrid"), right, "{query}");
+        assert_eq!(best(&service, query, "lexical")[0], "advisory", "{query}");
+    }
+    // Meaning sees the word as it is written, too.
+    assert_eq!(best(&service, "thorttling", "semantic")[0], "throttle");
+    assert_eq!(best(&service, "gatewya trottle", "hybrid")[0], "throttle");
+}
+
+#[test]
+fn a_part_of_a_compound_finds_it() {
+    let root = Root::new();
+    root.store(
+        "demo",
+        &[
+            memory(
+                "pool",
+                "Datenbankverbindungspool erschöpft",
+                json!({ "narrative": "Die Größe war falsch." }),
+            ),
+            memory("booking", "Rückbuchungen doppelt verbucht", json!({})),
+            memory("arabic", "نفدت الذاكرة عند بناء المشروع", json!({})),
+            memory("clock", "The clock of the runner is wrong", json!({})),
+        ],
+    );
+    let service = root.service();
+    for (query, id) in [
+        ("Datenbank", "pool"),
+        ("groesse", "pool"),
+        ("Verbindungspool", "pool"),
+        ("Rueckbuchung", "booking"),
+        ("ذاكرة", "arabic"),
+    ] {
+        assert_eq!(best(&service, query, "lexical"), [id], "{query}");
+    }
+    assert!(best(&service, "lock", "lexical").is_empty());
 }

@@ -363,7 +363,7 @@ impl Pair<'_> {
             .filter(|term| others.iter().any(|other| other.key == term.key))
             .collect();
         let has_attribute = shared.iter().any(|term| {
-            lexicon::is_attribute(&ack_search::analysis::stem(lexicon::usual(&term.word)))
+            lexicon::is_attribute(&ack_search::stems::stem(lexicon::usual(&term.word)))
         });
         let is_close = shared.iter().map(|term| term.weight).sum::<f32>() >= 0.6;
         match one.unit {

@@ -103,7 +103,7 @@ fn sketched(memory: &Memory) -> Sketch {
     for text in texts.chain(memory.narrative.as_deref()) {
         analysis::tokenize(text, TextRole::Document, &mut |token| {
             if words.len() < MAX_WORDS && !analysis::is_stop_word(&token.text) {
-                words.insert(hash(&analysis::stem(&token.text)));
+                words.insert(hash(&ack_search::stems::stem(&token.text)));
             }
         });
     }

@@ -348,7 +348,7 @@ impl Reader {
             TermKind::Name(NameKind::Path) => {
                 hash(word.trim_start_matches("./").trim_end_matches('/'))
             }
-            _ => hash(&analysis::stem(usual)),
+            _ => hash(&ack_search::stems::stem(usual)),
         };
         let weight = match kind {
             TermKind::Stop | TermKind::Number(_) | TermKind::Date => 0.0,

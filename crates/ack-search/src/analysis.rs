@@ -3,13 +3,12 @@
 //! White space, brackets, quotes and the like separate *chunks*. A chunk with inner punctuation is
 //! an *identifier*: it is a term as a whole (`err_pnpm_outdated_lockfile`, `tokio::select`,
 //! `src/store/ack.rs`), and its words are terms too. A word in camel case is also split. Words are
-//! lower-cased, stripped of diacritics, dropped if they are stop words, and stemmed (Snowball,
-//! English). Text in scripts without spaces between words (Chinese, Japanese, Thai and others; also
-//! Korean) becomes pairs of adjacent characters.
+//! lower-cased, stripped of diacritics, dropped if they are stop words, and stemmed ([`super::stems`]).
+//! Text in scripts without spaces between words (Chinese, Japanese, Thai and others; also Korean)
+//! becomes pairs of adjacent characters.
 
 use std::borrow::Cow;
 
-use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -107,17 +106,6 @@ impl WordSet {
 pub fn is_stop_word(word: &str) -> bool {
     const STOPS: &WordSet = &WordSet::new(STOP_WORDS);
     STOPS.contains(word)
-}
-
-/// The stem of a normalized word.
-pub fn stem(word: &str) -> Cow<'_, str> {
-    thread_local! {
-        static STEMMER: Stemmer = Stemmer::create(Algorithm::English);
-    }
-    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return Cow::Borrowed(word);
-    }
-    STEMMER.with(|stemmer| Cow::Owned(stemmer.stem(word).into_owned()))
 }
 
 /// Whether an identifier is so specific that a query for it asks for the memories that contain it:

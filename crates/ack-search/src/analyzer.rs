@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap as HashMap;
 use super::analysis::{self, TextRole, Token, TokenKind};
 use super::dictionary::Dictionary;
 use super::semantic::QuantizedVector;
+use super::stems;
 use crate::encoder::Encoder;
 use crate::encoder::wordpiece::TokenId;
 use ack_api::memory::Memory;
@@ -68,7 +69,7 @@ impl AnalyzedDoc {
 /// How the index writes a term: words stemmed, identifiers with a leading `=`.
 pub fn term_key(kind: TokenKind, text: &str) -> Cow<'_, str> {
     match kind {
-        TokenKind::Word => analysis::stem(text),
+        TokenKind::Word => stems::stem(text),
         TokenKind::Identifier => Cow::Owned(format!("={text}")),
     }
 }

@@ -19,6 +19,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet, FxHasher};
 
 use super::analysis::{self, TextRole, Token, TokenKind, WordSet};
+use super::stems;
 use crate::encoder::Encoder;
 use ack_api::memory::Memory;
 
@@ -211,9 +212,9 @@ impl StemSet {
                 } else if is_contrast(&token.text) {
                     stems
                         .distinguishing
-                        .insert(analysis::stem(&token.text).into_owned());
+                        .insert(stems::stem(&token.text).into_owned());
                 } else if !analysis::is_stop_word(&token.text) {
-                    let stem = analysis::stem(&token.text).into_owned();
+                    let stem = stems::stem(&token.text).into_owned();
                     stems
                         .words
                         .entry(stem)

@@ -18,6 +18,7 @@ use super::analysis::{self, TextRole, TokenKind};
 use super::analyzer::term_key;
 use super::filter::Filters;
 use super::inverted::DocId;
+use super::spelling;
 use super::view::{DocScores, View};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
@@ -41,16 +42,18 @@ const MAX_REQUIRED_DF: u32 = 2;
 const WEIGHT_UNIT: f32 = 1.0 / 512.0;
 /// The score norm is a multiple of this unit, for the same reason.
 const NORM_UNIT: f32 = 1.0 / 64.0;
-/// Weight of an expansion, relative to a term of the query.
+/// Weight of a similar word, relative to a term of the query.
 const EXPANSION_WEIGHT: f32 = 0.5;
-/// Expansions of one unmatched term.
-const MAX_EXPANSIONS: usize = 3;
+/// The same where the word is misspelt.
+const CORRECTION_WEIGHT: f32 = 0.8;
 
 /// A term of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
     /// The term as the index writes it, see [`term_key`].
     pub key: String,
+    /// A word as the query writes it, in lower case.
+    pub word: String,
     /// Multiplies its inverse document frequency.
     pub weight: f32,
     /// Whether it is an identifier that one memory may be asked for by: a specific one in a short
@@ -82,13 +85,13 @@ pub struct QueryTerms {
 impl QueryTerms {
     /// Analyzes the text of a query.
     pub fn parse(query: &str) -> Self {
-        let mut weights: BTreeMap<String, (f32, bool)> = BTreeMap::new();
-        let mut stop_words: BTreeMap<String, (f32, bool)> = BTreeMap::new();
+        let mut weights: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
+        let mut stop_words: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
         let is_short = query.split_whitespace().count() <= MAX_SHORT_QUERY_WORDS;
         analysis::tokenize(query, TextRole::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
             if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
-                stop_words.insert(key, (1.0, false));
+                stop_words.insert(key, (1.0, false, token.text.into_owned()));
             } else {
                 let has_shape = if is_short {
                     analysis::is_specific(&token.text)
@@ -102,7 +105,7 @@ impl QueryTerms {
                     (true, false) => IDENTIFIER_BOOST_IN_TEXT,
                     (false, _) => 1.0,
                 };
-                weights.insert(key, (boost, specific));
+                weights.insert(key, (boost, specific, token.text.into_owned()));
             }
         });
         let only_stop_words = weights.is_empty() && !stop_words.is_empty();
@@ -110,8 +113,9 @@ impl QueryTerms {
         Self {
             terms: terms
                 .into_iter()
-                .map(|(key, (weight, specific))| QueryTerm {
+                .map(|(key, (weight, specific, word))| QueryTerm {
                     key,
+                    word,
                     weight,
                     specific,
                 })
@@ -147,6 +151,8 @@ pub struct Bm25Weights {
     pub frozen_norm: Option<f32>,
     /// Terms that replace words of the query that no memory contains.
     pub expansions: BTreeSet<String>,
+    /// Words of the query that are misspelt, and how they are written.
+    pub corrections: Vec<(String, String)>,
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that
     /// matches nothing but expansions from scoring as a full match.
     pub unmatched_weight: f32,
@@ -188,6 +194,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     let mut required_identifiers = Vec::new();
     let (mut expansions, mut unmatched_weight) = (BTreeSet::new(), 0.0);
     let mut unknown_weight = 0.0;
+    let mut corrections = Vec::new();
     let mut required_weight = 0.0;
     for term in &query.terms {
         if cancel::check().is_err() {
@@ -203,11 +210,17 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             }
             terms.push(WeightedTerm { key, weight });
         } else if !key.starts_with('=') {
-            let similar = similar_terms(views, &key, filters);
-            unmatched_weight += if similar.is_empty() { 0.0 } else { idf(0) };
+            let similar = spelling::similar_terms(views, &term.word, &key, filters);
+            let weight = if similar.is_misspelt {
+                CORRECTION_WEIGHT
+            } else {
+                EXPANSION_WEIGHT
+            };
+            corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
+            unmatched_weight += if similar.keys.is_empty() { 0.0 } else { idf(0) };
             unknown_weight += idf(0);
-            for key in similar {
-                let weight = idf(frequency(&key)) * EXPANSION_WEIGHT;
+            for key in similar.keys {
+                let weight = idf(frequency(&key)) * weight;
                 expansions.insert(key.clone());
                 terms.push(WeightedTerm { key, weight });
             }
@@ -236,6 +249,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         mean_length: mean_length.round(),
         frozen_norm: None,
         expansions,
+        corrections,
         unmatched_weight,
         unknown_weight,
     }
@@ -252,83 +266,23 @@ pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
     (1.0 + (count - 0.5).max(0.5) / 1.5).ln()
 }
 
-/// Finds up to [`MAX_EXPANSIONS`] known words that are similar to an unknown one, the most similar
-/// first.
-///
-/// Two words are similar if one letter differs, if one is a prefix of the other, or if one begins
-/// with the other up to one letter (the index contains stems: `dployment` matches `deploy`). Words
-/// are compared by their stems, and only words of memories that the filter allows count.
-fn similar_terms(views: &[View<'_>], key: &str, filters: &Filters) -> Vec<String> {
-    let length = key.chars().count();
-    if length < 4 || key.bytes().any(|byte| byte.is_ascii_digit()) {
-        return Vec::new();
-    }
-    let key_bytes = byte_set(key);
-    // By distance, then alphabetically.
-    let mut found: BTreeSet<(usize, &str)> = BTreeSet::new();
-    for view in views {
-        for word in cancel::guarded(view.index.words()) {
-            // Most words have other letters, which is cheaper to see than an edit distance.
-            let foreign_bytes = (byte_set(word) & !key_bytes).count_ones();
-            if foreign_bytes > 1 && !word.starts_with(key) {
-                continue;
-            }
-            let other = word.chars().count();
-            if other < 4 || other.abs_diff(length) > 8 {
-                continue;
-            }
-            let is_prefix = word.starts_with(key)
-                || (other >= 5 && length - other.min(length) <= other + 1 && key.starts_with(word));
-            if is_prefix {
-                found.insert((1, word));
-            } else if length >= 5
-                && other.abs_diff(length) <= 1
-                && strsim::osa_distance(word, key) <= 1
-            {
-                found.insert((0, word));
-            } else if other >= 5
-                && length + 1 >= other
-                && length <= other + 5
-                && has_similar_prefix(key, word, other)
-            {
-                found.insert((2, word));
-            }
-        }
-    }
-    let is_held = |word: &&str| {
-        views
-            .iter()
-            .any(|view| view.index.contains_term(word, filters.status))
-    };
-    found
-        .into_iter()
-        .map(|(_, word)| word)
-        .filter(is_held)
-        .take(MAX_EXPANSIONS)
-        .map(str::to_owned)
-        .collect()
-}
-
-/// The set of a word's bytes, folded into 64 bits.
-fn byte_set(word: &str) -> u64 {
-    word.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
-}
-
-/// Whether a word begins with another one of `length` characters, up to one letter.
-fn has_similar_prefix(word: &str, other: &str, length: usize) -> bool {
-    let prefix = |count: usize| {
-        let end = word.char_indices().nth(count).map(|(end, _)| end);
-        end.and_then(|end| word.get(..end))
-    };
-    let is_similar = |prefix: &str| strsim::osa_distance(prefix, other) <= 1;
-    word.chars().next() == other.chars().next()
-        && [length - 1, length, length + 1]
-            .into_iter()
-            .filter_map(prefix)
-            .any(is_similar)
-}
-
 impl Bm25Weights {
+    /// A text with the words corrected that are misspelt in the query.
+    pub fn corrected<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.corrections.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut corrected = String::with_capacity(text.len());
+        for piece in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+            let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
+            let lower = word.to_lowercase();
+            let right = self.corrections.iter().find(|(wrong, _)| *wrong == lower);
+            corrected.push_str(right.map_or(word, |(_, right)| right));
+            corrected.push_str(piece.get(word.len()..).unwrap_or_default());
+        }
+        Cow::Owned(corrected)
+    }
+
     /// Encodes the mean length, the score norm and the weights for a cursor, as big-endian 16-bit
     /// numbers.
     pub fn freeze(&self, score_norm: f32) -> Vec<u8> {

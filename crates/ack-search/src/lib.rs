@@ -1,10 +1,12 @@
 //! Retrieval for ack-memory: text analysis, the in-memory index, BM25, vectors and their fusion.
 //!
 //! A search passes through these modules in order:
-//! - [`analysis`] splits text into terms, the same way for memories and for queries;
+//! - [`analysis`] splits text into terms, the same way for memories and for queries, with the
+//!   [`stems`] of their words;
 //!   [`analyzer`] turns a memory into the terms and the vector that an index stores;
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
+//! - [`spelling`] finds what stands for a word that no memory contains;
 //! - [`lexical`] scores words, [`semantic`] scores vectors, and [`retrieve`] fuses the two;
 //! - [`certainty`] tells what answers a query from what is merely nearest to it;
 //! - [`ranking`] makes the order total, [`cursor`] resumes it on the next page, and [`dedup`]
@@ -31,4 +33,6 @@ pub mod ranking;
 pub mod remote;
 pub mod retrieve;
 pub mod semantic;
+pub mod spelling;
+pub mod stems;
 pub mod view;

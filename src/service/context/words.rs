@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::files::{Naming, ProjectFile};
-use ack_search::analysis::{is_stop_word, stem};
+use ack_search::analysis::is_stop_word;
+use ack_search::stems::stem;
 use ack_store::outline::FindWords;
 
 /// Most words, one bit each.

@@ -65,6 +65,11 @@ impl Vocabulary {
         self.unknown
     }
 
+    /// Whether a word is one of the vocabulary, as a whole.
+    pub fn is_word(&self, word: &str) -> bool {
+        self.initial.contains_key(word)
+    }
+
     /// Appends the tokens of `text`.
     pub fn tokenize(&self, text: &str, tokens: &mut Vec<TokenId>) {
         let mut word = String::new();
