@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::curate::find::{Filter, by_id, queue};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::{About, Outcome};
-use crate::scope::resolve::{find, usable};
+use crate::scope::resolve::{find, unusable_manifest, usable};
 use crate::scope::{Registry, Scope};
 use crate::service::{Error, Service};
 
@@ -62,6 +62,34 @@ impl Caller<'_> {
         })?;
         usable(&scope)?;
         Ok(vec![scope])
+    }
+
+    /// The same, without those that cannot be read where none is named: what is wrong with one is
+    /// said, and the others are decided about.
+    pub fn readable_scopes(&self, only: Option<&str>) -> Result<Vec<Arc<Scope>>, CliError> {
+        let mut scopes = self.scopes(only)?;
+        if only.is_some() || self.config.pinned.is_some() {
+            return Ok(scopes);
+        }
+        let left_out = |scope: &Scope, reason: &str| {
+            write_err(&format!(
+                "note: scope `{}` is left out: {reason}\n",
+                scope.name
+            ));
+        };
+        for scope in Registry::new(self.config).discover().scopes {
+            if let Some(problem) = &scope.problem {
+                left_out(&scope, &unusable_manifest(&scope, problem));
+            }
+        }
+        scopes.retain(|scope| match scope.store.snapshot(|_| Ok(())) {
+            Ok(()) => true,
+            Err(error) => {
+                left_out(scope, &format!("{error}; {}", error.hint()));
+                false
+            }
+        });
+        Ok(scopes)
     }
 
     /// Begins a sitting, if the caller may decide.
@@ -118,14 +146,20 @@ fn decide_until(
     args: ChosenArgs,
     until: Option<&str>,
 ) -> Result<(), CliError> {
-    let scopes = caller.scopes(args.decide.scope.as_deref())?;
+    let by_filter = args.ids.is_empty();
+    let only = args.decide.scope.as_deref();
+    // An id, or its beginning, may mean a memory of any of them.
+    let scopes = if by_filter {
+        caller.readable_scopes(only)?
+    } else {
+        caller.scopes(only)?
+    };
     let filter = Filter {
         kind: args.kind,
         project: args.project,
         tag: args.tag,
         session: args.session,
     };
-    let by_filter = args.ids.is_empty();
     if by_filter && filter.is_empty() && !args.waiting {
         return Err(CliError::invalid(
             "ID",

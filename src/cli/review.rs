@@ -46,7 +46,7 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
 
 fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Result<(), CliError> {
     let (browser, tty) = (args.browser, args.tty);
-    let scopes = caller.scopes(args.scope.as_deref())?;
+    let scopes = caller.readable_scopes(args.scope.as_deref())?;
     let filter = Filter {
         kind: args.kind,
         project: args.project,

@@ -3,7 +3,7 @@
 pub mod add;
 pub mod discover;
 pub mod offer;
-mod remove;
+pub mod remove;
 pub mod set;
 
 use crate::cli::args::ScopesCommand;

@@ -261,12 +261,11 @@ fn derived_id(content: u64, day: Option<&str>) -> String {
 }
 
 fn not_an_object(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    format!(
-        "not a JSON object: {} (column {})",
-        text::line(said.split(" at line ").next().unwrap_or_default(), 200),
-        error.column()
-    )
+    // Another value has no column, and what a parser expected helps nobody.
+    match error.column() {
+        0 => "not a JSON object".to_owned(),
+        column => format!("not a JSON object: see column {column}"),
+    }
 }
 
 fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> String {

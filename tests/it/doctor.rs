@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::cli::{ack, claude_mem};
+use crate::curate::{approved, decide, staged};
 use crate::support::{Root, memory};
 
 /// What is found about a subject, and goes on below it.
@@ -72,6 +73,37 @@ fn what_several_scopes_have_in_common_is_said_once_and_nobody_is_sent_to_the_doc
     assert!(
         !report["findings"].to_string().contains("ack-memory doctor"),
         "{report:#}"
+    );
+}
+
+#[test]
+fn a_broken_store_is_left_out_of_the_review_and_its_database_is_not_to_be_removed_by_a_command() {
+    let root = Root::new();
+    staged(&root, "good", 2);
+    let damaged = root.store("damaged", &[memory("d-1", "One", json!({}))]);
+    let start = fs::read(&damaged).unwrap()[..3_000].to_vec();
+    fs::write(&damaged, start).unwrap();
+    let garbage = root.scope_folder("garbage").join("memory.db");
+    fs::write(garbage, [0xA5; 4_096]).unwrap();
+    root.manifest("typo", "visibilty = 'shared'");
+    for arguments in [
+        &["review", "--list"][..],
+        &["approve", "--waiting", "--yes"],
+    ] {
+        let outcome = decide(root.path(), arguments);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        for scope in ["damaged", "garbage", "typo"] {
+            let note = format!("note: scope `{scope}` is left out: ");
+            assert!(outcome.err.contains(&note), "{outcome:?}");
+        }
+    }
+    assert_eq!(approved(root.path()).len(), 2);
+    let named = decide(root.path(), &["review", "--list", "--scope", "garbage"]);
+    assert!(named.fails(1).contains("is not an SQLite database"));
+    let report = ack(root.path(), &["doctor"]).out;
+    assert!(
+        report.contains("scopes remove garbage") && !report.contains("scopes remove damaged"),
+        "{report}"
     );
 }
 

@@ -180,7 +180,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "absent": {
           "state": "unavailable",
           "problems": [
-            "Memory database not found: `ROOT/scopes/absent/memory.db`; create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
+            "Memory database not found: `ROOT/scopes/absent/memory.db`; create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes set NAME store=PATH`"
           ]
         }
       },
@@ -241,7 +241,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
 {
   "code": "store_not_found",
   "message": "Memory database not found: `ROOT/scopes/absent/memory.db`",
-  "hint": "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`",
+  "hint": "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes set NAME store=PATH`",
   "path": "ROOT/scopes/absent/memory.db"
 }
 "#);

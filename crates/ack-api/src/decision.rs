@@ -158,8 +158,15 @@ impl Decision {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(line: &str) -> Result<Self, InvalidDecision> {
-        let decision: Self =
-            serde_json::from_str(line).map_err(|error| InvalidDecision::Json(error.to_string()))?;
+        // The number of the line is the caller's to tell: here there is but one.
+        let decision: Self = serde_json::from_str(line).map_err(|error| {
+            InvalidDecision::Json(if error.is_data() {
+                let said = error.to_string();
+                said.split(" at line ").next().unwrap_or(&said).to_owned()
+            } else {
+                format!("it is no JSON from column {} on", error.column())
+            })
+        })?;
         decision.validate()?;
         Ok(decision)
     }

@@ -163,7 +163,7 @@ impl StoreError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing { .. } => {
-                "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes add NAME --store PATH`"
+                "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes set NAME store=PATH`"
             }
             Self::Empty { .. } => {
                 "wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`"

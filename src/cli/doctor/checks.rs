@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Report;
 use crate::cli::render::{BAD, DIM, GOOD, Marks, PLAIN, WARN, block, count, day, grouped, paint};
+use crate::cli::scopes::remove;
 use crate::cli::screen::Screen;
 use crate::config::{Config, MaxStatus, Setting, SettingsError};
 use crate::connect::status::{Start, Status, status};
@@ -107,8 +108,7 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
 pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
     let mut found = Vec::new();
     for (scope, info, _) in &report.scopes {
-        let home = report.config.home.as_deref();
-        found.extend(one_scope(scope, info, home, screen));
+        found.extend(one_scope(scope, info, report.config, screen));
     }
     let waits = |info: &Value| info.pointer("/counts/staging").is_some_and(|n| *n != 0);
     if report.scopes.iter().any(|(_, info, _)| waits(info)) {
@@ -148,8 +148,9 @@ fn agents(config: &Config) -> Finding {
     Finding::new(Level::Note, "agents", format!("{may} ({setting})"))
 }
 
-fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>, screen: &Screen) -> Vec<Finding> {
+fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> Vec<Finding> {
     let name = &scope.name;
+    let home = config.home.as_deref();
     let state = info.pointer("/health/state").cloned().unwrap_or_default();
     if let Some(problem) = &scope.problem {
         return vec![broken_manifest(scope, problem, home)];
@@ -170,7 +171,10 @@ fn one_scope(scope: &Scope, info: &Value, home: Option<&Path>, screen: &Screen) 
         finding.place = (!named).then_some(place);
         let elsewhere = lines.filter(|line| !line.contains("`ack-memory doctor`"));
         finding.advice = elsewhere.map(str::to_owned).collect();
-        return vec![finding.advise(format!("ack-memory scopes remove {name}"))];
+        if remove::is_possible(config, scope) {
+            finding = finding.advise(format!("ack-memory scopes remove {name}"));
+        }
+        return vec![finding];
     }
     if state == json!(HealthState::NotRead) {
         let message = "not read: this process is pinned to another scope";

@@ -77,6 +77,11 @@ fn moves(scope: &Scope, to: &Path) -> String {
     format!("{folder} moves to {to}; the store, {store}, is left alone")
 }
 
+/// Whether a scope can be taken away with `scopes remove`.
+pub fn is_possible(config: &Config, scope: &Scope) -> bool {
+    plan(config, scope).is_ok()
+}
+
 fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {
     let refuse = |allowed: String| Err(CliError::invalid("NAME", &scope.name, allowed));
     let scopes = config.root.value.join("scopes");
