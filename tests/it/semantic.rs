@@ -49,6 +49,24 @@ fn text_is_cut_into_tokens_exactly_as_the_teacher_does() {
 }
 
 #[test]
+fn letters_that_are_no_word_are_near_to_nothing() {
+    let encoder = Encoder::embedded().unwrap();
+    for text in ["zzzzqqqq", "the xkqj", "e0382", "qwrtp zxcvb", "数据库"] {
+        assert!(encoder.query(text).is_none(), "{text}");
+    }
+    for text in [
+        "retry",
+        "kubernetes",
+        "zzzzqqqq deployment",
+        "how to do it",
+        "ci",
+        "Go",
+    ] {
+        assert!(encoder.query(text).is_some(), "{text}");
+    }
+}
+
+#[test]
 fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
     let encoder = Encoder::embedded().unwrap();
     for case in cases(VECTORS) {

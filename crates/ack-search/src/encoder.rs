@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::attention::Attention;
 use self::wordpiece::{TokenId, Vocabulary};
+use super::analysis::is_stop_word;
 
 /// The artifact that `encoder/export.py` wrote.
 static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
@@ -244,9 +245,17 @@ impl Encoder {
         &self.vocabulary
     }
 
-    /// The vector of a query; `None` if none of its tokens is known. Its norm says how well its words
+    /// The vector of a query; `None` if none of its words is known. Its norm says how well its words
     /// are known, at most 1.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
+        let words = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty());
+        let is_content = |word: &&str| !is_stop_word(&word.to_lowercase());
+        let mut content = words.filter(is_content).peekable();
+        if content.peek().is_some() && !content.any(|word| self.is_known(word)) {
+            return None;
+        }
         let mut tokens = Vec::new();
         self.vocabulary.tokenize(text, &mut tokens);
         tokens.truncate(MAX_QUERY_TOKENS);
@@ -276,6 +285,24 @@ impl Encoder {
             }
             (title, body) => title.or(body),
         }
+    }
+
+    /// Whether the encoder knows a word, as a whole or in pieces that mean something: `zzzzqqqq` and
+    /// `e0382` are made of single letters, which are near to anything.
+    fn is_known(&self, word: &str) -> bool {
+        let mut pieces = Vec::new();
+        self.vocabulary.tokenize(word, &mut pieces);
+        let has_meaning = |piece: &TokenId| {
+            let scale = self.scales.get(usize::from(*piece));
+            scale.is_some_and(|scale| *scale > 0.0)
+        };
+        let characters = word.chars().count();
+        let is_long_enough = match pieces.len() {
+            0 => false,
+            1 => characters > 1,
+            count => 2 * characters >= 5 * count,
+        };
+        is_long_enough && pieces.iter().all(has_meaning)
     }
 
     /// How well texts are known: the share of the words that are, relative to [`MOSTLY_KNOWN`], at
