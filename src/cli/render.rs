@@ -53,10 +53,12 @@ fn unreviewed(status: Status) -> &'static str {
 /// Notes under any answer.
 pub fn notes(notes: &[Note], screen: &Screen) -> String {
     let mut out = String::new();
-    for note in notes {
-        let scope = note.scope.as_ref();
-        let scope = scope.map_or_else(String::new, |scope| format!("{scope}: "));
-        let text = format!("note: {scope}{}", at_a_terminal(&note.message));
+    for (message, scopes) in Note::by_message(notes) {
+        let about = match scopes.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", scopes.join(", ")),
+        };
+        let text = format!("note: {about}{}", at_a_terminal(message));
         out += &block(screen, &text, ("", "  "), WARN, &Marks::default());
     }
     out

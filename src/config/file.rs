@@ -105,18 +105,35 @@ fn explain(
         .split_once(", expected")
         .filter(|_| !nearest.is_empty() && !is_unknown_value);
     let problem = short.map_or(problem, |(unknown, _)| unknown);
-    // The library's words are those of Rust.
-    let problem = problem
-        .replacen("unknown field", "unknown key", 1)
-        .replacen("unknown variant", "unknown value", 1);
+    let problem = plainly(problem);
     message.push_str(&problem);
-    if !problem.contains(bare) {
+    if !message.contains(bare) {
         let _ = write!(message, " (`{quoted}`)");
     }
     if let Some(near) = nearest.first() {
         let _ = write!(message, "; did you mean `{near}`?");
     }
     (line, message, nearest)
+}
+
+/// What the library says in the words of Rust, in those of TOML.
+fn plainly(problem: &str) -> String {
+    let mut plain = problem.to_owned();
+    for (theirs, ours) in [
+        ("unknown field", "unknown key"),
+        ("unknown variant", "unknown value"),
+        ("invalid type", "wrong type"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a table"),
+        ("expected f64", "expected a number"),
+    ] {
+        plain = plain.replacen(theirs, ours, 1);
+    }
+    for number in ["i64", "u64", "u32", "u16", "usize"] {
+        let theirs = format!("expected {number}");
+        plain = plain.replacen(&theirs, "expected a whole number", 1);
+    }
+    plain
 }
 
 /// The line of the last of some keys, each in the table of the one before; of the nearest one before it that is there, where

@@ -411,12 +411,12 @@ fn more(count: u64) -> String {
 }
 
 fn notes<'a>(out: &mut String, notes: impl IntoIterator<Item = &'a Note>) {
-    for note in notes {
-        let scope = note
-            .scope
-            .as_deref()
-            .map_or_else(String::new, |scope| format!(" ({scope})"));
-        let _ = writeln!(out, "Note{scope}: {}", inline(&note.message));
+    for (message, scopes) in Note::by_message(notes) {
+        let about = match scopes.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", scopes.join(", ")),
+        };
+        let _ = writeln!(out, "Note{about}: {}", inline(message));
     }
 }
 

@@ -64,6 +64,12 @@ fn what_several_scopes_have_in_common_is_said_once_and_nobody_is_sent_to_the_doc
         "once is enough: {said}"
     );
     assert!(said.contains("\none, two: the store keeps"), "{said}");
+    let said = ack(root.path(), &["query", "xylophone"]).ok();
+    assert!(
+        said.contains("\nnote: one, two: this store keeps no review status"),
+        "{said}"
+    );
+    assert_eq!(said.matches("no review status").count(), 1, "{said}");
     // A folder in the place of a file that SQLite needs.
     root.store("three", &[memory("t-1", "Three", json!({}))]);
     fs::remove_file(root.scope_folder("three").join("memory.db")).unwrap();

@@ -22,6 +22,25 @@ pub struct Note {
 }
 
 impl Note {
+    /// Each message once, with the scopes that it is about, for a reader of text.
+    pub fn by_message<'a>(
+        notes: impl IntoIterator<Item = &'a Self>,
+    ) -> Vec<(&'a str, Vec<&'a str>)> {
+        let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+        for note in notes {
+            let scope = note.scope.as_deref();
+            let known = told.iter_mut();
+            let mut known = known.filter(|(message, scopes)| {
+                *message == note.message && scopes.is_empty() == scope.is_none()
+            });
+            match known.next() {
+                Some((_, scopes)) => scopes.extend(scope),
+                None => told.push((&note.message, scope.into_iter().collect())),
+            }
+        }
+        told
+    }
+
     /// A note about the answer as a whole.
     pub fn new(kind: NoteKind, message: impl Into<String>) -> Self {
         Self {

@@ -80,6 +80,7 @@ fn the_doctor_sends_to_the_line_of_a_broken_manifest_and_names_no_store() {
     root.manifest("misspelt", "\ndescripton = \"x\"\n");
     root.manifest("cut", "description = \"x\n");
     root.manifest("value", "visibility = \"privat\"\n");
+    root.manifest("list", "paths = \"~/a\"\n");
     std::fs::create_dir(root.scope_folder("folder").join("scope.toml")).unwrap();
     let outcome = ack(root.path(), &["doctor", "--json"]);
     let told: Value = serde_json::from_str(&outcome.out).unwrap();
@@ -105,6 +106,10 @@ fn the_doctor_sends_to_the_line_of_a_broken_manifest_and_names_no_store() {
     assert_eq!(
         finding("value")["message"],
         "its scope.toml cannot be used: line 1: `visibility`: unknown value `privat`, expected `shared` or `private`; did you mean `private`?"
+    );
+    assert_eq!(
+        finding("list")["message"],
+        "its scope.toml cannot be used: line 1: `paths`: wrong type: string \"~/a\", expected a list"
     );
     let unreadable = finding("folder")["advice"].to_string();
     assert!(
