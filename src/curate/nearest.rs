@@ -3,6 +3,7 @@
 use ack_api::memory::Memory;
 use ack_compare::Relation;
 use ack_compare::diff::{DiffPart, words};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::Candidate;
 use crate::service::{Error, Service};
@@ -26,7 +27,7 @@ pub struct Neighbour {
 pub fn nearest(service: &'static Service, candidate: &Candidate) -> Result<Vec<Neighbour>, Error> {
     let memory = candidate.memory();
     let near = service.nearest_approved_soon(memory, &candidate.scope.name)?;
-    let neighbours = near.into_iter().map(|near| Neighbour {
+    let neighbours = near.into_par_iter().map(|near| Neighbour {
         diff: words(&shown(&near.memory), &shown(memory)),
         memory: near.memory,
         relation: near.relation,

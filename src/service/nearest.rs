@@ -93,6 +93,7 @@ pub(super) fn of(
     let title = ack_api::text::line(&memory.title, MAX_TITLE);
     let spec = QuerySpec {
         meaning: Some(profile.text().to_owned()),
+        proposes: true,
         ..QuerySpec::words(&title, status, PROPOSED)
     };
     let search = Search::new(opened, selection, &spec, None)?;

@@ -117,6 +117,9 @@ impl<'a> Search<'a> {
         let mut terms = spec.text.as_deref().map(|text| {
             let terms = QueryTerms::parse(text);
             let mut bm25 = lexical::bm25_weights(&views, &terms, &spec.filters);
+            if spec.proposes {
+                bm25.keep_rare_terms(&views, &spec.filters);
+            }
             // A later page weighs as the first one did, so that what was written meanwhile moves nothing.
             if let Some(frozen) = cursor.and_then(|cursor| cursor.weights.as_deref()) {
                 bm25.restore(frozen);
@@ -286,7 +289,8 @@ impl<'a> Search<'a> {
         cancel::check()?;
         let total = found.candidates.len();
         let lacks_words = self.lacks_words(&found);
-        let is_uncertain = cursor.is_none() && !lacks_words && self.is_uncertain(&found);
+        let is_uncertain =
+            cursor.is_none() && !self.spec.proposes && !lacks_words && self.is_uncertain(&found);
         let limit = if is_uncertain {
             limit.min(NEAREST)
         } else {
@@ -502,6 +506,9 @@ impl<'a> Search<'a> {
         let Some(view) = self.views.get(place.candidate.scope) else {
             return hit;
         };
+        if self.spec.proposes {
+            return hit;
+        }
         if self.spec.detail != Detail::Full {
             hit.excerpt = excerpt::of(memory, matcher.as_mut());
         }

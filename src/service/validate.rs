@@ -75,6 +75,9 @@ pub struct QuerySpec {
     pub oldest: bool,
     /// Whether words that no memory holds are looked for in what sessions were about.
     pub sessions: bool,
+    /// Whether it only proposes memories to look at: nobody reads why one was found, and in a large
+    /// scope nothing is found by common words alone.
+    pub proposes: bool,
     /// Whether an agent asks, who is told what it can use, in few tokens.
     pub by_agent: bool,
     /// Whether the caller may not ask for what waits for review.
@@ -115,6 +118,7 @@ impl QuerySpec {
             floor: None,
             oldest: false,
             sessions: false,
+            proposes: false,
             by_agent: false,
             withholds: false,
             withheld: None,
@@ -245,6 +249,7 @@ impl QuerySpec {
             floor: None,
             oldest: request.order == Some(Order::Oldest),
             sessions: true,
+            proposes: false,
             by_agent: request.by_agent,
             withholds: config.max_status.value.withholds(request.by_agent),
             withheld: (allowed != Some(asked)).then_some(asked),

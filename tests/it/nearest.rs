@@ -188,3 +188,36 @@ fn a_review_names_the_approved_memory_that_is_nearest_and_no_other() {
         );
     }
 }
+
+#[test]
+fn what_contradicts_it_is_found_behind_memories_that_look_more_alike() {
+    let root = Root::new();
+    let mut memories: Vec<Value> = ["blue", "green", "brown", "white", "black", "amber"]
+        .into_iter()
+        .map(|colour| {
+            let title = format!("Kiosk sender note, {colour}");
+            let fact = format!("The {colour} kiosk has a note of its sender on the door.");
+            memory(colour, &title, json!({ "facts": [fact] }))
+        })
+        .collect();
+    let waits = |seconds: u32| format!("Webhook deliveries wait {seconds} seconds for an answer.");
+    memories.push(memory(
+        "other",
+        "Deliveries",
+        json!({ "facts": [waits(30)] }),
+    ));
+    // Most words of its title are in no memory: a search would call nothing certain.
+    let title = "Kiosk sender note: quokka, grommet, flange, zeppelin, marzipan, thimble";
+    let kiosks = "Every kiosk has a note of its sender on the door, whatever its colour.";
+    memories.push(staged(
+        "new",
+        title,
+        json!({ "facts": [kiosks, waits(60)] }),
+    ));
+    root.store("alpha", &memories);
+    let new = read(&root, "new");
+    let near = root.service().nearest_approved(&new, "alpha").unwrap();
+    let first = near.first().unwrap();
+    assert_eq!(first.memory.id, "other", "{near:?}");
+    assert_eq!(first.relation.kind, RelationKind::Contradicts);
+}

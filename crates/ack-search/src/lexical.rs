@@ -47,6 +47,13 @@ const EXPANSION_WEIGHT: f32 = 0.5;
 /// The same where the word is misspelt.
 const CORRECTION_WEIGHT: f32 = 0.8;
 
+/// The weight of a word that one memory in ten contains.
+const MIN_RARE_WEIGHT: f32 = 2.3;
+/// So many of the rarest terms are searched however common they are.
+const MIN_RARE_TERMS: usize = 3;
+/// In a smaller scope every term is searched.
+const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
+
 /// A term of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
@@ -252,6 +259,23 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         corrections,
         unmatched_weight,
         unknown_weight,
+    }
+}
+
+impl Bm25Weights {
+    /// Drops the terms that many memories contain, for a search that only proposes memories to
+    /// look at: in a large scope nearly every memory matches such a term, and none is proposed for
+    /// it. The [`MIN_RARE_TERMS`] heaviest always stay.
+    pub fn keep_rare_terms(&mut self, views: &[View<'_>], filters: &Filters) {
+        let sizes = views.iter().map(|view| view.index.size(filters.status));
+        if sizes.map(|size| size.documents).sum::<u64>() < MIN_DOCS_FOR_RARE_TERMS {
+            return;
+        }
+        let mut weights: Vec<f32> = self.terms.iter().map(|term| term.weight).collect();
+        weights.sort_by(|one, other| other.total_cmp(one));
+        let always = weights.get(MIN_RARE_TERMS - 1).copied();
+        let least = always.unwrap_or_default().min(MIN_RARE_WEIGHT);
+        self.terms.retain(|term| term.weight >= least);
     }
 }
 

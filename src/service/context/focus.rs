@@ -111,6 +111,7 @@ impl<'a> FocusSearch<'a> {
             expect: None,
             floor: Some(FOCUS_FLOOR),
             oldest: false,
+            proposes: false,
             sessions: true,
             by_agent: false,
             withholds: false,
