@@ -449,7 +449,7 @@ fn where_no_memory_holds_a_word_that_is_said_first_with_at_most_three_near_ones(
         let ids = ids(&answer["results"]);
         (kinds, ids, text_of(&result).to_owned())
     };
-    let (kind, ids, text) = ask("mysql");
+    let (kind, ids, text) = ask("connections");
     assert_eq!((kind.as_str(), ids.len()), ("no_word_matches", 3), "{text}");
     assert!(
         text.starts_with("no approved memory contains a word of the query"),

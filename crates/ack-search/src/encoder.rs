@@ -33,6 +33,9 @@ const ENCODING: u64 = 2;
 /// A text of which this share of the words is known counts as known: a few symbols and names are in
 /// every text.
 const MOSTLY_KNOWN: f32 = 0.8;
+/// How well a query is known whose words are all made of pieces of one or two letters. With it a
+/// memory has to be as near to `zzzzqqqq` as hardly any is, and to `mysql` as one about it.
+const PIECES: f32 = 0.45;
 /// Weight of a memory's title, relative to the rest of it.
 const TITLE_WEIGHT: f32 = 0.3;
 
@@ -248,18 +251,18 @@ impl Encoder {
     /// The vector of a query; `None` if none of its words is known. Its norm says how well its words
     /// are known, at most 1.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
+        let mut tokens = Vec::new();
+        self.vocabulary.tokenize(text, &mut tokens);
+        tokens.truncate(MAX_QUERY_TOKENS);
+        let mut share = self.known_share(&[&tokens]);
         let words = text
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty());
         let is_content = |word: &&str| !is_stop_word(&word.to_lowercase());
         let mut content = words.filter(is_content).peekable();
         if content.peek().is_some() && !content.any(|word| self.is_known(word)) {
-            return None;
+            share *= PIECES;
         }
-        let mut tokens = Vec::new();
-        self.vocabulary.tokenize(text, &mut tokens);
-        tokens.truncate(MAX_QUERY_TOKENS);
-        let share = self.known_share(&[&tokens]);
         let vector = self.encode_tokens(&mut tokens);
         vector.map(|vector| scaled(vector, share))
     }
@@ -287,8 +290,7 @@ impl Encoder {
         }
     }
 
-    /// Whether the encoder knows a word, as a whole or in pieces that mean something: `zzzzqqqq` and
-    /// `e0382` are made of single letters, which are near to anything.
+    /// Whether the encoder knows a word, as a whole or in long pieces. Short ones are near to anything.
     fn is_known(&self, word: &str) -> bool {
         let mut pieces = Vec::new();
         self.vocabulary.tokenize(word, &mut pieces);
