@@ -114,6 +114,22 @@ fn a_broken_store_is_left_out_of_the_review_and_its_database_is_not_to_be_remove
 }
 
 #[test]
+fn a_default_scope_that_is_not_there_is_named() {
+    let root = Root::new();
+    root.store("alpha", &[memory("a-1", "One", json!({}))]);
+    let default = |name: &str| {
+        let text = format!("default_scope = \"{name}\"\n");
+        fs::write(root.path().join("config.toml"), text).unwrap();
+        said(&root, "config.toml")
+    };
+    assert_eq!(
+        default("alpah").unwrap(),
+        "`default_scope` is `alpah`, and there is no such scope; did you mean `alpha`?"
+    );
+    assert_eq!(default("Alpha"), None);
+}
+
+#[test]
 fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
     let root = Root::new();
     root.store(

@@ -15,6 +15,7 @@ use crate::connect::status::{Start, Status, status};
 use crate::connect::{Client, Places};
 use crate::recogniser::{Found, Support};
 use crate::scope::{Scope, ScopeError, same};
+use ack_api::memory::{fold_name, nearest};
 use ack_api::{Diagnostic, HealthState};
 
 /// How bad it is.
@@ -89,7 +90,8 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
         )
         .advise("ack-memory config edit")
     });
-    let mut found: Vec<Finding> = broken.into_iter().chain(offer).collect();
+    let default = default_scope(report);
+    let mut found: Vec<Finding> = broken.into_iter().chain(offer).chain(default).collect();
     let upstreams = report.offer.1.get("upstreams").and_then(Value::as_array);
     for upstream in upstreams.into_iter().flatten() {
         let name = upstream
@@ -102,6 +104,22 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// A default scope that is not there.
+fn default_scope(report: &Report<'_>) -> Option<Finding> {
+    let name = &report.config.default_scope.as_ref()?.value;
+    let folded = fold_name(name);
+    let mut names = report.scopes.iter().map(|(scope, ..)| scope.name.as_str());
+    if names.any(|known| fold_name(known) == folded) {
+        return None;
+    }
+    let names = report.scopes.iter().map(|(scope, ..)| scope.name.as_str());
+    let near = nearest(name, names, 1)
+        .first()
+        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let message = format!("`default_scope` is `{name}`, and there is no such scope{near}");
+    Some(Finding::new(Level::Warning, "config.toml", message).advise("ack-memory config edit"))
 }
 
 /// What was found about the scopes.
