@@ -23,6 +23,9 @@ const STANDING_WEIGHT: f32 = 0.3;
 /// text, an answer need not contain everything.
 const MAX_COVERED_WORDS: f32 = 5.0;
 
+/// Memories whose cosines stand for those of all.
+const SAMPLE: usize = 8_192;
+
 /// Whether one of the best results of hybrid retrieval is certain enough to answer the query, where
 /// `cosines` are those of each view's documents.
 pub fn is_certain(
@@ -71,17 +74,20 @@ fn coverage(
     held / all.min(max).max(f32::MIN_POSITIVE)
 }
 
-/// How far the nearest of the best results is above all memories that may be shown.
+/// How far the nearest of the best results is above all memories that may be shown. Their mean and
+/// deviation are those of a sample.
 fn standing(
     views: &[View<'_>],
     cosines: &[DocScores],
     filters: &Filters,
     best: &[Candidate],
 ) -> f32 {
+    let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
+    let step = documents.div_ceil(SAMPLE).max(1);
     let (mut count, mut sum, mut squares) = (0.0f32, 0.0f64, 0.0f64);
     for (view, cosines) in views.iter().zip(cosines) {
         let rules = EligibilityRules::new(view, filters);
-        for (doc, cosine) in cancel::guarded(cosines.iter()) {
+        for (doc, cosine) in cancel::guarded(cosines.iter().step_by(step)) {
             if view.has_vector(doc) && matches!(rules.check(doc), Eligibility::Eligible) {
                 count += 1.0;
                 sum += f64::from(cosine);
@@ -97,7 +103,9 @@ fn standing(
     let nearest = best.iter().map(|candidate| candidate.cosine);
     let distance = f64::from(nearest.fold(0.0, f32::max)) - mean;
     // About how many deviations the largest of so many normal values is above their mean.
-    let expected = f64::from((2.0 * count.ln()).sqrt());
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
+    let all = count * step as f32;
+    let expected = f64::from((2.0 * all.ln()).sqrt());
     #[expect(clippy::cast_possible_truncation, reason = "a small number")]
     let standing = (distance / (deviation * expected).max(f64::MIN_POSITIVE)) as f32;
     standing.clamp(0.0, 10.0)
