@@ -224,8 +224,11 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
                 EXPANSION_WEIGHT
             };
             corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
-            unmatched_weight += if similar.keys.is_empty() { 0.0 } else { idf(0) };
-            unknown_weight += idf(0);
+            // A misspelt word weighs what the right one would.
+            let meant = similar.keys.first().filter(|_| similar.is_misspelt);
+            let full = idf(meant.map_or(0, |key| frequency(key)));
+            unmatched_weight += if similar.keys.is_empty() { 0.0 } else { full };
+            unknown_weight += full;
             for key in similar.keys {
                 let weight = idf(frequency(&key)) * weight;
                 expansions.insert(key.clone());
