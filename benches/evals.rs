@@ -4,7 +4,8 @@
 //! First the order: nDCG@10, Recall@5 and the results of questions that have no answer, in hybrid
 //! and in lexical retrieval.
 //! `--save` writes what each question came to, and `--against` compares with such a file, question by question (mean
-//! difference with a 95 % interval). `--misspelt` puts one wrong letter into the rarest word of each question.
+//! difference with a 95 % interval). `--misspelt` changes one letter in the
+//! rarest word of each question.
 //!
 //! Then the answers that the real server gives an agent with `max_tokens: 1000`: how many hold a
 //! relevant memory, and their tokens by the dearer one of two public vocabularies, for agents that
@@ -171,7 +172,8 @@ fn order(folder: &Path, name: &str, mode: Mode, before: &Run, runs: &mut Run, is
     }
 }
 
-/// Changes a letter in the rarest of a question's words of five letters and more that a document of the set contains.
+/// Changes a letter in the rarest word of each question, of those with five letters or more that some
+/// document contains.
 fn misspell(folder: &Path, questions: &mut [Value]) {
     let words = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c: char| !c.is_ascii_alphabetic());
@@ -203,6 +205,9 @@ fn misspell(folder: &Path, questions: &mut [Value]) {
             1 => drop(letters.remove(at)),
             2 => letters.insert(at, char::from(b'a' + (number % 26) as u8)),
             _ => letters[at] = char::from(b'a' + (number % 26) as u8),
+        }
+        if letters.iter().collect::<String>() == text {
+            letters.remove(at);
         }
         question["text"] = letters.into_iter().collect::<String>().into();
     }

@@ -245,7 +245,7 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
         ));
         return Ok(());
     }
-    Err(CliError::invalid("-C", shown, "a folder that is there"))
+    Err(CliError::invalid("-C", shown, "an existing folder"))
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {

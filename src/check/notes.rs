@@ -65,9 +65,9 @@ impl Checked {
         self.find(Severity::Warning, rule, at, message);
     }
 
-    /// A folder that cannot be looked into.
+    /// A folder that cannot be opened.
     pub fn closed(&mut self, place: &Place, relative: &Path, reason: &str) {
-        let message = format!("cannot be looked into: {reason}");
+        let message = format!("cannot be opened: {reason}");
         self.error("unreadable", (&place.shown(relative), 1), message);
     }
 

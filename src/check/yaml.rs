@@ -5,7 +5,7 @@
 
 use serde::de::IgnoredAny;
 
-/// Why a text is no YAML.
+/// Why a text is not valid YAML.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The line of the text that is to blame, from 1.
@@ -17,7 +17,7 @@ pub struct Problem {
 /// Checks the lines between the rules.
 ///
 /// # Errors
-/// They are no YAML.
+/// They are not valid YAML.
 pub fn check(lines: &str) -> Result<(), Problem> {
     let Err(error) = serde_yaml_ng::from_str::<IgnoredAny>(lines) else {
         return Ok(());
@@ -46,7 +46,7 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     } else {
         what.to_owned()
     };
-    let message = format!("its front matter is no YAML: {message}");
+    let message = format!("its front matter is not valid YAML: {message}");
     Err(Problem { line, message })
 }
 

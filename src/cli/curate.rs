@@ -288,6 +288,10 @@ fn carry_out(
     decisions: &[(&Candidate, Vec<Decision>)],
     dry_run: bool,
 ) -> Result<(), CliError> {
+    // What writing would refuse, a dry run refuses too.
+    for (candidate, _) in decisions {
+        candidate.check_single()?;
+    }
     let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
     let mut outcome = Outcome {
         batch: sitting.batch.clone(),

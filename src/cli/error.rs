@@ -58,7 +58,7 @@ pub enum CliError {
         problem: &'static str,
     },
     /// Of the memories that wait none is one of those that were chosen.
-    #[error("nothing that waits for review is of this kind")]
+    #[error("no memory that waits for review matches")]
     NothingWaits,
     /// No scope has the name that a command is about.
     #[error("there is no scope `{name}`")]

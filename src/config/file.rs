@@ -70,7 +70,7 @@ fn explain(
         .count()
         + 1;
     let quoted = source.get(span).unwrap_or_default();
-    // What is no TOML has no keys yet; its line may begin with one.
+    // What is not valid TOML has no keys yet; its line may begin with one.
     let assigned = || {
         Some(
             source

@@ -24,7 +24,7 @@ const OPTIONS: ParseOptions = ParseOptions {
 /// Puts parts into a text. What stands there of ours already is changed where it stands.
 ///
 /// # Errors
-/// Why the text cannot be changed: it is no JSON, or something else stands where a part belongs.
+/// Why the text cannot be changed: it is not valid JSON, or something else stands where a part belongs.
 pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     let root = parse(text)?;
     let top = top(&root)?;

@@ -8,7 +8,7 @@ use super::{Part, members, ours};
 /// Puts parts into a text. What stands there of ours already is replaced.
 ///
 /// # Errors
-/// Why the text cannot be changed: it is no TOML, or something else stands where a part belongs.
+/// Why the text cannot be changed: it is not valid TOML, or something else stands where a part belongs.
 pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     let mut document = parse(text)?;
     for part in parts {

@@ -14,7 +14,7 @@ const INDENT: usize = 2;
 /// Puts parts into a text. What stands there of ours already is changed.
 ///
 /// # Errors
-/// Why the text cannot be changed: it is no YAML, or it has another form than the usual one.
+/// Why the text cannot be changed: it is not valid YAML, or it has another form than the usual one.
 pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     let mut text = text.to_owned();
     for part in parts {

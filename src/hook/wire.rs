@@ -121,7 +121,7 @@ impl Event {
     /// Why it is no event, in a few words. [`Event::unknown`] is what holds then.
     pub fn read(sent: &[u8], host: Option<Host>, moment: Moment) -> Result<Self, String> {
         let sent: Value = serde_json::from_slice(sent)
-            .map_err(|error| format!("standard input is no JSON: {error}"))?;
+            .map_err(|error| format!("standard input is not valid JSON: {error}"))?;
         let Value::Object(sent) = sent else {
             return Err("standard input is JSON, but no object".to_owned());
         };

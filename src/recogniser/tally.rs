@@ -59,7 +59,7 @@ impl Budget {
             }
             let entry = entry.map_err(|error| match error.io_error() {
                 Some(error) => error.to_string(),
-                None => "a folder holds itself".to_owned(),
+                None => "a folder contains itself through a link".to_owned(),
             })?;
             let path = entry.path();
             memories +=

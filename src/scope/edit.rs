@@ -64,7 +64,7 @@ pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<Edited, Setting
         Err(_) => {
             return Manifest::parse(&plain, path).and(Err(SettingsError::Invalid {
                 path: path.to_owned(),
-                message: "it is no TOML".to_owned(),
+                message: "it is not valid TOML".to_owned(),
                 line: None,
                 nearest: Vec::new(),
                 known: Vec::new(),

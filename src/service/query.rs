@@ -315,8 +315,8 @@ impl Search<'_> {
         suggestions
     }
 
-    /// The projects, tags and types of the memories that the request may see, each once: names of unreviewed ones are not told to
-    /// a request that did not ask for them.
+    /// The projects, tags and types of the memories that the request may see, each once. Names that
+    /// only unreviewed memories have are not told to a request that did not ask for those.
     fn known_names(&self) -> KnownNames<'_> {
         let mut known = KnownNames::default();
         for view in &self.views {

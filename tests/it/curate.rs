@@ -360,7 +360,8 @@ fn a_queue_is_gone_through_with_keys_alone() {
     command
         .env("EDITOR", format!("/bin/sh {}", editor.display()))
         .env_remove("VISUAL");
-    // Help; three lines that are not clear; merge; a wrong target; the whole text; rejected, taken back, rejected again; skipped; edited; left.
+    // Help; three lines that are not clear; merge; a wrong target; the whole text; rejected, taken back,
+    // rejected again; skipped; edited; left.
     let typed = "?\nk 7\nm\nh\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
     let mut session = Session::start(command);
     session.press(typed);
@@ -372,7 +373,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         "approved: keep  Retry with jitter",
         "no memory has the id `nobody`",
         "28 more lines: n",
-        "`k 7` is no key here; ? shows them",
+        "`k 7` is not a key; ? lists the keys",
         "`m` needs an id: m ID",
         "`h` needs a day",
         "Line 39 of the text",
@@ -412,7 +413,7 @@ fn a_choice_that_fits_nothing_says_so() {
     let error = decide(root.path(), &["approve", "--type", "bug"]).fails(2);
     assert_eq!(
         error,
-        "error: nothing that waits for review is of this kind\n\
+        "error: no memory that waits for review matches\n\
          hint: `ack-memory review --list` shows what waits\n"
     );
     // What waits is told once, with what to do.

@@ -287,7 +287,7 @@ fn a_folder_that_cannot_be_looked_into_costs_only_itself() {
     let problems = scopes["scopes"][0]["health"]["problems"].to_string();
     assert!(problems.contains("`closed"), "{problems}");
     assert!(
-        problems.contains("cannot be looked into: File name too long")
+        problems.contains("cannot be opened: File name too long")
             && problems.contains("its notes are left out")
             && !problems.contains("IO error"),
         "{problems}"

@@ -55,7 +55,7 @@ pub fn connection(root: &Root, scope: usize) -> Connection {
     connection
 }
 
-/// Gives some rows a second one with the same id and another text: a memory of its own. Returns the numbers of the two.
+/// Gives some rows a twin: another memory with the same id and its own text. Returns both numbers.
 pub fn add_twins(
     plan: &mut Plan,
     held: &mut Vec<Held>,

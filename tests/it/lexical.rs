@@ -755,6 +755,19 @@ fn a_misspelt_word_is_searched_as_it_is_written() {
     // Meaning sees the word as it is written, too.
     assert_eq!(best(&service, "thorttling", "semantic")[0], "throttle");
     assert_eq!(best(&service, "gatewya trottle", "hybrid")[0], "throttle");
+    // But `async` is no misspelt `sync`.
+    let root = Root::new();
+    root.store(
+        "demo",
+        &[memory("sync", "Folders sync at night", json!({}))],
+    );
+    let service = root.service();
+    let score = |query: &str| {
+        let arguments = json!({ "query": query, "mode": "semantic" });
+        call(&service, "query_memories", arguments).unwrap()["results"][0]["score"].clone()
+    };
+    assert_eq!(score("synnc"), score("sync"));
+    assert_ne!(score("async"), score("sync"));
 }
 
 #[test]

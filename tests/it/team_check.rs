@@ -224,7 +224,7 @@ fn a_folder_that_cannot_be_looked_into_is_named_and_the_rest_is_checked() {
     assert_eq!(found[1], "warning dead-link x.md:4");
     let said = scene.check(&[]).out;
     assert!(
-        said.contains("error unreadable: cannot be looked into: File name too long"),
+        said.contains("error unreadable: cannot be opened: File name too long"),
         "{said}"
     );
 }

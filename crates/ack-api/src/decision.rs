@@ -164,7 +164,7 @@ impl Decision {
                 let said = error.to_string();
                 said.split(" at line ").next().unwrap_or(&said).to_owned()
             } else {
-                format!("it is no JSON from column {} on", error.column())
+                format!("it is not valid JSON from column {} on", error.column())
             })
         })?;
         decision.validate()?;

@@ -25,6 +25,8 @@ const MAX_COVERED_WORDS: f32 = 5.0;
 
 /// Memories whose cosines stand for those of all.
 const SAMPLE: usize = 8_192;
+/// With fewer in the sample, all are looked at.
+const MIN_SAMPLE: f32 = 512.0;
 
 /// Whether one of the best results of hybrid retrieval is certain enough to answer the query, where
 /// `cosines` are those of each view's documents.
@@ -83,17 +85,26 @@ fn standing(
     best: &[Candidate],
 ) -> f32 {
     let documents: usize = views.iter().map(|view| view.index.lengths().len()).sum();
-    let step = documents.div_ceil(SAMPLE).max(1);
-    let (mut count, mut sum, mut squares) = (0.0f32, 0.0f64, 0.0f64);
-    for (view, cosines) in views.iter().zip(cosines) {
-        let rules = EligibilityRules::new(view, filters);
-        for (doc, cosine) in cancel::guarded(cosines.iter().step_by(step)) {
-            if view.has_vector(doc) && matches!(rules.check(doc), Eligibility::Eligible) {
-                count += 1.0;
-                sum += f64::from(cosine);
-                squares += f64::from(cosine).powi(2);
+    let sample = |step: usize| {
+        let (mut count, mut sum, mut squares) = (0.0f32, 0.0f64, 0.0f64);
+        for (view, cosines) in views.iter().zip(cosines) {
+            let rules = EligibilityRules::new(view, filters);
+            for (doc, cosine) in cancel::guarded(cosines.iter().step_by(step)) {
+                if view.has_vector(doc) && matches!(rules.check(doc), Eligibility::Eligible) {
+                    count += 1.0;
+                    sum += f64::from(cosine);
+                    squares += f64::from(cosine).powi(2);
+                }
             }
         }
+        (count, sum, squares)
+    };
+    let mut step = documents.div_ceil(SAMPLE).max(1);
+    let (mut count, mut sum, mut squares) = sample(step);
+    // Filters may leave too few of the sample.
+    if step > 1 && count < MIN_SAMPLE {
+        step = 1;
+        (count, sum, squares) = sample(step);
     }
     if count < 2.0 {
         return 0.0;

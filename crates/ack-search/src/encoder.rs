@@ -27,14 +27,14 @@ static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
 const MAX_MEMORY_TOKENS: usize = 512;
 /// Tokens of a query that are encoded.
 const MAX_QUERY_TOKENS: usize = 256;
-/// Changes with what vectors and terms are made of beside the artifact: tables of another one are
-/// made again.
+/// Raise it when vectors or terms are made differently from the same artifact: tables with another
+/// number are made again.
 const ENCODING: u64 = 2;
 /// A text of which this share of the words is known counts as known: a few symbols and names are in
 /// every text.
 const MOSTLY_KNOWN: f32 = 0.8;
-/// How well a query is known whose words are all made of pieces of one or two letters. With it a
-/// memory has to be as near to `zzzzqqqq` as hardly any is, and to `mysql` as one about it.
+/// What the known share of a query is multiplied by that has no word which the encoder knows
+/// ([`Encoder::is_known`]). `docs/retrieval.md` says why.
 const PIECES: f32 = 0.45;
 /// Weight of a memory's title, relative to the rest of it.
 const TITLE_WEIGHT: f32 = 0.3;
@@ -290,7 +290,8 @@ impl Encoder {
         }
     }
 
-    /// Whether the encoder knows a word, as a whole or in long pieces. Short ones are near to anything.
+    /// Whether the encoder knows a word, whole or in pieces of 2.5 letters on average. Shorter pieces
+    /// resemble everything.
     fn is_known(&self, word: &str) -> bool {
         let mut pieces = Vec::new();
         self.vocabulary.tokenize(word, &mut pieces);

@@ -10,15 +10,15 @@ use super::stems::stem;
 use super::view::View;
 use ack_api::cancel;
 
-/// Words that replace one.
+/// The most words that stand in for an unknown one.
 const MAX_SIMILAR: usize = 3;
-/// Shorter words are like too many others.
+/// Shortest word that anything stands in for.
 const MIN_CHARS: usize = 4;
-/// Shorter words with another letter are other words.
+/// Shortest word that is checked for a wrong letter.
 const MIN_MISSPELT_CHARS: usize = 5;
-/// A shorter word is no end of a compound: `lock` is not in `clock`.
+/// Shortest word that is looked for at the end of compounds: `lock` is not meant in `clock`.
 const MIN_END_CHARS: usize = 5;
-/// What stands before the end of a compound: the Arabic article, or another word.
+/// The fewest characters before it: the Arabic article has two.
 const MIN_CHARS_BEFORE: usize = 2;
 
 /// What a word may stand for.
@@ -84,13 +84,14 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     }
     found.sort_unstable();
     found.truncate(MAX_SIMILAR);
-    let first = found
-        .first()
-        .filter(|(likeness, ..)| *likeness == Likeness::Letter);
+    // `async` is not a misspelt `sync`.
+    let first = found.first().filter(|(likeness, _, key, _)| {
+        *likeness == Likeness::Letter && key.chars().next() == word.chars().next()
+    });
     let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
     Similar {
         is_misspelt: first.is_some() && !is_word,
-        // A name that the encoder does not know is made of the same pieces as its stem.
+        // The index has only stems, so of a name that the encoder does not know the stem is encoded.
         spelling: first
             .filter(|_| !is_word)
             .map(|(_, _, key, word)| word.clone().unwrap_or_else(|| key.clone())),

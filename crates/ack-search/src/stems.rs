@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 const LIKE: &[(&str, &str)] = &[
     (
         "analysis",
-        "analyses analyse analysed analysing analyze analyzed analyzes analyzing",
+        "analyses analyse analysed analysing analyze analyzed analyzes analyzing analyzer analyzers analyser analysers",
     ),
     ("apply", "applicable applicability"),
     ("become", "became"),
@@ -108,7 +108,7 @@ const LIKE: &[(&str, &str)] = &[
 const APART: &[&str] = &[
     "animal animals",
     "authority authorities",
-    "authorize authorized authorizes authorizing authorization authorizations",
+    "authorize authorized authorizes authorizing authorization authorizations authorizer authorizers authorise authorised authorises authorising authorisation authorisations",
     "business businesses",
     "consistent consistently consistency",
     "container containers containerized",
@@ -162,7 +162,7 @@ const APART: &[&str] = &[
     "transition transitions transitional transitioned transitioning",
     "universal universally",
     "university universities",
-    "utility utilities",
+    "utilize utilized utilizes utilizing utilization",
 ];
 
 thread_local! {

@@ -311,7 +311,7 @@ pub fn places(config: &Config, here: bool) -> Result<Places, CliError> {
         return Err(CliError::invalid(
             "--here",
             "given in a working directory that was removed",
-            "a folder that is there, or -C",
+            "an existing folder, or -C",
         ));
     }
     let variable = |name: &str| {

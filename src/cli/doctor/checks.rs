@@ -251,7 +251,7 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
         } => format!("correct line {line} of {file}"),
         SettingsError::Unreadable { .. } => match problem.hint() {
             Some(hint) => format!("{hint}: {file}"),
-            None => format!("see to {file}"),
+            None => format!("make {file} readable"),
         },
         _ => format!("correct {file}"),
     };

@@ -134,7 +134,7 @@ fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> 
         }
         _ => {
             let line = text::line(line, 40);
-            return Ok(unclear(&format!("`{line}` is no key here; ? shows them")));
+            return Ok(unclear(&format!("`{line}` is not a key; ? lists the keys")));
         }
     };
     let preview = desk.preview(&[position], &choice)?;

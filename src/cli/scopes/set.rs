@@ -90,7 +90,7 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
         return Err(CliError::invalid(
             "DIR",
             folder.display().to_string(),
-            "a folder that is there",
+            "an existing folder",
         ));
     }
     let project = project(config, &folder);

@@ -23,7 +23,7 @@ fn a_folder_that_is_not_there_is_an_error_of_the_command_line_and_none_of_a_hook
         let error = ack(root.path(), &[&["-C", folder], command].concat()).fails(2);
         assert_eq!(
             error,
-            format!("error: `-C` is {folder}; allowed: a folder that is there\n")
+            format!("error: `-C` is {folder}; allowed: an existing folder\n")
         );
     }
     let hook = ["-C", missing, "hook", "session-start"];

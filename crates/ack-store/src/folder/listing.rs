@@ -69,15 +69,15 @@ pub fn is_markdown(path: &Path) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
-/// What is said of a folder in a folder of notes that cannot be looked into.
+/// What is said of a folder in a folder of notes that cannot be opened.
 fn left_out(top: &Path, error: &walkdir::Error) -> String {
     let path = error.path().unwrap_or(top);
     let shown = path.strip_prefix(top).unwrap_or(path).display().to_string();
     let reason = error.io_error().map(io::Error::to_string);
     format!(
-        "`{}` cannot be looked into: {}; its notes are left out",
+        "`{}` cannot be opened: {}; its notes are left out",
         ack_api::text::line(&shown, 100),
-        reason.unwrap_or_else(|| "it holds itself".to_owned())
+        reason.unwrap_or_else(|| "it contains itself through a link".to_owned())
     )
 }
 
