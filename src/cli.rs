@@ -217,9 +217,8 @@ impl Drop for Closing {
     }
 }
 
-/// Refuses a folder of `-C` that is not there, which a person mistyped. A host may name one that went
-/// away meanwhile: its hook is answered all the same, and a server that it starts serves what is
-/// shared.
+/// Refuses a folder of `-C` that does not exist: a person mistyped it. A host may name a folder that was
+/// deleted since, so hooks are still answered, and a server that the host starts serves what is shared.
 fn check_folder(cli: &Cli) -> Result<(), CliError> {
     let folder = cli
         .global

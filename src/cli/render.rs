@@ -84,8 +84,8 @@ pub fn error(body: &ErrorBody, screen: &Screen) -> String {
     );
     let line = |label: &str, text: &str, style| labelled("", label, text, style, screen);
     let mut out = line("error:", &message, BAD);
-    // The message of a settings file says it where it says what is wrong, and nobody means another
-    // number than the one they typed.
+    // Errors in settings files name the nearest value in the message itself, and a wrong number is not
+    // a misspelt one.
     let is_number = |value: &String| value.parse::<i64>().is_ok();
     let is_told = message.contains("did you mean") || body.value.as_ref().is_some_and(is_number);
     if !body.nearest.is_empty() && !is_told {

@@ -447,7 +447,7 @@ impl Pair<'_> {
         {
             return false;
         }
-        // To somebody who already uses uv, `Use uv instead of poetry` is not news.
+        // `Use uv instead of poetry` adds nothing to a memory that says uv is used.
         let is_known = |term: &Term| {
             term.denied || !is_named(term) && term.weight < WORTH || memory.says(None, term)
         };

@@ -108,7 +108,8 @@ const LIKE: &[(&str, &str)] = &[
 const APART: &[&str] = &[
     "animal animals",
     "authority authorities",
-    "authorize authorized authorizes authorizing authorization authorizations authorizer authorizers authorise authorised authorises authorising authorisation authorisations",
+    "authorize authorized authorizes authorizing authorization authorizations authorizer authorizers \
+     authorise authorised authorises authorising authorisation authorisations",
     "business businesses",
     "consistent consistently consistency",
     "container containers containerized",
@@ -141,10 +142,11 @@ const APART: &[&str] = &[
     "objection objections",
     "objective objectives",
     "operator operators",
-    "organize organized organizes organizing organizer organizers organization organizations organizational",
+    "organize organized organizes organizing organizer organizers organization organizations \
+     organizational",
     "original originally originals",
-    "positive positively positives",
     "paste pasted pastes pasting",
+    "positive positively positives",
     "practical practically",
     "principle principles",
     "probability probabilities",

@@ -241,7 +241,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     found
 }
 
-/// A manifest that cannot be used. Which store it names, nobody knows.
+/// A manifest that cannot be used, so its store is unknown.
 fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> Finding {
     let file = tilde(&scope.folder.join("scope.toml"), home);
     let message = format!("its scope.toml cannot be used: {}", problem.reason());

@@ -1,7 +1,7 @@
 //! Links of memories that were merged: what led to a duplicate leads to the memory that was kept.
 //!
-//! The store is not written. Which memory was merged into which one comes from the decision log,
-//! when links are read; so a merge that is taken back, or whose memory changed since, moves nothing.
+//! The store is not changed. The decision log is asked, whenever links are read, which memory was
+//! merged into which. So a merge that was undone, or whose memory has changed since, has no effect.
 
 use super::Link;
 use crate::{Snapshot, StoreError};
