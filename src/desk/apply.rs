@@ -41,14 +41,9 @@ impl Line {
     /// # Errors
     /// It is not JSON of this form.
     pub fn parse(line: &str) -> Result<Self, String> {
-        // The number of the line is the caller's to tell: here there is but one.
         serde_json::from_str(line).map_err(|error| {
-            if !error.is_data() {
-                return format!("it is not valid JSON from column {} on", error.column());
-            }
-            let said = error.to_string();
-            let what = said.split(" at line ").next().unwrap_or_default();
-            what.replacen("unknown variant", "unknown verdict", 1)
+            ack_api::text::json_line_problem(&error)
+                .replacen("unknown variant", "unknown verdict", 1)
                 .replacen("unknown field", "unknown key", 1)
         })
     }

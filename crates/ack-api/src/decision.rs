@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::Status;
+use crate::text;
 
 /// The name of the log, next to `scope.toml`.
 pub const DECISION_LOG: &str = "decisions.jsonl";
@@ -158,15 +159,8 @@ impl Decision {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(line: &str) -> Result<Self, InvalidDecision> {
-        // The number of the line is the caller's to tell: here there is but one.
-        let decision: Self = serde_json::from_str(line).map_err(|error| {
-            InvalidDecision::Json(if error.is_data() {
-                let said = error.to_string();
-                said.split(" at line ").next().unwrap_or(&said).to_owned()
-            } else {
-                format!("it is not valid JSON from column {} on", error.column())
-            })
-        })?;
+        let decision: Self = serde_json::from_str(line)
+            .map_err(|error| InvalidDecision::Json(text::json_line_problem(&error)))?;
         decision.validate()?;
         Ok(decision)
     }

@@ -116,6 +116,16 @@ pub fn clean_json(value: &mut serde_json::Value) {
     }
 }
 
+/// Why one line of JSON could not be read, without the number of the line: only the caller knows it.
+pub fn json_line_problem(error: &serde_json::Error) -> String {
+    if error.is_data() {
+        let said = error.to_string();
+        said.split(" at line ").next().unwrap_or(&said).to_owned()
+    } else {
+        format!("it is not valid JSON from column {} on", error.column())
+    }
+}
+
 /// Cuts a text to at most `cap` bytes at a character boundary. The flag says whether it was cut.
 pub fn cut(text: &str, cap: usize) -> (Cow<'_, str>, bool) {
     if text.len() <= cap {
