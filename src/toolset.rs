@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use self::argument::Argument;
 use crate::service::Error;
 use crate::service::arguments;
+use ack_api::wording::{Name, Vocabulary, reword};
 use ack_api::{
     ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
     ListScopesResponse, QueryRequest, QueryResponse, UNLISTED,
@@ -309,53 +310,39 @@ impl Toolset {
         if self.keeps_names() {
             return Cow::Borrowed(text);
         }
-        let mut out = Cow::Borrowed(text);
-        for operation in Tool::ALL {
-            if out.contains(operation.name()) {
-                out = Cow::Owned(replaced(&out, operation.name(), self.name_of(operation)));
-            }
-        }
-        out
+        reword(text, &mut ToolNames(self))
     }
 }
 
-/// A text with a whole word replaced wherever it stands.
-fn replaced(text: &str, word: &str, by: &str) -> String {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(word) {
-        let (before, from) = rest.split_at(at);
-        let after = from.strip_prefix(word).unwrap_or_default();
-        out.push_str(before);
-        let whole =
-            !out.chars().next_back().is_some_and(part) && !after.chars().next().is_some_and(part);
-        out.push_str(if whole { by } else { word });
-        rest = after;
+/// The names that the four tools have in a toolset.
+struct ToolNames<'a>(&'a Toolset);
+
+impl ToolNames<'_> {
+    /// The name of one of the four; where no tool calls it, the command that answers the same.
+    fn tool(&self, name: Name<'_>) -> Option<String> {
+        let (word, is_quoted) = match name {
+            Name::Tool(word) => (word, false),
+            Name::Argument(word, None) => (word, true),
+            Name::Argument(..) => return None,
+        };
+        let operation = Tool::ALL.into_iter().find(|tool| tool.name() == word)?;
+        Some(match self.0.tool_for(operation) {
+            Some(tool) if is_quoted => format!("`{}`", tool.name),
+            Some(tool) => tool.name.clone(),
+            None => operation.command().to_owned(),
+        })
     }
-    out.push_str(rest);
-    out
+}
+
+impl Vocabulary for ToolNames<'_> {
+    fn translate(&mut self, name: Name<'_>) -> Option<String> {
+        self.tool(name)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_whole_words_are_replaced() {
-        assert_eq!(
-            replaced(
-                "get_memory, `get_memory`; my_get_memory get_memory_2",
-                "get_memory",
-                "read"
-            ),
-            "read, `read`; my_get_memory get_memory_2"
-        );
-        assert_eq!(
-            Toolset::default().renamed("query_memories finds ids"),
-            "query_memories finds ids"
-        );
-    }
 
     #[test]
     fn the_four_are_plain() {

@@ -1,6 +1,8 @@
 //! The words of a terminal: hints, suggestions and notes are written for an agent, which knows tools and arguments; a person
 //! needs subcommands and flags. This is the one place that knows both names, and only text for people goes through it.
 
+use ack_api::wording::{Name, Vocabulary, reword};
+
 /// The tools, and the commands that do the same.
 const TOOLS: [(&str, &str); 4] = [
     ("query_memories", "`ack-memory query`"),
@@ -45,30 +47,30 @@ const ARGUMENTS: [(&str, &str); 32] = [
     ("project_path", "-C"),
 ];
 
-/// Phrases that say how to pass an argument in other ways than by its name in backticks.
-const PHRASES: [(&str, &str); 4] = [
-    ("pass status \"all\"", "pass `--status all`"),
-    ("(or \"all\")", "(or `all`)"),
-    ("or \"all\"", "or `all`"),
-    ("next_cursor goes on", "`--cursor` goes on"),
-];
-
 /// Text for an agent as text for somebody at a terminal.
 pub fn at_a_terminal(text: &str) -> String {
-    let mut text = text.to_owned();
-    for (phrase, other) in PHRASES {
-        text = text.replace(phrase, other);
+    reword(text, &mut Shell).into_owned()
+}
+
+/// Commands and flags.
+struct Shell;
+
+impl Vocabulary for Shell {
+    fn translate(&mut self, name: Name<'_>) -> Option<String> {
+        let (Name::Tool(word) | Name::Argument(word, _)) = name;
+        let tool = TOOLS.iter().find(|(tool, _)| *tool == word);
+        if let Some((_, command)) = tool {
+            return Some((*command).to_owned());
+        }
+        let Name::Argument(argument, value) = name else {
+            return None;
+        };
+        let flag = flag(argument)?;
+        Some(match value {
+            Some(value) => format!("`{flag} {}`", value.trim_matches('"')),
+            None => format!("`{flag}`"),
+        })
     }
-    for (tool, command) in TOOLS {
-        text = text
-            .replace(&format!("`{tool}`"), command)
-            .replace(tool, command);
-    }
-    for (argument, flag) in ARGUMENTS {
-        text = text.replace(&format!("`{argument}`"), &format!("`{flag}`"));
-        text = assignments(&text, argument, flag);
-    }
-    text
 }
 
 /// The flag of an argument, where it has one.
@@ -77,20 +79,6 @@ pub fn flag(argument: &str) -> Option<&'static str> {
         .iter()
         .find(|(known, _)| *known == argument)
         .map(|(_, flag)| *flag)
-}
-
-/// Writes `` `argument: "value"` `` as `` `--flag value` ``.
-fn assignments(text: &str, argument: &str, flag: &str) -> String {
-    let start = format!("`{argument}: \"");
-    let mut parts = text.split(start.as_str());
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.split_once("\"`") {
-            Some((value, behind)) => out.extend(["`", flag, " ", value, "`", behind]),
-            None => out.extend([start.as_str(), part]),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -113,15 +101,11 @@ mod tests {
             "`ack-memory scopes` shows the scopes; leave `--scope` out to search every shared one",
         );
         check(
-            "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same",
-            "nobody has approved it yet; pass `--status staging` (or `all`) to see it all the same",
+            "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it all the same",
+            "nobody has approved it yet; pass `--status staging` or `--status all` to see it all the same",
         );
         check(
-            "pass status \"all\" to see it",
-            "pass `--status all` to see it",
-        );
-        check(
-            "cut to 200 tokens: 1 of 4 results; next_cursor goes on",
+            "cut to 200 tokens: 1 of 4 results; `next_cursor` goes on",
             "cut to 200 tokens: 1 of 4 results; `--cursor` goes on",
         );
         check("`status: \"never closed", "`status: \"never closed");

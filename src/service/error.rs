@@ -208,7 +208,7 @@ impl Diagnostic for Error {
                 status: Status::Staging,
                 ..
             } => {
-                "nobody has approved it yet; pass `status: \"staging\"` (or \"all\") to see it all the same"
+                "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it all the same"
             }
             Self::MemoryNotServed { .. } => {
                 "pass `status: \"approved\"` or `status: \"all\"` to see it"

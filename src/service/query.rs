@@ -131,7 +131,7 @@ fn finish(
             response.notes.push(Note::new(
                 NoteKind::Cut,
                 format!(
-                    "cut to {bound} tokens: {kept} of {}; next_cursor goes on",
+                    "cut to {bound} tokens: {kept} of {}; `next_cursor` goes on",
                     count(wanted as u64, "result")
                 ),
             ));
@@ -163,7 +163,7 @@ fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
     } else if spec.filters.status == StatusFilter::Approved {
         let are = verb(number, "is", "are");
         format!(
-            "{matching} {are} not approved yet; pass `status: \"staging\"` or \"all\" to see {it}"
+            "{matching} {are} not approved yet; pass `status: \"staging\"` or `status: \"all\"` to see {it}"
         )
     } else {
         let have = verb(number, "has", "have");

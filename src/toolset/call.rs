@@ -3,11 +3,46 @@
 use serde_json::{Map, Value, json};
 
 use super::argument::{Argument, Refusal};
-use super::{OfferedTool, Tool, Toolset};
+use super::{OfferedTool, Tool, ToolNames, Toolset};
 use crate::config::tools::Conversion;
 use ack_api::memory::nearest;
 use ack_api::text;
+use ack_api::wording::{Name, Vocabulary, reword};
 use ack_api::{ErrorBody, Note, NoteKind};
+
+/// The names that tools and arguments have in a call.
+struct CallNames<'a> {
+    tool: &'a OfferedTool,
+    call: &'a Call,
+    tools: ToolNames<'a>,
+    /// Arguments of the engine that the called tool does not offer, between backticks.
+    absent: Vec<String>,
+}
+
+impl Vocabulary for CallNames<'_> {
+    fn translate(&mut self, name: Name<'_>) -> Option<String> {
+        if let Some(tool) = self.tools.tool(name) {
+            return Some(tool);
+        }
+        let Name::Argument(ours, value) = name else {
+            return None;
+        };
+        if !self.tool.operation.properties().contains_key(ours) {
+            return None;
+        }
+        let Some(public) = self.tool.public(ours, self.call) else {
+            let quoted = format!("`{ours}`");
+            if !self.absent.contains(&quoted) {
+                self.absent.push(quoted);
+            }
+            return None;
+        };
+        Some(match value {
+            Some(value) => format!("`{public}: {value}`"),
+            None => format!("`{public}`"),
+        })
+    }
+}
 
 /// What the engine is asked.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -194,41 +229,18 @@ impl OfferedTool {
         given.or_else(|| listed().map(|argument| argument.name.clone()))
     }
 
-    /// A text of ours with the names that tools and arguments have here: arguments stand in it between backticks, alone or before
-    /// a colon. Says which of them this tool does not offer.
+    /// A text of ours with the names that tools and arguments have here. Says which of the arguments this tool does not offer.
     fn told(&self, surface: &Toolset, call: &Call, text: &str) -> String {
-        let text = surface.renamed(text);
-        let known = self.operation.properties();
-        let mut out = String::with_capacity(text.len());
-        let mut absent: Vec<&str> = Vec::new();
-        for (position, part) in text.split('`').enumerate() {
-            if position > 0 {
-                out.push('`');
-            }
-            let word = part.split(':').next().unwrap_or_default();
-            let rest = part.strip_prefix(word).unwrap_or_default();
-            if position % 2 == 0 || !known.contains_key(word) {
-                out.push_str(part);
-                continue;
-            }
-            match self.public(word, call) {
-                Some(name) => out.push_str(&name),
-                None => {
-                    out.push_str(word);
-                    if !absent.contains(&word) {
-                        absent.push(word);
-                    }
-                }
-            }
-            out.push_str(rest);
-        }
-        if !absent.is_empty() {
-            let names: Vec<String> = absent.iter().map(|name| format!("`{name}`")).collect();
-            out.push_str(&format!(
-                " ({} does not offer {})",
-                self.name,
-                names.join(", ")
-            ));
+        let mut names = CallNames {
+            tool: self,
+            call,
+            tools: ToolNames(surface),
+            absent: Vec::new(),
+        };
+        let mut out = reword(text, &mut names).into_owned();
+        if !names.absent.is_empty() {
+            let absent = names.absent.join(", ");
+            out.push_str(&format!(" ({} does not offer {absent})", self.name));
         }
         out
     }

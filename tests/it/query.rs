@@ -381,7 +381,7 @@ fn an_empty_result_says_what_to_try() {
     assert_eq!(hidden["notes"][1]["kind"], "hidden_by_status");
     assert_eq!(
         hidden["notes"][1]["message"],
-        "1 matching memory is not approved yet; pass `status: \"staging\"` or \"all\" to see it"
+        "1 matching memory is not approved yet; pass `status: \"staging\"` or `status: \"all\"` to see it"
     );
     assert_eq!(hidden["suggestions"][0], "Try broader search terms");
 }

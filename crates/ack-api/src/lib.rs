@@ -27,6 +27,7 @@ pub mod source;
 pub mod text;
 pub mod time;
 pub mod uri;
+pub mod wording;
 
 pub use code::ErrorCode;
 pub use diagnostic::Diagnostic;

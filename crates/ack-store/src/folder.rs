@@ -31,7 +31,7 @@ use self::files::{ReadFile, expect_graph, project_of_sessions, read_files};
 use self::listing::{FileEntry, Listing};
 use self::note::Note;
 use self::reference::Reference;
-use self::rows::{Content, Rows, Source, WantedRow, shown};
+use self::rows::{Content, Rows, TextOrigin, WantedRow, shown};
 use crate::layout::Profile;
 use crate::{StoreError, lock};
 
@@ -335,7 +335,7 @@ impl Loaded {
         let unread: Vec<FileEntry> = plan
             .iter()
             .filter(|wanted| {
-                wanted.source == Source::File
+                wanted.source == TextOrigin::File
                     && !self.rows.holds(wanted)
                     && !fresh.contains_key(&wanted.key.relative)
             })
@@ -411,7 +411,7 @@ impl Loaded {
                         relative: relative.clone(),
                         is_edited: false,
                     },
-                    source: Source::File,
+                    source: TextOrigin::File,
                     content: file.content()?,
                     is_committed: false,
                 })
@@ -431,8 +431,8 @@ impl Loaded {
         let mut missing = Vec::new();
         let reference = self.reference.as_ref();
         let notes = |wanted: &WantedRow| match wanted.source {
-            Source::File => fresh.remove(&wanted.key.relative),
-            Source::Object(id) => {
+            TextOrigin::File => fresh.remove(&wanted.key.relative),
+            TextOrigin::Object(id) => {
                 let (time, opened) = objects
                     .get_or_insert_with(|| reference.and_then(Reference::objects))
                     .as_mut()?;

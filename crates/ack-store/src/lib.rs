@@ -2,8 +2,10 @@
 //! changes.
 //!
 //! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of
-//! the database. Each module has one job:
+//! the store. Each module has one job:
 //!
+//! - `source` is where records come from: a `database`, or notes in a [`folder`]. `store` joins
+//!   them with what people decided.
 //! - [`open`] decides how to open a database, [`vfs`] makes sure that SQLite cannot write.
 //! - [`copies`] makes private copies of databases that cannot be read in place, `image` reads a
 //!   whole database into memory without blocking its writer, `idle` keeps connections open
@@ -24,6 +26,7 @@ mod chosen;
 pub mod claude_mem;
 pub mod copies;
 mod curated;
+mod database;
 pub mod decisions;
 mod error;
 pub mod folder;
@@ -44,6 +47,7 @@ pub mod record;
 pub mod review_counts;
 pub mod sessions;
 mod snapshot;
+mod source;
 mod store;
 pub mod table_version;
 mod turns;

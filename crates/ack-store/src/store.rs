@@ -1,33 +1,26 @@
-//! One memory store: how it is read, and how often that is tried.
-
-mod attempt;
-mod locked;
+//! One memory store: its records, wherever they come from, joined with what people decided.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use ack_api::memory::{Overviews, Unreviewed};
+use jiff::Timestamp;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 
-use self::locked::LockState;
-use crate::copies::PrivateCopy;
+use crate::database::Database;
 use crate::decisions::{DecisionLog, Decisions};
-use crate::folder::{self, Notes};
+use crate::folder::Notes;
 use crate::layout::{self, Layout, Profile};
-use crate::open::{self, FileState, Opening};
-use crate::quick_state::{self, QuickState};
-use crate::turns::Turns;
-use crate::{Snapshot, StoreError, idle, lock, parallel_scan};
-use ack_api::memory::{Overviews, Unreviewed};
+use crate::open::{FileState, Opening};
+use crate::source::{Access, Origin, Reading, Source};
+use crate::{Snapshot, StoreError, lock, parallel_scan};
 
 /// How long a read retries while the store changes under it.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
-/// The largest database that is copied after one slow read, or because of a lock.
-const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
 /// The largest value that is read whole.
 const MAX_VALUE_BYTES: i32 = 8 << 20;
 /// The largest value that SQLite itself allows.
@@ -40,82 +33,30 @@ pub struct Store {
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
+    /// Which of the two its path names is asked at each read.
+    database: Database,
     notes: Notes,
-    /// Held while files are inspected and while a connection holds locks, see [`open`]. All stores
-    /// of this process that name the same file share it.
-    gate: Arc<Mutex<()>>,
-    /// Taken for every read, and by [`Store::exclusively`].
-    turns: Arc<Turns>,
-    /// The last private copy and the state it was made from.
-    copy: Mutex<Option<(FileState, Arc<PrivateCopy>)>>,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
-    lock: Mutex<LockState>,
     /// A value was too large to read whole: rows are now read with truncated values.
     truncate_values: AtomicBool,
-    /// The last inspection that file metadata can confirm.
-    settled: Mutex<Option<SettledState>>,
-}
-
-/// The state of a store at rest, and what shows that it has not changed.
-#[derive(Debug)]
-struct SettledState {
-    state: FileState,
-    quick: QuickState,
-    log: PathBuf,
 }
 
 /// Identifies a schema: the database file, SQLite's schema cookie, and whether values are
 /// truncated, which changes the layout too.
 type LayoutKey = (u64, i64, bool);
 
-/// How much of a store a snapshot reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
-    /// Some rows.
-    Rows,
-    /// Every row.
-    FullScan,
-}
-
-/// Where a snapshot reads from.
-struct Origin<'a> {
-    connection: &'a Connection,
-    /// Another connection that may read half of a large table.
-    second: Option<Connection>,
-    opening: Opening,
-    /// Whose store it is, if its tables do not tell.
-    profile: Option<Profile>,
-}
-
-impl<'a> Origin<'a> {
-    const fn of(connection: &'a Connection, opening: Opening) -> Self {
-        Self {
-            connection,
-            second: None,
-            opening,
-            profile: None,
-        }
-    }
-}
-
 impl Store {
     /// A store at `path`. Nothing is opened yet.
     pub fn new(path: PathBuf, unreviewed: Unreviewed) -> Self {
-        let gate = gate(&path);
-        let turns = Turns::at(&path);
         Self {
+            database: Database::new(path.clone()),
             path,
             unreviewed,
             overviews: None,
             decisions: None,
             notes: Notes::default(),
-            gate,
-            turns,
-            copy: Mutex::default(),
             layout: Mutex::default(),
-            lock: Mutex::default(),
             truncate_values: AtomicBool::new(false),
-            settled: Mutex::default(),
         }
     }
 
@@ -155,16 +96,28 @@ impl Store {
         self.decisions.as_ref().map(DecisionLog::path)
     }
 
-    /// Closes idle connections and removes the private copy, unless it is being read.
-    pub fn close(&self) {
-        self.notes.forget();
-        idle::forget(&self.real_path());
-        if let Ok(mut copy) = self.copy.try_lock() {
-            *copy = None;
+    /// Where the records come from now.
+    fn source(&self) -> Source<'_> {
+        if self.notes.are_at(&self.path) {
+            Source::Notes(&self.notes, &self.path)
+        } else {
+            Source::Database(&self.database)
         }
     }
 
-    /// The database file.
+    /// Closes idle connections and forgets copies, unless they are being read.
+    pub fn close(&self) {
+        self.notes.forget();
+        self.database.close();
+    }
+
+    /// When this store was last read while a writer held its lock, unless it has been read unlocked
+    /// since. Such an answer lacks what the writer has not committed.
+    pub fn read_while_locked(&self) -> Option<Timestamp> {
+        self.database.read_while_locked()
+    }
+
+    /// The database file, or the folder or file of notes.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -180,7 +133,7 @@ impl Store {
     /// There is no database, or its decision log cannot be read.
     pub fn file_state(&self) -> Result<FileState, StoreError> {
         let version = self.decisions()?.version();
-        Ok(self.database_state()?.with_decisions(version))
+        Ok(self.source().state()?.with_decisions(version))
     }
 
     /// Files of notes that were left out or are damaged, as of the last read.
@@ -194,49 +147,6 @@ impl Store {
         is_folder
             .then(|| self.notes.text_of(&Notes::real_path(&self.path), id))
             .flatten()
-    }
-
-    fn database_state(&self) -> Result<FileState, StoreError> {
-        if self.notes.are_at(&self.path) {
-            return self
-                .notes
-                .read(&Notes::real_path(&self.path), Duration::ZERO, |notes| {
-                    Ok(FileState::of_notes(notes.version, notes.bytes))
-                });
-        }
-        let mut settled = lock(&self.settled);
-        if let Some(known) = settled.as_ref()
-            && QuickState::read(&self.path, Some(&known.log)).as_ref() == Some(&known.quick)
-        {
-            return Ok(known.state.clone());
-        }
-        *settled = None;
-        let _turn = self.turns.read();
-        let real = self.real_path();
-        let log = open::sidecar_path(&real, "-wal");
-        let now = SystemTime::now();
-        let before = QuickState::read(&self.path, Some(&log)).filter(|quick| quick.is_settled(now));
-        let gate = lock(&self.gate);
-        let (state, _) = open::inspect(&real)?;
-        drop(gate);
-        if before.is_some()
-            && quick_state::is_local(&real)
-            && QuickState::read(&self.path, Some(&log)) == before
-        {
-            *settled = before.map(|quick| SettledState {
-                state: state.clone(),
-                quick,
-                log,
-            });
-        }
-        Ok(state)
-    }
-
-    /// The path with every symbolic link resolved: SQLite keeps its log and its journal there.
-    fn real_path(&self) -> PathBuf {
-        self.path
-            .canonicalize()
-            .unwrap_or_else(|_| self.path.clone())
     }
 
     /// Reads one consistent state. If the database changes during a read without locks, `read` runs
@@ -282,15 +192,12 @@ impl Store {
         access: Access,
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if self.notes.are_at(&self.path) {
-            return self.read_notes(&mut read);
-        }
-        let _turn = self.turns.read();
-        match self.retry(timeout, access, &mut read) {
+        let mut read = |origin: Origin<'_>| self.read_from(origin, &mut read);
+        match self.source().read(timeout, access, &mut read) {
             Err(error)
                 if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
             {
-                self.retry(timeout, access, &mut read)
+                self.source().read(timeout, access, &mut read)
             }
             result => result,
         }
@@ -300,12 +207,7 @@ impl Store {
     /// this process has it open meanwhile. `write` must not read this store but by
     /// [`Store::snapshot_over`].
     pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
-        let turn = self.turns.write();
-        let path = self.real_path();
-        idle::forget(&path);
-        let result = write(&path);
-        drop(turn);
-        result
+        self.database.exclusively(write)
     }
 
     /// What a connection of the caller's sees, with the decisions.
@@ -342,42 +244,18 @@ impl Store {
         })
     }
 
-    fn read_notes<T>(
-        &self,
-        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.notes.read(
-            &Notes::real_path(&self.path),
-            folder::SAME_REQUEST,
-            |notes| {
-                let state = FileState::of_notes(notes.version, notes.bytes);
-                let source = Origin {
-                    connection: notes.connection,
-                    second: None,
-                    opening: Opening::Parsed,
-                    profile: Some(notes.profile),
-                };
-                let result = self.read_from(source, &state, read);
-                let ended = notes.connection.execute_batch("COMMIT");
-                let (value, _) = result?;
-                ended.map_err(|error| StoreError::sqlite(&self.path, error))?;
-                Ok(value)
-            },
-        )
-    }
-
     /// Returns what `read` returned, and whether it scanned the whole store.
     fn read_from<T>(
         &self,
         origin: Origin<'_>,
-        state: &FileState,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<(T, bool), StoreError> {
+    ) -> Result<Reading<T>, StoreError> {
         let Origin {
             connection,
             second,
             opening,
             profile,
+            state,
         } = origin;
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         let max_length = if self.truncate_values.load(Ordering::Relaxed) {
@@ -398,7 +276,10 @@ impl Store {
         snapshot.opening = opening;
         snapshot.second =
             RefCell::new(second.and_then(parallel_scan::DataVersionGuard::into_unchanged));
-        Ok((read(&snapshot)?, snapshot.scanned.get()))
+        Ok(Reading {
+            value: read(&snapshot)?,
+            has_scanned: snapshot.scanned.get(),
+        })
     }
 
     fn layout(
@@ -443,23 +324,7 @@ impl Store {
     }
 }
 
-impl Drop for Store {
-    fn drop(&mut self) {
-        idle::forget(&self.real_path());
-    }
-}
-
 /// Whether a value is too large to read whole.
 fn is_too_large(error: &StoreError) -> bool {
     matches!(error, StoreError::Sqlite { source, .. } if source.sqlite_error_code() == Some(ErrorCode::TooBig))
-}
-
-pub(crate) fn gate(path: &Path) -> Arc<Mutex<()>> {
-    static GATES: OnceLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = OnceLock::new();
-    let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    Arc::clone(
-        lock(GATES.get_or_init(Mutex::default))
-            .entry(key)
-            .or_default(),
-    )
 }

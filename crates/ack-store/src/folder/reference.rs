@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::Dialect;
 use super::files::ReadFile;
-use super::rows::{Content, RowKey, Source, WantedRow};
+use super::rows::{Content, RowKey, TextOrigin, WantedRow};
 
 /// How long reading git's objects may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
@@ -162,7 +162,7 @@ impl Reference {
                     relative: relative.clone(),
                     is_edited,
                 },
-                source: Source::File,
+                source: TextOrigin::File,
                 content,
                 is_committed,
             };
@@ -208,7 +208,7 @@ fn as_committed(relative: &OsStr, id: ObjectName) -> WantedRow {
             relative: relative.to_owned(),
             is_edited: false,
         },
-        source: Source::Object(id),
+        source: TextOrigin::Object(id),
         content: Content::Object(id),
         is_committed: true,
     }

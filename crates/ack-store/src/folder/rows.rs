@@ -70,7 +70,7 @@ pub struct RowKey {
 
 /// Where the text of a note is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum TextOrigin {
     /// In its file.
     File,
     /// In git's objects.
@@ -83,7 +83,7 @@ pub struct WantedRow {
     /// Which note.
     pub key: RowKey,
     /// Where its text is.
-    pub source: Source,
+    pub source: TextOrigin,
     /// What shows that its text is the same.
     pub content: Content,
     /// It is as the reference has it, if there is one that counts.

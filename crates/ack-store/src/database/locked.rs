@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::{MAX_EAGER_COPY_BYTES, Store};
+use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::open::{FileState, Opening, Sidecars};
-use crate::{Snapshot, StoreError, lock};
+use crate::source::{Origin, Reading};
+use crate::{StoreError, lock};
 
 /// How long to wait for a lock while the files under it do not change.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
@@ -39,7 +40,7 @@ struct LockObservation {
     last: Instant,
 }
 
-impl Store {
+impl Database {
     /// When this store was last read while a writer held its lock, unless it has been read unlocked
     /// since. Such an answer lacks what the writer has not committed.
     pub fn read_while_locked(&self) -> Option<Timestamp> {
@@ -64,7 +65,7 @@ impl Store {
         path: &Path,
         opening: Opening,
         state: &FileState,
-        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
     ) -> Result<Option<Result<T, StoreError>>, StoreError> {
         let mut lock_state = lock(&self.lock);
         let now = Instant::now();

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use ack_sys::heap;
 
-use super::{Access, MAX_EAGER_COPY_BYTES, Origin, Store};
+use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::copies::{CopyFiles, PrivateCopy};
 use crate::open::{self, FileState, Opening, Sidecars};
-use crate::{Snapshot, StoreError, idle, image, lock};
+use crate::source::{Access, Origin, Reading};
+use crate::{StoreError, idle, image, lock};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
@@ -21,13 +22,13 @@ const MAX_IMAGE_ATTEMPTS: u32 = 3;
 /// Scanning a smaller database takes less time than opening it a second time.
 const MIN_PARALLEL_BYTES: u64 = 1 << 20;
 
-impl Store {
+impl Database {
     /// Reads until a read was not disturbed.
     pub(super) fn retry<T>(
         &self,
         timeout: Duration,
         access: Access,
-        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
     ) -> Result<T, StoreError> {
         let started = Instant::now();
         let path = self.real_path();
@@ -112,20 +113,18 @@ impl Store {
         path: &Path,
         opening: Opening,
         state: &FileState,
-        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
     ) -> Option<Result<T, StoreError>> {
         let open = || {
             open::connect(path, Opening::AtRest)
                 .map_err(|error| StoreError::sqlite(&self.path, error))
         };
         let (result, connection) = match idle::take(path, state).map_or_else(open, Ok) {
-            Ok(connection) => {
-                match self.read_from(Origin::of(&connection, Opening::AtRest), state, read) {
-                    Ok((value, false)) => (Ok(value), Some(connection)),
-                    Ok((value, true)) => (Ok(value), None),
-                    Err(error) => (Err(error), None),
-                }
-            }
+            Ok(connection) => match read(Origin::of(&connection, Opening::AtRest, state)) {
+                Ok(reading) if reading.has_scanned => (Ok(reading.value), None),
+                Ok(reading) => (Ok(reading.value), Some(connection)),
+                Err(error) => (Err(error), None),
+            },
             Err(error) => (Err(error), None),
         };
         let gate = lock(&self.gate);
@@ -153,7 +152,7 @@ impl Store {
         access: Access,
         state: &FileState,
         gate: MutexGuard<'_, ()>,
-        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
     ) -> Result<T, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         if access == Access::FullScan
@@ -162,12 +161,12 @@ impl Store {
         {
             drop(gate);
             open::harden(&image).map_err(sqlite)?;
-            let result = self.read_from(Origin::of(&image, Opening::Live), state, read);
+            let result = read(Origin::of(&image, Opening::Live, state));
             drop(image);
             if state.bytes() >= heap::MIN_RELEASE_BYTES as u64 {
                 heap::release();
             }
-            return Ok(result?.0);
+            return Ok(result?.value);
         }
         let connection = open::connect(path, Opening::Live).map_err(sqlite)?;
         let second = if access == Access::FullScan && state.bytes() > MIN_PARALLEL_BYTES {
@@ -175,17 +174,13 @@ impl Store {
         } else {
             None
         };
-        let result = self.read_from(
-            Origin {
-                second,
-                ..Origin::of(&connection, Opening::Live)
-            },
-            state,
-            read,
-        );
+        let result = read(Origin {
+            second,
+            ..Origin::of(&connection, Opening::Live, state)
+        });
         drop(connection);
         drop(gate);
-        Ok(result?.0)
+        Ok(result?.value)
     }
 
     /// Reads a private copy.
@@ -193,13 +188,11 @@ impl Store {
         &self,
         copy: &PrivateCopy,
         state: &FileState,
-        read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
     ) -> Result<T, StoreError> {
-        let read = copy.read(|connection| {
-            self.read_from(Origin::of(connection, Opening::Copied), state, read)
-        });
-        let (value, _) = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
-        Ok(value)
+        let read = copy.read(|connection| read(Origin::of(connection, Opening::Copied, state)));
+        let reading = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
+        Ok(reading.value)
     }
 
     /// A private copy of `state`, or `None` if the files changed during the copy. The caller holds

@@ -1,0 +1,142 @@
+//! A database of another program or of `import`, as a source of records: what tells that it
+//! changed, and how it is read while others write it.
+
+mod attempt;
+mod locked;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use self::locked::LockState;
+use crate::copies::PrivateCopy;
+use crate::open::{self, FileState};
+use crate::quick_state::{self, QuickState};
+use crate::source::{Access, Origin, Reading};
+use crate::turns::Turns;
+use crate::{StoreError, idle, lock};
+
+/// The largest database that is copied after one slow read, or because of a lock.
+const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
+
+/// A database file that others may write.
+#[derive(Debug)]
+pub(crate) struct Database {
+    path: PathBuf,
+    /// Held while files are inspected and while a connection holds locks, see [`open`]. All
+    /// databases of this process that name the same file share it.
+    gate: Arc<Mutex<()>>,
+    /// Taken for every read, and by [`Database::exclusively`].
+    turns: Arc<Turns>,
+    /// The last private copy and the state it was made from.
+    copy: Mutex<Option<(FileState, Arc<PrivateCopy>)>>,
+    lock: Mutex<LockState>,
+    /// The last inspection that file metadata can confirm.
+    settled: Mutex<Option<SettledState>>,
+}
+
+/// The state of a database at rest, and what shows that it has not changed.
+#[derive(Debug)]
+struct SettledState {
+    state: FileState,
+    quick: QuickState,
+    log: PathBuf,
+}
+
+impl Database {
+    /// The database at `path`. Nothing is opened yet.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            gate: gate(&path),
+            turns: Turns::at(&path),
+            path,
+            copy: Mutex::default(),
+            lock: Mutex::default(),
+            settled: Mutex::default(),
+        }
+    }
+
+    /// The path with every symbolic link resolved: SQLite keeps its log and its journal there.
+    fn real_path(&self) -> PathBuf {
+        self.path
+            .canonicalize()
+            .unwrap_or_else(|_| self.path.clone())
+    }
+
+    /// The state of the files now.
+    pub fn state(&self) -> Result<FileState, StoreError> {
+        let mut settled = lock(&self.settled);
+        if let Some(known) = settled.as_ref()
+            && QuickState::read(&self.path, Some(&known.log)).as_ref() == Some(&known.quick)
+        {
+            return Ok(known.state.clone());
+        }
+        *settled = None;
+        let _turn = self.turns.read();
+        let real = self.real_path();
+        let log = open::sidecar_path(&real, "-wal");
+        let now = SystemTime::now();
+        let before = QuickState::read(&self.path, Some(&log)).filter(|quick| quick.is_settled(now));
+        let gate = lock(&self.gate);
+        let (state, _) = open::inspect(&real)?;
+        drop(gate);
+        if before.is_some()
+            && quick_state::is_local(&real)
+            && QuickState::read(&self.path, Some(&log)) == before
+        {
+            *settled = before.map(|quick| SettledState {
+                state: state.clone(),
+                quick,
+                log,
+            });
+        }
+        Ok(state)
+    }
+
+    /// Passes one consistent state to `read`. If the database changes during a read without locks,
+    /// `read` runs again; only the result of an undisturbed run is returned.
+    pub fn read<T>(
+        &self,
+        timeout: Duration,
+        access: Access,
+        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
+    ) -> Result<T, StoreError> {
+        let _turn = self.turns.read();
+        self.retry(timeout, access, read)
+    }
+
+    /// Runs what writes to the database. Nothing else of this process has it open meanwhile.
+    pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
+        let turn = self.turns.write();
+        let path = self.real_path();
+        idle::forget(&path);
+        let result = write(&path);
+        drop(turn);
+        result
+    }
+
+    /// Closes idle connections and removes the private copy, unless it is being read.
+    pub fn close(&self) {
+        idle::forget(&self.real_path());
+        if let Ok(mut copy) = self.copy.try_lock() {
+            *copy = None;
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        idle::forget(&self.real_path());
+    }
+}
+
+fn gate(path: &Path) -> Arc<Mutex<()>> {
+    static GATES: OnceLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = OnceLock::new();
+    let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    Arc::clone(
+        lock(GATES.get_or_init(Mutex::default))
+            .entry(key)
+            .or_default(),
+    )
+}
