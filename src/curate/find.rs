@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ack_api::memory::{Status, fold_name, nearest};
 use ack_api::queue::{QueueCount, QueueNumbers};
 use ack_store::READ_TIMEOUT;
-use ack_store::read::Curated;
+use ack_store::read::{Curated, QueueRows};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -134,15 +134,14 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
     let mut found = Vec::new();
     for scope in scopes {
         // A snapshot that was disturbed is read again, so nothing is counted before its end.
-        let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
-            let (mut dates, mut waiting) = (Vec::new(), Vec::new());
-            let twins = snapshot.queue(
-                &mut |dated, until| dates.push((dated, until)),
-                &mut |curated| waiting.push(curated),
-            )?;
-            Ok((dates, waiting, twins, snapshot.replaced()?))
-        })?;
-        let (dates, mut waiting, twins, older) = read;
+        let QueueRows {
+            dates,
+            mut waiting,
+            twins,
+            replaced: older,
+        } = scope
+            .store
+            .full_scan(READ_TIMEOUT, |snapshot| snapshot.queue())?;
         for (newer, older) in older {
             let key = (scope.name.clone(), newer);
             replaced.entry(key).or_default().push(older);

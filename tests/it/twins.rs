@@ -8,7 +8,7 @@ use ack_api::memory::{Status, Unreviewed};
 use ack_memory::service::Service;
 use ack_memory::service::context::about_files::FilesRequest;
 use ack_memory::service::context::brief::BriefRequest;
-use ack_store::Store;
+use ack_store::{READ_TIMEOUT, Store};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
@@ -157,12 +157,10 @@ fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static
             let mut all = String::new();
             snapshot.curate(&mut |curated| all.push_str(&curated.memory.title))?;
             doors.push(("to publish".into(), "any", all));
-            let mut waiting = String::new();
-            let twins = snapshot.queue(&mut |_, _| {}, &mut |curated| {
-                waiting.push_str(&curated.memory.title)
-            })?;
-            assert!(twins.contains("twin"));
-            doors.push(("the review queue".into(), "staging", waiting));
+            let queue = snapshot.queue()?;
+            assert!(queue.twins.contains("twin"));
+            let waiting = queue.waiting.into_iter().map(|waits| waits.memory.title);
+            doors.push(("the review queue".into(), "staging", waiting.collect()));
             let labels = snapshot.labels()?.into_iter().map(|label| label.title);
             doors.push(("to complete".into(), "any", labels.collect()));
             Ok(())
@@ -297,6 +295,31 @@ fn a_decision_about_one_of_them_holds_for_its_content_alone() {
         };
         check(&service, &root, &folder, &statuses, "decided");
     }
+}
+
+#[test]
+fn only_the_row_that_is_served_names_what_takes_its_place() {
+    let (root, _) = root();
+    let path = root.scope_folder("own").join("memory.db");
+    let replaced = |sql: &str| {
+        open(&root).execute_batch(sql).unwrap();
+        let store = Store::new(path.clone(), Unreviewed::Staging);
+        let queue = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue());
+        queue.unwrap().replaced
+    };
+    let both = ("other-1".to_owned(), "twin".to_owned());
+    assert!(replaced("UPDATE memories SET superseded_by = 'other-1' WHERE rowid = 2").is_empty());
+    assert_eq!(
+        replaced("UPDATE memories SET status = 'staging' WHERE rowid = 1"),
+        [both]
+    );
+    assert!(
+        replaced(
+            "UPDATE memories SET superseded_by = 'other-1' WHERE rowid <= 3;
+             UPDATE memories SET status = 'rejected' WHERE rowid <= 3"
+        )
+        .is_empty()
+    );
 }
 
 #[test]

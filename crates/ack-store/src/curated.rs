@@ -2,6 +2,7 @@
 
 use ack_api::memory::{Memory, Status};
 use ack_api::source::Claim;
+use ack_api::text;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::{Row, ToSql};
@@ -9,7 +10,7 @@ use rustc_hash::FxHashSet as HashSet;
 
 use super::chosen::Chosen;
 use super::decisions::{Joined, digest};
-use super::layout::{Field, MemorySource};
+use super::layout::MemorySource;
 use super::{Snapshot, record};
 use crate::StoreError;
 
@@ -49,6 +50,19 @@ pub struct Dated {
     pub created: Option<Timestamp>,
     /// When it was reviewed.
     pub reviewed: Option<Timestamp>,
+}
+
+/// The review queue of a store.
+#[derive(Debug, Default)]
+pub struct QueueRows {
+    /// Of every memory, with the day until which it is put off.
+    pub dates: Vec<(Dated, Option<Date>)>,
+    /// The memories that wait, in stored order.
+    pub waiting: Vec<Curated>,
+    /// The ids that several rows have.
+    pub twins: HashSet<String>,
+    /// What agents see until they see a newer memory: the newer one's id and the older one's.
+    pub replaced: Vec<(String, String)>,
 }
 
 /// A row with the decision about it. It is decoded on demand.
@@ -91,6 +105,19 @@ impl JoinedRow<'_> {
             ))
         };
         self.snapshot.fail(read())
+    }
+
+    /// The id of the memory that replaces it, if agents see it until they see that one.
+    fn replaced_by(&self) -> Result<Option<String>, StoreError> {
+        if !self.joined.status.is_served() {
+            return Ok(None);
+        }
+        let decided = self.joined.decision.and_then(|it| it.into.as_deref());
+        let newer = match decided {
+            Some(newer) => text::id(newer),
+            None => self.snapshot.fail(record::successor(self.row))?,
+        };
+        Ok(Some(newer).filter(|newer| !newer.is_empty()))
     }
 
     /// The memory, if its status is wanted.
@@ -157,51 +184,29 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// Visits the memories that wait for review, and tells the dates of every memory to `count`,
-    /// with the day until which it is put off. Returns the ids that several rows have.
+    /// The memories that wait for review, and what the numbers of the queue need of every memory.
+    /// Of several with the same id, only the one with the strongest [`Claim`] counts.
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn queue(
-        &self,
-        count: &mut dyn FnMut(Dated, Option<Date>),
-        visit: &mut dyn FnMut(Curated),
-    ) -> Result<HashSet<String>, StoreError> {
+    pub fn queue(&self) -> Result<QueueRows, StoreError> {
         let waits = |status| status == Status::Staging;
-        let chosen = self.choose(&|row| Ok((row.dated()?, row.wanted(&waits)?)))?;
+        let chosen = self.choose(&|row| {
+            let id = self.fail(record::id(row.row))?;
+            let replaced = row.replaced_by()?.map(|newer| (newer, id));
+            Ok((row.dated()?, row.wanted(&waits)?, replaced))
+        })?;
         let (rows, twins) = chosen.into_parts();
-        for ((dated, put_off_until), curated) in rows {
-            count(dated, put_off_until);
-            if let Some(curated) = curated {
-                visit(*curated);
-            }
+        let mut queue = QueueRows {
+            twins,
+            ..QueueRows::default()
+        };
+        for (dated, curated, replaced) in rows {
+            queue.dates.push(dated);
+            queue.waiting.extend(curated.map(|curated| *curated));
+            queue.replaced.extend(replaced);
         }
-        Ok(twins)
-    }
-
-    /// What is served until a newer memory is: the newer one's id and the older one's, where the
-    /// store or a decision says so.
-    ///
-    /// # Errors
-    /// The error from SQLite.
-    pub fn replaced(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let mut found = Vec::new();
-        for (number, source) in self.sources() {
-            let Some(column) = source.column(Field::SupersededBy) else {
-                continue;
-            };
-            let clauses = format!(" WHERE {column} <> ''");
-            self.join_rows((number, source), &clauses, &[], &mut |row| {
-                if row.joined.status.is_served() {
-                    let Memory {
-                        id, superseded_by, ..
-                    } = row.curated()?.memory;
-                    found.extend(superseded_by.map(|newer| (newer, id)));
-                }
-                Ok(())
-            })?;
-        }
-        Ok(found)
+        Ok(queue)
     }
 
     /// Reads the rows that count for their ids.

@@ -314,7 +314,7 @@ impl OutlineScan<'_> {
             let decision = joined.decision;
             let successor = match decision.and_then(|decision| decision.into.as_deref()) {
                 Some(into) => text::id(into),
-                None => successor(row)?,
+                None => record::successor(row)?,
             };
             let successor = (!successor.is_empty() && successor != outline.id)
                 .then(|| successor.into_boxed_str());
@@ -359,12 +359,6 @@ impl Names {
         self.0.insert(Arc::clone(&name));
         name
     }
-}
-
-/// The id that a row names as its successor, empty if it names none.
-fn successor(row: &Row<'_>) -> rusqlite::Result<String> {
-    let (id, _) = values::string(row.get_ref(Field::SupersededBy.position())?);
-    Ok(text::id(&id.unwrap_or_default()))
 }
 
 /// A field as one line, empty if the row has none. It is cut where [`record::memory`] cuts it.

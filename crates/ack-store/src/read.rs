@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::{Connection, Row, ToSql};
 
 use super::chosen::Chosen;
-pub use super::curated::{Curated, Dated};
+pub use super::curated::{Curated, Dated, QueueRows};
 use super::decisions::Joined;
 use super::layout::{Field, MemorySource, exact};
 use super::{Snapshot, record, values};

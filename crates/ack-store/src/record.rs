@@ -258,6 +258,12 @@ fn day(row: &Row<'_>, field: Field) -> rusqlite::Result<Option<Date>> {
     Ok(date.or_else(instant))
 }
 
+/// The id that a row names as its successor, empty if it names none.
+pub fn successor(row: &Row<'_>) -> rusqlite::Result<String> {
+    let (id, _) = values::string(row.get_ref(Field::SupersededBy.position())?);
+    Ok(text::id(&id.unwrap_or_default()))
+}
+
 /// Applies what a decision says besides the status.
 fn apply(decision: &Decision, memory: &mut Memory) {
     memory.reviewed_by = Some(text::line(&decision.actor, 200)).filter(|actor| !actor.is_empty());

@@ -10,7 +10,7 @@ use jiff::civil::Date;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::{FindWords, Outline, OutlineRow, OutlineScan, successor};
+use super::{FindWords, Outline, OutlineRow, OutlineScan};
 use crate::layout::{Field, MemorySource};
 use crate::values::{self, ListKind};
 use crate::{Snapshot, StoreError, record};
@@ -190,7 +190,7 @@ impl Snapshot<'_> {
                 let decided = joined.decision;
                 let successor = match decided.and_then(|decision| decision.into.as_deref()) {
                     Some(into) => text::id(into),
-                    None => self.fail(successor(row))?,
+                    None => self.fail(record::successor(row))?,
                 };
                 let successor = Some(successor).filter(|into| !into.is_empty() && into != id);
                 found = Some((
