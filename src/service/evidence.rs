@@ -16,9 +16,12 @@ use ack_search::analysis::{self, TextRole, TokenKind};
 use ack_search::analyzer::term_key;
 use ack_search::filter::Filters;
 use ack_search::interner::NameId;
-use ack_search::inverted::{DocId, Index};
-use ack_search::lexical::{QueryTerms, max_idf};
-use ack_search::view::{Eligibility, EligibilityRules, View};
+use ack_search::inverted::Index;
+use ack_search::lexical::max_idf;
+use ack_search::postings::DocId;
+use ack_search::query::QueryTerms;
+use ack_search::remote::Eligibility;
+use ack_search::view::{EligibilityRules, View};
 
 /// What a word of the session weighs beside the same word in the memory itself.
 const SHARE: f32 = 0.3;

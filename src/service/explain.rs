@@ -4,7 +4,7 @@ use super::search::{Page, Search};
 use ack_api::memory::Status;
 use ack_api::text;
 use ack_api::{Expected, Explanation, LegExplanation, Stage};
-use ack_search::inverted::DocId;
+use ack_search::postings::DocId;
 use ack_search::retrieve::{Candidate, MAX_NEAREST, Query, explain_fusion};
 use ack_search::{ranking::order, retrieve};
 

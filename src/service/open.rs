@@ -9,7 +9,8 @@ use std::time::Duration;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::source::RowKey;
 use ack_api::{Note, NoteKind, Skipped, cancel, text, time};
-use ack_search::inverted::{DocId, Index};
+use ack_search::inverted::Index;
+use ack_search::postings::DocId;
 use ack_store::links::Contradiction;
 use ack_store::{READ_TIMEOUT, StoreError};
 

@@ -7,8 +7,9 @@ use ack_api::memory::{Status, StatusFilter};
 use ack_api::text;
 use ack_api::uri::Address;
 use ack_api::{Note, NoteKind};
+use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
-use ack_search::inverted::{DocId, Index};
+use ack_search::postings::DocId;
 
 /// Other scopes that a note names, and ids that it is about.
 const NAMED: usize = 5;

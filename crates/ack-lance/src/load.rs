@@ -12,8 +12,9 @@ use super::columns::{self, COLUMNS, Detail, META_ENCODER, Rows};
 use super::search::Searcher;
 use super::{TableError, TableVersion, each_batch, open_published, published, terms, wait};
 use ack_search::encoder::Encoder;
+use ack_search::inverted::Index;
 use ack_search::inverted::writers::{ColumnWriter, ContentWriter};
-use ack_search::inverted::{DocId, Index};
+use ack_search::postings::DocId;
 use ack_search::remote::{RemoteDocs, TableInfo};
 
 /// Space is reserved for at most this many distinct terms per memory, on average.

@@ -24,11 +24,11 @@ use super::{TableError, next, wait};
 use ack_api::MatchTags;
 use ack_api::memory::{Status, StatusFilter};
 use ack_search::dictionary::Dictionary;
-use ack_search::filter::PushdownFilter;
-use ack_search::inverted::DocId;
-use ack_search::lexical::WeightedTerm;
-use ack_search::remote::{RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
-use ack_search::view::Eligibility;
+use ack_search::postings::DocId;
+use ack_search::query::WeightedTerm;
+use ack_search::remote::{
+    Eligibility, PushdownFilter, RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery,
+};
 
 /// How many parts a list of memories is read in, in parallel.
 const PARTS: usize = 2;

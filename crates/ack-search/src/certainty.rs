@@ -9,10 +9,12 @@
 //! nearest of as many unrelated memories would have. Neither depends on the scale of an encoder's
 //! cosines. See `docs/retrieval.md` for how the constants were chosen.
 
+use super::bm25::Bm25Weights;
 use super::filter::Filters;
-use super::lexical::{Bm25Weights, max_idf};
+use super::lexical::max_idf;
+use super::remote::Eligibility;
 use super::retrieve::Candidate;
-use super::view::{DocScores, Eligibility, EligibilityRules, View};
+use super::view::{DocScores, EligibilityRules, View};
 use ack_api::cancel;
 
 /// Evidence of results that answer a query.

@@ -33,7 +33,7 @@ pub struct Cursor {
     pub created: i64,
     /// Its number, from 1, among the results that differ from it only by scope or id.
     pub tie: u64,
-    /// The first page's weights, see [`Bm25Weights::freeze`](crate::lexical::Bm25Weights::freeze).
+    /// The first page's weights, see [`Bm25Weights::freeze`](crate::bm25::Bm25Weights::freeze).
     pub weights: Option<Vec<u8>>,
 }
 

@@ -3,8 +3,10 @@
 
 use super::file_pattern::FilePattern;
 use super::interner::NameId;
+use super::inverted::Index;
 use super::inverted::docs::Doc;
-use super::inverted::{DocId, Index};
+use super::postings::DocId;
+use super::remote::{ProjectSpellings, PushdownFilter};
 use ack_api::MatchTags;
 use ack_api::memory::{ProjectRows, StatusFilter, fold_name};
 
@@ -53,35 +55,6 @@ impl ProjectNames {
         let named = |name: NameId| name != 0 && self.names.contains(&index.fold(name));
         named(doc.project) || named(doc.alias) || (doc.project == 0 && self.unnamed)
     }
-}
-
-/// The filters that a database can evaluate, in the spellings of one scope. Every memory that
-/// passes all filters passes these; the others have to be evaluated afterwards.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PushdownFilter<'a> {
-    /// The project.
-    pub project: Option<ProjectSpellings<'a>>,
-    /// Spellings of the types.
-    pub kinds: Option<Vec<&'a str>>,
-    /// Spellings of each tag.
-    pub tags: Vec<Vec<&'a str>>,
-    /// How tags combine.
-    pub match_tags: MatchTags,
-    /// Session name or id.
-    pub session: Option<&'a str>,
-    /// First instant, in milliseconds since 1970.
-    pub since: Option<i64>,
-    /// End of the time range (exclusive), in milliseconds since 1970.
-    pub until: Option<i64>,
-}
-
-/// How one scope spells a project.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProjectSpellings<'a> {
-    /// The spellings.
-    pub names: Vec<&'a str>,
-    /// Whether memories without a project belong to it.
-    pub unnamed: bool,
 }
 
 /// Filters resolved for one scope, with ids instead of names.

@@ -20,7 +20,7 @@ use self::docs::{Doc, DocTable};
 use super::dictionary::Dictionary;
 use super::id_table::{IdTable, hash};
 use super::interner::{Interner, NameId};
-use super::postings::{Posting, Postings, unpack_posting};
+use super::postings::{DocId, Posting, Postings, unpack_posting};
 use super::semantic::{QuantizedVector, Vectors};
 use crate::remote::RemoteDocs;
 use ack_api::memory::{self, Status, StatusFilter, Successor};
@@ -28,9 +28,6 @@ use ack_api::source::RowKey;
 
 /// Estimated bytes of a short string on the heap, with its entry in a map.
 const STRING_BYTES: usize = 80;
-
-/// Number of a document within one index.
-pub type DocId = u32;
 
 /// What the legs check first about a document: one bit for its status, none if it is dead, and
 /// [`HAS_SUCCESSOR`].

@@ -10,38 +10,24 @@
 //! See `docs/retrieval.md` for the constants.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, TextRole, TokenKind};
 use super::analyzer::term_key;
+use super::bm25::{Bm25Weights, WEIGHT_UNIT};
 use super::filter::Filters;
-use super::inverted::DocId;
+use super::postings::DocId;
+use super::query::{QueryTerms, WeightedTerm};
 use super::spelling;
 use super::view::{DocScores, View};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
-/// BM25's saturation of a term's frequency.
-const K1: f32 = 1.2;
-/// BM25's normalization by length.
-const B: f32 = 0.75;
-
-/// Weight of a specific identifier in a short query, relative to a word of the same rarity.
-const IDENTIFIER_BOOST: f32 = 4.0;
-/// The same in a longer query: an error message contains several identifiers, and not each of them
-/// is its point.
-const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
-/// A query of at most this many words is short: an identifier in it is all that it asks for.
-const MAX_SHORT_QUERY_WORDS: usize = 2;
 /// In a longer query, an identifier that more memories contain than this is ordinary vocabulary and
 /// not required.
 const MAX_REQUIRED_DF: u32 = 2;
-/// Weights are multiples of this unit, so a cursor can carry them exactly.
-const WEIGHT_UNIT: f32 = 1.0 / 512.0;
-/// The score norm is a multiple of this unit, for the same reason.
-const NORM_UNIT: f32 = 1.0 / 64.0;
 /// Weight of a similar word, relative to a term of the query.
 const EXPANSION_WEIGHT: f32 = 0.5;
 /// The same where the word is misspelt.
@@ -53,119 +39,6 @@ const MIN_RARE_WEIGHT: f32 = 2.3;
 const MIN_RARE_TERMS: usize = 3;
 /// In a smaller scope every term is searched.
 const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
-
-/// A term of a query.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QueryTerm {
-    /// The term as the index writes it, see [`term_key`].
-    pub key: String,
-    /// A word as the query writes it, in lower case.
-    pub word: String,
-    /// Multiplies its inverse document frequency.
-    pub weight: f32,
-    /// Whether it is an identifier that one memory may be asked for by: a specific one in a short
-    /// query ([`analysis::is_specific`]), a singular one in a longer ([`analysis::is_singular`]).
-    pub specific: bool,
-}
-
-/// Whether the query writes an identifier as a command-line flag, with a dash in front.
-fn is_flag(query: &str, identifier: &str) -> bool {
-    let lower = query.to_lowercase();
-    lower.match_indices(identifier).any(|(start, _)| {
-        lower
-            .get(..start)
-            .is_some_and(|before| before.ends_with('-'))
-    })
-}
-
-/// A query after analysis.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct QueryTerms {
-    /// Every distinct term, in a fixed order.
-    pub terms: Vec<QueryTerm>,
-    /// Whether all words are stop words. These are then searched after all.
-    pub only_stop_words: bool,
-    /// Whether the query has at most two words.
-    pub is_short: bool,
-}
-
-impl QueryTerms {
-    /// Analyzes the text of a query.
-    pub fn parse(query: &str) -> Self {
-        let mut weights: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
-        let mut stop_words: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
-        let is_short = query.split_whitespace().count() <= MAX_SHORT_QUERY_WORDS;
-        analysis::tokenize(query, TextRole::Query, &mut |token| {
-            let key = term_key(token.kind, &token.text).into_owned();
-            if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
-                stop_words.insert(key, (1.0, false, token.text.into_owned()));
-            } else {
-                let has_shape = if is_short {
-                    analysis::is_specific(&token.text)
-                } else {
-                    analysis::is_singular(&token.text)
-                };
-                let specific = has_shape
-                    || (token.kind == TokenKind::Identifier && is_flag(query, &token.text));
-                let boost = match (specific, is_short) {
-                    (true, true) => IDENTIFIER_BOOST,
-                    (true, false) => IDENTIFIER_BOOST_IN_TEXT,
-                    (false, _) => 1.0,
-                };
-                weights.insert(key, (boost, specific, token.text.into_owned()));
-            }
-        });
-        let only_stop_words = weights.is_empty() && !stop_words.is_empty();
-        let terms = if only_stop_words { stop_words } else { weights };
-        Self {
-            terms: terms
-                .into_iter()
-                .map(|(key, (weight, specific, word))| QueryTerm {
-                    key,
-                    word,
-                    weight,
-                    specific,
-                })
-                .collect(),
-            only_stop_words,
-            is_short,
-        }
-    }
-}
-
-/// A term with its weight in BM25: inverse document frequency times [`QueryTerm::weight`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct WeightedTerm {
-    /// The term as the index writes it, see [`term_key`].
-    pub key: String,
-    /// Its weight.
-    pub weight: f32,
-}
-
-/// The weights of a query's terms over all scopes of a search, and what else BM25 needs.
-#[derive(Debug)]
-pub struct Bm25Weights {
-    /// The terms that are searched, in the order of the query.
-    pub terms: Vec<WeightedTerm>,
-    /// The mean number of tokens of a memory.
-    mean_length: f32,
-    /// The specific identifiers that an answer has to contain: those of a short query, or those
-    /// that hardly any memory contains.
-    pub required_identifiers: Vec<String>,
-    /// Their share of the weights, from 0 to 1.
-    pub identifier_share: f32,
-    /// The first page's [`Bm25Weights::score_norm`], on later pages.
-    pub frozen_norm: Option<f32>,
-    /// Terms that replace words of the query that no memory contains.
-    pub expansions: BTreeSet<String>,
-    /// Words of the query that are misspelt, and how they are written.
-    pub corrections: Vec<(String, String)>,
-    /// What the replaced words would weigh if a memory contained them. It keeps a memory that
-    /// matches nothing but expansions from scoring as a full match.
-    pub unmatched_weight: f32,
-    /// What all words that no memory contains would weigh.
-    pub unknown_weight: f32,
-}
 
 /// Computes the weights of a query's terms from the number of memories, their lengths and how many
 /// contain each term.
@@ -294,73 +167,6 @@ pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
 }
 
 impl Bm25Weights {
-    /// A text with the words corrected that are misspelt in the query.
-    pub fn corrected<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.corrections.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        let mut corrected = String::with_capacity(text.len());
-        for piece in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
-            let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
-            let lower = word.to_lowercase();
-            let right = self.corrections.iter().find(|(wrong, _)| *wrong == lower);
-            corrected.push_str(right.map_or(word, |(_, right)| right));
-            corrected.push_str(piece.get(word.len()..).unwrap_or_default());
-        }
-        Cow::Owned(corrected)
-    }
-
-    /// Encodes the mean length, the score norm and the weights for a cursor, as big-endian 16-bit
-    /// numbers.
-    pub fn freeze(&self, score_norm: f32) -> Vec<u8> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "weights are below 65536 units; a cast saturates"
-        )]
-        let units = |value: f32| value as u16;
-        let weights = self
-            .terms
-            .iter()
-            .map(|term| units((term.weight / WEIGHT_UNIT).round()));
-        let norm = units((score_norm / NORM_UNIT).round());
-        let numbers = [units(self.mean_length), norm].into_iter().chain(weights);
-        numbers.flat_map(u16::to_be_bytes).collect()
-    }
-
-    /// Restores the weights that [`Bm25Weights::freeze`] encoded, so that a later page ranks like
-    /// the first one. Weights of another number of terms are ignored.
-    pub fn restore(&mut self, frozen: &[u8]) {
-        if frozen.len() != 4 + 2 * self.terms.len() {
-            return;
-        }
-        let (pairs, _) = frozen.as_chunks::<2>();
-        let mut numbers = pairs
-            .iter()
-            .map(|pair| f32::from(u16::from_be_bytes(*pair)));
-        self.mean_length = numbers.next().unwrap_or(1.0).max(1.0);
-        self.frozen_norm = numbers
-            .next()
-            .map(|norm| norm * NORM_UNIT)
-            .filter(|norm| *norm > 0.0);
-        for (term, frozen) in self.terms.iter_mut().zip(numbers) {
-            term.weight = frozen * WEIGHT_UNIT;
-        }
-    }
-
-    /// What fusion divides lexical scores by: the best of them, or the weight of the query's
-    /// unmatched words if that is more. Rounded up to the unit that a cursor carries.
-    pub fn score_norm(&self, best: f32) -> f32 {
-        (best.max(self.unmatched_weight) / NORM_UNIT).ceil() * NORM_UNIT
-    }
-
-    /// What a term contributes to the score of a document.
-    fn contribution(&self, weight: f32, frequency: f32, length: u32) -> f32 {
-        #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
-        let norm = K1 * (1.0 - B + B * length as f32 / self.mean_length);
-        weight * frequency * (K1 + 1.0) / (frequency + norm)
-    }
-
     /// The score of every document of a view, dead ones too; 0 for those without any term.
     pub fn scores(&self, view: &View<'_>) -> DocScores {
         view.sum_terms(&self.terms, |weight, frequency, length| {

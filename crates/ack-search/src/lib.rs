@@ -5,9 +5,10 @@
 //!   [`stems`] of their words;
 //!   [`analyzer`] turns a memory into the terms and the vector that an index stores;
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
+//! - [`query`] is the query after analysis;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
 //! - [`spelling`] finds what stands for a word that no memory contains;
-//! - [`lexical`] scores words, [`semantic`] scores vectors, and [`retrieve`] fuses the two;
+//! - [`lexical`] scores words by [`bm25`], [`semantic`] scores vectors, and [`retrieve`] fuses the two;
 //! - [`certainty`] tells what answers a query from what is merely nearest to it;
 //! - [`ranking`] makes the order total, [`cursor`] resumes it on the next page, and [`dedup`]
 //!   recognizes near-duplicates.
@@ -17,6 +18,7 @@
 
 pub mod analysis;
 pub mod analyzer;
+pub mod bm25;
 pub mod certainty;
 pub mod cursor;
 pub mod dedup;
@@ -29,6 +31,7 @@ pub mod interner;
 pub mod inverted;
 pub mod lexical;
 pub mod postings;
+pub mod query;
 pub mod ranking;
 pub mod remote;
 pub mod retrieve;

@@ -1,6 +1,7 @@
 //! The postings of one term: which documents contain it, and how often.
 
-use super::inverted::DocId;
+/// Number of a document within one index.
+pub type DocId = u32;
 
 /// A posting: the document in the upper 24 bits, and in the lower 8 the weighted frequency in half
 /// units, at most 255.

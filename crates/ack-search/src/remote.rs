@@ -6,13 +6,12 @@
 use std::error::Error;
 use std::fmt;
 
+use ack_api::MatchTags;
 use ack_api::memory::StatusFilter;
 
-use crate::filter::PushdownFilter;
-use crate::inverted::DocId;
-use crate::lexical::WeightedTerm;
-use crate::semantic::QuantizedVector;
-use crate::view::Eligibility;
+use super::postings::DocId;
+use super::query::WeightedTerm;
+use super::semantic::QuantizedVector;
 
 /// The terms and vectors of documents that are not in memory.
 pub trait RemoteDocs: fmt::Debug + Send + Sync {
@@ -64,7 +63,7 @@ pub struct RemoteQuery<'a> {
     pub terms: &'a [WeightedTerm],
     /// Those terms that are rare identifiers, see [`Bm25Weights::required_identifiers`].
     ///
-    /// [`Bm25Weights::required_identifiers`]: crate::lexical::Bm25Weights::required_identifiers
+    /// [`Bm25Weights::required_identifiers`]: crate::bm25::Bm25Weights::required_identifiers
     pub required_identifiers: &'a [String],
     /// The vector of the query.
     pub vector: Option<&'a QuantizedVector>,
@@ -79,6 +78,47 @@ pub struct RemoteQuery<'a> {
     pub widening: usize,
     /// Tells whether a document may be a candidate.
     pub eligibility: &'a dyn Fn(DocId) -> Eligibility,
+}
+
+/// The filters that a database can evaluate, in the spellings of one scope. Every memory that
+/// passes all filters passes these; the others have to be evaluated afterwards.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PushdownFilter<'a> {
+    /// The project.
+    pub project: Option<ProjectSpellings<'a>>,
+    /// Spellings of the types.
+    pub kinds: Option<Vec<&'a str>>,
+    /// Spellings of each tag.
+    pub tags: Vec<Vec<&'a str>>,
+    /// How tags combine.
+    pub match_tags: MatchTags,
+    /// Session name or id.
+    pub session: Option<&'a str>,
+    /// First instant, in milliseconds since 1970.
+    pub since: Option<i64>,
+    /// End of the time range (exclusive), in milliseconds since 1970.
+    pub until: Option<i64>,
+}
+
+/// How one scope spells a project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectSpellings<'a> {
+    /// The spellings.
+    pub names: Vec<&'a str>,
+    /// Whether memories without a project belong to it.
+    pub unnamed: bool,
+}
+
+/// Whether a matching document is a candidate and, if not, why.
+pub enum Eligibility {
+    /// It may be returned.
+    Eligible,
+    /// The status filter hides it.
+    HiddenByStatus,
+    /// A newer memory replaces it.
+    Superseded,
+    /// It does not exist for this request: it is dead, or another filter excludes it.
+    Excluded,
 }
 
 /// The result of a [`RemoteQuery`].

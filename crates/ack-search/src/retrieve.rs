@@ -22,11 +22,12 @@
 
 use rustc_hash::FxHashSet;
 
+use super::bm25::Bm25Weights;
 use super::filter::Filters;
-use super::inverted::DocId;
-use super::lexical::Bm25Weights;
-use super::semantic::QuantizedVector;
-use super::view::{DocScores, Eligibility, EligibilityRules, View};
+use super::postings::DocId;
+use super::remote::Eligibility;
+use super::semantic::{MIN_PARALLEL_DOCS, QuantizedVector};
+use super::view::{DocScores, EligibilityRules, View};
 use ack_api::Hidden;
 use ack_api::cancel;
 
@@ -41,8 +42,6 @@ const MIN_COSINE_SHARE: f32 = 0.8;
 const UNRELATED: f32 = 0.2;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 4.0;
-/// From this many documents on, work is spread over several threads.
-pub const MIN_PARALLEL_DOCS: usize = 20_000;
 /// How far below the memory with the required identifier other memories are capped: more than a
 /// tie (see [`crate::ranking`]).
 const IDENTIFIER_GAP: f32 = 0.02;

@@ -10,7 +10,8 @@ use multiversion::multiversion;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
-use super::retrieve::MIN_PARALLEL_DOCS;
+/// From this many documents on, work is spread over several threads.
+pub const MIN_PARALLEL_DOCS: usize = 20_000;
 
 /// Vectors that a thread compares at a time. With 384 components these are 2 MiB.
 const CHUNK_VECTORS: usize = 5_461;

@@ -5,11 +5,13 @@
 //! the same terms and vectors and in the same order of operations as for documents in memory, so a
 //! memory scores the same wherever it is stored. See `docs/retrieval.md`.
 
+use super::bm25::Bm25Weights;
 use super::filter::{Filters, ResolvedFilters};
-use super::inverted::{DocFlags, DocId, HAS_SUCCESSOR, Index, allowed_flags};
-use super::lexical::{Bm25Weights, WeightedTerm};
+use super::inverted::{DocFlags, HAS_SUCCESSOR, Index, allowed_flags};
+use super::postings::DocId;
+use super::query::WeightedTerm;
+use super::remote::{Eligibility, RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
 use super::semantic::QuantizedVector;
-use crate::remote::{RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
@@ -367,18 +369,6 @@ fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
         let doc = (u64::from(n.wrapping_mul(GOLDEN)) * u64::from(documents)) >> 32;
         DocId::try_from(doc).unwrap_or_default()
     })
-}
-
-/// Whether a matching document is a candidate and, if not, why.
-pub enum Eligibility {
-    /// It may be returned.
-    Eligible,
-    /// The status filter hides it.
-    HiddenByStatus,
-    /// A newer memory replaces it.
-    Superseded,
-    /// It does not exist for this request: it is dead, or another filter excludes it.
-    Excluded,
 }
 
 /// Decides which documents of a view may be returned.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ack_search::analysis::{TextRole, TokenKind, tokenize};
 use ack_search::analyzer::term_key;
-use ack_search::lexical::QueryTerms;
+use ack_search::query::QueryTerms;
 use anstyle::Style;
 use textwrap::{Options, WordSeparator, WordSplitter, core::display_width};
 

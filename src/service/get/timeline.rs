@@ -10,8 +10,9 @@ use ack_api::source::RowKey;
 use ack_api::time;
 use ack_api::{Timeline, TimelineEntry, Within};
 use ack_search::interner::NameId;
+use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
-use ack_search::inverted::{DocId, Index};
+use ack_search::postings::DocId;
 use ack_store::Snapshot;
 use ack_store::StoreError;
 

@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 
 use ack_api::memory::Memory;
 use ack_api::{Hidden, MemoryHit, QueryRequest};
+use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::{Cursor, LastResult};
 use ack_search::dedup::{self, Signature};
-use ack_search::lexical::Bm25Weights;
 use ack_search::ranking::Ranked;
 use ack_search::semantic::QuantizedVector;
 

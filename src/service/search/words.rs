@@ -4,7 +4,8 @@
 use super::{Hit, Search};
 use ack_api::memory::StatusFilter;
 use ack_search::certainty::is_certain;
-use ack_search::lexical::{Matcher, QueryTerms};
+use ack_search::lexical::Matcher;
+use ack_search::query::QueryTerms;
 use ack_search::retrieve::{Candidate, CandidateSet, Query};
 
 /// How many memories are shown where none holds a word of the query, or none is certain to answer

@@ -1,0 +1,102 @@
+//! A query after analysis: its distinct terms, and which of them a memory may be asked for by.
+
+use std::collections::BTreeMap;
+
+use super::analysis::{self, TextRole, TokenKind};
+use super::analyzer::term_key;
+
+/// Weight of a specific identifier in a short query, relative to a word of the same rarity.
+const IDENTIFIER_BOOST: f32 = 4.0;
+/// The same in a longer query: an error message contains several identifiers, and not each of them
+/// is its point.
+const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
+/// A query of at most this many words is short: an identifier in it is all that it asks for.
+const MAX_SHORT_QUERY_WORDS: usize = 2;
+
+/// A term of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryTerm {
+    /// The term as the index writes it, see [`term_key`].
+    pub key: String,
+    /// A word as the query writes it, in lower case.
+    pub word: String,
+    /// Multiplies its inverse document frequency.
+    pub weight: f32,
+    /// Whether it is an identifier that one memory may be asked for by: a specific one in a short
+    /// query ([`analysis::is_specific`]), a singular one in a longer ([`analysis::is_singular`]).
+    pub specific: bool,
+}
+
+/// Whether the query writes an identifier as a command-line flag, with a dash in front.
+fn is_flag(query: &str, identifier: &str) -> bool {
+    let lower = query.to_lowercase();
+    lower.match_indices(identifier).any(|(start, _)| {
+        lower
+            .get(..start)
+            .is_some_and(|before| before.ends_with('-'))
+    })
+}
+
+/// A query after analysis.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QueryTerms {
+    /// Every distinct term, in a fixed order.
+    pub terms: Vec<QueryTerm>,
+    /// Whether all words are stop words. These are then searched after all.
+    pub only_stop_words: bool,
+    /// Whether the query has at most two words.
+    pub is_short: bool,
+}
+
+impl QueryTerms {
+    /// Analyzes the text of a query.
+    pub fn parse(query: &str) -> Self {
+        let mut weights: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
+        let mut stop_words: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
+        let is_short = query.split_whitespace().count() <= MAX_SHORT_QUERY_WORDS;
+        analysis::tokenize(query, TextRole::Query, &mut |token| {
+            let key = term_key(token.kind, &token.text).into_owned();
+            if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
+                stop_words.insert(key, (1.0, false, token.text.into_owned()));
+            } else {
+                let has_shape = if is_short {
+                    analysis::is_specific(&token.text)
+                } else {
+                    analysis::is_singular(&token.text)
+                };
+                let specific = has_shape
+                    || (token.kind == TokenKind::Identifier && is_flag(query, &token.text));
+                let boost = match (specific, is_short) {
+                    (true, true) => IDENTIFIER_BOOST,
+                    (true, false) => IDENTIFIER_BOOST_IN_TEXT,
+                    (false, _) => 1.0,
+                };
+                weights.insert(key, (boost, specific, token.text.into_owned()));
+            }
+        });
+        let only_stop_words = weights.is_empty() && !stop_words.is_empty();
+        let terms = if only_stop_words { stop_words } else { weights };
+        Self {
+            terms: terms
+                .into_iter()
+                .map(|(key, (weight, specific, word))| QueryTerm {
+                    key,
+                    word,
+                    weight,
+                    specific,
+                })
+                .collect(),
+            only_stop_words,
+            is_short,
+        }
+    }
+}
+
+/// A term with its weight in BM25: inverse document frequency times [`QueryTerm::weight`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightedTerm {
+    /// The term as the index writes it, see [`term_key`].
+    pub key: String,
+    /// Its weight.
+    pub weight: f32,
+}
