@@ -152,9 +152,7 @@ fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<V
         };
         let is_notes = crate::recogniser::tally::is_markdown(relative)
             && !["index.md", "log.md", "MEMORY.md"].contains(&&*relative.to_string_lossy());
-        let is_lines = relative
-            .extension()
-            .is_some_and(|extension| extension == "jsonl");
+        let is_lines = ack_store::folder::note::is_lines(relative);
         if entry.file_type().is_file() && (is_notes || is_lines) && names.len() < MAX_FILES {
             names.push(relative.to_owned());
         }

@@ -3,7 +3,6 @@
 //!
 //! Reached from the command line only: no request of an agent leads here.
 
-pub mod line;
 pub mod write;
 
 use std::collections::HashMap;
@@ -12,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use self::line::Row;
 use self::write::Target;
+use ack_api::import_line::{self, Row};
 use ack_api::number::{count, verb};
 use ack_api::{Diagnostic, ErrorCode};
 use ack_store::StoreError;
@@ -202,7 +201,7 @@ pub fn read(
         } else if std::str::from_utf8(&raw).is_err() {
             Err("not UTF-8".to_owned())
         } else {
-            line::parse(text, now)
+            import_line::parse(text, now)
         };
         match parsed {
             Err(reason) => refused.push(Refusal {

@@ -14,8 +14,6 @@ mod files;
 mod lines;
 pub mod note;
 
-pub use self::lines::is_lines;
-
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use ack_memory::import::{self, line};
+use ack_api::import_line;
+use ack_memory::import;
 use ack_memory_fuzz::now;
 use libfuzzer_sys::fuzz_target;
 
@@ -27,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
             row.id
         );
         let written = serde_json::to_string(&row.line).unwrap();
-        let again = line::parse(&written, now()).unwrap_or_else(|reason| panic!("{written}: {reason}"));
+        let again = import_line::parse(&written, now()).unwrap_or_else(|reason| panic!("{written}: {reason}"));
         assert_eq!((&again.line, &again.id, again.status), (&row.line, &row.id, row.status));
     }
 });

@@ -7,18 +7,18 @@ use std::time::SystemTime;
 use ack_api::memory::{Memory, Status};
 use ack_compare::sketch::earlier_alike;
 use ack_search::dedup::Signature;
-use ack_store::folder::Dialect;
 use ack_store::folder::links::{Target, links};
 use ack_store::folder::note::{self, Note, Standing};
+use ack_store::folder::{Dialect, max_bytes};
 use ack_sys::files;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::links::is_there;
 use super::yaml;
-use super::{Finding, MAX_FILE_BYTES, Place, Report, Severity, text};
-use crate::import::line;
+use super::{Finding, Place, Report, Severity, text};
 use crate::publish::document::Document;
+use ack_api::import_line::{self, ImportLine};
 
 /// A memory that was read.
 struct Read {
@@ -74,7 +74,7 @@ impl Checked {
     /// Reads and checks a file.
     pub fn read(&mut self, place: &Place, relative: &Path) {
         let shown = place.shown(relative);
-        let content = match files::read(&place.folder.join(relative), MAX_FILE_BYTES) {
+        let content = match files::read(&place.folder.join(relative), max_bytes(relative)) {
             Ok(content) => content,
             Err(error) => {
                 return self.error(
@@ -103,7 +103,7 @@ impl Checked {
                 self.find(severity, problem.rule(), (&shown, number), problem.told());
             }
         }
-        if crate::publish::is_lines(relative) {
+        if note::is_lines(relative) {
             self.lines(place, &shown, content);
         } else {
             self.note(place, relative, &shown, content);
@@ -115,7 +115,7 @@ impl Checked {
             if line.trim().is_empty() {
                 continue;
             }
-            let row = match line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
+            let row = match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
                 Ok(row) => row,
                 Err(reason) => {
                     self.error("schema", (shown, number), reason);
@@ -182,7 +182,7 @@ impl Checked {
                 self.error("schema", (shown, line_of(key)), message);
             }
         }
-        let notes = note::read(
+        let (notes, _) = note::read(
             Dialect::Markdown,
             relative,
             content.as_bytes(),
@@ -412,7 +412,7 @@ fn of_note(note: &Note) -> Memory {
     }
 }
 
-fn of_line(line: &line::ImportLine) -> Memory {
+fn of_line(line: &ImportLine) -> Memory {
     let rejected = line.status.as_deref() == Some("rejected");
     Memory {
         id: line.id.clone().unwrap_or_default(),

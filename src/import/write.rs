@@ -8,8 +8,8 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::line::Row;
 use super::{ImportError, NumberedRow, Refusal};
+use ack_api::import_line::Row;
 use ack_api::memory::Unreviewed;
 use ack_api::time;
 use ack_store::StoreError;

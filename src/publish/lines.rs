@@ -1,13 +1,13 @@
 //! A scope as one file of JSON lines, in the schema of `import`, sorted by id.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ack_api::memory::Memory;
 use ack_sys::files;
 
 use super::{Item, Options, Plan, PublishError, Step};
-use crate::import::line::ImportLine;
+use ack_api::import_line::ImportLine;
 
 /// The largest file that is replaced.
 const MAX_BYTES: u64 = 512 << 20;
@@ -124,10 +124,4 @@ fn written(memory: &Memory) -> String {
 
 fn text_of(line: &ImportLine) -> String {
     serde_json::to_string(line).unwrap_or_default() + "\n"
-}
-
-/// Whether a path names a file of JSON lines.
-pub fn is_lines(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "jsonl")
 }

@@ -231,7 +231,7 @@ fn digest_of(text: &str) -> String {
 /// What is read from a file when it is served.
 pub fn read_note(text: &str) -> Note {
     let path = Path::new("note.md");
-    let notes = read(
+    let (notes, _) = read(
         Dialect::Markdown,
         path,
         text.as_bytes(),

@@ -425,3 +425,53 @@ fn real_basic_memory_server_memory_and_mcp_memory_service_are_served() {
         assert_eq!(fingerprint(&folder), before);
     }
 }
+
+#[test]
+fn json_lines_among_notes_are_memories_line_by_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(inside, "note.md", "# Deadlocks in the importer");
+    write(
+        inside,
+        "ops/lessons.jsonl",
+        "{\"id\":\"a\",\"title\":\"Deadlocks need an order of locks\",\"facts\":[\"sort by id\"],\"tags\":[\"sql\"]}\n\
+         \n{\"title\":\"Deadlocks show in pg_locks\",\"narrative\":\"Look there first.\"}\n\
+         {\"titel\":\"Deadlocks of a typo\"}\n{\"id\":\"a\",\"title\":\"Deadlocks twice\"}\n",
+    );
+    // Any program may write JSON lines.
+    write(inside, "events.jsonl", "{\"event\":\"deadlocks\"}\n");
+    let (_root, service) = over(inside);
+    let ids = found(&service, "deadlocks");
+    let made: Vec<&String> = ids.iter().filter(|id| id.starts_with("ack_")).collect();
+    assert_eq!((ids.len(), made.len()), (3, 1), "{ids:?}");
+    assert_eq!(get(&service, "a", "")["facts"], json!(["sort by id"]));
+    assert_eq!(get(&service, made[0], "")["narrative"], "Look there first.");
+    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    let problems = &scopes["scopes"][0]["health"]["problems"];
+    assert_eq!(
+        problems,
+        &json!([
+            "`ops/lessons.jsonl` line 4 was left out: `titel` is no key of an import line; did you \
+             mean `title`? (schemas/import-line.json lists them) (and 1 more line)"
+        ])
+    );
+    write(
+        inside,
+        "ops/lessons.jsonl",
+        "{\"id\":\"b\",\"title\":\"Deadlocks are gone\"}\n",
+    );
+    let mut ids = with_words(&service, "deadlocks");
+    ids.sort();
+    assert_eq!(ids, ["b", "note"]);
+}
+
+#[test]
+fn a_folder_with_json_lines_of_another_kind_alone_is_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "events.jsonl", "{\"event\":\"deadlocks\"}\n");
+    let (root, service) = over(folder.path());
+    let answer = call(&service, "query_memories", json!({ "query": "deadlocks" }));
+    assert!(format!("{answer:?}").contains("no notes"), "{answer:?}");
+    write(folder.path(), "ours.jsonl", "{\"title\":\"Deadlocks\"}\n");
+    assert_eq!(found(&root.service(), "deadlocks").len(), 1);
+}

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ack_api::decision::Decision;
+use ack_api::import_line::{self, ImportLine};
 use ack_api::memory::StatusFilter;
 use ack_api::{
     ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include,
     ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
 };
 use ack_memory::config::{ConfigFile, Setting};
-use ack_memory::import::line::{self, ImportLine};
 use ack_memory::scope::manifest::Manifest;
 use ack_memory::service::Error;
 use ack_store::ack;
@@ -348,7 +348,7 @@ fn the_import_schema_and_the_reader_of_import_lines_agree() {
     ]
     .iter()
     .filter_map(|line| {
-        let read = line::parse(&line.to_string(), now);
+        let read = import_line::parse(&line.to_string(), now);
         let valid = validator.is_valid(line);
         (read.is_ok() != valid).then(|| {
             format!(

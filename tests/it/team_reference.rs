@@ -557,3 +557,54 @@ fn nobody_takes_the_id_of_an_approved_note() {
     assert_eq!(get(&service, "deploy-1@edited")["title"], "Deploy never");
     assert_eq!(get(&service, "deploy-1")["title"], "Deploy on Mondays");
 }
+
+#[test]
+fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
+    let repository = Repository::new();
+    let line = |id: &str, title: &str| format!("{{\"id\":\"{id}\",\"title\":\"{title}\"}}\n");
+    let committed = line("monday", "Deploy on Mondays")
+        + &line("noon", "Deploy before noon")
+        + "{\"id\":\"old\",\"title\":\"Deploy by mail\",\"status\":\"rejected\"}\n"
+        + "{\"id\":\"idea\",\"title\":\"Deploy hourly\",\"status\":\"staging\"}\n";
+    repository.write("lessons.jsonl", &committed).commit();
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    assert_eq!(ids(&service, "approved"), ["monday", "noon"]);
+    assert_eq!(ids(&service, "staging"), ["idea"]);
+    let edited = committed.replace("on Mondays", "on Fridays") + &line("new", "Deploy by hand");
+    repository.write("lessons.jsonl", &edited);
+    assert_eq!(ids(&service, "approved"), ["monday", "noon"]);
+    assert_eq!(ids(&service, "staging"), ["idea", "monday@edited", "new"]);
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Mondays");
+    // The team commits half of it elsewhere: what is left waits.
+    let half = committed.replace("on Mondays", "on Fridays");
+    repository.write("lessons.jsonl", &half).commit();
+    repository.write("lessons.jsonl", &edited);
+    assert_eq!(get(&service, "monday")["title"], "Deploy on Fridays");
+    assert_eq!(ids(&service, "approved"), ["monday", "noon"]);
+    assert_eq!(ids(&service, "staging"), ["idea", "new"]);
+    repository.commit();
+    assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
+    assert_eq!(ids(&service, "staging"), ["idea"]);
+    // Only where it is, not what it says, changes: the status of each line stays its own.
+    git(
+        repository.path(),
+        &["mv", "docs/memory/lessons.jsonl", "docs/memory/all.jsonl"],
+    );
+    assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
+    repository.commit();
+    assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
+    assert_eq!(ids(&service, "all"), ["idea", "monday", "new", "noon"]);
+    // A committed line that is broken is named, and costs itself, also while the file is edited.
+    repository
+        .write("all.jsonl", &(edited.clone() + "{\"title\":}\n"))
+        .commit();
+    repository.write("all.jsonl", &(edited + &line("more", "Deploy more")));
+    assert_eq!(ids(&service, "staging"), ["idea", "more"]);
+    for _ in 0..2 {
+        let told = problems(&service);
+        assert!(
+            told.contains("as it is committed: line 6 was left out"),
+            "{told}"
+        );
+    }
+}

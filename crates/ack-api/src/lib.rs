@@ -5,7 +5,7 @@
 //! a test compares the schemas.
 //!
 //! The crate also holds what every other crate uses: the memory record and its status ([`memory`]),
-//! safe text ([`text`]), dates ([`time`]), numbers in words ([`number`]), the numbers of the review
+//! memories as lines of JSON ([`import_line`]), safe text ([`text`]), dates ([`time`]), numbers in words ([`number`]), the numbers of the review
 //! queue ([`queue`]), the addresses of scopes and memories ([`uri`]), and the cancellation of
 //! requests ([`cancel`]). It does no input or output.
 
@@ -13,6 +13,7 @@ pub mod cancel;
 mod code;
 pub mod decision;
 mod diagnostic;
+pub mod import_line;
 pub mod memory;
 mod note;
 pub mod number;

@@ -10,6 +10,7 @@
 
 mod files;
 pub mod front_matter;
+pub mod lines;
 pub mod links;
 mod listing;
 pub mod note;
@@ -27,6 +28,7 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::Xxh3;
 
+pub use self::files::max_bytes;
 use self::files::{ReadFile, expect_graph, project_of_sessions, read_files};
 use self::listing::{FileEntry, Listing};
 use self::note::Note;
@@ -52,6 +54,7 @@ pub enum Dialect {
     /// Codex: an index of task groups, and a file for each rollout.
     Codex,
     /// Any other folder of Markdown: Open Knowledge Format, basic-memory, Serena, docs/solutions.
+    /// Files of JSON lines in it are read too.
     Markdown,
     /// One file of JSON lines.
     ServerMemory,
@@ -84,10 +87,16 @@ impl Dialect {
     /// Whether a file holds memories, by its path in the folder.
     fn holds_memories(self, relative: &Path) -> bool {
         let name = relative.to_string_lossy();
+        let is_markdown = listing::is_markdown(relative);
         match self {
-            Self::AutoMemory => name != "MEMORY.md",
-            Self::Codex => name == "MEMORY.md" || name.starts_with("rollout_summaries/"),
-            Self::Markdown => !["index.md", "log.md"].contains(&name.as_ref()),
+            Self::AutoMemory => is_markdown && name != "MEMORY.md",
+            Self::Codex => {
+                is_markdown && (name == "MEMORY.md" || name.starts_with("rollout_summaries/"))
+            }
+            Self::Markdown => {
+                note::is_lines(relative)
+                    || is_markdown && !["index.md", "log.md"].contains(&name.as_ref())
+            }
             Self::ServerMemory => true,
         }
     }
@@ -126,6 +135,8 @@ struct Loaded {
     /// The project of notes that name none.
     project: Option<String>,
     problems: Vec<String>,
+    /// What is wrong with a part of a text that was read from git's objects.
+    flaws: FxHashMap<(OsString, Content), String>,
     /// A hash of all contents.
     version: u64,
     listed: Option<Listed>,
@@ -269,6 +280,7 @@ impl Loaded {
             is_incomplete: false,
             project,
             problems: Vec::new(),
+            flaws: FxHashMap::default(),
             version: 0,
             listed: None,
         })
@@ -377,7 +389,11 @@ impl Loaded {
                 source,
             },
         )?;
-        if dialect == Dialect::Markdown && listing.files.is_empty() && !is_committed {
+        let holds_notes = |file: &FileEntry| {
+            !note::is_lines(&file.relative) || files::begins_as_memories(&path.join(&file.relative))
+        };
+        let is_empty = !listing.files.iter().any(holds_notes);
+        if dialect == Dialect::Markdown && is_empty && !is_committed {
             return Err(StoreError::NoNotes {
                 path: path.to_owned(),
             });
@@ -414,6 +430,7 @@ impl Loaded {
                     source: TextOrigin::File,
                     content: file.content()?,
                     is_committed: false,
+                    committed_as: None,
                 })
             })
             .collect()
@@ -429,6 +446,7 @@ impl Loaded {
         let dialect = self.dialect;
         let mut objects = None;
         let mut missing = Vec::new();
+        let mut flaws = Vec::new();
         let reference = self.reference.as_ref();
         let notes = |wanted: &WantedRow| match wanted.source {
             TextOrigin::File => fresh.remove(&wanted.key.relative),
@@ -450,7 +468,10 @@ impl Loaded {
                         shown(&wanted.key.relative)
                     ));
                 }
-                Some(note::read(dialect, relative, content?, *time))
+                let (notes, flaw) = note::read(dialect, relative, content?, *time);
+                let key = (wanted.key.relative.clone(), wanted.content);
+                flaws.extend(flaw.map(|flaw| (key, flaw)));
+                Some(notes)
             }
         };
         let mut problems = self
@@ -458,6 +479,13 @@ impl Loaded {
             .update(plan, notes, self.project.as_deref())
             .map_err(|error| StoreError::sqlite(path, error))?;
         self.is_incomplete = !missing.is_empty();
+        self.flaws.extend(flaws);
+        let served: rustc_hash::FxHashSet<_> = plan
+            .iter()
+            .map(|wanted| (wanted.key.relative.as_os_str(), wanted.content))
+            .collect();
+        self.flaws
+            .retain(|(relative, content), _| served.contains(&(relative.as_os_str(), *content)));
         problems.extend(missing);
         Ok(problems)
     }
@@ -481,9 +509,13 @@ impl Loaded {
         let reference = self.reference.as_ref().and_then(Reference::problem);
         let files = self.files.values().filter_map(|file| {
             let name = shown(file.entry.relative.as_os_str());
-            Some(format!("`{name}` {}", file.problem.as_ref()?))
+            let problem = file.problem.as_ref().or(file.flaw.as_ref());
+            Some(format!("`{name}` {}", problem?))
         });
-        let mut files: Vec<String> = files.chain(rows).collect();
+        let committed = self.flaws.iter().map(|((relative, _), flaw)| {
+            format!("`{}`, as it is committed: {flaw}", shown(relative))
+        });
+        let mut files: Vec<String> = files.chain(committed).chain(rows).collect();
         files.sort();
         let mut problems: Vec<String> = reference
             .into_iter()

@@ -9,13 +9,16 @@ use ack_worktree::references::HashKind;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Dialect;
+use super::lines;
 use super::listing::FileEntry;
 use super::note::{self, Note};
 use super::rows::Content;
 use crate::StoreError;
 
-/// The largest file that is read.
+/// The largest note that is read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
+/// The largest file of JSON lines that is read.
+const MAX_LINES_BYTES: u64 = 64 << 20;
 /// The most bytes of a folder that are read.
 const MAX_FOLDER_BYTES: u64 = 512 << 20;
 /// How many threads read files.
@@ -36,6 +39,8 @@ pub struct ReadFile {
     pub named: Option<Named>,
     /// Why it was left out.
     pub problem: Option<String>,
+    /// What is wrong with a part of it.
+    pub flaw: Option<String>,
     /// It could not be read.
     pub is_unread: bool,
 }
@@ -54,7 +59,7 @@ impl ReadFile {
 
 /// The content of a file, if it is still the same.
 pub fn read_same(path: &Path, content: Content, names: Option<HashKind>) -> Option<Vec<u8>> {
-    let text = files::read(path, MAX_FILE_BYTES).ok()?;
+    let text = files::read(path, max_bytes(path)).ok()?;
     let is_same = match content {
         Content::Hash(hash) => xxh3_64(&text).max(1) == hash,
         Content::Object(name) => Named::of(names?, &text).is_some_and(|named| named.exact == name),
@@ -86,6 +91,26 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
             path: path.to_owned(),
         })
     }
+}
+
+/// How large a file may be, by its name.
+pub fn max_bytes(path: &Path) -> u64 {
+    if note::is_lines(path) {
+        MAX_LINES_BYTES
+    } else {
+        MAX_FILE_BYTES
+    }
+}
+
+/// Whether a file of JSON lines begins with a memory.
+pub fn begins_as_memories(path: &Path) -> bool {
+    use std::io::Read;
+    let mut head = Vec::new();
+    files::open(path).is_ok_and(|file| {
+        file.take(SESSION_HEAD_BYTES as u64)
+            .read_to_end(&mut head)
+            .is_ok()
+    }) && lines::are_memories(&String::from_utf8_lossy(&head))
 }
 
 /// Reads files on a few threads. With `names`, git's names of their contents are computed too.
@@ -143,12 +168,14 @@ fn read_file(
         hash: 0,
         named: None,
         problem: None,
+        flaw: None,
         is_unread: false,
     };
-    if entry.length > MAX_FILE_BYTES {
+    let max_bytes = max_bytes(&entry.relative);
+    if entry.length > max_bytes {
         file.problem = Some(format!(
             "is larger than {} MB and was left out",
-            MAX_FILE_BYTES >> 20
+            max_bytes >> 20
         ));
         return (file, Vec::new());
     }
@@ -163,7 +190,7 @@ fn read_file(
         Dialect::ServerMemory => root.to_owned(),
         _ => root.join(&entry.relative),
     };
-    let content = match files::read(&path, MAX_FILE_BYTES) {
+    let content = match files::read(&path, max_bytes) {
         Ok(content) => content,
         Err(error) => {
             // It may be replaced at this moment: it is read again next time.
@@ -180,7 +207,8 @@ fn read_file(
         return (file, Vec::new());
     }
     file.named = names.and_then(|kind| Named::of(kind, &content));
-    let notes = note::read(dialect, &entry.relative, &content, entry.modified);
+    let (notes, flaw) = note::read(dialect, &entry.relative, &content, entry.modified);
+    file.flaw = flaw;
     (file, notes)
 }
 

@@ -81,7 +81,7 @@ fn left_out(top: &Path, error: &walkdir::Error) -> String {
     )
 }
 
-/// Lists the Markdown files in a folder that `wanted` lets through, or the one file that the path
+/// Lists the files in a folder that `wanted` lets through, or the one file that the path
 /// names. Hidden folders and links are passed over.
 ///
 /// # Errors
@@ -116,7 +116,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
             listing.watch.add(entry.path());
             continue;
         }
-        if !entry.file_type().is_file() || !is_markdown(entry.path()) {
+        if !entry.file_type().is_file() {
             continue;
         }
         let Ok(relative) = entry.path().strip_prefix(path) else {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Dialect;
 use super::front_matter::{Header, split};
+use super::lines;
 use super::links::linked_notes;
 
 /// The longest id that a header may give.
@@ -30,7 +31,7 @@ pub enum Standing {
 
 impl Standing {
     /// What a word in a header means.
-    fn of(word: &str) -> Self {
+    pub fn of(word: &str) -> Self {
         match word.trim().to_lowercase().as_str() {
             "draft" | "staging" | "proposed" | "pending" | "wip" => Self::Draft,
             "deprecated" | "rejected" | "withdrawn" | "obsolete" | "archived" | "superseded" => {
@@ -104,22 +105,39 @@ pub fn unreadable(content: &[u8]) -> Option<&'static str> {
         .then_some("is not text and was left out")
 }
 
-/// The memories in a file. `relative` is its path in the folder.
-pub fn read(dialect: Dialect, relative: &Path, content: &[u8], modified: SystemTime) -> Vec<Note> {
+/// The memories in a file, and what is wrong with a part of it. `relative` is its path in the
+/// folder.
+pub fn read(
+    dialect: Dialect,
+    relative: &Path,
+    content: &[u8],
+    modified: SystemTime,
+) -> (Vec<Note>, Option<String>) {
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
     let text = String::from_utf8_lossy(content);
     let is_index = relative.as_os_str() == "MEMORY.md";
-    let mut notes = match dialect {
-        Dialect::ServerMemory => entities(&text),
-        Dialect::Codex if is_index => task_groups(&text),
-        _ => vec![markdown(dialect, relative, &text)],
+    let (mut notes, problem) = match dialect {
+        Dialect::ServerMemory => (entities(&text), None),
+        Dialect::Codex if is_index => (task_groups(&text), None),
+        _ if is_lines(relative) && lines::are_memories(&text) => {
+            let lines = lines::read(&text);
+            (lines.notes, lines.problem)
+        }
+        _ if is_lines(relative) => (Vec::new(), None),
+        _ => (vec![markdown(dialect, relative, &text)], None),
     };
     let modified = Timestamp::try_from(modified).ok().map(ack_api::time::show);
     for note in &mut notes {
         note.created = note.created.take().or_else(|| modified.clone());
         note.updated = note.updated.take().or_else(|| modified.clone());
     }
-    notes
+    (notes, problem)
+}
+
+/// Whether a path names a file of JSON lines.
+pub fn is_lines(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "jsonl")
 }
 
 /// The id of a note: its path without the extension.
@@ -373,7 +391,9 @@ mod tests {
 
     fn note(dialect: Dialect, path: &str, text: &str) -> Note {
         let modified = SystemTime::UNIX_EPOCH;
-        read(dialect, Path::new(path), text.as_bytes(), modified).remove(0)
+        read(dialect, Path::new(path), text.as_bytes(), modified)
+            .0
+            .remove(0)
     }
 
     #[test]

@@ -101,8 +101,7 @@ impl Reference {
             if is_folder {
                 !file.starts_with('.') && file != "node_modules"
             } else {
-                super::listing::is_markdown(Path::new(file))
-                    && dialect.holds_memories(Path::new(path))
+                dialect.holds_memories(Path::new(path))
             }
         };
         let committed = Objects::open(&repository, Instant::now() + MAX_TIME)
@@ -165,6 +164,7 @@ impl Reference {
                 source: TextOrigin::File,
                 content,
                 is_committed,
+                committed_as: there.copied().filter(|_| is_edited),
             };
             if is(there) {
                 plan.push(row(false, true));
@@ -211,6 +211,7 @@ fn as_committed(relative: &OsStr, id: ObjectName) -> WantedRow {
         source: TextOrigin::Object(id),
         content: Content::Object(id),
         is_committed: true,
+        committed_as: None,
     }
 }
 

@@ -1,12 +1,14 @@
 //! The rows of the in-memory database: which note is in which row, and under which id.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use ack_worktree::committed::ObjectName;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::note::{Note, Standing};
+use super::note::{Note, Standing, is_lines};
 
 /// The tables that hold the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`].
 /// All rows of one [`RowKey`] have the same `slot`.
@@ -88,15 +90,19 @@ pub struct WantedRow {
     pub content: Content,
     /// It is as the reference has it, if there is one that counts.
     pub is_committed: bool,
+    /// What the reference has in place of an edited text.
+    pub committed_as: Option<ObjectName>,
 }
 
-/// A note that is served.
+/// The notes of a file that are served.
 #[derive(Debug, Clone)]
 struct Row {
     slot: i64,
     content: Content,
     is_committed: bool,
-    standing: Standing,
+    committed_as: Option<ObjectName>,
+    /// The ids that its notes have in their file, and what they say of themselves.
+    standings: Box<[(String, Standing)]>,
     /// The id that its file gives it.
     declared: Option<String>,
     /// The id that comes from its path.
@@ -143,7 +149,9 @@ impl Rows {
     /// Whether a note is there with this content.
     pub fn holds(&self, wanted: &WantedRow) -> bool {
         let row = self.rows.get(&wanted.key);
-        row.is_some_and(|row| row.content == wanted.content)
+        row.is_some_and(|row| {
+            row.content == wanted.content && row.committed_as == wanted.committed_as
+        })
     }
 
     /// Makes the rows those that are wanted. `notes` has the memories of each that [`Self::holds`]
@@ -225,11 +233,15 @@ impl Rows {
             return Ok(());
         }
         row.is_committed = wanted.is_committed;
-        if self.has_status {
-            let status = row.standing.status(row.is_committed);
+        if !self.has_status {
+            return Ok(());
+        }
+        for (id, standing) in &row.standings {
+            // The only note of a file may have got another id since.
+            let id = if row.is_single { &row.id } else { id };
             self.connection
-                .prepare_cached("UPDATE memories SET status = ?2 WHERE slot = ?1")?
-                .execute(params![row.slot, status])?;
+                .prepare_cached("UPDATE memories SET status = ?3 WHERE slot = ?1 AND id = ?2")?
+                .execute(params![row.slot, id, standing.status(row.is_committed)])?;
         }
         Ok(())
     }
@@ -242,7 +254,13 @@ impl Rows {
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
-        for note in notes {
+        let has_lines = is_lines(Path::new(&wanted.key.relative));
+        let notes = if has_lines && wanted.key.is_edited {
+            Cow::Owned(self.edited_lines(wanted, notes)?)
+        } else {
+            Cow::Borrowed(notes)
+        };
+        for note in notes.iter() {
             add(&self.connection, slot, &wanted.key.relative, note, project)?;
             if self.has_status {
                 self.connection
@@ -259,15 +277,19 @@ impl Rows {
                     ])?;
             }
         }
-        let single = match notes {
-            [only] => Some(only),
+        let single = match &*notes {
+            [only] if !has_lines => Some(only),
             _ => None,
         };
         let row = Row {
             slot,
             content: wanted.content,
             is_committed: wanted.is_committed,
-            standing: single.map(|note| note.standing).unwrap_or_default(),
+            committed_as: wanted.committed_as,
+            standings: notes
+                .iter()
+                .map(|note| (note.id.clone(), note.standing))
+                .collect(),
             declared: single.and_then(|note| note.declared.clone()),
             own: single.map(|note| note.id.clone()).unwrap_or_default(),
             id: single.map(|note| note.id.clone()).unwrap_or_default(),
@@ -275,6 +297,53 @@ impl Rows {
         };
         self.rows.insert(wanted.key.clone(), row);
         Ok(())
+    }
+
+    /// The lines of an edited file that the reference has not, or has otherwise. The latter get an
+    /// id of their own.
+    fn edited_lines(&self, wanted: &WantedRow, notes: &[Note]) -> rusqlite::Result<Vec<Note>> {
+        let committed = self.rows.get(&RowKey {
+            is_edited: false,
+            ..wanted.key.clone()
+        });
+        let Some(committed) = committed else {
+            return Ok(notes.to_vec());
+        };
+        let mut find = self.connection.prepare_cached(
+            "SELECT title, subtitle, type, session_id, facts, concepts, files, narrative, project
+             FROM memories WHERE slot = ?1 AND id = ?2",
+        )?;
+        let mut edited = Vec::new();
+        for note in notes {
+            let texts = |row: &rusqlite::Row<'_>| {
+                (0..9)
+                    .map(|column| row.get(column))
+                    .collect::<Result<Vec<Option<String>>, _>>()
+            };
+            let there = find
+                .query_row(params![committed.slot, note.id], texts)
+                .optional()?;
+            let here = [
+                Some(note.title.clone()),
+                note.subtitle.clone(),
+                note.kind.clone(),
+                note.session.clone(),
+                Some(json_list(&note.facts)),
+                Some(json_list(&note.tags)),
+                Some(json_list(&note.files)),
+                Some(note.text.clone()),
+                note.project.clone(),
+            ];
+            match there {
+                Some(there) if there == here => {}
+                Some(_) => edited.push(Note {
+                    id: format!("{}{EDITED}", note.id),
+                    ..note.clone()
+                }),
+                None => edited.push(note.clone()),
+            }
+        }
+        Ok(edited)
     }
 
     /// Gives each note the id that its file gives it, if no other has it, else the one that comes
@@ -360,6 +429,10 @@ pub fn shown(relative: &OsStr) -> String {
     ack_api::text::line(&relative.to_string_lossy(), 120)
 }
 
+fn json_list(values: &[String]) -> String {
+    serde_json::to_string(values).unwrap_or_default()
+}
+
 fn add(
     connection: &Connection,
     slot: i64,
@@ -367,7 +440,6 @@ fn add(
     note: &Note,
     project: Option<&str>,
 ) -> rusqlite::Result<()> {
-    let list = |values: &[String]| serde_json::to_string(values).unwrap_or_default();
     connection
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
@@ -383,9 +455,9 @@ fn add(
             note.kind,
             note.title,
             note.subtitle,
-            list(&note.facts),
-            list(&note.tags),
-            list(&note.files),
+            json_list(&note.facts),
+            json_list(&note.tags),
+            json_list(&note.files),
             note.text,
             note.created,
             note.updated,

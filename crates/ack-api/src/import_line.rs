@@ -1,4 +1,5 @@
-//! One line of an import: a memory as JSON.
+//! A memory as one line of JSON: what `import` reads, what `publish --format jsonl` writes, and what
+//! a folder of shared notes may hold.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,10 +7,8 @@ use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 use xxhash_rust::xxh3::xxh3_64;
 
-use ack_api::memory::{Status, nearest};
-use ack_api::settings;
-use ack_api::text;
-use ack_api::time;
+use crate::memory::{Status, nearest};
+use crate::{settings, text, time};
 
 /// A memory, one JSON object a line. Only `title` is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

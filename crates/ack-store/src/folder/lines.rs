@@ -1,0 +1,92 @@
+//! A file of JSON lines among notes: each line is a memory, in the form that `import` reads.
+
+use ack_api::import_line::{self, Row};
+use jiff::Timestamp;
+
+use super::note::{Note, Standing};
+
+/// Lines that are looked at to find out what a file holds.
+const SAMPLE_LINES: usize = 20;
+
+/// The memories in a file, and its first line that holds none although it should.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// The memories.
+    pub notes: Vec<Note>,
+    /// What is wrong with one line or several, as the end of a sentence about the file.
+    pub problem: Option<String>,
+}
+
+/// Whether this is a file of memories: JSON lines may hold anything, and a memory has a title.
+pub fn are_memories(text: &str) -> bool {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.take(SAMPLE_LINES).any(|line| {
+        serde_json::from_str::<serde_json::Value>(line)
+            .is_ok_and(|value| value.get("title").is_some_and(serde_json::Value::is_string))
+    })
+}
+
+/// Reads a file of memories. A line that is broken costs itself, and a memory whose id an earlier
+/// line has too is left out.
+pub fn read(text: &str) -> Lines {
+    let mut lines = Lines::default();
+    let mut refused: Vec<(usize, String)> = Vec::new();
+    let mut ids = rustc_hash::FxHashSet::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match import_line::parse(line, Timestamp::UNIX_EPOCH) {
+            Ok(row) if ids.insert(row.id.clone()) => lines.notes.push(note(row)),
+            Ok(row) => refused.push((
+                number,
+                format!("an earlier line has the id `{}` too", row.id),
+            )),
+            Err(reason) => refused.push((number, reason)),
+        }
+    }
+    lines.problem = refused.first().map(|(number, reason)| {
+        let more = match refused.len() {
+            1 => String::new(),
+            2 => " (and 1 more line)".to_owned(),
+            count => format!(" (and {} more lines)", count - 1),
+        };
+        format!("line {number} was left out: {reason}{more}")
+    });
+    lines
+}
+
+fn note(row: Row) -> Note {
+    let Row {
+        line,
+        id,
+        stated,
+        dated,
+        ..
+    } = row;
+    let standing = line.status.filter(|_| stated);
+    Note {
+        names: vec![id.clone(), line.title.clone()],
+        id,
+        standing: standing.map(|word| Standing::of(&word)).unwrap_or_default(),
+        reviewed_by: line.reviewed_by,
+        reviewed_at: line.reviewed_at,
+        title: line.title,
+        subtitle: line.subtitle,
+        kind: line.kind,
+        project: line.project,
+        session: line.session.or(line.session_id),
+        facts: line.facts,
+        tags: line.concepts,
+        files: line.files,
+        text: line.narrative.unwrap_or_default(),
+        created: line.created_at.filter(|_| dated),
+        updated: line.updated_at,
+        links: line
+            .superseded_by
+            .map(|newer| ("superseded_by".to_owned(), newer))
+            .into_iter()
+            .collect(),
+        ..Note::default()
+    }
+}
