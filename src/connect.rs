@@ -132,7 +132,8 @@ pub struct ConfigFile {
 pub struct Places {
     /// The home folder.
     pub home: PathBuf,
-    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`, `%APPDATA%`).
+    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`,
+    /// `%APPDATA%`).
     pub settings: PathBuf,
     /// The project's folder, to connect only that project.
     pub project: Option<PathBuf>,

@@ -182,7 +182,8 @@ fn pinned(
 /// the current one.
 ///
 /// # Errors
-/// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`], [`ScopeError::NoScopes`].
+/// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`],
+/// [`ScopeError::NoScopes`].
 pub fn select(
     config: &Config,
     registry: &Registry,
