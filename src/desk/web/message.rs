@@ -32,9 +32,9 @@ pub struct AskQueue {
 /// `card`, `near` and `group`.
 #[derive(Debug, Deserialize)]
 pub struct AskCard {
-    /// The current view of the page.
+    /// The memory's number.
     pub number: usize,
-    /// Where the page stands.
+    /// The current view of the page.
     #[serde(default)]
     pub view: View,
 }

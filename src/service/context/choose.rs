@@ -144,8 +144,8 @@ pub(super) fn choose(
 /// The project's own memories that are chosen now, and those that would be chosen if one more
 /// memory of a scope were approved.
 ///
+/// # Errors
 /// No scope can be read.
-/// No scope that can be read.
 pub(super) fn rehearse(
     selection: &mut Selection,
     signals: Signals,
