@@ -20,7 +20,7 @@ use crate::service::stale::{BETWEEN, Staleness, is_kept};
 
 /// A file with this many commits counts as changed a lot.
 const MANY_COMMITS: u32 = 10;
-/// One missing name may belong to another program. This many, with none of them found, do not.
+/// How many names a memory needs, all of them missing. A single one may belong to another program.
 const ENOUGH_NAMES: usize = 2;
 /// The time limit for reading the history, for all memories together.
 const HISTORY_TIME: Duration = Duration::from_secs(2);

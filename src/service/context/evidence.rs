@@ -13,10 +13,10 @@ use super::words::{Origin, Words};
 use crate::scope::resolve::Current;
 use ack_store::outline::Outline;
 
-/// A word in more than this share of the memories counts for nothing, unless there are very few
-/// memories.
+/// A word counts for nothing if more than this share of the memories contain it, and more than
+/// [`FEW`] of them.
 const COMMON_SHARE: f64 = 0.2;
-/// Fewer memories than this are very few.
+/// A word that at most this many memories contain is never too common.
 const FEW: usize = 10;
 /// The weight factor of a word in the title or the tags.
 const PROMINENT: f64 = 2.0;
