@@ -45,7 +45,7 @@ pub struct Standing {
     pub waiting: Option<u64>,
 }
 
-/// The last result. Over HTTP, rmcp asks with every request.
+/// The last result. Over HTTP, the MCP library asks with every request.
 #[derive(Debug, Default)]
 pub struct LastStanding(Mutex<Option<(Instant, Standing)>>);
 
