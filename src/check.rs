@@ -1,7 +1,7 @@
-//! Checks a folder of notes, or one file, before it is merged: form, ids, links, evidence, text.
+//! Checks a folder of notes, or one file, before it is merged: format, ids, links, evidence, text.
 //!
-//! Nothing is served and nothing is written. The same notes are looked at that would be served from
-//! the folder. What is certainly wrong is an error; what a person should look at is a warning.
+//! It serves nothing and writes nothing. It looks at the same notes that would be served from the
+//! folder. A definite mistake is an error; something a person should look at is a warning.
 
 mod links;
 mod notes;
@@ -18,31 +18,31 @@ use walkdir::WalkDir;
 
 use self::notes::Checked;
 
-/// The largest file that is looked at, as it is served.
+/// The largest file that is read. The same limit applies to serving.
 const MAX_FILE_BYTES: u64 = 8 << 20;
-/// The deepest folder that is looked into.
+/// The deepest folder level that is read.
 const MAX_DEPTH: usize = 32;
-/// The most files that are looked at.
+/// The most files that are checked.
 const MAX_FILES: usize = 100_000;
 
 /// How bad something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It must be mended.
+    /// It must be fixed.
     Error,
     /// A person should look at it.
     Warning,
 }
 
-/// Something that was found.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
     /// Which check found it.
     pub rule: &'static str,
-    /// The file, from the top of the repository, or from the folder outside of one.
+    /// The path from the top of the repository, or from the folder if there is no repository.
     pub path: PathBuf,
     /// The line, from 1.
     pub line: usize,
@@ -53,34 +53,34 @@ pub struct Finding {
 /// What a check found.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
-    /// How many files were looked at.
+    /// How many files were checked.
     pub files: usize,
-    /// How many memories are in them.
+    /// How many memories they contain.
     pub memories: usize,
-    /// How many errors were found.
+    /// How many errors.
     pub errors: usize,
     /// How many warnings.
     pub warnings: usize,
-    /// Everything that was found, by file and line.
+    /// All findings, by file and line.
     pub findings: Vec<Finding>,
 }
 
 /// Where the notes are.
 struct Place {
-    /// The folder, or the folder of the one file.
+    /// The folder, or the parent folder of the single file.
     folder: PathBuf,
     /// The top of the repository's working tree.
     top: Option<PathBuf>,
     /// The repository's name.
     repository: Option<String>,
-    /// The day of the check.
+    /// The date of the check.
     today: Date,
-    /// An index says that the folder is in the Open Knowledge Format.
+    /// Whether an index says that the folder is in the Open Knowledge Format.
     is_knowledge_format: bool,
 }
 
 impl Place {
-    /// A file of the folder as findings name it.
+    /// The path of a file as findings show it.
     fn shown(&self, relative: &Path) -> PathBuf {
         let full = self.folder.join(relative);
         let top = self.top.as_deref().unwrap_or(&self.folder);
@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-/// Checks a folder or a file, on a day.
+/// Checks a folder or a file, as of a date.
 ///
 /// # Errors
 /// It cannot be listed or read.
@@ -122,8 +122,8 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
     Ok(checked.report(&place, names.len()))
 }
 
-/// The files that hold memories, by name. Links are not followed. Folders in it that cannot be
-/// looked into go to `closed`, with the reason.
+/// The names of the files that hold memories. Does not follow links. Folders inside it that cannot
+/// be opened go to `closed`, with the reason.
 fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     let walk = WalkDir::new(folder)

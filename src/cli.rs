@@ -1,5 +1,6 @@
-//! The command line: the one place that reads the environment, the working directory, the clock and standard input, and
-//! that prints. Reading commands call the same service as the tools and print the same answers.
+//! The command line. Only this module reads the environment, the working directory, the clock and
+//! standard input, and only this module prints. Reading commands call the same service as the tools
+//! and print the same answers.
 
 pub mod args;
 mod check;
@@ -65,7 +66,7 @@ use ack_store::copies;
 use ack_sys::files::expand_home;
 use ack_sys::heap;
 
-/// Parses the command line and runs it. Exit codes: 0 answered, 1 could not, 2 usage.
+/// Parses the command line and runs it. Exit codes: 0 success, 1 failure, 2 usage error.
 pub fn run() -> ExitCode {
     if let Some(code) = complete::answer() {
         return code;
@@ -76,7 +77,7 @@ pub fn run() -> ExitCode {
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
-            // A hook that a newer version installed must not fail a session under this one.
+            // A hook installed by a newer version must not break a session with this one.
             let said = error.to_string();
             let is_help =
                 error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -87,7 +88,8 @@ pub fn run() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(error) => {
-            // Help and version are answers; anything else is a usage error, which clap reports with code 2.
+            // Help and version are answers. Anything else is a usage error, which clap reports with
+            // code 2.
             let code = if error.use_stderr() { 2 } else { 0 };
             complain(&error);
             return ExitCode::from(code);
@@ -101,7 +103,7 @@ pub fn run() -> ExitCode {
             write_err(&format!("hint: {old}\n"));
         }
     }
-    // A server has its own way of ending.
+    // A server handles signals itself.
     if !matches!(cli.command, Command::Serve(_)) {
         signals::watch();
     }
@@ -116,9 +118,9 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Lets LanceDB use every processor of a small machine: it keeps two free for its input and output, and on two processors one
-/// thread would index all words, and search words and vectors one after the other. On larger machines, or where the environment
-/// says something, it is left alone.
+/// Lets LanceDB use every processor of a small machine. By default it keeps two free for input and
+/// output, so on two processors a single thread would do all the work. Larger machines, and a
+/// setting in the environment, are left alone.
 #[expect(
     unsafe_code,
     clippy::disallowed_methods,
@@ -128,19 +130,21 @@ fn use_every_processor() {
     const THREADS: &str = "LANCE_CPU_THREADS";
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     if processors < 4 && std::env::var_os(THREADS).is_none() {
-        // SAFETY: the process has started no thread yet, so nothing reads the environment at the same time.
+        // SAFETY: the process has not started any thread yet, so nothing else reads the
+        // environment.
         unsafe { std::env::set_var(THREADS, processors.to_string()) };
     }
 }
 
-/// Has glibc give memory back: large blocks as soon as they are free, where by itself it takes for small whatever is no larger
-/// than what it has seen freed; and what is free among small ones when it is asked. Other allocators have no such settings.
+/// Makes glibc return memory to the system: large blocks as soon as they are free, and free small
+/// ones on request. By default glibc raises its threshold for large blocks to the largest one freed
+/// so far. Other allocators have no such settings.
 #[expect(unsafe_code, reason = "glibc takes these settings from C alone")]
 fn settle_allocator() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use nix::libc::{M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, mallopt};
-        // SAFETY: both take plain numbers, and any thread may ask for trimming at any time.
+        // SAFETY: both take plain numbers, and any thread may request trimming at any time.
         unsafe {
             mallopt(M_MMAP_THRESHOLD, 1 << 20);
             mallopt(M_TRIM_THRESHOLD, 4 << 20);
@@ -154,14 +158,14 @@ fn settle_allocator() {
 
 fn settle_colours(when: ColorArg) {
     match when {
-        // Left to what the environment says and whether there is a terminal.
+        // The environment and the terminal decide.
         ColorArg::Auto => {}
         ColorArg::Always => ColorChoice::Always.write_global(),
         ColorArg::Never => ColorChoice::Never.write_global(),
     }
 }
 
-/// Whether the command is `hook`, of arguments that could not be read as a whole.
+/// Whether the command is `hook`, for arguments that could not be parsed completely.
 fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
@@ -192,7 +196,7 @@ fn at_desk(
     })
 }
 
-/// The scopes of every page.
+/// The scopes of all pages.
 fn all_scopes(service: &Service, scope: Option<String>) -> Result<ListScopesResponse, CliError> {
     let mut request = ListScopesRequest {
         scope,
@@ -217,8 +221,9 @@ impl Drop for Closing {
     }
 }
 
-/// Refuses a folder of `-C` that does not exist: a person mistyped it. A host may name a folder that was
-/// deleted since, so hooks are still answered, and a server that the host starts serves what is shared.
+/// Rejects a `-C` folder that does not exist, because it is probably a typo. A host may name a
+/// folder that was deleted later, so hooks still answer, and a server started by a host serves the
+/// shared scopes.
 fn check_folder(cli: &Cli) -> Result<(), CliError> {
     let folder = cli
         .global
@@ -229,7 +234,7 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     };
     let home = BaseDirs::new();
     let path = expand_home(&given.value, home.as_ref().map(BaseDirs::home_dir));
-    // One that cannot be looked at may be there.
+    // If the folder cannot be checked, assume that it exists.
     let is_there = match std::fs::metadata(&path) {
         Ok(metadata) => metadata.is_dir(),
         Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
@@ -337,7 +342,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// What the edge says: flags, environment, home, working directory.
+/// The inputs: flags, environment, home, working directory.
 fn inputs(global: &Global) -> Result<Inputs, CliError> {
     if global.unreviewed.is_some() && global.db.is_none() {
         return Err(CliError::invalid(
@@ -360,7 +365,7 @@ fn inputs(global: &Global) -> Result<Inputs, CliError> {
             working_directory,
             ..inputs
         }),
-        // A folder that was removed is nobody's project; only a path that is meant from there cannot do without it.
+        // A removed working directory is no project. Only a relative path needs one.
         Err(_) if !inputs.needs_working_directory() => Ok(inputs),
         Err(source) => Err(CliError::Io {
             action: "find",
@@ -370,12 +375,12 @@ fn inputs(global: &Global) -> Result<Inputs, CliError> {
     }
 }
 
-/// The settings in force.
+/// The effective settings.
 fn load(global: &Global) -> Result<Config, CliError> {
     Ok(Config::load(inputs(global)?)?)
 }
 
-/// The settings in force, told on standard error where that is wanted.
+/// The effective settings, logged to standard error with `--verbose`.
 fn config(global: &Global) -> Result<Config, CliError> {
     let config = load(global)?;
     if global.verbose {
@@ -392,7 +397,7 @@ const fn status(argument: StatusArg) -> StatusFilter {
     }
 }
 
-/// What `--status` or `--all` says.
+/// The status from `--status` or `--all`.
 fn chosen_status(shown: ShownStatuses) -> Option<StatusFilter> {
     let named = shown.status.map(status);
     named.or(shown.all.then_some(StatusFilter::All))
@@ -409,7 +414,8 @@ fn context_request(args: &ContextArgs) -> ContextRequest {
     }
 }
 
-/// An answer that is put into conversations as it is, without tags that hosts give meaning to.
+/// An answer without the tags that have a meaning for hosts, because it is inserted into
+/// conversations unchanged.
 fn harmless(answer: ContextResponse) -> ContextResponse {
     let Ok(mut value) = serde_json::to_value(&answer) else {
         return answer;
@@ -442,14 +448,14 @@ fn write_json<A: Serialize>(answer: &A) -> Result<(), CliError> {
     write_out(&(serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"))
 }
 
-/// An answer whose texts are safe to print; without most notes where only the answer is wanted.
+/// An answer with texts that are safe to print. With `--quiet`, most notes are left out.
 fn printable<A: Serialize + DeserializeOwned>(answer: &A, global: &Global) -> Result<A, CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
     let notes = safe
         .get_mut("notes")
         .and_then(serde_json::Value::as_array_mut);
     if let Some(notes) = notes.filter(|_| global.quiet) {
-        // What is merely near must not pass for what was asked.
+        // Keep the notes that tell near matches from real ones.
         let nearest = [NoteKind::NoWordMatches, NoteKind::NothingCertain].map(|kind| json!(kind));
         notes.retain(|note| note.get("kind").is_some_and(|kind| nearest.contains(kind)));
     }
@@ -461,7 +467,7 @@ fn printable<A: Serialize + DeserializeOwned>(answer: &A, global: &Global) -> Re
     Ok(safe)
 }
 
-/// Writes to standard output; a reader that went away (`| head`) is no error.
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
 fn write_out(text: &str) -> Result<(), CliError> {
     match anstream::stdout().lock().write_all(text.as_bytes()) {
         Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => Err(CliError::Io {
@@ -481,23 +487,24 @@ fn report(error: &CliError, json: bool) {
         let screen = Screen::of_errors();
         render::error(&body, &screen) + &error.candidates(&screen)
     };
-    // Painted, and every word of others in it is safe.
+    // The text is styled already, and quoted words in it are safe.
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes what has no colours to standard error, safe to print; there is nobody to tell when that fails.
+/// Writes text without colours to standard error, safe to print. Ignores errors, because there is
+/// nowhere to report them.
 fn write_err(text: &str) {
     let _ = anstream::stderr()
         .lock()
         .write_all(text::safe(text).as_bytes());
 }
 
-/// Writes what has no colours to standard output, safe to print.
+/// Writes text without colours to standard output, safe to print.
 fn write_plain(text: &str) -> Result<(), CliError> {
     write_out(&text::safe(text))
 }
 
-/// Says what clap says of a command line; without colours where the command line holds what a terminal would obey.
+/// Prints clap's message. Without colours if the command line contains control characters.
 fn complain(error: &clap::Error) {
     let odd = |argument: std::ffi::OsString| {
         let argument = argument.to_string_lossy();

@@ -1,5 +1,5 @@
-//! Settings: flags, then environment variables, then `config.toml`, then defaults. Each setting is declared once, and the
-//! effective value keeps where it came from.
+//! Settings: flags, then environment variables, then `config.toml`, then defaults. Each setting is
+//! declared once. The effective value remembers its source.
 
 mod error;
 mod file;
@@ -32,13 +32,13 @@ pub const ENV_PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// The bearer token of `serve --http`.
 pub const ENV_TOKEN: &str = "ACK_MEM_TOKEN";
 
-/// Whether to say on standard error what was resolved.
+/// Whether to log the resolved settings to standard error.
 pub const ENV_LOG: &str = "ACK_MEM_LOG";
 
-/// The pager of long answers.
+/// The pager for long answers.
 pub const ENV_PAGER: &str = "ACK_MEM_PAGER";
 
-/// The environment variables that are read, with what they do.
+/// The environment variables the program reads, with what they do.
 pub const ENVIRONMENT: [(&str, &str); 7] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
     (ENV_SCOPE, "pins every request to one scope"),
@@ -61,16 +61,16 @@ pub const ENVIRONMENT: [(&str, &str); 7] = [
     ),
 ];
 
-/// Most results where a request names no `limit`.
+/// Maximum results if a request has no `limit`.
 const DEFAULT_LIMIT: u32 = 10;
-/// Most tokens where a request names no `max_tokens`.
+/// Maximum tokens if a request has no `max_tokens`.
 const DEFAULT_TOKENS: u32 = 4_000;
 /// Memory for the indexes of all scopes together, in MiB.
 const DEFAULT_MEMORY: u32 = 1_024;
-/// Memories of a scope that are held in memory.
+/// Memories of a scope up to which its vector table is held in memory.
 const DEFAULT_RESIDENT: u32 = 200_000;
 
-/// Seconds that a request of a client may take.
+/// Seconds that a client's request may take.
 const DEFAULT_SECONDS: u32 = 30;
 
 /// The keys of `config.toml`.
@@ -91,8 +91,8 @@ pub struct ConfigFile {
     pub upstream: BTreeMap<String, UpstreamEntry>,
 }
 
-/// `config.toml` as far as every command needs it: what `serve` offers is read by `serve` and `doctor` alone, so that nothing
-/// else fails over it.
+/// The part of `config.toml` that every command needs. Only `serve` and `doctor` read what `serve`
+/// offers, so a mistake there does not break other commands.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Basics {
@@ -135,7 +135,7 @@ impl MaxStatus {
         }
     }
 
-    /// What of a filter is left for a caller; agents alone are bound. `None` where nothing is.
+    /// The part of a status filter that a caller may use, or `None`. Only agents are limited.
     pub const fn allowed(self, by_agent: bool, asked: StatusFilter) -> Option<StatusFilter> {
         match (self, asked) {
             (Self::Approved, StatusFilter::Staging) if by_agent => None,
@@ -144,7 +144,7 @@ impl MaxStatus {
         }
     }
 
-    /// Whether a caller may not read what waits for review.
+    /// Whether a caller may not read memories that wait for review.
     pub const fn withholds(self, by_agent: bool) -> bool {
         by_agent && matches!(self, Self::Approved)
     }
@@ -204,7 +204,7 @@ pub enum Source {
     File,
     /// The working directory.
     WorkingDirectory,
-    /// Nothing said otherwise.
+    /// The default value.
     Default,
 }
 
@@ -247,14 +247,14 @@ impl<T> Setting<T> {
     }
 }
 
-/// What the edge of the program (command line and environment) says, before `config.toml` is read.
+/// The inputs from the command line and the environment, before `config.toml` is read.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
     /// `--root` or `ACK_MEM_PATH`.
     pub root: Option<Setting<PathBuf>>,
     /// `--db` or `ACK_MEM_DB`.
     pub db: Option<Setting<PathBuf>>,
-    /// `--unreviewed`: what rows of that database count as that have no status.
+    /// `--unreviewed`: how to treat rows of that database that have no status.
     pub unreviewed: Option<Unreviewed>,
     /// `--pin` or `ACK_MEM_SCOPE`.
     pub pinned: Option<Setting<String>>,
@@ -262,12 +262,12 @@ pub struct Inputs {
     pub project: Option<Setting<PathBuf>>,
     /// The home folder.
     pub home: Option<PathBuf>,
-    /// The working directory; empty where it was removed.
+    /// The working directory; empty if it was removed.
     pub working_directory: PathBuf,
 }
 
 impl Inputs {
-    /// Whether a path was given that means something only from the working directory.
+    /// Whether an input path is relative to the working directory.
     pub fn needs_working_directory(&self) -> bool {
         let paths = [&self.root, &self.db, &self.project].into_iter().flatten();
         let mut paths = paths.map(|path| expand_home(&path.value, self.home.as_deref()));
@@ -275,48 +275,49 @@ impl Inputs {
     }
 }
 
-/// The settings in force.
+/// The effective settings.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The scope root.
     pub root: Setting<PathBuf>,
     /// A single database instead of the root.
     pub db: Option<Setting<PathBuf>>,
-    /// What rows of that database count as that have no status, where the manifest beside it is
-    /// not asked.
+    /// How to treat rows of that database that have no status. Overrides the manifest next to it.
     pub unreviewed: Option<Unreviewed>,
     /// The scope this process is pinned to.
     pub pinned: Option<Setting<String>>,
-    /// The current project's folder; empty where there is none, because the working directory was removed.
+    /// The current project's folder; empty if there is none because the working directory was
+    /// removed.
     pub project: Setting<PathBuf>,
     /// The scope of projects that no manifest claims.
     pub default_scope: Option<Setting<String>>,
-    /// Results a page.
+    /// Results per page.
     pub limit: Setting<u32>,
-    /// Tokens an answer.
+    /// Tokens per answer.
     pub tokens: Setting<u32>,
     /// Memory for the indexes of all scopes together, in MiB.
     pub memory: Setting<u32>,
     /// Memories of a scope up to which its vector table is held in memory.
     pub resident: Setting<u32>,
-    /// Seconds that a request of a client may take.
+    /// Seconds that a client's request may take.
     pub seconds: Setting<u32>,
     /// Which memories agents may ask for.
     pub max_status: Setting<MaxStatus>,
     /// The home folder, for `~`.
     pub home: Option<PathBuf>,
-    /// Whether `config.toml` was there.
+    /// The path of `config.toml`, if it exists.
     pub file: Option<PathBuf>,
-    /// What tells the time.
+    /// The clock.
     pub clock: fn() -> jiff::Timestamp,
 }
 
 impl Config {
-    /// The settings of a scope root: its `config.toml` where there is one, else defaults. Nothing of the environment is read:
-    /// there is no current project and no home folder until [`Config::with_project`] and [`Config::with_home`] name them.
+    /// The settings of a scope root: its `config.toml` if there is one, else defaults. Reads
+    /// nothing from the environment: there is no current project and no home folder until
+    /// [`Config::with_project`] and [`Config::with_home`] set them.
     ///
     /// # Errors
-    /// [`SettingsError`] when `config.toml` is wrong.
+    /// [`SettingsError`] if `config.toml` is invalid.
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, SettingsError> {
         Self::load(Inputs {
             root: Some(Setting::flag("--root", root.into())),
@@ -324,32 +325,32 @@ impl Config {
         })
     }
 
-    /// With the folder that `~` stands for in manifests.
+    /// Sets the folder that `~` stands for in manifests.
     #[must_use]
     pub fn with_home(mut self, folder: impl Into<PathBuf>) -> Self {
         self.home = Some(folder.into());
         self
     }
 
-    /// With this folder as the current project, which decides the current scope.
+    /// Sets the current project's folder, which decides the current scope.
     #[must_use]
     pub fn with_project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Setting::flag("-C", folder.into());
         self
     }
 
-    /// Puts the settings together.
+    /// Resolves the settings.
     ///
     /// # Errors
-    /// [`SettingsError`] when `config.toml` is wrong, or no root can be found.
+    /// [`SettingsError`] if `config.toml` is invalid, or no root can be found.
     pub fn load(inputs: Inputs) -> Result<Self, SettingsError> {
         Self::assemble(inputs, |path| load_toml(path, keys::<ConfigFile>))
     }
 
-    /// The settings as if there were no `config.toml`, for what should find out what is wrong with it.
+    /// The settings as if there were no `config.toml`, for code that diagnoses the file.
     ///
     /// # Errors
-    /// [`SettingsError`] when no root can be found.
+    /// [`SettingsError`] if no root can be found.
     pub fn without_file(inputs: Inputs) -> Result<Self, SettingsError> {
         Self::assemble(inputs, |_| Ok(Basics::default()))
     }
@@ -403,16 +404,16 @@ impl Config {
         config.with_file(read)
     }
 
-    /// The settings with what `config.toml` says now. Flags and the environment stay.
+    /// Reads `config.toml` again. Flags and the environment stay as they are.
     ///
     /// # Errors
-    /// [`SettingsError`] when it is wrong.
+    /// [`SettingsError`] if the file is invalid.
     pub fn read_again(&self) -> Result<Self, SettingsError> {
         self.clone()
             .with_file(|path| load_toml(path, keys::<ConfigFile>))
     }
 
-    /// With what `config.toml` says, and defaults for the rest.
+    /// Applies `config.toml`, with defaults for the rest.
     fn with_file(
         self,
         read: impl FnOnce(&Path) -> Result<Basics, SettingsError>,

@@ -1,9 +1,10 @@
-//! Connecting a client: what its configuration files have to hold for it to start this server and to call its hooks.
+//! Connects a client: writes the entries that its configuration files need to start this server and
+//! call its hooks.
 //!
-//! A client is a row of [`Client::ALL`] and says where its files lie and which shape they have ([`Client::files`]); what is
-//! put into a file is a list of [`Part`]s. [`mod@json`], [`mod@toml`] and [`mod@yaml`] put parts into a text and take them out again, leaving every
-//! other byte as it was; [`mod@file`] plans, shows and writes changes; [`ours`] tells what is ours from what is not. Nothing
-//! here runs a program.
+//! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
+//! goes into them, as a list of [`Part`]s. [`mod@json`], [`mod@toml`] and [`mod@yaml`] add parts to
+//! a text and remove them again, and leave every other byte as it was. [`mod@file`] plans, shows
+//! and writes changes. [`ours`] recognises our own entries. Nothing here runs a program.
 
 mod client;
 mod error;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-/// The name under which the server stands in a client's configuration. Gemini CLI allows no underscore in it.
+/// The server's name in a client's configuration. Gemini CLI allows no underscore in it.
 pub const NAME: &str = "ack-memory";
 /// A program that can use the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub enum Client {
     Qwen,
     /// Cline.
     Cline,
-    /// Cline's extension for VS Code, before it shared the files of the command line.
+    /// Cline's extension for VS Code, before it shared files with the command line.
     ClineVsCode,
     /// Roo Code.
     Roo,
@@ -64,65 +65,65 @@ pub enum Client {
     Goose,
 }
 
-/// How a file is written.
+/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// JSON; comments and trailing commas are kept where they are.
+    /// JSON, with comments and trailing commas.
     Json,
     /// TOML.
     Toml,
-    /// YAML, in block form.
+    /// YAML, in block style.
     Yaml,
 }
 
-/// One thing that stands in a configuration file.
+/// One entry in a configuration file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// A member of the object or table at `path`, under `name`. Where it is there already, the keys that start the server are
-    /// set ([`ours::STARTS`]), others only where they are missing.
+    /// A member of the object or table at `path`, called `name`. If it exists, the keys that start
+    /// the server ([`ours::STARTS`]) are overwritten; other keys are only added if missing.
     Member {
-        /// Keys that lead to the object.
+        /// The path to the object.
         path: Vec<&'static str>,
         /// Its own key.
         name: &'static str,
-        /// What stands there.
+        /// Its value.
         value: Value,
     },
-    /// A hook: an entry of the array at `path`, known by the command it runs. It is changed where it stands, for Codex knows
-    /// a hook that was trusted by its place.
+    /// A hook: an entry of the array at `path`, recognised by the command it runs. It is changed in
+    /// place, because Codex identifies a trusted hook by its position.
     Entry {
-        /// Keys that lead to the array.
+        /// The path to the array.
         path: Vec<&'static str>,
         /// The entry.
         value: Value,
     },
-    /// Texts in the list at `path` that name the server or its tools.
+    /// Strings in the list at `path` that name the server or its tools.
     Words {
-        /// Keys that lead to the list.
+        /// The path to the list.
         path: Vec<&'static str>,
-        /// The texts.
+        /// The strings.
         words: Vec<String>,
     },
-    /// A member that the file needs and that may be there already; it is left alone then, and never taken out while others
-    /// need it.
+    /// A member that the file needs and that may exist already. An existing one is left alone, and
+    /// it is never removed while others need it.
     Needed {
         /// Its key at the top of the file.
         name: &'static str,
-        /// What stands there if nothing does.
+        /// Its value if it is missing.
         value: Value,
     },
 }
 
-/// A configuration file and what belongs into it.
+/// A configuration file and what goes into it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigFile {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
-    /// How it is written.
+    /// Its format.
     pub format: Format,
-    /// What belongs into it.
+    /// What goes into it.
     pub parts: Vec<Part>,
-    /// Folders that stay, even if nothing is left in them.
+    /// Folders to keep, even if they end up empty.
     pub stays: Vec<PathBuf>,
 }
 
@@ -131,9 +132,10 @@ pub struct ConfigFile {
 pub struct Places {
     /// The home folder.
     pub home: PathBuf,
-    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`, `%APPDATA%`).
+    /// The system's folder for settings (`~/.config`, `~/Library/Application Support`,
+    /// `%APPDATA%`).
     pub settings: PathBuf,
-    /// The project's folder, to connect it alone.
+    /// The project's folder, to connect only that project.
     pub project: Option<PathBuf>,
     /// `CLAUDE_CONFIG_DIR`.
     pub claude: Option<PathBuf>,
@@ -148,24 +150,24 @@ pub struct Places {
 pub struct Launch {
     /// This program.
     pub binary: PathBuf,
-    /// Whether it is the one that its name starts, by the PATH of the shell.
+    /// Whether the shell's PATH finds this same program by its name.
     pub is_on_path: bool,
-    /// Flags before the command that name places of this machine: root or database.
+    /// Flags before the command that name places on this machine: root or database.
     pub places: Vec<String>,
     /// Further flags: the scope.
     pub flags: Vec<String>,
-    /// The set of tools that the server offers, where one is named.
+    /// The tool set that the server offers, if one is named.
     pub surface: Option<&'static str>,
 }
 
 /// Which hooks are set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hooks {
-    /// Memories when a session starts.
+    /// Adds memories when a session starts.
     pub session_start: bool,
-    /// Memories that a prompt is about.
+    /// Adds memories that match a prompt.
     pub user_prompt: bool,
-    /// Memories about a file before it is edited.
+    /// Adds memories about a file before it is edited.
     pub pre_tool_use: bool,
 }
 
@@ -174,13 +176,13 @@ pub struct Hooks {
 pub enum Allowed {
     /// Nothing; the user decides.
     Nothing,
-    /// These tools: the server offers others' besides, which may do more than read.
+    /// These tools. The server also offers tools of other servers, which may do more than read.
     Tools(Vec<String>),
-    /// All that the server offers.
+    /// Everything the server offers.
     Server,
 }
 
-/// What is set up beside the server.
+/// What is set up in addition to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// The hooks.
@@ -190,7 +192,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Everything there is, to take it out.
+    /// Everything, to remove it.
     pub const ALL: Self = Self {
         hooks: Hooks {
             session_start: true,
@@ -202,7 +204,7 @@ impl Wanted {
 }
 
 impl Launch {
-    /// The same for a file that others read too, on other machines: the program by its name, without a path.
+    /// The same for a file that is shared with other machines: the program by name, without a path.
     #[must_use]
     pub fn shared(&self) -> Self {
         Self {
@@ -226,8 +228,9 @@ impl Launch {
         (self.binary.display().to_string(), arguments)
     }
 
-    /// The same for one client. What runs in a terminal finds the program by its name, also after a
-    /// package manager has put the next version elsewhere; other programs may have another PATH.
+    /// The same for one client. A client that runs in a terminal finds the program by its name,
+    /// even after a package manager installs the next version elsewhere. Other clients may have a
+    /// different PATH.
     #[must_use]
     pub fn for_client(&self, client: Client) -> Self {
         if self.is_on_path && client.runs_in_a_terminal() {
@@ -257,10 +260,10 @@ impl Launch {
     }
 }
 
-/// A word as the system's shell reads it.
+/// Quotes a word for the system's shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@+,~".contains(c);
-    // A tilde is expanded where a word begins with it.
+    // The shell expands a tilde at the start of a word.
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
         word.to_owned()
     } else {
@@ -268,7 +271,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// The members of an object as they go into a file.
+/// The members of an object.
 fn members(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }

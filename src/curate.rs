@@ -1,9 +1,10 @@
-//! Curation: finds memories, turns what a person decided into decisions, and writes them ([`mod@write`]):
-//! to the log of their scope, or into its native store where the owner says `decisions = "store"`.
+//! Curation: finds memories, turns a person's choices into decisions, and writes them
+//! ([`mod@write`]) to the log of their scope, or into its native store if the owner sets `decisions
+//! = "store"`.
 //!
-//! Only commands that a person runs come here; nothing that answers an agent does. A decision is
-//! made about the content that was read, and is written only if the memory is still the same under
-//! the lock of the log or of the store.
+//! Only commands that a person runs use this module; nothing that answers an agent does. A decision
+//! applies to the content that was read. It is written only if, under the lock of the log or the
+//! store, the memory is still the same.
 
 pub mod find;
 pub mod groups;
@@ -33,33 +34,33 @@ pub enum CurateError {
     /// No memory has this id or prefix.
     #[error("no memory has the id `{id}`, or one that begins with it")]
     NotFound {
-        /// What was asked for.
+        /// The id that was given.
         id: String,
-        /// Ids like it.
+        /// Similar ids.
         nearest: Vec<String>,
     },
-    /// Several memories do.
+    /// Several memories match.
     #[error("`{id}` begins the ids of several memories: {}", text::list(found))]
     Ambiguous {
-        /// What was asked for.
+        /// The id that was given.
         id: String,
         /// Some of them, with their scopes.
         found: Vec<String>,
     },
-    /// It cannot take the place of the other memory.
+    /// It cannot replace the other memory.
     #[error("`{into}` cannot take the place of `{id}`: {reason}")]
     Successor {
-        /// The memory that goes.
+        /// The memory to be replaced.
         id: String,
         /// The memory that stays.
         into: String,
         /// Why not.
         reason: &'static str,
     },
-    /// There is nothing to take back.
+    /// There is nothing to undo.
     #[error("there is nothing to undo{}", batch.as_ref().map_or_else(String::new, |batch| format!(": no decision of the batch `{batch}` counts")))]
     NothingToUndo {
-        /// The batch that was asked for.
+        /// The requested batch.
         batch: Option<String>,
     },
     /// The log cannot be written.
@@ -70,17 +71,17 @@ pub enum CurateError {
         /// The error from the system.
         source: std::io::Error,
     },
-    /// Decisions go into the store, and it is another program's.
+    /// Decisions go into the store, but the store belongs to another program.
     #[error(
         "scope `{scope}` says `decisions = \"store\"`, and its store is not a native one ({profile})"
     )]
     NotNative {
         /// The scope.
         scope: String,
-        /// Whose store it is.
+        /// The program that the store belongs to.
         profile: &'static str,
     },
-    /// Decisions go into the store, and it has no place for one.
+    /// Decisions go into the store, but a column is missing.
     #[error("`{}` has no column `{column}` in `memories`", path.display())]
     NoColumn {
         /// The database.
@@ -96,7 +97,7 @@ pub enum CurateError {
         /// The store.
         path: PathBuf,
     },
-    /// It would not be a decision.
+    /// The decision is invalid.
     #[error("this cannot be decided: {0}")]
     Invalid(#[from] InvalidDecision),
     /// A store or its log cannot be read.
@@ -153,7 +154,7 @@ impl Diagnostic for CurateError {
     }
 }
 
-/// A memory that is decided about.
+/// A memory to decide about.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// Its scope.
@@ -168,7 +169,8 @@ impl Candidate {
         &self.curated.memory
     }
 
-    /// Refuses an id that several rows of the store have: nobody could say which was meant.
+    /// Rejects an id that several rows of the store share, because it is not clear which one is
+    /// meant.
     ///
     /// # Errors
     /// [`CurateError::Twice`].
@@ -183,21 +185,21 @@ impl Candidate {
     }
 }
 
-/// Who decides, in one command or sitting.
+/// Who decides, in one command or one review session.
 #[derive(Debug, Clone)]
 pub struct Sitting {
     /// `human:NAME` or `process:NAME`.
     pub actor: String,
-    /// Why, if that was said.
+    /// The reason, if one was given.
     pub reason: Option<String>,
     /// The name of the batch, for `undo`.
     pub batch: String,
-    /// When.
+    /// The time.
     pub now: jiff::Timestamp,
 }
 
 impl Sitting {
-    /// Begins a sitting. The batch is named by the time, so that later ones sort behind it.
+    /// Begins a sitting. The batch name starts with the time, so that later batches sort last.
     pub fn begin(actor: String, reason: Option<String>, now: jiff::Timestamp) -> Self {
         // Two processes may begin in the same millisecond.
         let process = std::process::id() & 0xffff;
@@ -228,8 +230,8 @@ impl Sitting {
         }
     }
 
-    /// The decisions that put `into` in the place of another memory. A merge also adds the facts,
-    /// tags and files that only the other one has.
+    /// The decisions that replace a memory with `into`. A merge also adds the facts, tags and files
+    /// that only the replaced memory has.
     ///
     /// # Errors
     /// `into` is in another scope, is the memory itself, or was rejected.
@@ -244,8 +246,7 @@ impl Sitting {
         Ok(self.gone(candidate, into, verdict, united.flatten()))
     }
 
-    /// The decisions that a memory says nothing that `into` does not say: `into` gets its tags and
-    /// files.
+    /// The decisions for a memory that adds nothing to `into`: `into` gets its tags and files.
     ///
     /// # Errors
     /// As [`Sitting::replacement`].
@@ -299,8 +300,8 @@ impl Sitting {
     }
 }
 
-/// The lists of a memory with what another one adds; `None` if it adds nothing. What was edited
-/// before stays edited.
+/// The lists of `into` with what another memory adds, or `None` if it adds nothing. Keeps earlier
+/// edits.
 fn union(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Edit> {
     let memory = into.memory();
     let with = |own: &[String], added: &[String]| {
@@ -327,19 +328,19 @@ fn union(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Edit> {
     }))
 }
 
-/// A text without differences that do not matter.
+/// Normalises a text: case, spacing, and a full stop at the end.
 fn fold(text: &str) -> String {
     let text = text.trim().trim_end_matches('.').to_lowercase();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Candidate {
-    /// An edit of its present text, together with what was edited before and stays.
+    /// A new edit of the present text, merged with the earlier edits that it does not replace.
     pub fn with_previous_edit(&self, edit: Edit) -> Edit {
         edit_over(edit, self.previous_edit())
     }
 
-    /// What was edited in it before, if that counts.
+    /// The earlier edits of a memory, if they count.
     fn previous_edit(&self) -> Edit {
         if !self.curated.is_decided {
             return Edit::default();
@@ -350,7 +351,7 @@ impl Candidate {
     }
 }
 
-/// An edit, with what an earlier one changed besides.
+/// Merges an edit with an earlier one; the new values win.
 pub fn edit_over(edit: Edit, before: Edit) -> Edit {
     Edit {
         title: edit.title.or(before.title),

@@ -1,5 +1,5 @@
-//! Builds the sample scopes of `scopes-example/`: for `ack-memory demo`, for the tests, and as an example of what a store
-//! looks like. The texts are compiled in, so that an installed binary has them too.
+//! Builds the sample scopes of `scopes-example/` for `ack-memory demo` and the tests, and as an
+//! example of a store. The texts are compiled in, so an installed binary has them too.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -75,7 +75,7 @@ struct LogLine {
 /// Builds a scope root with the sample scopes in `root`, which must be empty or absent.
 ///
 /// # Errors
-/// What the file system or SQLite said.
+/// The error from the file system or SQLite.
 pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
     for sample in &SAMPLES {
         let folder = root.join("scopes").join(sample.name);
@@ -103,11 +103,11 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// What stands around the memories: sessions, overviews, links and the curation log.
+/// Adds what goes with the memories: sessions, overviews, links and the curation log.
 fn around(path: &Path, sample: &Sample) -> rusqlite::Result<()> {
     let mut connection = Connection::open(path)?;
     let transaction = connection.transaction()?;
-    // The samples tell their own history.
+    // The samples bring their own log.
     transaction.execute("DELETE FROM curation_log", [])?;
     for line in lines::<SessionLine>(sample.sessions)? {
         transaction.execute(

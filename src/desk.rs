@@ -1,10 +1,9 @@
-//! The desk: the memories that wait for a person, and what that person chooses for each.
+//! The review desk: the memories that wait for review, and the person's choice for each.
 //!
-//! A choice is kept until it is written, so that it can be changed and taken back ([`Desk::choose`],
-//! [`Desk::take_back`]). Writing is one step per scope ([`Desk::write`]); a choice about a memory
-//! that is not what was read any more is put back instead. The terminal, the list and the page of
-//! the browser ([`web`]) are faces of it: they show the same [`card`] and the same
-//! [`Preview`].
+//! A choice can be changed and taken back until it is written ([`Desk::choose`],
+//! [`Desk::take_back`]). [`Desk::write`] writes scope by scope. A choice about a memory that has
+//! changed since it was read is put back instead. The terminal, the list and the browser page
+//! ([`web`]) are user interfaces of the desk: they show the same [`card`] and the same [`Preview`].
 
 pub mod apply;
 pub mod card;
@@ -32,33 +31,34 @@ use crate::curate::{Candidate, CurateError, Sitting};
 use crate::scope::Scope;
 use crate::service::Service;
 
-/// How many choices stay in sight.
+/// How many recent choices to show.
 const IN_SIGHT: usize = 10;
 
-/// The memories that wait, and what was chosen.
+/// The waiting memories and the choices.
 #[derive(Debug)]
 pub struct Desk {
     service: &'static Service,
     items: Vec<Item>,
-    /// What was chosen and is not written yet, in its order.
+    /// The choices that are not written yet, in order.
     choices: Vec<Made>,
-    /// Memories that say nearly the same, by number; none until they were looked for.
+    /// Groups of memories that say nearly the same thing, by number. Empty until
+    /// [`Desk::find_groups`] or [`Desk::set_groups`].
     groups: Vec<Vec<usize>>,
     /// The key of the next choice.
     next_key: u64,
     now: jiff::Timestamp,
     /// The numbers of the whole queue when the desk was opened.
     numbers: QueueNumbers,
-    /// What agents see until they see a newer memory, by the newer one's scope and id.
+    /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     replaced: HashMap<(String, String), Vec<String>>,
-    /// What is looked at first.
+    /// The list to show first.
     lane: Lane,
-    /// Where what waits was read.
+    /// The scopes that the waiting memories come from.
     scopes: Vec<Arc<Scope>>,
     filter: Filter,
 }
 
-/// What approved memories that may be out of date are looked for with.
+/// What is needed to find approved memories that may be out of date.
 #[derive(Debug)]
 pub struct StaleSearch {
     service: &'static Service,
@@ -68,7 +68,7 @@ pub struct StaleSearch {
 }
 
 impl StaleSearch {
-    /// Finds them.
+    /// Runs the search.
     ///
     /// # Errors
     /// A store cannot be read.
@@ -78,7 +78,7 @@ impl StaleSearch {
     }
 }
 
-/// A choice that was made.
+/// A choice for one or more memories.
 #[derive(Debug, Clone)]
 struct Made {
     key: u64,
@@ -87,11 +87,11 @@ struct Made {
     picks: Vec<Pick>,
 }
 
-/// A memory that something was chosen for.
+/// One of the memories that a choice applies to.
 #[derive(Debug, Clone)]
 struct Pick {
     number: usize,
-    /// The other memory of the choice, as it was then.
+    /// The other memory that the choice names, as it was at that time.
     other: Option<Candidate>,
 }
 
@@ -105,23 +105,23 @@ impl Made {
     }
 }
 
-/// A choice that stays in sight.
+/// A recent choice.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recent {
-    /// Its key, to take it back.
+    /// Its key, for taking it back.
     pub key: u64,
-    /// What was chosen: `approved`.
+    /// The choice as a participle: `approved`.
     pub done: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
     /// The memories' numbers.
     pub numbers: Vec<usize>,
-    /// The title of the memory, or how many they are.
+    /// The title of the memory, or the number of memories.
     pub about: String,
 }
 
 impl Desk {
-    /// Reads what waits, the oldest first.
+    /// Reads the waiting memories, oldest first.
     ///
     /// # Errors
     /// A store cannot be read.
@@ -145,7 +145,7 @@ impl Desk {
         })
     }
 
-    /// A desk with these memories on it.
+    /// A desk with these memories.
     pub fn with(memories: Vec<Candidate>, service: &'static Service, now: jiff::Timestamp) -> Self {
         Self {
             items: memories.into_iter().map(Item::new).collect(),
@@ -162,7 +162,7 @@ impl Desk {
         }
     }
 
-    /// The search for approved memories that may be out of date, where what waits was read.
+    /// The search for approved memories that may be out of date, in the same scopes.
     pub fn stale_search(&self) -> StaleSearch {
         StaleSearch {
             service: self.service,
@@ -172,36 +172,36 @@ impl Desk {
         }
     }
 
-    /// Lays approved memories that may be out of date on the desk, behind what waits.
+    /// Adds approved memories that may be out of date, after the waiting ones.
     pub fn add_stale(&mut self, found: Vec<Stale>) {
         let items = found.into_iter();
         self.items
             .extend(items.map(|stale| Item::stale(stale.candidate, stale.reason)));
     }
 
-    /// Says why a memory may be out of date that is approved already.
+    /// Sets the reason why an approved memory may be out of date.
     pub fn mark_stale(&mut self, number: usize, reason: Option<String>) {
         if let Some(item) = self.items.get_mut(number) {
             item.stale = reason;
         }
     }
 
-    /// Looks at what may be out of date first.
+    /// Sets the list to show first.
     pub const fn begin_with(&mut self, lane: Lane) {
         self.lane = lane;
     }
 
-    /// What is looked at first.
+    /// The list to show first.
     pub const fn lane(&self) -> Lane {
         self.lane
     }
 
-    /// Finds the memories that say nearly the same.
+    /// Finds groups of memories that say nearly the same thing.
     pub fn find_groups(&mut self) {
         self.groups = groups_of(&self.waiting());
     }
 
-    /// The memories that wait, by number: they come before the others.
+    /// The waiting memories, by number. They come before the others.
     pub fn waiting(&self) -> Vec<&Candidate> {
         let waiting = self
             .items
@@ -210,12 +210,12 @@ impl Desk {
         waiting.map(|item| &item.candidate).collect()
     }
 
-    /// Keeps groups that were found elsewhere, by [`groups_of`] over [`Desk::waiting`].
+    /// Sets groups that were computed elsewhere, by [`groups_of`] over [`Desk::waiting`].
     pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) {
         self.groups = groups;
     }
 
-    /// The others of its scope that wait and say nearly the same as a memory.
+    /// The other waiting memories of the same scope that say nearly the same thing.
     pub fn group(&self, number: usize) -> Vec<usize> {
         let scope = |number: usize| {
             let item = self.items.get(number);
@@ -230,7 +230,7 @@ impl Desk {
         group.into_iter().flatten().filter(waits).copied().collect()
     }
 
-    /// The ids of the others of its scope that wait and say nearly the same as a memory.
+    /// The ids of those memories.
     pub fn ids_of_group(&self, number: usize) -> Vec<String> {
         let items = self.group(number).into_iter();
         let items = items.filter_map(|number| self.items.get(number));
@@ -249,12 +249,12 @@ impl Desk {
         &self.items
     }
 
-    /// How many choices are not written yet, one for each memory.
+    /// How many memories have a choice that is not written yet.
     pub fn unwritten(&self) -> usize {
         self.choices.iter().map(|made| made.picks.len()).sum()
     }
 
-    /// What the head of the queue says.
+    /// The header of the queue.
     pub fn head(&self) -> Head {
         let mut head = Head::of(&self.items, self.now);
         if head.waiting > 0 {
@@ -287,34 +287,34 @@ impl Desk {
             let read = scope
                 .store
                 .snapshot(|snapshot| snapshot.title_of_session(&curated.memory));
-            // Without it, the card has the session's name.
+            // If it cannot be read, the card shows the session's name.
             card.session_title = read.ok().flatten();
         }
         Some(card)
     }
 
-    /// What was chosen for a memory and is not written yet.
+    /// The unwritten choice for a memory.
     pub fn chosen(&self, number: usize) -> Option<&Choice> {
         let mut made = self.choices.iter();
         let made = made.find(|made| made.is_about(number))?;
         Some(&made.choice)
     }
 
-    /// The same in a word.
+    /// The same as a participle.
     pub fn done(&self, number: usize) -> Option<&'static str> {
         let is_stale = self.items.get(number)?.stale.is_some();
         Some(self.chosen(number)?.done(is_stale))
     }
 
-    /// The service that knows what is near.
+    /// The service that finds nearby memories.
     pub const fn service(&self) -> &'static Service {
         self.service
     }
 
-    /// What a choice would do.
+    /// Shows what a choice would do.
     ///
     /// # Errors
-    /// It cannot be chosen for one of these memories.
+    /// The choice is not possible for one of these memories.
     pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
         let sitting = rehearsal(self.now);
         if let [number] = numbers {
@@ -334,10 +334,10 @@ impl Desk {
         Ok(Preview::of_many(choice, &memories, hides, are_stale))
     }
 
-    /// Keeps a choice for some memories, in place of what was chosen for them before.
+    /// Records a choice for some memories. It replaces their earlier choices.
     ///
     /// # Errors
-    /// It cannot be chosen for one of them; nothing is kept then.
+    /// The choice is not possible for one of them. Then nothing is recorded.
     pub fn choose(
         &mut self,
         numbers: &[usize],
@@ -386,7 +386,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Takes a choice back: the one with this key, or the last one. The numbers of its memories.
+    /// Takes back the choice with this key, or the last one. Returns the numbers of its memories.
     pub fn take_back(&mut self, key: Option<u64>) -> Vec<usize> {
         let position = match key {
             Some(key) => self.choices.iter().position(|made| made.key == key),
@@ -403,7 +403,7 @@ impl Desk {
         numbers
     }
 
-    /// The last choices, the newest first.
+    /// The last choices, newest first.
     pub fn recent(&self) -> Vec<Recent> {
         let recent = self.choices.iter().rev().take(IN_SIGHT);
         let told = recent.map(|made| Recent {
@@ -421,9 +421,9 @@ impl Desk {
         told.collect()
     }
 
-    /// The memory that waits behind another one in a view; the first one where there is none.
+    /// The next waiting memory after another one in a view, or the first one if there is none.
     pub fn next(&self, view: &View, after: usize) -> Option<usize> {
-        // The other one may not wait any more, and has its place in the order all the same.
+        // Even if the other memory no longer waits, it still has a place in the order.
         let numbers = view.with(&self.items, Some(after));
         let mut behind = numbers.iter().skip_while(|number| **number != after);
         let next = behind.nth(1).or(numbers.first()).copied();
@@ -441,7 +441,7 @@ impl Desk {
         items.all(|item| item.stale.is_some())
     }
 
-    /// A choice with what it does besides.
+    /// A choice together with its side effects.
     fn chosen_for<'a>(
         &self,
         item: &'a Item,
@@ -457,8 +457,7 @@ impl Desk {
         }
     }
 
-    /// How many memories agents see until they see this one, because the store or a decision says
-    /// that it replaces them.
+    /// How many served memories this one would replace, according to the store or a decision.
     fn hides(&self, item: &Item) -> usize {
         if item.stale.is_some() {
             return 0;
@@ -484,7 +483,7 @@ impl Desk {
         }
     }
 
-    /// Drops what was chosen for these memories.
+    /// Drops the choices for these memories.
     fn forget(&mut self, numbers: &[usize]) {
         for made in &mut self.choices {
             made.picks.retain(|pick| !numbers.contains(&pick.number));
@@ -492,7 +491,7 @@ impl Desk {
         self.choices.retain(|made| !made.picks.is_empty());
     }
 
-    /// The other memory that a choice names, in the scope of the first one.
+    /// The other memory that a choice names, in the same scope.
     fn other(
         &self,
         candidate: &Candidate,
@@ -523,7 +522,7 @@ impl Desk {
     }
 }
 
-/// The groups of more than one memory.
+/// The groups with more than one memory.
 pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
     let groups = groups(memories).into_iter().map(|group| group.members);
     groups.filter(|members| members.len() > 1).collect()

@@ -1,8 +1,9 @@
-//! `eval`: how well the questions of a file find what their author marked as relevant.
+//! `eval`: measures how well queries find the memories that their author marked as relevant.
 //!
-//! One JSON object a line: `text`, `relevant` (ids), and where they matter `qid`, `category`, `project` or `projects` (the
-//! scopes to ask), `filter` (`tags_all`, `tags_any`, `since`, `until`) and `forbidden` (ids that must not come). Each query
-//! is asked as an agent would ask it, once in each mode.
+//! The input has one JSON object per line: `text`, `relevant` (ids), and optionally `qid`,
+//! `category`, `project` or `projects` (the scopes to ask), `filter` (`tags_all`, `tags_any`,
+//! `since`, `until`) and `forbidden` (ids that must not appear). Each query is sent as an agent
+//! would send it, once in each mode.
 
 pub mod metrics;
 
@@ -19,18 +20,18 @@ use ack_api::memory::fold_name;
 use ack_api::text;
 use ack_api::{MatchTags, Mode, QueryRequest, Stage};
 
-/// Results that are looked at.
+/// How many results to evaluate.
 const DEPTH: i64 = 10;
 
-/// One question with what should be found.
+/// A query with its expected results.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Query {
-    /// Its name; the number of the line where there is none.
+    /// Its name, or the line number if it has none.
     #[serde(default)]
     pub qid: String,
-    /// What is asked; nothing: the newest.
+    /// The query text. An empty text asks for the newest memories.
     pub text: String,
-    /// Ids that answer it; none: nothing does.
+    /// Ids that answer it; empty if nothing does.
     pub relevant: Vec<String>,
     /// The scope to ask.
     #[serde(default)]
@@ -38,18 +39,18 @@ pub struct Query {
     /// The scopes to ask, in turn.
     #[serde(default)]
     pub projects: Option<Vec<String>>,
-    /// What else restricts the answer.
+    /// Further restrictions.
     #[serde(default)]
     pub filter: Option<Filter>,
-    /// Ids that must not be in the answer.
+    /// Ids that must not appear in the answer.
     #[serde(default)]
     pub forbidden: Option<Vec<String>>,
-    /// What kind of question it is.
+    /// The category of the query.
     #[serde(default)]
     pub category: Option<String>,
 }
 
-/// The filters of a question.
+/// The filters of a query.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Filter {
@@ -57,54 +58,54 @@ pub struct Filter {
     pub tags_all: Option<Vec<String>>,
     /// One of these tags.
     pub tags_any: Option<Vec<String>>,
-    /// First day, or an instant on it.
+    /// First day, or a time on that day.
     pub since: Option<String>,
-    /// First day that is out, or an instant on it.
+    /// First excluded day, or a time on that day.
     pub until: Option<String>,
 }
 
-/// What the questions of a file came to, one mode after the other.
+/// The results for a file, mode by mode.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The modes.
     pub modes: Vec<ModeReport>,
 }
 
-/// What the questions came to in one mode.
+/// The results in one mode.
 #[derive(Debug, Serialize)]
 pub struct ModeReport {
     /// The mode.
     pub mode: Mode,
-    /// Over all questions.
+    /// Over all queries.
     pub all: Scores,
-    /// By category, where the file has categories.
+    /// By category, if the file has categories.
     pub categories: BTreeMap<String, Scores>,
-    /// At which stage relevant memories that are not among the first ten were lost.
+    /// At which stage the relevant memories were lost that are not in the first ten.
     pub lost: BTreeMap<Stage, u64>,
-    /// Forbidden ids that came.
+    /// Forbidden ids that appeared.
     pub leaks: u64,
-    /// Milliseconds a question took, half of them and 99 of 100 of them at most.
+    /// Milliseconds per query: median and 99th percentile.
     pub milliseconds: [f64; 2],
-    /// The answers in order, for a tool of your own.
+    /// The ranked answers, for external tools.
     #[serde(skip)]
     pub runs: Vec<Run>,
 }
 
-/// One answered question.
+/// One answered query.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// The question.
+    /// The query's name.
     pub qid: String,
-    /// What it found, in order.
+    /// The ids it found, in order.
     pub ranked: Vec<String>,
-    /// Its measures; `None` where nothing is relevant.
+    /// Its measures; `None` if nothing is relevant.
     pub measures: Option<Measures>,
 }
 
-/// Means over questions.
+/// Means over queries.
 #[derive(Debug, Default, Serialize)]
 pub struct Scores {
-    /// Questions that have an answer.
+    /// Queries that have an answer.
     pub queries: u64,
     /// Share of the relevant memories among the first five.
     pub recall_5: Estimate,
@@ -114,16 +115,16 @@ pub struct Scores {
     pub mrr_10: Estimate,
     /// Normalised discounted cumulative gain, cut at ten.
     pub ndcg_10: Estimate,
-    /// Questions without an answer.
+    /// Queries without an answer.
     pub unanswerable: u64,
-    /// Results that those got, in the mean.
+    /// Mean number of results for those.
     pub noise: f64,
 }
 
-/// Reads questions.
+/// Parses the queries.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] with the line that is no question.
+/// [`Error::InvalidArgument`] with the number of the invalid line.
 pub fn parse(input: impl BufRead) -> Result<Vec<Query>, Error> {
     let mut queries = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {
@@ -158,10 +159,10 @@ pub fn parse(input: impl BufRead) -> Result<Vec<Query>, Error> {
     Ok(queries)
 }
 
-/// Asks every question in each mode.
+/// Sends every query in each mode.
 ///
 /// # Errors
-/// What the service says of a question.
+/// An error of the service for a query.
 pub fn run(
     service: &Service,
     queries: &[Query],
@@ -258,7 +259,8 @@ impl Scores {
     }
 }
 
-/// What an agent would ask: one request for each scope that the question names, or one without a scope.
+/// What an agent would send: one request for each scope that the query names, or one without a
+/// scope.
 fn requests(query: &Query, mode: Mode, scopes: &[String]) -> Vec<QueryRequest> {
     let filter = query.filter.clone().unwrap_or_default();
     let (tags, match_tags) = match (filter.tags_all, filter.tags_any) {
@@ -301,7 +303,8 @@ fn requests(query: &Query, mode: Mode, scopes: &[String]) -> Vec<QueryRequest> {
     named.into_iter().map(one).collect()
 }
 
-/// The ids that the requests find: those of several are taken in turn, because scores of different answers do not compare.
+/// The ids that the requests find. Results of several requests are interleaved, because scores of
+/// different answers are not comparable.
 fn ask(service: &Service, requests: &[QueryRequest]) -> Result<Vec<String>, Error> {
     let mut pages: Vec<Vec<String>> = Vec::new();
     for request in requests {
@@ -321,7 +324,7 @@ fn ask(service: &Service, requests: &[QueryRequest]) -> Result<Vec<String>, Erro
     Ok(ranked)
 }
 
-/// Where a relevant memory was lost: the farthest that it came in any of the requests.
+/// The stage at which a relevant memory was lost: the furthest it came in any of the requests.
 fn stage(service: &Service, requests: &[QueryRequest], id: &str) -> Result<Stage, Error> {
     let mut farthest = Stage::NotFound;
     for request in requests {
@@ -333,7 +336,7 @@ fn stage(service: &Service, requests: &[QueryRequest], id: &str) -> Result<Stage
             farthest = farthest.max(expected.stage);
         }
     }
-    // It is in one page, and pages taken in turn left it behind the tenth place.
+    // It is on one page, but interleaving pushed it past the tenth place.
     Ok(if farthest == Stage::Returned {
         Stage::BehindPage
     } else {
@@ -341,12 +344,12 @@ fn stage(service: &Service, requests: &[QueryRequest], id: &str) -> Result<Stage
     })
 }
 
-/// The calendar day of a day or an instant.
+/// The date of a date or timestamp.
 fn day(text: &str) -> String {
     text.get(..10).unwrap_or(text).to_owned()
 }
 
-/// The last day that is in, where the file names the first that is out.
+/// The last included day, given the first excluded one.
 fn day_before(text: &str) -> String {
     let day = day(text);
     let before = day

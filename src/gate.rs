@@ -1,7 +1,8 @@
-//! Who may ask: the checks of a request's head, before anything of it is acted on.
+//! Checks who may send requests. Only the head of a request is read here, before anything is done.
 //!
-//! A page in a browser can send requests to this machine, and by DNS rebinding under a name of its own. So `Host` must be a
-//! name of this server, and `Origin`, which browsers send, must be the same host and port. Then the token counts.
+//! A page in a browser can send requests to this machine, and with DNS rebinding it can do so under
+//! its own host name. So `Host` must be a name of this server, and `Origin`, which browsers send,
+//! must be the same host and port. The token is checked after that.
 
 use std::net::Ipv6Addr;
 
@@ -9,9 +10,9 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Uri, header::HeaderValue};
 use subtle::ConstantTimeEq;
 
-/// The names of this machine for itself.
+/// The loopback names of this machine.
 pub const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-/// Fewest characters of a token.
+/// The minimum length of a token.
 const SHORTEST: usize = 16;
 
 /// A bearer token. It is compared in constant time and never printed.
@@ -19,10 +20,11 @@ const SHORTEST: usize = 16;
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// A token from text: visible ASCII characters without blanks, at least 16 of them. White space around it is dropped.
+    /// A token from text: visible ASCII characters without spaces, at least 16. White space around
+    /// it is ignored.
     ///
     /// # Errors
-    /// What is wrong with it, as a part of a sentence that does not repeat it.
+    /// What is wrong with it, as part of a sentence that does not repeat the token.
     pub fn new(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -51,31 +53,31 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Why a request is turned away.
+/// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It does not say, in one way, which host it is for.
+    /// It names no host, or more than one.
     NoHost,
-    /// It is for a host that this server is not.
+    /// It is for another host.
     WrongHost,
-    /// A page of another origin sends it.
+    /// It comes from a page of another origin.
     WrongOrigin,
     /// It carries no token.
     NoToken,
-    /// It carries another token.
+    /// Its token is wrong.
     WrongToken,
 }
 
-/// What requests must show.
+/// What requests must satisfy.
 #[derive(Debug)]
 pub struct Gate {
-    /// The host names and addresses of this server, in lower case, without ports and brackets.
+    /// The host names and addresses of this server, in lower case, without ports or brackets.
     hosts: Vec<String>,
     token: Option<Token>,
 }
 
 impl Gate {
-    /// A gate for a server of these names, and those of loopback.
+    /// A gate for a server with these names and the loopback names.
     pub fn new(names: &[String], token: Option<Token>) -> Self {
         let mut hosts: Vec<String> = LOOPBACK.map(str::to_owned).into();
         hosts.extend(names.iter().map(|name| plain(name)));
@@ -87,7 +89,8 @@ impl Gate {
         &self.hosts
     }
 
-    /// Checks where a request is sent to and from. Ports are not compared with the server's: a tunnel may change them.
+    /// Checks the target and the origin of a request. Ignores the server's own port, because a
+    /// tunnel may change it.
     ///
     /// # Errors
     /// The refusal.
@@ -101,7 +104,7 @@ impl Gate {
         let own = Place::parse(host)
             .filter(|place| self.is_own(place))
             .ok_or(Refusal::WrongHost)?;
-        // A request may name its host in its target too (RFC 9112, 3.2.2).
+        // A request may also name its host in the target (RFC 9112, 3.2.2).
         let target = uri
             .authority()
             .map(|authority| Place::parse(authority.as_str()));
@@ -133,7 +136,7 @@ impl Gate {
         self.hosts.contains(&place.host)
     }
 
-    /// Checks a request's token, where one is needed.
+    /// Checks a request's token, if one is required.
     ///
     /// # Errors
     /// The refusal.
@@ -149,10 +152,10 @@ impl Gate {
     }
 }
 
-/// The token that a request carries.
+/// The token of a request.
 ///
 /// # Errors
-/// It carries none.
+/// There is none.
 pub fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
     let given = only(headers, &AUTHORIZATION)
         .ok_or(Refusal::NoToken)?
@@ -164,23 +167,23 @@ pub fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
     Ok(given.trim_ascii())
 }
 
-/// The value of a header that stands there exactly once.
+/// The value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
 }
 
-/// A host, perhaps with a port, and nothing else.
+/// A host with an optional port, and nothing else.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
-    /// In lower case; an IPv6 address in its short form, without brackets.
+    /// In lower case. An IPv6 address is in its short form, without brackets.
     host: String,
     port: Option<u16>,
 }
 
 impl Place {
-    /// Reads `host` or `host:port`. What else an authority may hold (a user, percent-encoded characters) names a host to some
-    /// programs and another one to others, and is refused.
+    /// Parses `host` or `host:port`. Rejects anything else an authority may contain (a user,
+    /// percent-encoding), because programs disagree about the host it names.
     fn parse(text: &str) -> Option<Self> {
         let (host, rest) = match text.strip_prefix('[') {
             Some(address) => {
@@ -196,7 +199,7 @@ impl Place {
             }
         };
         let port = match rest.strip_prefix(':') {
-            // `+80` would be a number too.
+            // `+80` would also parse as a number.
             Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Some(port.parse().ok()?)
             }
@@ -207,7 +210,7 @@ impl Place {
     }
 }
 
-/// A host as [`Place`] has it.
+/// Normalises a host for [`Place`].
 fn plain(host: &str) -> String {
     let host = host
         .trim_start_matches('[')
@@ -308,7 +311,7 @@ mod tests {
         ] {
             assert_eq!(from(origin), Some(Refusal::WrongOrigin), "{origin}");
         }
-        // Without a port, it is that of the page's scheme.
+        // Without a port, the default of the page's scheme applies.
         let plainly = |host: &str, origin: &str| place(&[("host", host), ("origin", origin)]);
         assert_eq!(plainly("localhost", "http://LOCALHOST:80"), None);
         assert_eq!(plainly("[::1]:443", "https://[0:0::1]"), None);

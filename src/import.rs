@@ -1,7 +1,7 @@
-//! `import`: memories from JSON lines into a native store. Everything is checked before anything is written, and what is
-//! written is one transaction; a new store appears whole or not at all.
+//! `import`: loads memories from JSON lines into a native store. Everything is checked first, then
+//! written in one transaction. A new store appears complete or not at all.
 //!
-//! Reached from the command line only: no request of an agent leads here.
+//! Only the command line uses this; no agent request reaches it.
 
 pub mod write;
 
@@ -19,13 +19,13 @@ use ack_store::StoreError;
 use ack_store::hint::{io_hint, sqlite_hint};
 use std::borrow::Cow;
 
-/// Longest line, in bytes.
+/// Maximum length of a line, in bytes.
 const LONGEST_LINE: usize = 8 << 20;
 
 /// Why an import wrote nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// Lines were refused.
+    /// Some lines were rejected.
     #[error(
         "{refused} of {} {} refused, so nothing was imported",
         count(*lines as u64, "line"),
@@ -34,21 +34,21 @@ pub enum ImportError {
     Refused {
         /// How many.
         refused: usize,
-        /// Out of how many.
+        /// The total number of lines.
         lines: usize,
     },
-    /// The name of a new scope cannot be a folder's name everywhere.
+    /// The name of a new scope is not valid as a folder name everywhere.
     #[error("`{name}` cannot be the name of a scope")]
     BadName {
         /// The name.
         name: String,
     },
-    /// The store is another program's.
+    /// The store belongs to another program.
     #[error("`{}` is a {profile} store; import writes only to native ones", path.display())]
     NotNative {
         /// The database.
         path: PathBuf,
-        /// Whose it is.
+        /// The program that it belongs to.
         profile: &'static str,
     },
     /// The store lacks columns that the lines need.
@@ -62,17 +62,17 @@ pub enum ImportError {
     /// There was nothing to import.
     #[error("there is no line to import")]
     NoLines,
-    /// The store that is there cannot be read.
+    /// The existing store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file cannot be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: std::io::Error,
     },
     /// SQLite failed; nothing was written.
@@ -80,7 +80,7 @@ pub enum ImportError {
     Sqlite {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error from SQLite.
         source: rusqlite::Error,
     },
 }
@@ -130,18 +130,18 @@ impl Diagnostic for ImportError {
     }
 }
 
-/// How an import treats what it finds.
+/// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Import the good lines where others are refused.
+    /// Import the valid lines even if others are rejected.
     pub skip_refused: bool,
-    /// Replace memories that are there with other content.
+    /// Replace existing memories whose content differs.
     pub update: bool,
-    /// Say what would be done and write nothing.
+    /// Report what would be done, and write nothing.
     pub dry_run: bool,
 }
 
-/// A refused line.
+/// A rejected line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// Its number, from 1.
@@ -155,25 +155,25 @@ pub struct Refusal {
 pub struct Report {
     /// The database.
     pub path: PathBuf,
-    /// Whether it was made by this import.
+    /// Whether this import created it.
     pub created: bool,
     /// Memories added.
     pub added: usize,
     /// Memories replaced.
     pub updated: usize,
-    /// Memories that were there already.
+    /// Memories that existed with the same content.
     pub unchanged: usize,
-    /// Lines refused.
+    /// Rejected lines.
     pub refused: Vec<Refusal>,
 }
 
-/// A good line with its number, from 1.
+/// A valid line with its number, from 1.
 pub type NumberedRow = (usize, Row);
 
-/// Reads every line. `progress` is told the number of bytes read so far.
+/// Reads every line. `progress` gets the number of bytes read so far.
 ///
 /// # Errors
-/// When the input itself cannot be read; a line that cannot be used is in the second value.
+/// The input itself cannot be read. Invalid lines are in the second value.
 pub fn read(
     input: &mut dyn BufRead,
     now: jiff::Timestamp,
@@ -227,10 +227,11 @@ pub fn read(
     Ok((rows, refused))
 }
 
-/// Imports into the store at `path`, which is made if need be.
+/// Imports into the store at `path`, and creates the store if it is missing.
 ///
 /// # Errors
-/// [`ImportError`], with the refused lines handed to `account` first; or what the file system said. Nothing is written then.
+/// [`ImportError`], after the rejected lines have gone to `account`, or an error from the file
+/// system. Then nothing is written.
 pub fn run(
     path: PathBuf,
     input: &mut dyn BufRead,
@@ -246,7 +247,7 @@ pub fn run(
     })?;
     let lines = rows.len() + refused.len();
     let target = Target::new(path);
-    // A program that imports again and again may have nothing new; a scope begins with something.
+    // A repeated import may have nothing new, but a new scope needs at least one line.
     if lines == 0 && target.is_new() {
         return Err(ImportError::NoLines);
     }
@@ -276,7 +277,7 @@ pub fn run(
     })
 }
 
-/// Whether a name may be that of a scope's folder.
+/// Checks that a name is valid for a scope's folder.
 ///
 /// # Errors
 /// [`ImportError::BadName`].

@@ -1,7 +1,9 @@
-//! ack-memory answers a coding agent's questions from notes that people approved, and never writes to the stores it reads.
+//! ack-memory answers a coding agent's questions from notes that people approved. It never writes
+//! to the stores it reads.
 //!
-//! The binary speaks the Model Context Protocol. A Rust program can ask the same questions through [`Service`]: [`Config::at`]
-//! names a scope root, and each tool is a method over the types of [`api`].
+//! The binary speaks the Model Context Protocol. A Rust program can ask the same questions through
+//! [`Service`]: [`Config::at`] names a scope root, and each tool is a method over the types of
+//! [`api`].
 //!
 //! ```
 //! use ack_memory::api::{GetRequest, QueryRequest};
@@ -29,8 +31,8 @@
 //! # }
 //! ```
 //!
-//! Every method blocks on the file system: an async program calls it from a blocking thread. `ARCHITECTURE.md` has the map of
-//! the crates and modules, the way of a request and the invariants.
+//! Every method blocks on the file system, so an async program must call it from a blocking thread.
+//! `ARCHITECTURE.md` has a map of the crates and modules, the path of a request and the invariants.
 
 #![deny(unsafe_code, missing_docs)]
 #![cfg_attr(
@@ -70,7 +72,7 @@ pub use ack_api as api;
 pub use self::config::{Config, SettingsError};
 pub use self::service::{Error, Service};
 
-// The binary, the tests and the benchmarks use these. They are not a part of the library's interface.
+// For the binary, the tests and the benchmarks. Not part of the library's interface.
 #[doc(hidden)]
 pub mod cli;
 #[doc(hidden)]

@@ -1,9 +1,9 @@
-//! The live search index of each scope: made from the vector table where that fits, else from the store, and brought up to
-//! date with every row that was committed before a request. Indexes that were not used for the longest time are given up
-//! when all of them together exceed their limit.
+//! The live search index of each scope. It is built from the vector table if that matches, else
+//! from the store, and updated with every row that was committed before a request. When all indexes
+//! together exceed their memory limit, the least recently used ones are dropped.
 //!
-//! A [`Scope`] knows nothing of its index. [`LiveIndexes`] finds the index of a scope, and gives it a new one when the
-//! scope's manifest changed.
+//! A [`Scope`] does not know its index. [`LiveIndexes`] finds the index of a scope, and replaces it
+//! when the scope's manifest has changed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,52 +25,53 @@ use parking_lot::{ArcRwLockReadGuard, RawRwLock, RwLock};
 
 use crate::scope::Scope;
 
-/// Counts the uses of indexes.
+/// A logical clock: counts the uses of indexes.
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 /// The live indexes of one process.
 #[derive(Debug)]
 pub struct LiveIndexes {
-    /// A vector table of up to this many rows is held in memory; a larger one is searched itself.
+    /// Vector tables with at most this many rows are held in memory; larger ones are searched in
+    /// place.
     resident: usize,
-    /// By the name of the scope, with the scope they were made for.
+    /// The indexes by scope name, each with the scope it was built for.
     known: Mutex<HashMap<String, MadeFor>>,
 }
 
-/// An index with the scope it was made for.
+/// An index with the scope it was built for.
 type MadeFor = (Weak<Scope>, Arc<LiveIndex>);
 
 /// The index of one scope.
 #[derive(Debug)]
 pub struct LiveIndex {
     slot: Arc<RwLock<Option<Indexed>>>,
-    /// When it was last asked for, in requests of the process.
+    /// When it was last used, on the logical clock.
     used: AtomicU64,
     resident: usize,
-    /// A table that could be opened but not searched, and why. It is not used again.
+    /// A table that could be opened but not searched, with the reason. It is not used again.
     refused: Mutex<Option<(TableVersion, String)>>,
 }
 
-/// An index with the states that it was made from.
+/// An index with the versions it was built from.
 #[derive(Debug)]
 struct Indexed {
-    /// `None` after a change that could not be read to its end.
+    /// `None` after an update that did not complete.
     stamp: Option<FileState>,
     index: Index,
     table_version: TableVersion,
     table: TableState,
-    /// When the last update of it began, on the clock of requests.
+    /// When its last update began, on the logical clock.
     begun: u64,
 }
 
-/// What became of a scope's vector table when its index was made.
+/// What happened to a scope's vector table when its index was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableState {
-    /// There is none.
+    /// There is no table.
     Absent,
-    /// It cannot be used, and why. The index was made from the store alone.
+    /// It cannot be used, for this reason. The index was built from the store alone.
     Unusable(String),
-    /// What fitted the store was taken from it.
+    /// The index uses the rows that match the store.
     #[cfg_attr(
         not(feature = "table"),
         expect(dead_code, reason = "this build reads no tables")
@@ -78,7 +79,8 @@ pub enum TableState {
     Used(TableInfo),
 }
 
-/// A scope's index, as of the last commit before it was asked for. It stays as it is until the guard is dropped.
+/// A scope's index, as of the last commit before the request. It does not change until the guard is
+/// dropped.
 pub struct IndexGuard(ArcRwLockReadGuard<RawRwLock, Option<Indexed>>);
 
 impl IndexGuard {
@@ -87,14 +89,14 @@ impl IndexGuard {
         self.0.as_ref().map(|indexed| &indexed.index)
     }
 
-    /// What became of the vector table.
+    /// The state of the vector table.
     pub fn table(&self) -> Option<&TableState> {
         self.0.as_ref().map(|indexed| &indexed.table)
     }
 }
 
 impl LiveIndexes {
-    /// No index yet. Vector tables with more than `resident` rows are searched themselves.
+    /// No indexes yet. Vector tables with more than `resident` rows are searched in place.
     pub fn new(resident: usize) -> Self {
         Self {
             resident,
@@ -102,12 +104,13 @@ impl LiveIndexes {
         }
     }
 
-    /// How many memories of a scope are held in memory at most; a larger scope is searched in its vector table.
+    /// The maximum number of memories of a scope that are held in memory. A larger scope is
+    /// searched in its vector table.
     pub const fn resident(&self) -> usize {
         self.resident
     }
 
-    /// The index of a scope; an empty one where the scope is new or its manifest changed.
+    /// The index of a scope; an empty one if the scope is new or its manifest has changed.
     pub fn of(&self, scope: &Arc<Scope>) -> Arc<LiveIndex> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((made_for, live)) = known.get(&scope.name)
@@ -128,8 +131,8 @@ impl LiveIndexes {
         live
     }
 
-    /// Gives up indexes of scopes that are not among `needed` until all together stay within `bytes`: first those that were
-    /// not used for the longest time. An index that a request is reading stays.
+    /// Drops the least recently used indexes until all together use at most `bytes`. Keeps those of
+    /// the `needed` scopes and those that a request is reading.
     pub fn keep_within(&self, bytes: usize, needed: &[Arc<Scope>]) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, (scope, _)| scope.strong_count() > 0);
@@ -155,8 +158,8 @@ impl LiveIndexes {
 }
 
 impl LiveIndex {
-    /// Stops using the vector table that is in use, because it cannot be searched any more: from the next request on
-    /// everything is read from the store.
+    /// Stops using the present vector table because it can no longer be searched. From the next
+    /// request on, everything is read from the store.
     pub fn refuse_table(&self, reason: &str) {
         let mut slot = self.slot.write();
         if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
@@ -165,10 +168,10 @@ impl LiveIndex {
         }
     }
 
-    /// The index, brought up to date with every row of the scope's store that was committed before this call.
+    /// The index, updated with every row that was committed before this call.
     ///
     /// # Errors
-    /// Why the store cannot be read. A locked store is given up after `patience`.
+    /// The store cannot be read, or stays locked for longer than `patience`.
     pub fn current(&self, scope: &Scope, patience: Duration) -> Result<IndexGuard, StoreError> {
         let asked = CLOCK.fetch_add(1, Ordering::SeqCst);
         self.used.store(asked, Ordering::Relaxed);
@@ -185,8 +188,8 @@ impl LiveIndex {
         }
         {
             let mut slot = self.slot.write();
-            // A request that waited here while another one read the store shares the result, unless that reading began
-            // too early.
+            // A request that waited here while another one read the store shares the result, unless
+            // that read began too early.
             let shares = |indexed: &Indexed| {
                 indexed.stamp.is_some()
                     && indexed.begun > asked
@@ -206,10 +209,11 @@ impl LiveIndex {
         Ok(IndexGuard(self.slot.read_arc()))
     }
 
-    /// The index as the last call of [`LiveIndex::current`] left it; brought up to date where it was given up since.
+    /// The index as the last call of [`LiveIndex::current`] left it. If it has been dropped, builds
+    /// it again.
     ///
     /// # Errors
-    /// Why the store cannot be read.
+    /// The store cannot be read.
     pub fn refreshed(&self, scope: &Scope, patience: Duration) -> Result<IndexGuard, StoreError> {
         let current = self.slot.read_arc();
         if current.is_some() {
@@ -219,19 +223,19 @@ impl LiveIndex {
         self.current(scope, patience)
     }
 
-    /// Whether there is an index, and nobody is changing it.
+    /// Whether there is an index and no thread is updating it.
     pub fn is_there(&self) -> bool {
         let slot = self.slot.try_read();
         slot.is_some_and(|slot| slot.is_some())
     }
 
-    /// Whether there is no index, and nobody is making one.
+    /// Whether there is no index and no thread is building one.
     pub fn is_wanted(&self) -> bool {
         let slot = self.slot.try_read();
         slot.is_some_and(|slot| slot.is_none())
     }
 
-    /// About how many bytes the index takes; 0 where there is none, or where it is being made.
+    /// The approximate size of the index in bytes; 0 if there is none, or if it is being built.
     pub fn bytes(&self) -> usize {
         let slot = self.slot.try_read();
         slot.map_or(0, |slot| {
@@ -258,13 +262,13 @@ impl LiveIndex {
         table_version: TableVersion,
         patience: Duration,
     ) -> Result<(), StoreError> {
-        // A table that appeared, changed or disappeared is looked at once.
+        // Look once at a table that appeared, changed or disappeared.
         let looked = slot
             .as_ref()
             .is_some_and(|indexed| indexed.table_version == table_version);
         let mut table = TableState::Absent;
         if !looked && table_version.is_some() {
-            // The old index is freed first: two of them would take twice the memory.
+            // Free the old index first, because two would take twice the memory.
             give_up(slot);
             match self.load(scope, &table_version, patience)? {
                 Ok((stamp, index, state)) => {
@@ -275,7 +279,7 @@ impl LiveIndex {
             }
         }
         if let Some(indexed) = slot {
-            // What was taken from an earlier table is as good as before.
+            // The rows from an earlier table are still valid.
             if !looked {
                 indexed.table = table.clone();
                 indexed.table_version = table_version.clone();
@@ -305,9 +309,11 @@ impl LiveIndex {
         Ok(())
     }
 
-    /// The index from the vector table, in step with the store; or why the table could not be used.
+    /// The index from the vector table, brought in line with the store; or why the table cannot be
+    /// used.
     ///
-    /// Reading the table and listing the rows of the store take about as long, so both are done at once.
+    /// Reads the table and lists the store's rows in parallel, because both take about the same
+    /// time.
     fn load(
         &self,
         scope: &Scope,
@@ -331,7 +337,7 @@ impl LiveIndex {
                 Some(index) => Some(index.changes_since(listing, snapshot)?),
                 None => None,
             };
-            // A snapshot that was disturbed is read again; the table is not.
+            // A disturbed snapshot is read again; the table is not.
             let done = (snapshot.file_state.clone(), changes);
             read = Some((state, index));
             Ok(done)
@@ -347,7 +353,7 @@ impl LiveIndex {
         Ok(Err(state))
     }
 
-    /// Reads the vector table, if there is one that can be used.
+    /// Reads the vector table, if there is a usable one.
     fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> (TableState, Option<Index>) {
         if !stamp.is_some() {
             return (TableState::Absent, None);
@@ -384,7 +390,7 @@ impl Indexed {
     }
 }
 
-/// The projects that the memories of an index name, rejected memories apart.
+/// The projects that the memories of an index name, except rejected memories.
 fn projects(index: &Index) -> RecordedProjects {
     let docs = index
         .live()
@@ -423,7 +429,7 @@ const fn load_table(
     (TableState::Absent, None)
 }
 
-/// Puts a new index in its place, and gives back the memory that making it took.
+/// Stores a new index, and returns the memory that building it took to the system.
 fn put(slot: &mut Option<Indexed>, indexed: Indexed) {
     let made = indexed.index.bytes();
     *slot = Some(indexed);
@@ -432,7 +438,7 @@ fn put(slot: &mut Option<Indexed>, indexed: Indexed) {
     }
 }
 
-/// Frees an index, and gives its memory back where that is worth it.
+/// Frees an index, and returns its memory to the system if it is large enough.
 fn give_up(slot: &mut Option<Indexed>) {
     let freed = slot.take().map_or(0, |indexed| indexed.index.bytes());
     if freed >= heap::MIN_RELEASE_BYTES {

@@ -1,4 +1,4 @@
-//! The `ack-memory` binary: everything is in the library.
+//! The `ack-memory` binary. All the code is in the library.
 
 use std::process::ExitCode;
 

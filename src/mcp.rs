@@ -1,13 +1,13 @@
 //! The Model Context Protocol: the only module that names rmcp.
 //!
-//! The tools are those of a [`crate::toolset`]: the four, unless the owner configured others. A
-//! call is translated and decoded here, passed to [`crate::service`] on a blocking thread, and
-//! answered with structured content and with the same as Markdown (`markdown.rs`). A client that
-//! shows its model both gets one line of text instead (`client.rs`). A failure is an error result
-//! whose text is the error body. A panic is caught and answered, because rmcp would leave the
-//! client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) go the same
-//! way, but a failure there is an error of the protocol. Calls of upstream tools go to
-//! `ack_gateway`, and their results are passed on unchanged (`raw.rs`).
+//! The tools come from a [`crate::toolset`]: the built-in four, unless the owner configured others.
+//! A call is translated and decoded here, then passed to [`crate::service`] on a blocking thread.
+//! The answer has structured content and the same as Markdown (`markdown.rs`). A client that shows
+//! its model both gets one line of text instead (`client.rs`). A failure is an error result whose
+//! text is the error body. A panic is caught and answered, because rmcp would leave the client
+//! waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) work the same way, but
+//! a failure there is a protocol error. Calls of upstream tools go to `ack_gateway`, whose results
+//! are passed on unchanged (`raw.rs`).
 
 mod client;
 mod handler;
@@ -51,31 +51,29 @@ use ack_api::text;
 use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
 use ack_gateway::server::{Report, Upstreams};
 
-/// How many requests run at the same time; further ones wait.
+/// How many requests run at the same time. Further ones wait.
 const CONCURRENT: usize = 8;
-/// How long running requests may still take once standard input is closed.
+/// How long running requests may still take after standard input is closed.
 const FAREWELL: Duration = Duration::from_millis(80);
 /// How long after its deadline a request may still answer by itself.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// What an agent reads about this server when it connects, unless the configuration changes what is
-/// true of the memories.
+/// The server's instructions for an agent, with the default configuration.
 pub static INSTRUCTIONS: LazyLock<String> =
     LazyLock::new(|| Toolset::default().instructions(&Standing::default()));
 
 /// The key of a tool's `_meta` that makes Claude Code show its model the tool's schema from the
-/// start. Otherwise the model has to ask for it first, and a search takes one more call in the
-/// middle of a problem.
+/// start. Otherwise the model must ask for it first, which costs one more call.
 const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 
 /// The tools, in the order in which they are listed.
 pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query_memories"];
 
-/// Serves MCP on standard input and output until standard input is closed or a signal arrives,
-/// whose number is returned. Messages about upstream servers go to `report`.
+/// Serves MCP on standard input and output until standard input is closed or a signal arrives.
+/// Returns the signal's number. Messages about upstream servers go to `report`.
 ///
 /// # Errors
-/// If the runtime cannot be started or standard output is gone.
+/// The runtime cannot be started, or standard output is closed.
 pub fn serve_stdio(
     service: &'static Service,
     offer: Offer,
@@ -106,7 +104,7 @@ pub fn serve_stdio(
 /// ends. It needs a tokio runtime with time and blocking threads.
 ///
 /// # Errors
-/// If the second stream is gone.
+/// The second stream is closed.
 pub async fn serve_lines<R, W>(
     service: &'static Service,
     reader: R,
@@ -128,7 +126,7 @@ where
 struct End<S> {
     /// Resolves to the number of a signal.
     stop: S,
-    /// Whether the other end of the first stream is gone. Asked while that stream is not being
+    /// Whether the other end of the first stream is closed. Checked while that stream is not being
     /// read.
     is_closed: fn() -> bool,
 }
@@ -154,7 +152,7 @@ where
                 .await
                 .map(|_| ())
                 .map_err(std::io::Error::other),
-            // The stream was closed before the handshake: nothing was asked for.
+            // The stream was closed before the handshake, so there was no request.
             Err(_) => Ok(()),
         }
     };
@@ -168,7 +166,7 @@ where
     result
 }
 
-/// The threads of a server: few, because they only move messages.
+/// The threads of a server. Few are enough, because they only move messages.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -185,7 +183,7 @@ struct Server {
     surface: Arc<Toolset>,
     upstreams: Arc<Upstreams>,
     standing: Arc<LastStanding>,
-    /// Whether clients can be notified that the list of tools has changed.
+    /// Whether the server can notify clients that the list of tools has changed.
     tells: bool,
 }
 
@@ -201,7 +199,7 @@ impl Server {
         }
     }
 
-    /// The same with other settings. Tools and upstream servers stay.
+    /// The same server with other settings. Tools and upstream servers stay.
     fn configured(&self, config: Config) -> Self {
         Self {
             service: self.service.configured(config).for_the_process(),
@@ -210,9 +208,8 @@ impl Server {
         }
     }
 
-    /// The same for a client that may see less: only some scopes, or another status, and perhaps
-    /// no upstream servers. It shares the places for requests. The service stays for the life of
-    /// the process.
+    /// The same server for a client with limits: only some scopes, another status, perhaps no
+    /// upstream servers. It shares the request slots. The service lives as long as the process.
     fn limited(
         &self,
         scopes: Option<&BTreeSet<String>>,
@@ -265,7 +262,7 @@ impl Server {
         }
     }
 
-    /// The answer to the same ids in their other form, if it finds memories that `answer` lacks.
+    /// The answer for the same ids in their other form, if it finds memories that `answer` lacks.
     async fn otherwise(
         &self,
         operation: Tool,
@@ -298,7 +295,8 @@ impl Server {
         }
     }
 
-    /// Finds the memory that a question means, if there is one in place of an id.
+    /// Replaces a question with the id of the memory it means, if the call has a question in place
+    /// of an id.
     async fn resolve(&self, call: &mut Call) -> Result<(), Error> {
         let Some(question) = call.question.take() else {
             return Ok(());
@@ -368,7 +366,7 @@ impl Server {
         .await
     }
 
-    /// A failure as an error of the protocol: invalid parameters if the client can correct them.
+    /// Converts a failure to a protocol error: invalid parameters if the client can correct them.
     fn data(&self, error: &Error) -> ErrorData {
         let mut body = error.body();
         body.hint = body
@@ -377,7 +375,7 @@ impl Server {
         data(error, &body)
     }
 
-    /// Runs a piece of work on a blocking thread, once there is room for it.
+    /// Runs work on a blocking thread, once a slot is free.
     async fn work<A>(
         &self,
         name: &'static str,
@@ -408,7 +406,7 @@ impl Server {
                 cancel::run_with(&flag, || work(service))
             }))
         });
-        // The work checks its flag itself, except in steps that it finishes even if nobody waits.
+        // The work checks its flag itself, except in steps that it always finishes.
         match timeout(left + GRACE, done).await {
             Ok(Ok(Ok(result))) => result,
             Ok(Ok(Err(panic))) => Err(internal(describe(&*panic))),
@@ -435,7 +433,7 @@ macro_rules! asked_by_agent {
 
 asked_by_agent!(QueryRequest, GetRequest, ListScopesRequest, ContextRequest);
 
-/// The fields of answers that hold a point in time.
+/// The timestamp fields of answers.
 const TIMES: [&str; 7] = [
     "created_at",
     "updated_at",
@@ -446,8 +444,8 @@ const TIMES: [&str; 7] = [
     "oldest",
 ];
 
-/// Cuts points in time to days: a model needs no seconds, and they cost as many tokens as a line of
-/// text.
+/// Shortens timestamps to dates. A model needs no seconds, and they cost as many tokens as a line
+/// of text.
 fn shorten_days(answer: &mut Value) {
     match answer {
         Value::Array(entries) => entries.iter_mut().for_each(shorten_days),
@@ -468,7 +466,7 @@ fn shorten_days(answer: &mut Value) {
 }
 
 /// Waits for an answer until the client cancels the request. Then the future is dropped, which
-/// tells the work to stop. The protocol has no answer to a cancelled request: rmcp discards this
+/// tells the work to stop. The protocol has no answer to a cancelled request, so rmcp discards this
 /// one.
 async fn until_cancelled<A>(
     context: &RequestContext<RoleServer>,
@@ -517,7 +515,7 @@ fn data(error: &Error, body: &ErrorBody) -> ErrorData {
     }
 }
 
-/// The tools of a surface with their schemas.
+/// The tools of a toolset with their schemas.
 pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
     let search = surface.tool_for(Tool::QueryMemories);
     let listed = surface.tools().iter().map(|own| {

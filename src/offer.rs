@@ -1,4 +1,5 @@
-//! What `serve` offers: our own tools as `[tools]` describes them, and the upstream servers of `[upstream]`.
+//! What `serve` offers: our own tools, configured in `[tools]`, and the upstream servers of
+//! `[upstream]`.
 
 use std::ffi::OsString;
 
@@ -19,7 +20,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Leaves out the servers that are reached over the network by this program; their names.
+    /// Removes the upstream servers that this program reaches over HTTP. Returns their names.
     pub fn without_network(&mut self) -> Vec<String> {
         let over_http =
             |upstream: &mut Upstream| matches!(upstream.connection, Connection::Http { .. });
@@ -29,11 +30,11 @@ impl Offer {
             .collect()
     }
 
-    /// Reads `[tools]` and `[upstream]` of `config.toml` and checks them. A preset that was named on the command line
-    /// replaces `[tools]` as a whole. `variable` looks into the environment.
+    /// Reads and checks `[tools]` and `[upstream]` of `config.toml`. A preset from the command line
+    /// replaces `[tools]` completely. `variable` reads the environment.
     ///
     /// # Errors
-    /// [`SettingsError::Offer`] with the line and the key.
+    /// [`SettingsError::Offer`], with the line and the key.
     pub fn load(
         config: &Config,
         preset: Option<ToolsetPreset>,

@@ -1,11 +1,12 @@
-//! Publishing: the approved memories of a scope as files in a folder, for a pull request.
+//! Publishing: writes the approved memories of a scope as files into a folder, for a pull request.
 //!
-//! A folder is planned first ([`plan`]) and written afterwards ([`Plan::write`]), so that a person
-//! sees what would happen. Only files that say they come from the same scope are changed or removed.
-//! Nothing outside the folder is touched: files are replaced at once, links are never followed.
+//! A person first sees the plan ([`plan`]), then the files are written ([`Plan::write`]). Only
+//! files that say they come from the same scope are changed or removed. Nothing outside the folder
+//! is changed: files are replaced atomically and links are never followed.
 //!
-//! What agents may not see is not published: memories that wait for review or were rejected, private
-//! scopes, and stores that nobody reviewed and that count as approved because their owner said so.
+//! Only what agents may see is published. Excluded are memories that wait for review or were
+//! rejected, private scopes, and unreviewed stores that count as approved only because their owner
+//! configured it.
 
 #[cfg(feature = "bucket")]
 pub mod bucket;
@@ -28,7 +29,7 @@ use serde::Serialize;
 use crate::check::text::{self, Problem};
 use crate::scope::Scope;
 
-/// How many memories an error names.
+/// How many memories an error lists.
 const NAMED: usize = 5;
 
 /// Why nothing can be published.
@@ -40,7 +41,7 @@ pub enum PublishError {
         /// The scope.
         scope: String,
     },
-    /// Nobody reviewed its memories.
+    /// No one has reviewed its memories.
     #[error(
         "{count} memories of scope `{scope}` count as approved because of \
          `unreviewed = \"approved\"`; nobody reviewed them"
@@ -51,7 +52,7 @@ pub enum PublishError {
         /// How many.
         count: usize,
     },
-    /// The folder is the scope's own store, is in it, or holds it.
+    /// The folder is the scope's own store, or one contains the other.
     #[error(
         "`{}` and the store of scope `{scope}` are one folder, or one is in the other",
         folder.display()
@@ -62,19 +63,19 @@ pub enum PublishError {
         /// The folder.
         folder: PathBuf,
     },
-    /// The text of memories must not be published.
+    /// Some memories contain text that must not be published.
     #[error("{} must not be published: {}", counted(held.len()), named(held))]
     Held {
-        /// Which.
+        /// Which memories.
         held: Vec<LeftAlone>,
     },
-    /// A file is there that was not written by `publish`.
+    /// A file exists that `publish` did not write.
     #[error("`{}` is there, and is not as `publish` writes it", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// A file changed after the plan was made.
+    /// A file has changed since the plan was made.
     #[error("`{}` changed after the plan was shown", path.display())]
     Changed {
         /// The file.
@@ -83,19 +84,19 @@ pub enum PublishError {
     /// The folder cannot be read or written.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
         /// The error from the system.
         source: std::io::Error,
     },
-    /// Its memories come from a bucket themselves.
+    /// Its memories already come from a bucket.
     #[error("scope `{scope}` is read from {address}, where its memories are published already")]
     Published {
         /// The scope.
         scope: String,
-        /// Where.
+        /// The bucket's address.
         address: String,
     },
     /// The store cannot be read.
@@ -154,57 +155,57 @@ pub enum Format {
     Jsonl,
 }
 
-/// How to publish.
+/// Options for publishing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// In which form.
+    /// The output format.
     pub format: Format,
-    /// Leave out memories whose text must not be published, instead of refusing.
+    /// Leave out memories whose text must not be published, instead of failing.
     pub skip_held: bool,
-    /// Also replace files that somebody edited in the folder.
+    /// Also replace files that someone edited in the folder.
     pub overwrite: bool,
 }
 
 /// A memory and its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Item {
-    /// The file, from the folder.
+    /// The file, relative to the folder.
     pub path: PathBuf,
     /// The memory's id.
     pub id: String,
 }
 
-/// A memory or file that is left alone, and why.
+/// A memory or file to leave alone, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftAlone {
     /// The memory's id.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Why.
+    /// The reasons.
     pub reasons: Vec<String>,
 }
 
-/// What would be done.
+/// What publishing would do.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Plan {
     /// The scope.
     pub scope: String,
     /// The folder, with every link resolved.
     pub folder: PathBuf,
-    /// Files to make.
+    /// Files to create.
     pub added: Vec<Item>,
     /// Files to change.
     pub changed: Vec<Item>,
     /// Files to remove: their memories are no longer approved.
     pub withdrawn: Vec<Item>,
-    /// How many files stay as they are.
+    /// How many files stay unchanged.
     pub unchanged: usize,
-    /// Files that somebody edited and whose memories changed too.
+    /// Files that someone edited and whose memories changed too.
     pub kept: Vec<Item>,
-    /// Memories that are not published because of their text.
+    /// Memories that are held back because of their text.
     pub held: Vec<LeftAlone>,
-    /// What to look at in what is published.
+    /// Warnings about what is published.
     pub warnings: Vec<LeftAlone>,
     #[serde(skip)]
     steps: Vec<Step>,
@@ -214,16 +215,16 @@ pub struct Plan {
 #[derive(Debug, Clone)]
 struct Step {
     path: PathBuf,
-    /// What is there; `None` if nothing is.
+    /// The present content; `None` if there is no file.
     before: Option<String>,
-    /// What will be there; `None` removes it.
+    /// The new content; `None` removes the file.
     after: Option<String>,
 }
 
-/// Plans what publishing a scope to a folder would do. Nothing is written.
+/// Plans how to publish a scope to a folder. Writes nothing.
 ///
 /// # Errors
-/// Why the scope must not be published, or what cannot be read.
+/// The scope must not be published, or something cannot be read.
 pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, PublishError> {
     may_publish(scope)?;
     let folder = files::real_path(folder)?;
@@ -251,7 +252,7 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
     Ok(plan)
 }
 
-/// Makes sure that others may read a scope.
+/// Checks that others may read a scope.
 fn may_publish(scope: &Scope) -> Result<(), PublishError> {
     if scope.manifest.visibility == Visibility::Private {
         return Err(PublishError::Private {
@@ -267,12 +268,12 @@ fn may_publish(scope: &Scope) -> Result<(), PublishError> {
     }
 }
 
-/// What becomes of approved memories that newer ones replace.
+/// What to do with approved memories that newer ones replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Superseded {
-    /// They are not published.
+    /// Do not publish them.
     LeftOut,
-    /// They are, and say what replaces them.
+    /// Publish them, with their successor.
     Kept,
 }
 
@@ -314,7 +315,7 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, Publis
         let next = memory.superseded_by.as_deref();
         let is_superseded = is_superseded(&memory.id, next, StatusFilter::Approved, look);
         if !is_superseded {
-            // Its successor may not be shown, so nobody is told of it.
+            // The successor may not be visible, so do not mention it.
             shown.push(Memory {
                 superseded_by: None,
                 ..memory.clone()
@@ -328,18 +329,18 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, Publis
 }
 
 impl Plan {
-    /// Whether nothing would be done.
+    /// Whether there is nothing to do.
     pub const fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// Notes what the texts of memories hold, and returns those that may be published.
+    /// Checks the texts of memories, and returns those that may be published.
     fn checked(&mut self, memories: Vec<Memory>) -> Vec<Memory> {
         checked(memories, &mut self.held, &mut self.warnings)
     }
 
-    /// Holds a memory back if the text of its file must not be published: the file may come from a
-    /// note that has more keys than a memory, and people may have edited it.
+    /// Holds a memory back if the text of its file must not be published. The file may come from a
+    /// note with more keys than a memory, and people may have edited it.
     fn holds(&mut self, memory: &Memory, text: &str) -> bool {
         let problems = text::problems(text);
         let errors: Vec<String> = problems
@@ -358,10 +359,10 @@ impl Plan {
         is_held
     }
 
-    /// Writes what is planned, one file after the other, each at once or not at all.
+    /// Carries out the plan, file by file, each atomically.
     ///
     /// # Errors
-    /// A file is not as it was when the plan was made, or cannot be written.
+    /// A file has changed since the plan was made, or cannot be written.
     pub fn write(&self) -> Result<(), PublishError> {
         self.steps
             .iter()
@@ -369,7 +370,7 @@ impl Plan {
     }
 }
 
-/// Notes what the texts of memories hold, and returns those that may be published.
+/// Checks the texts of memories, and returns those that may be published.
 fn checked(
     memories: Vec<Memory>,
     held: &mut Vec<LeftAlone>,
@@ -397,7 +398,7 @@ fn checked(
     checked
 }
 
-/// What is in a memory's text.
+/// The problems in a memory's text.
 fn text_problems(memory: &Memory) -> Vec<Problem> {
     let lists = [&memory.facts, &memory.concepts, &memory.files];
     let texts = [
@@ -424,7 +425,7 @@ fn counted(count: usize) -> String {
     }
 }
 
-/// The first of some memories, with the reasons.
+/// The first few memories, with the reasons.
 fn named(held: &[LeftAlone]) -> String {
     let mut named: Vec<String> = held
         .iter()

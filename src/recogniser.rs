@@ -1,10 +1,10 @@
-//! Recognises the stores that people already have: what a file or folder is, by its content, how
-//! many memories it holds, and whether they can be served today.
+//! Recognises existing memory stores: what a file or folder is, by its content, how many memories
+//! it holds, and whether they can be served today.
 //!
-//! [`survey`] looks at the places where programs keep their stores, and into the current project.
-//! It never walks the home folder. [`at`] looks at one path. Neither writes anything, both are
-//! bounded in time and in entries, and a store that cannot be counted is listed with the reason.
-//! `places` knows where stores lie, `file` and `folder` what they look like.
+//! [`survey`] looks in the places where programs keep their stores, and in the current project. It
+//! never walks the home folder. [`at`] looks at one path. Neither writes anything, and both have
+//! limits on time and entries. A store that cannot be counted is listed with the reason. `places`
+//! knows where stores are; `file` and `folder` know what they look like.
 
 mod file;
 mod folder;
@@ -44,7 +44,7 @@ pub enum Kind {
     McpMemoryService,
     /// `docs/solutions` of a repository.
     Solutions,
-    /// Lines that `ack-memory import` reads.
+    /// JSON lines that `ack-memory import` reads.
     ImportLines,
     /// CLAUDE.md, AGENTS.md and the like.
     Instructions,
@@ -58,7 +58,7 @@ pub enum Support {
     Served,
     /// `import` reads it.
     Import,
-    /// Hosts load it by themselves; it is never served.
+    /// Hosts load it themselves, so it is never served.
     Reference,
 }
 
@@ -79,7 +79,7 @@ impl Kind {
         Self::Instructions,
     ];
 
-    /// What people call it.
+    /// Its common name.
     pub const fn title(self) -> &'static str {
         match self {
             Self::AckMemory => "ack-memory",
@@ -107,17 +107,17 @@ impl Kind {
     }
 }
 
-/// A store that lies on this machine.
+/// A store on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Whose it is.
+    /// The kind of store.
     pub kind: Kind,
     /// The database, file or folder.
     pub path: PathBuf,
-    /// How many memories it holds; `None` where they were not counted.
+    /// How many memories it holds; `None` if they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memories: Option<u64>,
-    /// How many of them somebody approved; `None` where the store keeps no review status.
+    /// How many of them are approved; `None` if the store has no review status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<u64>,
     /// Why they were not counted.
@@ -148,7 +148,7 @@ impl Found {
         }
     }
 
-    /// What to do with it, behind "allowed:" of an error or in a list.
+    /// What to do with it, for a list or after "allowed:" in an error.
     pub fn advice(&self) -> String {
         let what = self.kind.title();
         match self.kind.support() {
@@ -160,7 +160,7 @@ impl Found {
         }
     }
 
-    /// Its count in words: `756 memories`, or why there is none.
+    /// Its count in words: `756 memories`, or why it was not counted.
     pub fn count(&self) -> String {
         match (self.memories, &self.problem) {
             (Some(memories), _) => count(memories, "memory"),
@@ -171,7 +171,7 @@ impl Found {
 }
 
 /// The stores on this machine: in the places where programs keep them, and in the current project.
-/// Most useful first: what can be served, then what is recognised, then instructions.
+/// Most useful first: stores that can be served, then recognised ones, then instructions.
 pub fn survey(places: &Places) -> Vec<Found> {
     let budget = Budget::start();
     let mut found = places::look(places, &budget);
@@ -180,7 +180,7 @@ pub fn survey(places: &Places) -> Vec<Found> {
     found
 }
 
-/// What a file or folder is, by its content; `None` for what is no known store.
+/// What a file or folder is, by its content; `None` if it is not a known store.
 pub fn at(path: &Path) -> Option<Found> {
     let budget = Budget::start();
     if path.is_dir() {

@@ -1,5 +1,5 @@
-//! Scopes whose memories are published in a bucket: bringing what is here up to date before a
-//! question is answered, and saying how far that was possible.
+//! Scopes whose memories are published in a bucket: updates the local copy before a question is
+//! answered, and reports how far that succeeded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ pub use self::without::Remote;
 
 use crate::scope::Scope;
 
-/// What is published at an address, kept in the folder of a scope.
+/// The memories published at an address, with a local copy in the scope's folder.
 ///
 /// # Errors
-/// Why that cannot be followed, in a sentence.
+/// Why the bucket cannot be followed, as a sentence.
 pub fn follow(
     folder: &Path,
     address: &str,
@@ -32,8 +32,8 @@ pub fn follow(
         .map_err(|error| format!("{error}; {}", error.advice()))
 }
 
-/// Brings scopes in buckets up to date, as far as patience allows, and notes those that may be out
-/// of date. Returns the names of those of which nothing is here, each with the reason.
+/// Updates the scopes in buckets, as far as `patience` allows, and adds notes about those that may
+/// be out of date. Returns the names of scopes without a local copy, each with the reason.
 pub fn prepare(
     scopes: &[Arc<Scope>],
     patience: Patience,
@@ -43,7 +43,7 @@ pub fn prepare(
         .iter()
         .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
         .collect();
-    // Each may wait for its server; they wait together.
+    // Each may wait for its server, so wait for all of them in parallel.
     let standings: Vec<Standing> = match remote.as_slice() {
         [] => return Vec::new(),
         [(_, only)] => vec![only.prepare(patience)],
@@ -77,8 +77,8 @@ pub fn prepare(
     cold
 }
 
-/// Has the copy of a bucket's version fetched again where a store could not be read because it is
-/// damaged. Any other failure passes, and offline the copy is all there is.
+/// Requests a new copy of the bucket's version if the store could not be read because it is
+/// damaged. Other failures are temporary, and offline the copy is all there is.
 pub fn after_failure(scope: &Scope, error: &StoreError) {
     let is_damaged = matches!(
         error.code(),
@@ -93,7 +93,7 @@ pub fn after_failure(scope: &Scope, error: &StoreError) {
     }
 }
 
-/// What to say of a scope in a bucket that is not certainly up to date.
+/// The note about a scope in a bucket that may be out of date.
 pub fn told(standing: &Standing) -> Option<(NoteKind, String)> {
     let (kind, message) = match standing {
         Standing::Current => return None,
@@ -109,19 +109,19 @@ pub fn told(standing: &Standing) -> Option<(NoteKind, String)> {
     Some((kind, text::line(&message, 400)))
 }
 
-/// What takes the place of a bucket's memories where this build has no buckets.
+/// Stand-ins for a build without buckets.
 #[cfg(not(feature = "bucket"))]
 mod without {
     use super::{Arc, Path, Patience, RemoteSettings, Standing};
     use std::path::PathBuf;
 
-    /// No bucket can be followed.
+    /// A bucket. This build cannot create one.
     #[derive(Debug)]
     pub struct Remote {
         never: std::convert::Infallible,
     }
 
-    /// Why nothing is followed.
+    /// This build has no buckets.
     #[derive(Debug, thiserror::Error)]
     #[error("this build cannot read buckets")]
     pub struct Unsupported;
@@ -134,7 +134,7 @@ mod without {
     }
 
     impl Remote {
-        /// Nothing can be followed.
+        /// Always fails.
         ///
         /// # Errors
         /// Always.
@@ -152,27 +152,27 @@ mod without {
             match self.never {}
         }
 
-        /// What may be read into memory early.
+        /// Sets how many memories may be read into memory early.
         pub fn set_resident(&self, _: usize) {
             match self.never {}
         }
 
-        /// How up to date it is.
+        /// How up to date the copy is.
         pub fn prepare(self: &Arc<Self>, _: Patience) -> Standing {
             match self.never {}
         }
 
-        /// Checks what is here.
+        /// Checks the local copy.
         pub fn distrust(self: &Arc<Self>) {
             match self.never {}
         }
 
-        /// The bucket and the version that is served.
+        /// The bucket and the served version.
         pub fn title(&self) -> String {
             match self.never {}
         }
 
-        /// The number of the version that is served.
+        /// The number of the served version.
         pub fn number(&self) -> u64 {
             match self.never {}
         }

@@ -1,7 +1,7 @@
-//! Scopes: which there are, which one is current, which a request searches.
+//! Scopes: which ones exist, which one is current, which ones a request searches.
 //!
-//! A scope is a folder under `<root>/scopes`. One without a database is reported as such. Scope names are keys that are looked up in the
-//! list of what was found; they are never joined into a path.
+//! A scope is a folder under `<root>/scopes`. A folder without a database is reported as such.
+//! Scope names are keys into the list of discovered scopes; they are never joined into a path.
 
 pub mod detect;
 pub mod edit;
@@ -31,34 +31,37 @@ use self::manifest::Manifest;
 use crate::config::{Config, SettingsError};
 use crate::remote::{self, Remote};
 
-/// How long the projects of a store that is locked are waited for.
+/// How long to wait for a locked store when reading its projects.
 const GLANCE: Duration = Duration::from_millis(250);
-/// Projects that are read within this time are read again after every change of the store.
+/// If reading the projects takes less time than this, they are read again after every change of the
+/// store.
 const AT_ONCE: Duration = Duration::from_millis(5);
-/// Others are read again after so many times as long as reading took: a writer beside us may commit all the time.
+/// Otherwise, wait this many times the reading time before reading again, because a writer may
+/// commit all the time.
 const READ_AGAIN: u32 = 20;
 
-/// A database at the scope root itself, which is a scope too.
+/// A database at the scope root itself is also a scope.
 const DEFAULT_DATABASE: &str = "claude-mem.db";
-/// The name of that scope. A folder of this name holds its manifest and what is derived.
+/// The name of that scope. A folder of this name holds its manifest and derived data.
 const DEFAULT_SCOPE: &str = "claude-mem";
-/// Names a database may have in a scope's folder.
+/// File names of a database in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
 
 /// One scope.
 #[derive(Debug)]
 pub struct Scope {
-    /// Its name: that of its folder.
+    /// Its name, which is the name of its folder.
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// Its manifest; the default one where there is none.
+    /// Its manifest, or the default one.
     pub manifest: Manifest,
-    /// Why its manifest cannot be used. Such a scope is never read: nobody knows who may.
+    /// Why its manifest is invalid. Such a scope is never read, because it is not clear who may
+    /// read it.
     pub problem: Option<SettingsError>,
     /// Its store.
     pub store: Store,
-    /// The bucket that its memories are published in; its store is then what was fetched from there.
+    /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
     /// The projects that its memories name.
     recorded: Mutex<Option<Recorded>>,
@@ -66,7 +69,7 @@ pub struct Scope {
 
 #[derive(Debug)]
 struct Recorded {
-    /// The state of the store that was read; `None` where it could not be.
+    /// The version of the store that was read; `None` if it could not be read.
     stamp: Option<FileState>,
     read: Instant,
     took: Duration,
@@ -74,11 +77,13 @@ struct Recorded {
 }
 
 impl Scope {
-    /// Its rows that belong to a project of this folded name. `aliases` are names that the project has in other scopes; one
-    /// that this scope lists as another project's counts for nothing here.
+    /// The rows of this scope that belong to a project with this folded name. `aliases` are the
+    /// project's names in other scopes. An alias does not count here if this scope lists it as
+    /// another project.
     ///
-    /// The project that a scope is about (the only one that it lists, or the one of its own name) also has the rows that name
-    /// no project, and where there is no other the scope's own name stands for it.
+    /// The main project of a scope is the only one it lists, or the one with the scope's own name.
+    /// It also gets the rows that name no project. If it is the only one, the scope's own name
+    /// counts as its name too.
     pub fn rows_of(&self, project: &str, aliases: &[String]) -> ProjectRows {
         let listed = &self.manifest.projects;
         let own = fold_name(&self.name);
@@ -109,7 +114,8 @@ impl Scope {
         }
     }
 
-    /// The projects that its memories name, read again where the store changed; none where it cannot be read at once.
+    /// The projects that its memories name, read again if the store has changed. Empty if the store
+    /// cannot be read at once.
     pub fn recorded(&self) -> Arc<RecordedProjects> {
         let Ok(stamp) = self.store.file_state() else {
             return Arc::default();
@@ -139,7 +145,8 @@ impl Scope {
         Arc::clone(&known.projects)
     }
 
-    /// Keeps the projects that were found while the store was read for another reason, in this state of it.
+    /// Stores the projects that were found while the store was read for another reason, with the
+    /// version of the store.
     pub fn set_recorded(&self, stamp: FileState, projects: RecordedProjects) {
         let recorded = Recorded {
             stamp: Some(stamp),
@@ -150,7 +157,7 @@ impl Scope {
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorded);
     }
 
-    /// The folder of the derived vector table; it may be absent or stale.
+    /// The folder of the derived vector table, which may be missing or stale.
     pub fn lance_folder(&self) -> PathBuf {
         match &self.remote {
             Some(remote) => remote.table_folder(),
@@ -159,32 +166,32 @@ impl Scope {
     }
 }
 
-/// The scopes of one process, or some of them. A scope that did not change is the same `Arc` in
-/// every discovery.
+/// The scopes of a process, or some of them. An unchanged scope is the same `Arc` in every
+/// discovery.
 #[derive(Debug, Clone)]
 pub struct Registry {
     all: Arc<Folders>,
-    /// The names of the scopes that may be seen; every scope where it is `None`.
+    /// The names of the visible scopes, or `None` if all are visible.
     visible: Option<BTreeSet<String>>,
 }
 
-/// Where scopes are found, and those that were.
+/// Where to find scopes, and the ones found so far.
 #[derive(Debug)]
 struct Folders {
     root: PathBuf,
     single: Option<PathBuf>,
     unreviewed: Option<Unreviewed>,
-    /// What the single database is called: a pin names it.
+    /// The name of the single database, if a pin names it.
     single_name: Option<String>,
     home: Option<PathBuf>,
     folders: Mutex<ScopeFolders>,
     known: Mutex<HashMap<PathBuf, (FolderStamp, Arc<Scope>)>>,
 }
 
-/// What tells one state of a scope's folder from the next.
+/// Identifies the state of a scope's folder.
 #[derive(Debug, Default)]
 struct FolderStamp {
-    /// Length and time of its manifest, where it has one.
+    /// Length and time of its manifest, if it has one.
     manifest: Option<(u64, Option<SystemTime>)>,
     contents: Contents,
 }
@@ -194,12 +201,12 @@ struct FolderStamp {
 pub struct Discovery {
     /// The scopes, by name.
     pub scopes: Vec<Arc<Scope>>,
-    /// Entries that are no scopes, and why.
+    /// Entries that are not scopes, and why.
     pub passed_over: Vec<(String, String)>,
 }
 
 impl Registry {
-    /// The registry of a configuration. Nothing is read yet.
+    /// The registry of a configuration. Reads nothing yet.
     pub fn new(config: &Config) -> Self {
         let all = Arc::new(Folders {
             root: config.root.value.clone(),
@@ -216,7 +223,7 @@ impl Registry {
         Self { all, visible: None }
     }
 
-    /// The same scopes, of which only those with these names can be seen.
+    /// The same scopes, but only those with these names are visible.
     #[must_use]
     pub fn limited(&self, names: BTreeSet<String>) -> Self {
         Self {
@@ -235,7 +242,7 @@ impl Registry {
         self.all.close();
     }
 
-    /// The scopes there are now.
+    /// The scopes that exist now.
     pub fn discover(&self) -> Discovery {
         let mut discovery = self.all.discover();
         if let Some(visible) = &self.visible {
@@ -356,7 +363,7 @@ impl Folders {
         discovery
     }
 
-    /// The database at the root itself for the folder of its scope, where that holds none.
+    /// Uses the database at the root for its scope's folder, if the folder has none.
     fn or_default_database(&self, name: &str, mut contents: Contents) -> Contents {
         let default = self.root.join(DEFAULT_DATABASE);
         if name != DEFAULT_SCOPE || contents.database.is_file() || !default.is_file() {
@@ -367,10 +374,10 @@ impl Folders {
         contents
     }
 
-    /// The database at the root itself as a scope; `None` where a scope has it already.
+    /// The database at the root as a scope; `None` if another scope already has it.
     ///
     /// # Errors
-    /// Why it is no scope.
+    /// Why it is not a scope.
     fn default_scope(
         &self,
         database: &Path,
@@ -448,7 +455,7 @@ impl Folders {
 /// The bucket that a manifest names.
 ///
 /// # Errors
-/// It cannot be followed, or a store is named too.
+/// The bucket cannot be followed, or the manifest also names a store.
 fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, SettingsError> {
     let invalid = |message: String| SettingsError::Invalid {
         path: folder.join("scope.toml"),
@@ -459,7 +466,7 @@ fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, 
     };
     let Some(address) = &manifest.table else {
         return match &manifest.remote {
-            // Publishing from here uses it.
+            // Publishing from here uses these settings.
             Some(settings) => {
                 let checked = settings.check().map_err(|problem| problem.to_string());
                 checked.map(|()| None).map_err(invalid)
@@ -475,8 +482,8 @@ fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, 
     followed.map(Some).map_err(invalid)
 }
 
-/// A single database as the only scope, with the manifest beside it if there is one. It has the name of the pin, where that
-/// could be the name of a scope, else that of its file.
+/// A single database as the only scope, with the manifest next to it if there is one. Its name is
+/// the pin's if that is a valid scope name, else that of its file.
 fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Scope {
     let stem = || {
         path.file_stem().map_or_else(
@@ -498,7 +505,7 @@ fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Sco
     } else {
         (Manifest::default(), None)
     };
-    // It is the only one there is, and it was named.
+    // It is the only scope, and the user named it.
     manifest.visibility = Visibility::Shared;
     manifest.unreviewed = unreviewed.unwrap_or(manifest.unreviewed);
     let store = Store::new(path.to_owned(), manifest.unreviewed)
@@ -516,7 +523,7 @@ fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Sco
     }
 }
 
-/// Reads a manifest; a broken one makes the scope private, because nobody knows who may read it.
+/// Reads a manifest. A broken one makes the scope private, because it is not clear who may read it.
 fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
     match Manifest::load(file) {
         Ok(manifest) => (manifest, None),

@@ -1,6 +1,8 @@
-//! One method for each operation, over the contract types. Adapters (command line, MCP) call these and hold no rules.
+//! One method per operation, over the types of the API. Adapters (command line, MCP) call these and
+//! contain no rules of their own.
 //!
-//! Every method is synchronous and touches only the file system; adapters keep it off their async threads.
+//! Every method is synchronous and only uses the file system. Adapters must not call it on an async
+//! thread.
 
 pub(crate) mod answer;
 pub(crate) mod bounds;
@@ -52,7 +54,7 @@ impl Service {
     /// Searches memories, or lists the newest.
     ///
     /// # Errors
-    /// Invalid arguments, an unknown scope, or a store that was named and cannot be read.
+    /// Invalid arguments, an unknown scope, or a named store that cannot be read.
     pub fn query_memories(&self, request: &QueryRequest) -> Result<QueryResponse, Error> {
         self.again(|| query::run(self, request))
     }
@@ -60,7 +62,7 @@ impl Service {
     /// Reads memories by id.
     ///
     /// # Errors
-    /// Invalid arguments, an unknown scope or id, or a memory that the status filter does not let through.
+    /// Invalid arguments, an unknown scope or id, or a memory that the status filter excludes.
     pub fn get_memory(&self, request: &GetRequest) -> Result<GetResponse, Error> {
         self.again(|| get::run(self, request))
     }
@@ -73,10 +75,10 @@ impl Service {
         scopes::run(self, request)
     }
 
-    /// What a project needs now.
+    /// The memories and sessions that a project needs now.
     ///
     /// # Errors
-    /// Invalid arguments, or no scope at all.
+    /// Invalid arguments, or there is no scope.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
         self.again(|| crate::service::context::run(self, request))
     }
@@ -89,7 +91,8 @@ impl Service {
         resources::listed(self)
     }
 
-    /// The resource that lists the scopes: as [`Service::list_scopes`], without private ones that are not current.
+    /// The resource that lists the scopes: like [`Service::list_scopes`], but without private
+    /// scopes other than the current one.
     ///
     /// # Errors
     /// A pinned scope that does not exist.
@@ -97,7 +100,7 @@ impl Service {
         resources::scopes(self)
     }
 
-    /// The resource of one scope, named exactly or as `scope` of a tool.
+    /// The resource of one scope. The name works like the `scope` argument of a tool.
     ///
     /// # Errors
     /// An unknown scope.
@@ -105,7 +108,7 @@ impl Service {
         resources::scope(self, name)
     }
 
-    /// Names of scopes that fit what was typed.
+    /// Scope names that match the typed text.
     ///
     /// # Errors
     /// A pinned scope that does not exist.
@@ -113,24 +116,25 @@ impl Service {
         resources::complete_scopes(self, typed)
     }
 
-    /// Ids of approved memories that fit what was typed, in one scope or in those that are searched without one.
+    /// Ids of approved memories that match the typed text, in one scope or in the default scopes.
     ///
     /// # Errors
-    /// A store that cannot be read, where there is no other.
+    /// The only store cannot be read.
     pub fn complete_ids(&self, scope: Option<&str>, typed: &str) -> Result<Completions, Error> {
         resources::complete_ids(self, scope, typed)
     }
 
-    /// The memories that wait for review, the oldest first, in one scope or in those that are searched without one. The first
-    /// `offset` of them are left out.
+    /// The memories that wait for review, oldest first, in one scope or in the default scopes.
+    /// Skips the first `offset`.
     ///
     /// # Errors
-    /// An unknown scope, or a store that was named and cannot be read.
+    /// An unknown scope, or a named store that cannot be read.
     pub fn pending_review(&self, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
         self.again(|| review::run(self, scope, offset))
     }
 
-    /// The approved memories of a scope that are nearest to a memory, at most three, and how it relates to each.
+    /// The approved memories of a scope that are nearest to a memory, at most three, with their
+    /// relation to it.
     ///
     /// # Errors
     /// An unknown scope, or a store that cannot be read.
@@ -138,8 +142,8 @@ impl Service {
         self.again(|| nearest::run(self, memory, scope))
     }
 
-    /// The same, without waiting for the index of a large scope: until that is made, its store is
-    /// looked through.
+    /// The same, without waiting for the index of a large scope. Until the index is built, this
+    /// scans the store.
     ///
     /// # Errors
     /// An unknown scope, or a store that cannot be read.
@@ -151,10 +155,10 @@ impl Service {
         self.again(|| nearest::soon(self, memory, scope))
     }
 
-    /// Those of some ids that more than one of the scopes holds which a request without a scope searches.
+    /// The ids that several of the default scopes contain.
     ///
     /// # Errors
-    /// No scope at all, or no store that can be read.
+    /// There is no scope, or no readable store.
     pub fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
         let mut selection = self.select(None, None)?;
         let scopes = selection.scopes.clone();
@@ -170,19 +174,19 @@ impl Service {
         Ok(shared.map(|id| (*id).to_owned()).collect())
     }
 
-    /// What a session starts with: as [`Service::get_context`], without an index.
+    /// What a session starts with: like [`Service::get_context`], but without an index.
     ///
     /// # Errors
-    /// An invalid folder, no scope at all, or no store that can be read.
+    /// An invalid folder, no scope, or no readable store.
     pub fn session_brief(&self, request: &BriefRequest) -> Result<Brief, Error> {
         crate::service::context::brief::run(self, request)
     }
 
-    /// What a session would not start with any more if a memory of a scope were approved, as the
-    /// same chooser says it; `None` if it would not start with that one.
+    /// What a session would no longer start with if a memory of a scope were approved, by the same
+    /// selection code. `None` if the session would not start with that memory.
     ///
     /// # Errors
-    /// No scope at all, or no store that can be read.
+    /// There is no scope, or no readable store.
     pub fn pushed_out(
         &self,
         scope: &str,
@@ -194,13 +198,13 @@ impl Service {
     /// The memories about files that are about to be edited. Needs no index.
     ///
     /// # Errors
-    /// An invalid folder, no scope at all, or no store that can be read.
+    /// An invalid folder, no scope, or no readable store.
     pub fn about_files(&self, request: &FilesRequest) -> Result<FilesBrief, Error> {
         crate::service::context::about_files::run(self, request)
     }
 
-    /// Makes a request anew where the table of a large scope was lost on the way. That table is not used again, so that the
-    /// next time the scope is read from its store.
+    /// Repeats a request if the table of a large scope failed on the way. That table is not used
+    /// again, so the next attempt reads the store.
     fn again<A>(&self, request: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
         for _ in 0..TRIES {
             match request() {

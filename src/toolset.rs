@@ -1,9 +1,12 @@
-//! Which tools agents see: the four, renamed, described, hidden or joined by aliases with mapped and preset arguments.
+//! The tools that agents see: the built-in four, possibly renamed, described, hidden or joined by
+//! aliases with mapped and preset arguments.
 //!
-//! A [`Toolset`] is a list of [`OfferedTool`]s, each of which calls one of the four [`Tool`]s. It begins with a built-in
-//! [`ToolsetPreset`], itself a file in the form of `[tools]` ([`crate::config::tools`]), and is checked against the schemas of the four while it is
-//! built ([`build`]), so that nothing about it can fail later. [`call`] translates: arguments on their way in, the names of
-//! tools and arguments in errors and notes on their way out. The engine knows nothing of it; nothing here does input or output.
+//! A [`Toolset`] is a list of [`OfferedTool`]s, each of which calls one of the four [`Tool`]s. It
+//! starts from a [`ToolsetPreset`], which is itself a file in the format of `[tools]`
+//! ([`crate::config::tools`]). [`build`] checks it against the schemas of the four, so that nothing
+//! can fail later. [`call`] translates arguments on the way in, and the names of tools and
+//! arguments in errors and notes on the way out. The service does not know about it, and this
+//! module does no input or output.
 
 pub mod argument;
 pub mod build;
@@ -57,7 +60,7 @@ impl Tool {
         }
     }
 
-    /// The command that answers the same, for whoever has no tool for it.
+    /// The command that gives the same answer, if no tool does.
     const fn command(self) -> &'static str {
         match self {
             Self::GetContext => "`ack-memory context`",
@@ -83,7 +86,7 @@ impl Tool {
         }
     }
 
-    /// The schema of its arguments, made once: every call looks at it.
+    /// The schema of its arguments. Built once, because every call reads it.
     pub fn input(self) -> &'static Map<String, Value> {
         static KNOWN: [OnceLock<Map<String, Value>>; 4] = [const { OnceLock::new() }; 4];
         let [context, get, scopes, query] = &KNOWN;
@@ -105,7 +108,7 @@ impl Tool {
         }
     }
 
-    /// [`Tool::output`] with the fields of a result, for the one tool that is searched with.
+    /// [`Tool::output`] with the fields of a result, for the main search tool.
     pub fn output_with_results(self) -> Map<String, Value> {
         schema::with_fields(self.output(), "results", &RESULT)
     }
@@ -119,7 +122,7 @@ impl Tool {
             .unwrap_or(&NONE)
     }
 
-    /// Whether arguments have the types that a call needs.
+    /// Checks that arguments have the types that a call needs.
     fn decode(self, values: Map<String, Value>) -> Result<(), Error> {
         match self {
             Self::GetContext => arguments::<ContextRequest>(self.name(), values).map(drop),
@@ -130,7 +133,7 @@ impl Tool {
     }
 }
 
-/// The fields that a listed schema names of a result: those that a concise one has.
+/// The result fields that a listed schema names: those of a concise result.
 const RESULT: [&str; 8] = [
     "id", "title", "facts", "concepts", "project", "scope", "status", "type",
 ];
@@ -138,21 +141,21 @@ const RESULT: [&str; 8] = [
 /// A built-in set of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolsetPreset {
-    /// The four.
+    /// The built-in four.
     #[default]
     Ack,
-    /// Those of claude-mem.
+    /// The tools of claude-mem.
     ClaudeMem,
-    /// Those of episodic-memory.
+    /// The tools of episodic-memory.
     EpisodicMemory,
-    /// Those of SiftCoder.
+    /// The tools of SiftCoder.
     Siftcoder,
-    /// Those of SIFS.
+    /// The tools of SIFS.
     Sifs,
 }
 
 impl ToolsetPreset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Self; 5] = [
         Self::Ack,
         Self::ClaudeMem,
@@ -172,12 +175,12 @@ impl ToolsetPreset {
         }
     }
 
-    /// The set of that name.
+    /// The preset with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name() == name)
     }
 
-    /// It as a `config.toml`, which changes the four.
+    /// The preset as a `config.toml` that changes the four.
     pub const fn file(self) -> &'static str {
         match self {
             Self::Ack => "",
@@ -196,16 +199,16 @@ pub struct OfferedTool {
     pub name: String,
     /// What agents read about it.
     pub description: String,
-    /// What answers it.
+    /// The built-in tool that answers it.
     pub operation: Tool,
-    /// Its arguments, in the order in which they are listed.
+    /// Its arguments, in listing order.
     arguments: Vec<Argument>,
-    /// What is always passed.
+    /// Arguments that are always passed.
     preset: Map<String, Value>,
 }
 
 impl OfferedTool {
-    /// One of the four as it is.
+    /// One of the four, unchanged.
     fn built_in(operation: Tool) -> Self {
         Self {
             name: operation.name().to_owned(),
@@ -227,7 +230,8 @@ impl OfferedTool {
             && self.arguments.len() == self.operation.properties().len()
     }
 
-    /// The schema of its arguments, without those that only measure the search, unless the owner chose the arguments.
+    /// The schema of its arguments. Diagnostic arguments of the search are left out, unless the
+    /// owner chose the arguments.
     pub fn input(&self) -> Map<String, Value> {
         let known = self.operation.properties();
         let is_chosen = self.arguments.len() < known.len();
@@ -253,10 +257,10 @@ impl OfferedTool {
     }
 }
 
-/// The tools that agents see, in the order in which they are listed.
+/// The tools that agents see, in listing order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toolset {
-    /// The set it began with.
+    /// The preset it started from.
     pub set: ToolsetPreset,
     tools: Vec<OfferedTool>,
 }
@@ -276,25 +280,25 @@ impl Toolset {
         &self.tools
     }
 
-    /// The tool of that name.
+    /// The tool with this name.
     pub fn find(&self, name: &str) -> Option<&OfferedTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// Whether every one of the four has its own name, so that no text has to be changed.
+    /// Whether each of the four has its own name, so that no text needs translation.
     fn keeps_names(&self) -> bool {
         Tool::ALL
             .into_iter()
             .all(|operation| self.name_of(operation) == operation.name())
     }
 
-    /// What an operation is called here, or the command where no tool calls it.
+    /// The name of an operation in this toolset, or the command if no tool calls it.
     fn name_of(&self, operation: Tool) -> &str {
         self.tool_for(operation)
             .map_or(operation.command(), |tool| tool.name.as_str())
     }
 
-    /// The tool that does what an operation is for: one that takes its first argument, with the fewest presets.
+    /// The tool for an operation: one that takes its first argument, with the fewest presets.
     pub fn tool_for(&self, operation: Tool) -> Option<&OfferedTool> {
         let first = operation.properties().keys().next();
         let tools = self.tools.iter().filter(|tool| tool.operation == operation);
@@ -305,7 +309,7 @@ impl Toolset {
         })
     }
 
-    /// A text of ours with the names that the four have here.
+    /// A text of ours with this toolset's names of the four.
     pub fn renamed<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.keeps_names() {
             return Cow::Borrowed(text);
@@ -314,11 +318,11 @@ impl Toolset {
     }
 }
 
-/// The names that the four tools have in a toolset.
+/// The names of the four tools in a toolset.
 struct ToolNames<'a>(&'a Toolset);
 
 impl ToolNames<'_> {
-    /// The name of one of the four; where no tool calls it, the command that answers the same.
+    /// The name of one of the four, or the equivalent command if no tool calls it.
     fn tool(&self, name: Name<'_>) -> Option<String> {
         let (word, is_quoted) = match name {
             Name::Tool(word) => (word, false),

@@ -1,9 +1,9 @@
-//! Whether the files are there that notes link to.
+//! Whether the files that notes link to exist.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Whether a file that is linked to is there: from the note's folder, or, with `/` in front, from
-/// the folder of all notes or the top of the repository.
+/// Whether a link target exists. A relative target starts at the note's folder; one with a leading
+/// `/` starts at the folder of all notes or at the top of the repository.
 pub fn is_there(target: &str, note: &Path, folder: &Path, top: Option<&Path>) -> bool {
     let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
     let exists = |base: &Path, path: &str| {

@@ -1,4 +1,4 @@
-//! What is checked in each note, and between notes.
+//! The checks within each note and between notes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ struct Read {
 pub struct Checked {
     read: Vec<Read>,
     findings: Vec<Finding>,
-    /// Links to notes by name: the file, the line, the name.
+    /// Links to notes by name: file, line, name.
     note_links: Vec<(PathBuf, usize, String)>,
 }
 
@@ -65,7 +65,7 @@ impl Checked {
         self.find(Severity::Warning, rule, at, message);
     }
 
-    /// A folder that cannot be opened.
+    /// Reports a folder that cannot be opened.
     pub fn closed(&mut self, place: &Place, relative: &Path, reason: &str) {
         let message = format!("cannot be opened: {reason}");
         self.error("unreadable", (&place.shown(relative), 1), message);
@@ -91,7 +91,7 @@ impl Checked {
             let message = "is not UTF-8; save it in that encoding";
             return self.error("unreadable", (&shown, 1), message);
         };
-        // Editors on Windows mark a file as UTF-8; whatever reads notes passes over the mark.
+        // Editors on Windows add a byte order mark. Every reader of notes skips it.
         let content = content.trim_start_matches('\u{feff}');
         for (number, line) in (1..).zip(content.lines()) {
             for problem in text::problems(line) {
@@ -149,7 +149,7 @@ impl Checked {
             self.error("schema", (shown, 1), message);
         }
         if let Err(problem) = yaml::check(&document.front_matter()) {
-            // The rule above it is line 1.
+            // The opening `---` is line 1.
             let line = problem.line + 1;
             self.error("schema", (shown, line), problem.message);
         }
@@ -235,7 +235,8 @@ impl Checked {
         });
     }
 
-    /// Looks for the files that a memory cites. Those of another project cannot be looked for.
+    /// Looks for the files that a memory cites. Skips memories of another project, whose files are
+    /// not here.
     fn evidence(&mut self, place: &Place, shown: &Path, line: usize, memory: &Memory) {
         let Some(top) = &place.top else { return };
         let fold = ack_api::memory::fold_name;
@@ -267,7 +268,7 @@ impl Checked {
         }
     }
 
-    /// Compares the notes with one another, and puts everything in order.
+    /// Compares the notes with each other and sorts the findings.
     pub fn report(mut self, _place: &Place, files: usize) -> Report {
         self.same_ids();
         self.dead_names();
@@ -375,7 +376,7 @@ impl Checked {
     }
 }
 
-/// The day of the author of a note, if it has passed and nobody reviewed the note since.
+/// The `stale_after` day of a note, if it has passed and nobody has reviewed the note since.
 fn past(note: &Note, today: Date) -> Option<Date> {
     let day = day(note.stale_after.as_ref()?).filter(|day| *day < today)?;
     let reviewed = note.reviewed_at.as_deref().and_then(self::day);
@@ -384,7 +385,7 @@ fn past(note: &Note, today: Date) -> Option<Date> {
         .then_some(day)
 }
 
-/// A day, or that of an instant.
+/// A date, or the date of a timestamp.
 fn day(value: &str) -> Option<Date> {
     let of_instant = |instant: jiff::Timestamp| instant.to_zoned(TimeZone::UTC).date();
     let instant = value.parse().ok().map(of_instant);
@@ -397,7 +398,7 @@ fn is_date(value: &str) -> bool {
         || value.parse::<jiff::civil::DateTime>().is_ok()
 }
 
-/// A memory as far as it is compared.
+/// The fields of a note that the comparison needs.
 fn of_note(note: &Note) -> Memory {
     Memory {
         id: note.declared.clone().unwrap_or_else(|| note.id.clone()),

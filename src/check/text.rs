@@ -1,12 +1,12 @@
-//! What a text must not hold if others are to read it.
+//! Checks for text that should not be shared with others.
 
 use ack_api::text;
 
 use crate::curate::warnings::{addresses_agent, holds_secret};
 
-/// Folders of people's homes, each with what follows: a name, and a path.
+/// Where home folders are. A user name and a path follow.
 const HOMES: [&str; 3] = ["/home/", "/Users/", ":\\Users\\"];
-/// Names in examples, which are nobody's.
+/// User names in examples. They belong to no real person.
 const NOBODY: [&str; 13] = [
     "me",
     "you",
@@ -23,7 +23,7 @@ const NOBODY: [&str; 13] = [
     "Shared",
 ];
 
-/// Something in a text that others should not read.
+/// Something in a text that should not be shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// It looks like a password, a key or a token.
@@ -32,7 +32,7 @@ pub enum Problem {
     AddressesAgent,
     /// It names a folder in somebody's home.
     HomePath(String),
-    /// It holds characters that are removed wherever it is shown.
+    /// It contains characters that are removed wherever the text is shown.
     Hidden,
 }
 
@@ -52,7 +52,7 @@ impl Problem {
         matches!(self, Self::Secret | Self::AddressesAgent)
     }
 
-    /// The problem in words. A secret is not repeated.
+    /// Describes the problem. Does not repeat a secret.
     pub fn told(&self) -> String {
         match self {
             Self::Secret => "looks like it holds a password, a key or a token".to_owned(),
@@ -66,7 +66,7 @@ impl Problem {
     }
 }
 
-/// What is in a text.
+/// The problems in a text.
 pub fn problems(text: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     if holds_secret(text) {
@@ -96,7 +96,7 @@ fn home_path(text: &str) -> Option<String> {
                 && name
                     .chars()
                     .all(|c| c.is_alphanumeric() || "._-".contains(c));
-            // `/srv/home/x` and the like are no homes of people; a drive comes before `:`.
+            // `/srv/home/x` and the like are not home folders; a drive letter comes before `:`.
             let begins = home.starts_with(':')
                 || before.is_none_or(|c| !c.is_alphanumeric() && !"._-/".contains(c));
             (is_name && begins && !NOBODY.contains(&name)).then(|| {

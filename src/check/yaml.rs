@@ -1,20 +1,21 @@
 //! Whether front matter is YAML.
 //!
-//! Notes are served all the same, read as far as possible (`ack_store::folder::front_matter`). Other
-//! programs refuse the whole header, and a value that is never closed is served as something else.
+//! Notes with invalid front matter are still served, read as far as possible
+//! (`ack_store::folder::front_matter`). Other programs reject the whole header, and an unclosed
+//! value is served with the wrong content.
 
 use serde::de::IgnoredAny;
 
 /// Why a text is not valid YAML.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The line of the text that is to blame, from 1.
+    /// The line with the problem, from 1.
     pub line: usize,
     /// What is wrong, and what to do.
     pub message: String,
 }
 
-/// Checks the lines between the rules.
+/// Checks the lines between the `---` markers.
 ///
 /// # Errors
 /// They are not valid YAML.
@@ -23,8 +24,8 @@ pub fn check(lines: &str) -> Result<(), Problem> {
         return Ok(());
     };
     let said = error.to_string();
-    // `did not find expected ',' or ']' at line 3 column 1, while parsing a flow sequence at line 2
-    // column 8`: what was never closed was opened in the earlier line.
+    // In `did not find expected ',' or ']' at line 3 column 1, while parsing a flow sequence at
+    // line 2 column 8`, the unclosed bracket is on the earlier line.
     let numbers = said.split(" at line ").skip(1).filter_map(number);
     let line = numbers.min().unwrap_or(1);
     let what = said.split(" at line ").next().unwrap_or_default();
@@ -62,7 +63,7 @@ fn open(said: &str) -> Option<&'static str> {
     found.map(|(_, sign)| *sign)
 }
 
-/// The number that a text begins with; no line has the number 0.
+/// The number at the start of a text. 0 does not count, because line numbers start at 1.
 fn number(text: &str) -> Option<usize> {
     let end = text.find(|c: char| !c.is_ascii_digit());
     let digits = text.get(..end.unwrap_or(text.len()))?;

@@ -1,4 +1,4 @@
-//! The command line as it is typed: the settings of every command here, the commands by their subject.
+//! The command line as typed: the global settings, and the commands by topic.
 
 mod clients;
 mod curate;
@@ -49,10 +49,10 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Reads the command line and the environment. A variable that is empty counts as unset.
+    /// Parses the command line and the environment. An empty variable counts as unset.
     ///
     /// # Errors
-    /// What clap refuses; help and version too.
+    /// An error from clap, which includes help and version.
     pub fn read() -> Result<Self, clap::Error> {
         let command = help::command().mut_args(|argument| {
             let value = argument.get_env().and_then(std::env::var_os);
@@ -62,7 +62,7 @@ impl Cli {
                 argument
             }
         });
-        // Alone it says where you are.
+        // Without a subcommand, `here` runs.
         let command = command
             .subcommand_required(false)
             .arg_required_else_help(false);
@@ -88,7 +88,7 @@ impl Cli {
         if let Command::Scopes(args) = &cli.command
             && matches!(args.command, Some(ScopesCommand::Add(_)))
         {
-            // It is the new scope's, not that of `--db`.
+            // The flag belongs to the new scope, not to `--db`.
             cli.global.unreviewed = None;
         }
         Ok(cli)
@@ -163,7 +163,7 @@ pub struct Global {
     pub old: Vec<String>,
 }
 
-/// The settings with a source, each with its variable.
+/// The settings with a source, each with its environment variable.
 const SOURCES: [(&str, &str); 4] = [
     ("root", ENV_ROOT),
     ("db", ENV_DB),
@@ -189,7 +189,8 @@ impl Global {
     }
 }
 
-/// A scope's name. One that is not UTF-8 names no scope, which the answer says better than a usage error.
+/// Parses a scope's name. A name that is not UTF-8 matches no scope, which gives a better message
+/// than a usage error.
 fn scope_name() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(|name| name.to_string_lossy().into_owned())
 }

@@ -1,4 +1,4 @@
-//! `check`: what was found in notes, for people, programs and GitHub.
+//! `check`: prints the findings in notes, for people, programs and GitHub.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use ack_api::text;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Runs `check`. Exits with 1 if something has to be mended.
+/// Runs `check`. Exits with 1 if something must be fixed.
 pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, CliError> {
     let path = match &args.path {
         Some(path) => add::absolute(config, path)?,

@@ -1,9 +1,9 @@
-//! Completion in a shell. The script of a shell calls this program with [`ENV_COMPLETE`] set and
-//! the words typed so far; it answers with what may follow.
+//! Shell completion. The shell's script calls this program with [`ENV_COMPLETE`] set and the words
+//! typed so far, and gets back the possible completions.
 //!
-//! Names of scopes come from the manifests, ids, tags and projects from one scan of the stores, the
-//! same that are searched. Only approved memories are named, except to commands that decide. What
-//! is wrong is not said: nobody who presses Tab wants to read it. What takes too long is left out.
+//! Scope names come from the manifests. Ids, tags and projects come from one scan of the searched
+//! stores. Only approved memories are offered, except to commands that decide. Errors are not
+//! printed, because no one wants to read them after pressing Tab. What takes too long is left out.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -27,14 +27,14 @@ use ack_api::memory::{Status, StatusFilter};
 use ack_api::text;
 use ack_store::labels::Label;
 
-/// The variable that a shell's script sets to the name of the shell.
+/// The variable that the shell's script sets to the name of the shell.
 const ENV_COMPLETE: &str = "ACK_MEM_COMPLETE";
-/// How long whoever presses Tab waits.
+/// How long the user waits after pressing Tab.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The most ids that are named.
+/// Maximum number of offered ids.
 const MAX_IDS: usize = 2_000;
 
-/// The commands that decide, each with what it does not change.
+/// The commands that decide, each with the statuses it does not change.
 const DECIDING: [(&str, &[Status]); 6] = [
     (
         "approve",
@@ -47,7 +47,7 @@ const DECIDING: [(&str, &[Status]); 6] = [
     ("supersede", &[Status::Rejected]),
 ];
 
-/// What a word stands for.
+/// What a word means.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     Scope,
@@ -56,10 +56,10 @@ enum Word {
     Project,
 }
 
-/// The script that connects a shell with this program.
+/// The script that connects a shell to this program.
 ///
 /// # Errors
-/// There is no such shell.
+/// The shell is unknown.
 pub fn script(shell: &str) -> Result<String, CliError> {
     const NAME: &str = "ack-memory";
     let mut script = Vec::new();
@@ -77,10 +77,10 @@ pub fn script(shell: &str) -> Result<String, CliError> {
     }
 }
 
-/// Answers a shell that completes a word; `None` where it is no shell that asks.
+/// Answers a shell's completion request; `None` if the caller is not a shell.
 pub fn answer() -> Option<ExitCode> {
     std::env::var_os(ENV_COMPLETE).filter(|shell| !shell.is_empty() && shell != "0")?;
-    // Who asks for the script by the variable alone may have this program under another name.
+    // The script may call this program by another name if only the variable is set.
     let words: Vec<OsString> = std::env::args_os().collect();
     let typed = words.iter().skip_while(|word| *word != "--").skip(1);
     let typed: Arc<[OsString]> = typed.cloned().collect();
@@ -94,7 +94,7 @@ pub fn answer() -> Option<ExitCode> {
     })
 }
 
-/// A command whose arguments know their values; so do those of the commands under it.
+/// Adds completion of values to the arguments of a command and its subcommands.
 fn completing(command: Command, path: &str, typed: &Arc<[OsString]>) -> Command {
     let inner: Vec<String> = command
         .get_subcommands()
@@ -119,7 +119,7 @@ fn completing(command: Command, path: &str, typed: &Arc<[OsString]>) -> Command 
     })
 }
 
-/// What the argument of a command stands for.
+/// The meaning of a command's argument.
 fn word(command: &str, argument: &str) -> Option<Word> {
     Some(match (command, argument) {
         ("scopes set" | "scopes remove", "name") | (_, "scope" | "pin") => Word::Scope,
@@ -131,13 +131,13 @@ fn word(command: &str, argument: &str) -> Option<Word> {
     })
 }
 
-/// What a command that decides does not change; `None` for other commands.
+/// The statuses that a deciding command does not change; `None` for other commands.
 fn deciding(command: &str) -> Option<&'static [Status]> {
     let mut deciding = DECIDING.into_iter();
     Some(deciding.find(|(name, _)| *name == command)?.1)
 }
 
-/// What work finds, unless it takes too long. The process ends then.
+/// The result of `work`, or nothing if it takes too long. The process ends soon after.
 fn in_time(
     work: impl FnOnce() -> Vec<CompletionCandidate> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
@@ -146,7 +146,7 @@ fn in_time(
     receive.recv_timeout(PATIENCE).unwrap_or_default()
 }
 
-/// What a word may become.
+/// The completions of a word.
 fn candidates(
     word: Word,
     command: &str,
@@ -177,12 +177,12 @@ fn candidates(
     }
 }
 
-/// The newest ids that begin so, each with its title.
+/// The newest ids with this prefix, each with its title.
 fn ids(labels: &[Label], current: &str) -> Vec<CompletionCandidate> {
     let mut seen = HashSet::new();
     let fitting = labels.iter().rev().filter_map(|label| {
         let id = completed(&label.id, current)?;
-        // Two scopes may hold it.
+        // Two scopes may have the same id.
         seen.insert(id).then_some(())?;
         let title = (!label.title.is_empty()).then(|| label.title.clone().into());
         Some(candidate(id, current)?.help(title))
@@ -190,7 +190,7 @@ fn ids(labels: &[Label], current: &str) -> Vec<CompletionCandidate> {
     fitting.take(MAX_IDS).collect()
 }
 
-/// The values that begin so, the most frequent first.
+/// The values with this prefix, most frequent first.
 fn frequent<'a>(
     values: impl Iterator<Item = &'a String>,
     current: &str,
@@ -207,8 +207,8 @@ fn frequent<'a>(
         .collect()
 }
 
-/// A value that begins so. Bash puts it into the command line as it stands, so one that a shell
-/// would not read as one plain word is left out: stores hold the texts of others.
+/// A value with this prefix. Bash inserts it into the command line unchanged, and stores contain
+/// other people's texts. So a value that is not a single plain shell word is left out.
 fn candidate(value: &str, current: &str) -> Option<CompletionCandidate> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_.:/@+,%".contains(c);
     let plain = !value.is_empty() && value.chars().all(is_plain) && !value.starts_with('-');
@@ -216,7 +216,7 @@ fn candidate(value: &str, current: &str) -> Option<CompletionCandidate> {
         .then(|| CompletionCandidate::new(value))
 }
 
-/// The service that the words typed so far are about, and the scope that they name.
+/// The service and the scope for the words typed so far.
 fn asked(typed: &[OsString]) -> Option<(Service, Option<String>)> {
     let command = args::command().ignore_errors(true);
     let matches = command.try_get_matches_from(typed).ok()?;

@@ -1,4 +1,4 @@
-//! `config`: where `config.toml` lies, what is in force, and changing it without breaking it.
+//! `config`: shows the path of `config.toml` and the effective settings, and edits the file safely.
 
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -21,7 +21,7 @@ const NEW: &str = "# Keys and values: `ack-memory config schema`\n";
 
 /// Runs one of the commands under `config`.
 pub fn run(global: &Global, command: &ConfigCommand) -> Result<(), CliError> {
-    // A broken file has a path too, and can be mended.
+    // A broken file also has a path and can be fixed.
     let without = Config::without_file(inputs(global)?)?;
     let path = without.root.value.join(NAME);
     match command {
@@ -56,7 +56,7 @@ fn show(config: &Config, json: bool) -> Result<(), CliError> {
     write_plain(&lines.collect::<String>())
 }
 
-/// Has a copy edited, and puts it in the place of the file where it can be used.
+/// Lets the user edit a copy, and replaces the file if the copy is valid.
 fn edit(path: &Path) -> Result<(), CliError> {
     let io = |action| {
         let path = path.to_owned();
@@ -105,7 +105,7 @@ fn edit(path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Whether the settings of a folder can be used, what `serve` offers too.
+/// Checks the settings in a folder, including what `serve` offers.
 fn check(folder: &Path) -> Result<(), SettingsError> {
     let config = Config::at(folder)?;
     Offer::load(&config, None, &|_| Some("-".into())).map(drop)
@@ -133,7 +133,7 @@ fn open_editor(file: &Path) -> Result<(), CliError> {
     }
 }
 
-/// The file appears whole or not at all, with the permissions that it had.
+/// Replaces the file atomically and keeps its permissions.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)?;
@@ -142,7 +142,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     if let Ok(metadata) = fs::metadata(path) {
         file.as_file().set_permissions(metadata.permissions())?;
     }
-    // A link leads on to what it led to.
+    // Keep a symbolic link and replace its target.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     file.persist(real)?;
     Ok(())

@@ -1,5 +1,4 @@
-//! `print-config`, `connect` and `disconnect`: a client's configuration, shown, changed and changed
-//! back.
+//! `print-config`, `connect` and `disconnect`: show, change and restore a client's configuration.
 
 mod plan;
 
@@ -50,7 +49,7 @@ pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliEr
     write_out(&out)
 }
 
-/// Runs `connect`: for the clients that are named, or for each that is installed.
+/// Runs `connect`, for the named clients or for all installed ones.
 pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let found;
@@ -68,10 +67,10 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     } else {
         args.clients.as_slice()
     };
-    // One that cannot be connected does not keep the others from it.
+    // A failure does not stop the other clients.
     let mut failed = None;
     for client in clients {
-        // Of those that were found, not named, only the ones that can be.
+        // If no client is named, skip those without project settings.
         if args.entry.here && args.clients.is_empty() && !client.has_project_settings() {
             continue;
         }
@@ -126,7 +125,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     Ok(())
 }
 
-/// Shows the changes, asks where there is somebody to ask, and writes them. Whether they were
+/// Shows the changes, asks if there is a terminal, and writes them. Returns whether they were
 /// written.
 fn settle(
     changes: &[Change],

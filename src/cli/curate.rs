@@ -1,4 +1,4 @@
-//! The commands that decide about memories. A person runs them: they refuse to write without a
+//! The commands that decide about memories. They are for people: they refuse to write without a
 //! terminal, unless the caller has the owner's token.
 
 use std::collections::BTreeMap;
@@ -24,14 +24,14 @@ use crate::service::{Error, Service};
 
 /// The variable with the owner's token, for scripts.
 pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";
-/// The file under the root that holds the same token.
+/// The file under the root that contains the same token.
 pub const TOKEN_FILE: &str = "curator-token";
-/// The fewest characters of a token.
+/// The minimum length of a token.
 const MIN_TOKEN: usize = 16;
-/// How many memories are listed before a question.
+/// How many memories to list before a question.
 const LISTED: usize = 20;
 
-/// What a command knows: the settings, how to print, the time.
+/// The context of a command: the settings, the output format, the time.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     /// The settings.
@@ -43,8 +43,7 @@ pub struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// The scopes whose memories may be decided about: those with a store and a manifest that can
-    /// be read.
+    /// The scopes whose memories can be decided about: those with a readable store and manifest.
     pub fn scopes(&self, only: Option<&str>) -> Result<Vec<Arc<Scope>>, CliError> {
         let only = only.or(self
             .config
@@ -64,8 +63,7 @@ impl Caller<'_> {
         Ok(vec![scope])
     }
 
-    /// The same, without those that cannot be read where none is named: what is wrong with one is
-    /// said, and the others are decided about.
+    /// The same, but if no scope is named, reports unreadable ones and leaves them out.
     pub fn readable_scopes(&self, only: Option<&str>) -> Result<Vec<Arc<Scope>>, CliError> {
         let mut scopes = self.scopes(only)?;
         if only.is_some() || self.config.pinned.is_some() {
@@ -98,7 +96,7 @@ impl Caller<'_> {
         Ok(Sitting::begin(self.actor()?, reason, self.now))
     }
 
-    /// Who decides.
+    /// The person or process that decides.
     ///
     /// # Errors
     /// There is neither a terminal nor the owner's token.
@@ -148,7 +146,7 @@ fn decide_until(
 ) -> Result<(), CliError> {
     let by_filter = args.ids.is_empty();
     let only = args.decide.scope.as_deref();
-    // An id, or its beginning, may mean a memory of any of them.
+    // An id, or its beginning, may match a memory in any of them.
     let scopes = if by_filter {
         caller.readable_scopes(only)?
     } else {
@@ -276,19 +274,19 @@ fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
     caller.sitting(args.because.clone())
 }
 
-/// A sitting that writes nothing, which anybody may begin.
+/// A sitting that writes nothing. It needs no permission.
 fn rehearsal(caller: Caller<'_>) -> Sitting {
     Sitting::begin("process:dry-run".to_owned(), None, caller.now)
 }
 
-/// Writes the decisions, scope by scope, and says what was done.
+/// Writes the decisions, scope by scope, and reports the result.
 fn carry_out(
     caller: Caller<'_>,
     sitting: &Sitting,
     decisions: &[(&Candidate, Vec<Decision>)],
     dry_run: bool,
 ) -> Result<(), CliError> {
-    // What writing would refuse, a dry run refuses too.
+    // A dry run fails for the same reasons as a real one.
     for (candidate, _) in decisions {
         candidate.check_single()?;
     }
@@ -317,7 +315,7 @@ fn carry_out(
     report(caller, &outcome, dry_run)
 }
 
-/// Says what was decided.
+/// Reports the decisions.
 pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<(), CliError> {
     let Outcome {
         batch,
@@ -360,10 +358,10 @@ fn decided(number: usize) -> String {
     count(number as u64, "decision")
 }
 
-/// Shows what was chosen and asks.
+/// Shows the selected memories and asks.
 ///
 /// # Errors
-/// There is nobody to ask.
+/// There is no terminal to ask at.
 fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> Result<bool, CliError> {
     if !prompt::is_possible() {
         return Err(CliError::invalid(
@@ -395,7 +393,7 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
     write_plain(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"))
 }
 
-/// The error for a command that found no scope to work on.
+/// Converts curation errors to errors of a command.
 impl From<crate::curate::CurateError> for CliError {
     fn from(error: crate::curate::CurateError) -> Self {
         match error {

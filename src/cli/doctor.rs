@@ -1,5 +1,6 @@
-//! `doctor`: what works and what does not, each with what to do; with `--verbose` also the settings
-//! in force with their sources, and for each scope how it was opened and what was found in it.
+//! `doctor`: what works and what does not, each with a next step. With `--verbose`, also the
+//! effective settings with their sources, and for each scope how it was opened and what it
+//! contains.
 
 mod checks;
 mod dump;
@@ -25,10 +26,10 @@ use crate::service::Service;
 use crate::service::scopes::{MANY, describe};
 use ack_api::{Diagnostic, text};
 
-/// What was looked at.
+/// The results of all checks.
 pub struct Report<'a> {
     config: &'a Config,
-    /// Why `config.toml` cannot be used.
+    /// Why `config.toml` is invalid.
     broken_settings: Option<String>,
     settings: Vec<(&'static str, String, String)>,
     scopes: Vec<(&'a Scope, Value, Vec<String>)>,
@@ -39,9 +40,9 @@ pub struct Report<'a> {
     offer: (String, Value),
 }
 
-/// Runs `doctor`. A pinned process looks at its own scope alone.
+/// Runs `doctor`. A pinned process only checks its own scope.
 pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCode, CliError> {
-    // What should find a broken file must not fail over it.
+    // This command diagnoses a broken file, so it must not fail because of one.
     let (config, broken_settings) = match Config::load(inputs.clone()) {
         Ok(config) => (config, None),
         Err(error) => (Config::without_file(inputs)?, Some(error.body().message)),
@@ -92,7 +93,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     }
     let stores = machine::stores(config);
     findings.extend(checks::machine(&stores, &discovery.scopes, config));
-    // Names, paths and messages of others.
+    // Texts that may come from others: names, paths, messages.
     for finding in &mut findings {
         let texts = [&mut finding.subject, &mut finding.message].into_iter();
         for own in texts.chain(&mut finding.place).chain(&mut finding.advice) {
@@ -146,7 +147,7 @@ fn write_text(
     );
     out += &checks::shown(findings, &screen);
     out += &format!("\n{}", paint(BOLD, checks::summary(findings)));
-    // Asking for the upstream servers is asking for what they offer.
+    // `--upstreams` implies showing what they offer.
     if global.verbose || args.upstreams {
         out += &format!("\n\n{}", text::safe(&dump::dump(report)));
     } else {

@@ -1,4 +1,4 @@
-//! What a command can fail with: the one place where every error of the program meets.
+//! The errors of a command. Every error of the program ends up here.
 
 use std::borrow::Cow;
 use std::io;
@@ -20,28 +20,28 @@ use crate::publish::PublishError;
 use crate::scope::ScopeError;
 use crate::service::{Error, IdMatches};
 
-/// Names of scopes that an error lists.
+/// How many scope names an error lists.
 const LISTED: usize = 20;
 
-/// What a command can fail with.
+/// An error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// What a request can fail with.
+    /// A request failed.
     #[error(transparent)]
     Request(#[from] Error),
-    /// A settings file cannot be used.
+    /// A settings file is invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// A client's configuration cannot be changed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// An import was refused.
+    /// An import was rejected.
     #[error(transparent)]
     Import(#[from] ImportError),
     /// The server cannot listen on HTTP.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// A decision about memories cannot be made.
+    /// A decision about memories is not possible.
     #[error(transparent)]
     Curate(CurateError),
     /// Memories cannot be published.
@@ -51,24 +51,24 @@ pub enum CliError {
     #[cfg(feature = "bucket")]
     #[error(transparent)]
     Bucket(Box<ack_bucket::BucketError>),
-    /// Only a person, or a script with their token, may ask for this.
+    /// Only a person, or a script with the owner's token, may do this.
     #[error("nothing was decided: {problem}")]
     Curator {
         /// What is missing.
         problem: &'static str,
     },
-    /// Of the memories that wait none is one of those that were chosen.
+    /// No waiting memory matches the selection.
     #[error("no memory that waits for review matches")]
     NothingWaits,
-    /// No scope has the name that a command is about.
+    /// No scope has the name that a command gave.
     #[error("there is no scope `{name}`")]
     NoScope {
         /// The name.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: Vec<String>,
     },
-    /// The store of a new scope is not there.
+    /// The store of a new scope does not exist.
     #[error("there is no `{}`", path.display())]
     NoStore {
         /// The path that was given.
@@ -80,31 +80,31 @@ pub enum CliError {
     Index {
         /// The scope.
         scope: String,
-        /// Why.
+        /// The reason.
         source: ack_lance::build::BuildError,
     },
-    /// The transformer cannot be used.
+    /// The transformer is not usable.
     #[cfg(feature = "transformer")]
     #[error(transparent)]
     Model(#[from] ack_transformer::ModelError),
-    /// The transformer cannot be fetched.
+    /// The transformer cannot be downloaded.
     #[cfg(feature = "transformer")]
     #[error(transparent)]
     Fetch(#[from] ack_transformer::FetchError),
     /// `--offline` was given to a command that needs a connection.
     #[error("cannot fetch the model: --offline allows no connection")]
     Offline,
-    /// This program was built without the part that the command needs.
+    /// This build lacks a part that the command needs.
     #[error("this build of ack-memory has no {part}")]
     NotBuilt {
         /// The part.
         part: &'static str,
-        /// The code of what failed.
+        /// The error code.
         code: ErrorCode,
         /// What works without it, and how to get it.
         hint: &'static str,
     },
-    /// What was edited cannot be used.
+    /// The edited file is invalid.
     #[error("config.toml was not changed")]
     ConfigNotChanged,
     /// The editor did not run, or ended with an error.
@@ -113,13 +113,13 @@ pub enum CliError {
         /// Its command.
         editor: String,
     },
-    /// There is no query whose next page, or whose results, could be meant.
+    /// There is no previous query for `--next` or for a result number.
     #[error("there is no query of the last day at this terminal")]
     NoLastQuery,
-    /// The last query at this terminal was shown to its end.
+    /// The last query at this terminal has no further page.
     #[error("that was the last page")]
     LastPage,
-    /// A number that is no id, and none of the last query's results.
+    /// A number that is neither an id nor a result of the last query.
     #[error("there is no memory `{number}`, and no result of that number")]
     NoSuchNumber {
         /// What was typed.
@@ -127,33 +127,33 @@ pub enum CliError {
         /// Whether there is a last query.
         known: bool,
     },
-    /// The beginning of several ids.
+    /// The text is the beginning of several ids.
     #[error("{} begin with `{typed}`", count(found.total as u64, "id"))]
     AmbiguousId {
         /// What was typed.
         typed: String,
-        /// What it may mean.
+        /// The memories that it may mean.
         found: IdMatches,
     },
     /// A file or stream cannot be read or written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: io::Error,
     },
 }
 
 impl CliError {
-    /// An argument with a bad value and no nearest one.
+    /// An invalid argument without a nearest value.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::Request(Error::invalid(argument, value, allowed))
     }
 
-    /// Whether the command line itself is wrong, which exits with 2.
+    /// Whether this is a usage error, which exits with 2.
     pub const fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -166,7 +166,7 @@ impl CliError {
         )
     }
 
-    /// What an ambiguous id may mean, for people.
+    /// The memories that an ambiguous id may mean, for people.
     pub fn candidates(&self, screen: &Screen) -> String {
         let Self::AmbiguousId { found, .. } = self else {
             return String::new();

@@ -1,4 +1,4 @@
-//! `eval`: reads a file of questions, asks them in each mode, prints what came of it.
+//! `eval`: reads a file of queries, runs them in each mode and prints the results.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -31,7 +31,7 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
         ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} questions, {eta} left");
     let bar = ProgressBar::new((queries.len() * modes.len()) as u64)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    // The first question reads the stores.
+    // The first query reads the stores.
     bar.enable_steady_tick(Duration::from_millis(200));
     let report = run(service.0, &queries, &modes, &mut || bar.inc(1));
     bar.finish_and_clear();
@@ -118,7 +118,7 @@ fn name(mode: &ModeReport) -> String {
     word(&mode.mode)
 }
 
-/// The word that a value has in answers, with blanks.
+/// The name of a value as in answers, with spaces.
 fn word(value: &impl serde::Serialize) -> String {
     let word = serde_json::to_value(value)
         .ok()

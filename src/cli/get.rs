@@ -47,8 +47,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-/// The id that is meant: the number of a result, an id or address as it stands, or the beginning of
-/// one id.
+/// Resolves the typed text: the number of a result, an id or address, or the beginning of an id.
 fn meant(
     typed: &str,
     request: &mut GetRequest,
@@ -56,18 +55,18 @@ fn meant(
     service: &Service,
 ) -> Result<String, CliError> {
     if let Some((last, hit)) = last.and_then(|last| Some((last, numbered(typed, last)?))) {
-        // What that query showed can be opened.
+        // A result that the query showed can be opened.
         request.status = request.status.or(last.request.status);
         let (name, id) = (hit.scope.clone(), hit.id.clone());
         return Ok(Address::Memory { scope: name, id }.to_string());
     }
-    // A small number that is no result is an id or nothing: it would mean too many.
+    // A small number that is not a result can only be an id. As a prefix it would match too many.
     if is_number(typed) {
         return Ok(typed.to_owned());
     }
     let filter = request.status.unwrap_or(StatusFilter::Approved);
     let scope = request.scope.as_deref();
-    // What is wrong with the scopes is told by the request itself.
+    // The request itself reports problems with the scopes.
     let found = service
         .ids_beginning(typed, scope, filter)
         .unwrap_or_default();
@@ -84,18 +83,18 @@ fn meant(
     }
 }
 
-/// The result of the last query that a number means.
+/// The result of the last query with a number.
 fn numbered<'a>(typed: &str, last: &'a Recall) -> Option<&'a ack_api::Also> {
     let number: usize = typed.parse().ok().filter(|_| is_number(typed))?;
     last.hits.get(number.checked_sub(1)?)
 }
 
-/// Whether what was typed can be the number of a result.
+/// Whether the typed text can be a result number.
 fn is_number(typed: &str) -> bool {
     typed.len() <= 4 && typed.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// An error about a number says what numbers mean.
+/// Explains result numbers in an error about a number.
 fn told(error: Error, ids: &[String], known: bool) -> CliError {
     let number = ids.iter().find(|id| is_number(id));
     match (&error, number) {

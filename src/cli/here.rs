@@ -1,4 +1,4 @@
-//! `ack-memory` alone: where you are, what can be asked here, and the next step.
+//! `ack-memory` without a subcommand: the current project, what can be asked, and the next step.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::connect::status::status;
 use crate::service::{Error, Service};
 use ack_api::{ErrorCode, ListScopesResponse, text};
 
-/// Shows where you are.
+/// Shows the current project and scope.
 pub fn run(global: &Global) -> Result<(), CliError> {
     let config = config(global)?;
     let (connected, others) = clients(&config);
@@ -101,7 +101,7 @@ fn nothing_there(error: &Error) -> bool {
     error.code() == ErrorCode::NoScopes
 }
 
-/// The clients that start this server, and the installed ones that do not.
+/// The clients that are connected to this server, and the installed ones that are not.
 fn clients(config: &Config) -> (Vec<&'static str>, Vec<&'static str>) {
     let (Ok(places), Ok(installed)) = (connect::places(config, false), connect::installed(config))
     else {

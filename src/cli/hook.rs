@@ -1,5 +1,5 @@
-//! `hook`: answers a coding agent's hook. A session must never fail over it: whatever goes wrong is
-//! one line on standard error, and the exit code is 0.
+//! `hook`: answers a coding agent's hook. It must never break a session: every problem is one line
+//! on standard error, and the exit code is 0.
 
 mod session_files;
 
@@ -23,17 +23,16 @@ use crate::service::Service;
 use ack_api::text;
 use jiff::Timestamp;
 
-/// How long a host may take to send what it has to say.
+/// How long a host may take to send the event.
 const SENDING: Duration = Duration::from_secs(2);
 /// How long the answer may take.
 const ANSWERING: Duration = Duration::from_secs(5);
-/// Most bytes of an event; what comes after them is read and dropped, so that the host's writing
-/// does not fail.
+/// Maximum bytes of an event. The rest is read and dropped, so that the host's write does not fail.
 const MOST: u64 = 4 << 20;
 
 /// Runs `hook`.
 pub fn run(global: &Global, args: &HookArgs) {
-    // What a panic says is more than the one line that is allowed.
+    // A panic message would be more than the one allowed line.
     std::panic::set_hook(Box::new(|_| {}));
     let (moment, sender) = match &args.command {
         HookCommand::SessionStart(sender) => (Moment::SessionStart, sender),
@@ -83,7 +82,7 @@ pub fn run(global: &Global, args: &HookArgs) {
     }
 }
 
-/// One line on standard error.
+/// Prints one line on standard error.
 pub fn complain(trouble: &str) {
     write_err(&format!("ack-memory hook: {}\n", text::line(trouble, 300)));
 }
@@ -94,7 +93,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         None => return Ok(None),
     };
     let mut config = load(global)?;
-    // A folder that was named on the command line goes before what the host says.
+    // A folder from the command line takes precedence over the host's.
     let mut event = event.clone();
     if matches!(config.project.source, Source::Flag(_)) {
         event.folder = None;
@@ -110,7 +109,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     if plugin && settings_call(&config, event.moment.name()) {
         return Ok(None);
     }
-    // What is wrong with `[tools]` is for `serve` to say, and a session has nothing to do with it.
+    // `serve` reports problems with `[tools]`. They do not matter to a session.
     let named = config
         .file
         .is_some()
@@ -128,9 +127,9 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     Ok(output?)
 }
 
-/// The files of a tool call that the session was not told about yet; `None` if there is none, so
-/// that nothing else has to be read. A session that starts anew is told again. Without a session's
-/// id, or a place to remember it, nothing is told: it would be told at every call.
+/// The files of a tool call that the session has not seen memories for yet; `None` if there are
+/// none, so that nothing else is read. A fresh session sees them again. Without a session id, or a
+/// place to store it, nothing is shown, because it would be shown at every call.
 fn files_to_tell(event: &Event) -> Option<Vec<String>> {
     let session = || event.session.as_deref().and_then(SessionFiles::of);
     match event.moment {
@@ -155,7 +154,7 @@ fn files_to_tell(event: &Event) -> Option<Vec<String>> {
     }
 }
 
-/// What stands on standard input, as far as it comes in time.
+/// Reads standard input, within the time limit.
 fn sent() -> Result<Vec<u8>, String> {
     if std::io::stdin().is_terminal() {
         return Ok(Vec::new());
@@ -176,7 +175,7 @@ fn sent() -> Result<Vec<u8>, String> {
         .flatten()
 }
 
-/// The result of some work, unless it takes too long or ends in a panic.
+/// The result of some work, unless it takes too long or panics.
 fn within<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! `import`: the file, the progress bar and the account of what was done.
+//! `import`: the file, the progress bar and the report.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ use crate::scope::resolve::{find, usable};
 use crate::scope::{DATABASE_NAMES, Registry};
 use crate::service::Error;
 
-/// Refused lines that are listed; the rest is counted.
+/// How many rejected lines to list. The rest are counted.
 const LISTED: usize = 20;
 
 /// Runs `import`.
@@ -39,7 +39,7 @@ pub fn run(
     let known = find(&Registry::new(config).discover().scopes, &scope);
     let path = match &known {
         Some(scope) => {
-            // A broken manifest may name another store than the one that would be written to.
+            // A broken manifest may name another store than the one to write to.
             usable(scope)?;
             if scope.remote.is_some() {
                 return Err(CliError::invalid(
@@ -132,7 +132,7 @@ pub fn run(
     ))
 }
 
-/// What can be imported, and what this is instead.
+/// What can be imported, and what this file is.
 fn instead(found: &Found) -> String {
     let use_it = match found.kind.support() {
         Support::Served => "is served where it lies: `ack-memory scopes add NAME --store PATH`",

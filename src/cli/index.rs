@@ -1,4 +1,4 @@
-//! `index`: which scopes, the progress bar, and the account of what was done.
+//! `index`: selects the scopes, shows the progress bar and prints the report.
 
 use crate::scope::ScopeError;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
                 })?,
             ]
         }
-        // A bucket's table comes from there.
+        // The table of a bucket comes from the bucket.
         (None, true) => found
             .into_iter()
             .filter(|scope| scope.remote.is_none())
@@ -56,7 +56,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
             }));
         }
     };
-    // A dry run embeds nothing.
+    // A dry run does not compute embeddings.
     let folder = args.model.as_deref().filter(|_| !args.dry_run);
     let embedder = folder.map(load).transpose()?;
     let mut failed = None;
@@ -75,7 +75,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
                 reports.push(report);
             }
             Err(error) => {
-                // The others are built all the same.
+                // Continue with the other scopes.
                 if scopes.len() > 1 {
                     write_err(&format!("{}: {error}\n", scope.name));
                 }
@@ -139,7 +139,7 @@ fn one(
     })
 }
 
-/// The transformer that was asked for.
+/// Loads the requested transformer.
 #[cfg(feature = "transformer")]
 fn load(folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
     let encoder = ack_search::encoder::Encoder::embedded().ok_or_else(|| Error::Internal {
@@ -175,7 +175,7 @@ fn account(report: &Report, dry_run: bool) -> String {
     )
 }
 
-/// Rows a second, without a fraction.
+/// Rows per second, without a fraction.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,5 @@
-//! What was resolved, on standard error, where `-v` or `ACK_MEM_LOG` asks for it. Standard output belongs to answers.
+//! Logs the resolved settings to standard error if `-v` or `ACK_MEM_LOG` is set. Standard output is
+//! for answers.
 
 use std::time::Duration;
 
@@ -15,12 +16,12 @@ use ack_api::time;
 use ack_search::encoder::Encoder;
 use ack_store::table_version::TableVersion;
 
-/// Scopes that are described; the others are counted.
+/// How many scopes to describe. The rest are counted.
 const DESCRIBED: usize = 20;
-/// How long a store may keep a start waiting.
+/// How long to wait for a store at startup.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The settings that decide where is looked.
+/// Logs the settings that decide which scopes are searched.
 pub fn settings(config: &Config) {
     let file = config.file.as_ref().map_or_else(
         || "no config.toml".to_owned(),
@@ -52,7 +53,8 @@ pub fn settings(config: &Config) {
     ));
 }
 
-/// What a server serves: scopes with their stores and tables, the encoder, the tools. Opens the stores.
+/// Logs what a server serves: scopes with their stores and tables, the encoder, the tools. Opens
+/// the stores.
 pub fn served(service: &Service, offer: &Offer) {
     let discovery = service.registry.discover();
     let scopes = discovery.scopes;

@@ -1,12 +1,13 @@
-//! Where stores and clients of this user lie: the home, the system's folders, variables.
+//! Where this user's stores and clients are: the home folder, the system's folders, environment
+//! variables.
 
 use std::ffi::OsString;
 
 use crate::config::Config;
 use crate::recogniser::{Found, Places, survey};
 
-/// The stores on this machine and in the current project, most useful first; also those that are
-/// scopes already.
+/// The stores on this machine and in the current project, most useful first. Includes those that
+/// are already scopes.
 pub fn stores(config: &Config) -> Vec<Found> {
     let Some(home) = config.home.clone() else {
         return Vec::new();
@@ -20,7 +21,7 @@ pub fn stores(config: &Config) -> Vec<Found> {
     let places = Places {
         data: data.unwrap_or_else(|| home.join(".local/share")),
         settings: settings.unwrap_or_else(|| home.join(".config")),
-        // A home folder is no project: it is never walked.
+        // A home folder is not a project and is never walked.
         project: (!project.as_os_str().is_empty() && !home.starts_with(&project))
             .then_some(project),
         root: config.root.value.clone(),

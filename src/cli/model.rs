@@ -1,4 +1,4 @@
-//! `model fetch`: the one command that downloads anything, and only when a person runs it.
+//! `model fetch`: the only command that downloads anything.
 
 use super::args::ModelArgs;
 use super::error::CliError;

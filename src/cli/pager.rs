@@ -1,4 +1,4 @@
-//! Long answers at a terminal go through a pager, as with git.
+//! Shows long answers at a terminal through a pager, like git.
 
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use super::screen::Screen;
 use super::{signals, write_out};
 use crate::config::ENV_PAGER;
 
-/// Writes an answer to standard output, through a pager where it is longer than the terminal.
+/// Writes an answer to standard output, through a pager if it is longer than the terminal.
 pub fn show(text: &str, screen: &Screen, global: &Global) -> Result<(), CliError> {
     let long = screen
         .height
@@ -22,7 +22,7 @@ pub fn show(text: &str, screen: &Screen, global: &Global) -> Result<(), CliError
     }
 }
 
-/// The pager: the user's, or `less` where it is installed.
+/// The pager: the user's, or `less` if it is installed.
 fn command() -> Option<String> {
     let named = [ENV_PAGER, "PAGER"].into_iter().find_map(std::env::var_os);
     match named {
@@ -38,7 +38,7 @@ fn command() -> Option<String> {
     }
 }
 
-/// Runs the pager over a text; whether it ran.
+/// Shows a text in the pager. Returns whether the pager ran.
 #[expect(
     clippy::disallowed_methods,
     reason = "the pager is the user's own program, run at their terminal"
@@ -47,7 +47,7 @@ fn page(text: &str, pager: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", pager]).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
-        // Quits where all fits, passes colours on, leaves the text on the screen.
+        // Quit if the text fits on one screen, pass colours through, leave the text on the screen.
         command.env("LESS", "FRX");
     }
     let output = std::io::stdout();
@@ -59,7 +59,7 @@ fn page(text: &str, pager: &str) -> bool {
         return false;
     };
     if let Some(mut input) = child.stdin.take() {
-        // A pager that was left before the end closes its input.
+        // A pager that the user quits early closes its input.
         let _ = if plain {
             write!(input, "{}", anstream::adapter::strip_str(text))
         } else {
@@ -68,6 +68,6 @@ fn page(text: &str, pager: &str) -> bool {
     }
     let status = child.wait();
     signals::leave_interrupts(false);
-    // The shell's word for a program that is not there.
+    // 127 is the shell's exit code for a missing program.
     status.is_ok_and(|status| status.code() != Some(127))
 }

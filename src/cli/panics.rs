@@ -1,12 +1,13 @@
-//! What a panic says on standard error: one line. Requests and LanceDB are guarded, so that most panics are answered as errors;
-//! the line is for whoever reports the defect, and a text that the panic quotes must not reach the terminal as it stands.
+//! Prints a panic as one line on standard error. Requests and LanceDB are guarded, so most panics
+//! become error answers. The line is for a bug report. A text that the panic quotes must not reach
+//! the terminal unescaped.
 
 use std::panic::PanicHookInfo;
 
 use super::write_err;
 use ack_api::text;
 
-/// Has panics say one line; all of it where the environment asks for backtraces.
+/// Makes panics print one line, or everything if the environment asks for backtraces.
 pub fn install() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
         return;
@@ -16,7 +17,7 @@ pub fn install() {
 
 fn line(panic: &PanicHookInfo<'_>) -> String {
     let said = panic.payload_as_str().unwrap_or("a panic");
-    // Where the file lies is nobody's business, its name is enough.
+    // Print only the file's name, because its path is private.
     let place = panic.location().map_or_else(String::new, |location| {
         let file = location
             .file()

@@ -1,4 +1,4 @@
-//! What takes longer than a moment says so at a terminal, on standard error, and leaves no trace.
+//! Shows a message at a terminal while slow work runs, on standard error, and leaves no trace.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,22 +9,22 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Global;
 
-/// How long work may take before anything is said.
+/// How long work may take before a message appears.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Nothing is said: only the answer is wanted, or the log says what is done.
+/// Whether to show nothing, because of `--quiet` or `--verbose`.
 static IS_SILENT: AtomicBool = AtomicBool::new(false);
 
-/// Takes from the flags whether anything is said.
+/// Reads the flags that silence progress messages.
 pub fn settle(global: &Global) {
     IS_SILENT.store(global.quiet || global.verbose, Ordering::Relaxed);
 }
 
-/// Does work over stores. The first search of a large one reads all of it.
+/// Runs work that reads stores. The first search of a large store reads all of it.
 pub fn while_reading<T>(work: impl FnOnce() -> T) -> T {
     saying("reading memories", work)
 }
 
-/// Does work, and says what it is if it takes longer than a moment. No question may stand in it.
+/// Runs work, and shows a message if it takes more than a moment. The work must not ask a question.
 pub fn saying<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     if IS_SILENT.load(Ordering::Relaxed) || !std::io::stderr().is_terminal() {
         return work();

@@ -1,5 +1,5 @@
-//! Questions at a terminal, answered with one key. A question goes to standard error, so it is seen
-//! while the output goes elsewhere, and stands there before the answer is read.
+//! Questions at a terminal, answered with one key. A question goes to standard error, so it is
+//! visible while the output goes elsewhere, and it appears before the answer is read.
 
 use std::io::{IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,25 +12,25 @@ use super::screen::Screen;
 use super::signals;
 use ack_api::text;
 
-/// What the terminal was set to before a question, while one stands there.
+/// The terminal's settings from before a question, while a question is open.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
-/// The last question was answered with a letter. Who adds Enter out of habit has not answered the
-/// next one by it.
+/// Whether the last question was answered with a letter. If the user adds Enter out of habit, that
+/// does not answer the next question.
 static LETTER: AtomicBool = AtomicBool::new(false);
 
 const INTERRUPT: u8 = 3;
 const END: u8 = 4;
 
-/// Whether there is somebody to ask, who sees the question.
+/// Whether there is a user who can see and answer a question.
 pub fn is_possible() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks for one of some keys, each with the word that is shown once it was pressed; Enter is the
-/// first of them. `None` where the input ends.
+/// Asks for one of several keys, each with the word to show once it is pressed. Enter selects the
+/// first one. `None` at the end of the input.
 pub fn choose(question: &str, keys: &[(char, &str)]) -> Option<char> {
     let letters: Vec<String> = keys.iter().map(|(key, _)| key.to_string()).collect();
-    // Whoever sees the question may press a key at once.
+    // The user may press a key as soon as the question appears.
     let keys_alone = KeysAlone::begin();
     let mut error = anstream::stderr().lock();
     let _ = write!(error, "{} [{}] ", text::safe(question), letters.join("/"));
@@ -42,7 +42,7 @@ pub fn choose(question: &str, keys: &[(char, &str)]) -> Option<char> {
     answer
 }
 
-/// A text for people behind an indent, wrapped where standard error is a terminal.
+/// Indented text for people, wrapped if standard error is a terminal.
 pub fn wrapped(indent: &str, text: &str) -> String {
     let Some(width) = Screen::of_errors().width else {
         return format!("{indent}{text}\n");
@@ -87,7 +87,7 @@ fn read(keys: &[(char, &str)]) -> Option<char> {
     }
 }
 
-/// The terminal hands over each key at once and shows none, until this is dropped.
+/// Makes the terminal pass on each key at once without echo, until this is dropped.
 struct KeysAlone;
 
 impl KeysAlone {
@@ -110,7 +110,7 @@ impl Drop for KeysAlone {
     }
 }
 
-/// Sets the terminal back, for a process that ends in the middle of a question too.
+/// Restores the terminal, also for a process that ends in the middle of a question.
 pub fn restore() {
     let before = BEFORE.try_lock().ok().and_then(|mut before| before.take());
     if let Some(before) = before {

@@ -1,4 +1,4 @@
-//! `publish`: shows what would be written, asks, writes, and prints the git commands that follow.
+//! `publish`: shows the plan, asks, writes, and prints the git commands that follow.
 
 #[cfg(feature = "bucket")]
 mod bucket;
@@ -18,9 +18,9 @@ use crate::publish::{self, Item, LeftAlone, Options, Plan, PublishError};
 use crate::scope::Registry;
 use crate::scope::resolve::usable;
 
-/// How many files of a kind are listed.
+/// How many files of each kind to list.
 const LISTED: usize = 20;
-/// Branches that take changes by pull request.
+/// Branches that take changes through pull requests.
 const SHARED_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
 /// Runs `publish`.
@@ -80,7 +80,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
 #[cfg(feature = "bucket")]
 use bucket::run as to_bucket;
 
-/// A build without the `bucket` feature publishes to folders alone.
+/// A build without the `bucket` feature publishes only to folders.
 #[cfg(not(feature = "bucket"))]
 fn to_bucket(
     _config: &Config,
@@ -96,17 +96,17 @@ fn to_bucket(
     ))
 }
 
-/// Whether to write: the flag says so, or somebody does.
+/// Whether to write: the flag or the user says so.
 fn agreed(args: &PublishArgs, json: bool) -> bool {
     does(args, json, "Write these files?")
 }
 
-/// Whether to go on: the flag says so, or somebody does.
+/// Whether to continue: the flag or the user says so.
 fn does(args: &PublishArgs, json: bool, question: &str) -> bool {
     args.yes || !json && prompt::is_possible() && prompt::confirm(question)
 }
 
-/// What would be done, for people.
+/// The plan, for people.
 fn text(plan: &Plan) -> String {
     let mut out = format!("scope {} to {}\n", plan.scope, plan.folder.display());
     let kinds = [
@@ -147,7 +147,7 @@ fn listed<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
     out
 }
 
-/// The commands that commit the folder. They are never run here.
+/// The commands that commit the folder. This program never runs them.
 fn commands(plan: &Plan) -> Vec<String> {
     let existing = plan.folder.ancestors().find(|path| path.is_dir());
     let repository = existing.and_then(|folder| Repository::discover(folder, None));

@@ -15,7 +15,7 @@ use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::{Also, Detail, MatchTags, Mode, Note, NoteKind, Order, QueryRequest, QueryResponse};
 
-/// Tokens of an answer for people: nobody pays for them.
+/// The token limit for people, for whom tokens do not matter.
 const MAX_TOKENS: i64 = 20_000;
 
 /// Runs `query`.
@@ -57,7 +57,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         id: hit.id.clone(),
         scope: hit.scope.clone(),
     }));
-    // What is merely near was not found.
+    // A near match does not count as found.
     let lacks_words = |note: &Note| note.kind == NoteKind::NoWordMatches;
     let is_found = !answer.results.is_empty() && !answer.notes.iter().any(lacks_words);
     let code = match exit_code && !is_found {
@@ -95,7 +95,7 @@ fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, (usize, Opti
     results.collect()
 }
 
-/// The query whose next page is asked for.
+/// The query whose next page is requested.
 fn following(last: Option<Recall>, asked: &Recall) -> Result<Recall, CliError> {
     let mut last = last.ok_or(CliError::NoLastQuery)?;
     if last.next.is_none() {
@@ -107,7 +107,7 @@ fn following(last: Option<Recall>, asked: &Recall) -> Result<Recall, CliError> {
     Ok(last)
 }
 
-/// The id that the beginning of one stands for.
+/// The full id for the beginning of one.
 fn written_out(typed: &str, service: &Service) -> String {
     let found = service.ids_beginning(typed, None, StatusFilter::All);
     match found.unwrap_or_default().matches.as_slice() {
@@ -116,7 +116,7 @@ fn written_out(typed: &str, service: &Service) -> String {
     }
 }
 
-/// Short forms of the ids of an answer; an answer is shown without them as well.
+/// Short forms of the ids of an answer; empty on an error.
 fn short_ids(
     service: &Service,
     answer: &QueryResponse,

@@ -1,5 +1,5 @@
-//! The last query at this terminal: what `get 1` and `query --next` mean. It lies in the cache
-//! folder of the user, readable by nobody else, never beside a store, and is forgotten after a day.
+//! The last query at this terminal, for `get 1` and `query --next`. It is stored in the user's
+//! cache folder, readable only by the user and never next to a store, and expires after a day.
 
 use std::fs;
 use std::io::Write;
@@ -15,47 +15,47 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::config::Config;
 
-/// Seconds until a query is forgotten.
+/// Seconds until a query expires.
 const KEPT: i64 = 24 * 3_600;
-/// Most bytes of a file.
+/// Maximum bytes of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A query and what it found.
+/// A query and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recall {
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub at: i64,
     /// The query.
     pub request: QueryRequest,
-    /// Whether all of each memory was shown.
+    /// Whether each memory was shown in full.
     pub long: bool,
     /// Where the next page begins.
     pub next: Option<String>,
-    /// What was shown on all pages so far.
+    /// The results shown on all pages so far.
     pub hits: Vec<Also>,
 }
 
-/// Where the queries of this terminal over this root are kept.
+/// Where the queries of this terminal with this root are stored.
 #[derive(Debug)]
 pub struct Memory {
     path: PathBuf,
 }
 
 impl Memory {
-    /// The place for this terminal; none without a terminal or a home.
+    /// The place for this terminal; `None` without a terminal or a home folder.
     pub fn of(config: &Config) -> Option<Self> {
         let terminal = terminal()?;
         let folders = directories::ProjectDirs::from("", "", "ack-memory")?;
         let folder = folders.cache_dir().join("last-query");
         let root = config.db.as_ref().unwrap_or(&config.root);
         let place = format!("{}\n{}", root.value.display(), terminal.display());
-        // A root that holds the cache folder would be written to.
+        // Do not write into a root that contains the cache folder.
         (!folder.starts_with(&root.value)).then(|| Self {
             path: folder.join(format!("{:016x}.json", xxh3_64(place.as_bytes()))),
         })
     }
 
-    /// The last query, unless it is too long ago.
+    /// The last query, unless it has expired.
     pub fn last(&self, now: Timestamp) -> Option<Recall> {
         let metadata = fs::symlink_metadata(&self.path).ok()?;
         if !metadata.is_file() || metadata.len() > MAX_BYTES {
@@ -67,7 +67,7 @@ impl Memory {
             .then_some(recall)
     }
 
-    /// Keeps a query; whether it could be kept. Those that are too long ago are removed.
+    /// Stores a query and removes expired ones. Returns whether it was stored.
     pub fn keep(&self, recall: &Recall) -> bool {
         let Some(folder) = self.path.parent() else {
             return false;
@@ -83,7 +83,7 @@ impl Memory {
     }
 }
 
-/// A file that appears whole or not at all.
+/// Writes a file atomically.
 fn write(folder: &Path, path: &Path, recall: &Recall) -> std::io::Result<()> {
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o600))
@@ -104,7 +104,7 @@ fn forget(folder: &Path, now: i64) {
     }
 }
 
-/// The terminal that this command was typed at, also where its output goes elsewhere.
+/// The terminal of this command, even if its output goes elsewhere.
 fn terminal() -> Option<PathBuf> {
     let of = |stream: &dyn AsFd| ttyname(stream.as_fd()).ok();
     of(&std::io::stdout())

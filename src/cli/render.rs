@@ -1,4 +1,5 @@
-//! Answers laid out for people: colour and line width come from the terminal, and colour is dropped where there is none.
+//! Renders answers for people. Line width and colour depend on the terminal; without one, there is
+//! no colour.
 
 mod age;
 mod context;
@@ -41,7 +42,7 @@ fn status(status: Status) -> String {
     }
 }
 
-/// What is said beside a memory that nobody approved.
+/// The label of a memory that no one has approved.
 fn unreviewed(status: Status) -> &'static str {
     match status {
         Status::Approved | Status::Promoted => "",
@@ -50,7 +51,7 @@ fn unreviewed(status: Status) -> &'static str {
     }
 }
 
-/// Notes under any answer.
+/// Notes below any answer.
 pub fn notes(notes: &[Note], screen: &Screen) -> String {
     let mut out = String::new();
     for (message, scopes) in Note::by_message(notes) {
@@ -64,7 +65,7 @@ pub fn notes(notes: &[Note], screen: &Screen) -> String {
     out
 }
 
-/// A painted label and a text behind it.
+/// A styled label followed by text.
 pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Screen) -> String {
     let (text, rest) = (format!("{label} {text}"), format!("{indent}  "));
     let lines = block(screen, &text, (indent, &rest), PLAIN, &Marks::default());
@@ -73,7 +74,7 @@ pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Sc
 
 /// An error.
 pub fn error(body: &ErrorBody, screen: &Screen) -> String {
-    // Of an error's message only the argument's name is ours; the rest may quote anybody.
+    // In an error message, only the argument's name is ours; the rest may quote anything.
     let named = body
         .argument
         .as_deref()
@@ -84,8 +85,8 @@ pub fn error(body: &ErrorBody, screen: &Screen) -> String {
     );
     let line = |label: &str, text: &str, style| labelled("", label, text, style, screen);
     let mut out = line("error:", &message, BAD);
-    // Errors in settings files name the nearest value in the message itself, and a wrong number is not
-    // a misspelt one.
+    // Errors in settings files already contain the nearest value in the message, and a wrong number
+    // is not a typo.
     let is_number = |value: &String| value.parse::<i64>().is_ok();
     let is_told = message.contains("did you mean") || body.value.as_ref().is_some_and(is_number);
     if !body.nearest.is_empty() && !is_told {

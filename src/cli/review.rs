@@ -1,5 +1,6 @@
-//! `review`: what waits, and what is to become of it. The [`desk`](crate::desk) keeps what is chosen
-//! and writes it; here are its faces in a [browser], at a [terminal] and for scripts.
+//! `review`: shows the waiting memories and takes decisions about them. The [`desk`](crate::desk)
+//! holds and writes the choices. This module has its user interfaces: a [browser], a [terminal],
+//! and output for scripts.
 
 mod browser;
 mod editor;
@@ -29,7 +30,7 @@ use crate::service::instructions::Instructions;
 
 /// How many memories `--list` prints for people.
 const LISTED: usize = 50;
-/// Of how many memories it shows the nearest approved ones.
+/// For how many memories it shows the nearest approved ones.
 const WITH_NEAREST: usize = 200;
 const NOTHING_STALE: &str = "no approved memory is known to be out of date\n";
 
@@ -54,7 +55,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         session: None,
     };
     let in_browser = browser || !tty && browser::is_wanted();
-    // Who has no terminal to decide at may look all the same.
+    // A caller without a terminal can still look.
     let may_ask = tty || browser || std::io::stdin().is_terminal();
     if args.stale && (args.list || caller.json || !may_ask) {
         let staleness = service.staleness(caller.now);
@@ -83,14 +84,14 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     }
 }
 
-/// A memory that waits, for scripts.
+/// A waiting memory, for scripts.
 #[derive(Serialize)]
 struct Entry {
     #[serde(flatten)]
     card: Card,
-    /// The ids of the others that wait and say nearly the same.
+    /// The ids of other waiting memories that say nearly the same thing.
     alike: Vec<String>,
-    /// What the project's instructions say about it: the same, or the contrary.
+    /// What the project's instruction files say about it: the same, or the opposite.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     instructions: Vec<InstructionEntry>,
     /// The nearest approved memories, for the first entries.
@@ -98,7 +99,7 @@ struct Entry {
     nearest: Vec<Nearest>,
 }
 
-/// An approved memory near one that waits.
+/// An approved memory near a waiting one.
 #[derive(Serialize)]
 struct Nearest {
     id: String,
@@ -106,7 +107,7 @@ struct Nearest {
     relation: RelationKind,
 }
 
-/// The approved memories that are nearest to one of the first entries of a list.
+/// The approved memories nearest to one of the first entries of a list.
 fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
     let item = desk.items().get(number).filter(|_| number < WITH_NEAREST);
     let near = item.map(|item| beside(desk.service(), &item.candidate, desk.now()));
@@ -149,7 +150,7 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
     write_plain(&out)
 }
 
-/// Prints what waits.
+/// Prints the waiting memories.
 fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     if caller.json {
         desk.find_groups();
@@ -199,7 +200,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     write_plain(&out)
 }
 
-/// Writes decisions from a file. Every line is checked before the first one is written.
+/// Writes decisions from a file. Checks every line before it writes the first one.
 fn apply(
     caller: Caller<'_>,
     service: &'static Service,

@@ -1,4 +1,4 @@
-//! What text for people is laid out for: the terminal's size, the clock and the time zone.
+//! The layout settings for text: the terminal's size, the clock and the time zone.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -7,31 +7,31 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use terminal_size::{Height, Width, terminal_size_of};
 
-/// The widest text, in columns: longer lines are hard to read.
+/// The maximum text width in columns, because longer lines are hard to read.
 const MAX_WIDTH: usize = 100;
-/// The narrowest text, in columns.
+/// The minimum text width in columns.
 const MIN_WIDTH: usize = 20;
 
-/// What text is laid out for.
+/// The layout settings.
 #[derive(Debug, Clone)]
 pub struct Screen {
-    /// Columns of a line; `None` where no line is wrapped, because the output is no terminal.
+    /// Columns of a line; `None` if the output is not a terminal, so lines are not wrapped.
     pub width: Option<usize>,
     /// Lines of the terminal.
     pub height: Option<usize>,
-    /// The present.
+    /// The present time.
     pub now: Timestamp,
-    /// The zone of times.
+    /// The time zone.
     pub zone: TimeZone,
 }
 
 impl Screen {
-    /// What standard output is.
+    /// The settings for standard output.
     pub fn of_output() -> Self {
         Self::of(std::io::stdout())
     }
 
-    /// What standard error is.
+    /// The settings for standard error.
     pub fn of_errors() -> Self {
         Self::of(std::io::stderr())
     }

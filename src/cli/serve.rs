@@ -1,4 +1,5 @@
-//! `serve`: over standard input and output, or over HTTP with a bearer token, which is made at first use.
+//! `serve`: over standard input and output, or over HTTP with a bearer token, which is created on
+//! first use.
 
 use std::fs;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
@@ -25,14 +26,14 @@ use ack_gateway::server::Report;
 use ack_store::copies;
 use ack_sys::files;
 
-/// Name of the file that a token is kept in.
+/// The name of the token file.
 const TOKEN_FILE: &str = "http-token";
-/// Random bytes of a token that is made here.
+/// Random bytes in a generated token.
 const TOKEN_BYTES: usize = 32;
-/// Most bytes that are read of a token's file.
+/// Maximum bytes to read from a token file.
 const TOKEN_CAP: u64 = 4_096;
 
-/// Where the token is from.
+/// The source of the token.
 enum Kept {
     Nowhere,
     Tokens(PathBuf),
@@ -114,7 +115,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     })
 }
 
-/// The clients, the log and what else a server for several people has.
+/// The options of a server for several people: the clients, the log and so on.
 fn extras(args: &ServeArgs, report: Report) -> Result<Extras, CliError> {
     let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
     let access_log = args.access_log.as_deref().map(|path| {
@@ -132,7 +133,8 @@ fn extras(args: &ServeArgs, report: Report) -> Result<Extras, CliError> {
     })
 }
 
-/// Prints the address, and to people how to connect. The token itself is not shown: terminals and logs keep what they show.
+/// Prints the address and, for people, how to connect. Does not print the token, because terminals
+/// and logs keep what they show.
 fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
     let url = format!("{base}{PATH}");
     if json {
@@ -175,7 +177,8 @@ fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The token: of `--token-file`, of the environment, or the one kept in this program's own folder, made if need be.
+/// The token: from `--token-file`, from the environment, or from this program's own folder, where
+/// it is created if missing.
 fn token(args: &ServeArgs) -> Result<(Option<Token>, Kept), CliError> {
     if args.no_token {
         return Ok((None, Kept::Nowhere));
@@ -201,7 +204,7 @@ fn token(args: &ServeArgs) -> Result<(Option<Token>, Kept), CliError> {
     Ok((Some(read(&path)?), Kept::File { path, new }))
 }
 
-/// Reads a token from a file; says so where others may read it too.
+/// Reads a token from a file, and warns if others may read it too.
 fn read(path: &Path) -> Result<Token, CliError> {
     let io = |source| CliError::Io {
         action: "read the token in",
@@ -226,8 +229,8 @@ fn read(path: &Path) -> Result<Token, CliError> {
     Ok(token)
 }
 
-/// Makes the file with a new token, readable by its owner alone, where there is none; whether it did. It appears whole or not
-/// at all, and of two servers that start at once one makes it.
+/// Creates the file with a new token, readable only by its owner, if there is none. Returns whether
+/// it did. The file appears atomically, and if two servers start at once, only one creates it.
 fn make(path: &Path) -> Result<bool, CliError> {
     if path.exists() {
         return Ok(false);

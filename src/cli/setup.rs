@@ -1,6 +1,6 @@
-//! `setup`: from nothing to the first answer. It finds stores and clients, asks what to do with
-//! each, and tries one query. It does only what other commands do, and says which; run again, it
-//! does nothing twice.
+//! `setup`: from nothing to the first answer. Finds stores and clients, asks what to do with each,
+//! and tries one query. It does only what other commands do, and says which. It can run again
+//! without doing anything twice.
 
 use std::sync::Arc;
 
@@ -21,28 +21,28 @@ use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::{Diagnostic, QueryRequest};
 
-/// Most titles that are looked at for a word to try.
+/// Maximum titles to search for a word to try.
 const TITLES: i64 = 20;
-/// Letters of a word that is worth trying.
+/// The minimum length of a word to try.
 const LETTERS: usize = 5;
 
 /// How questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// Somebody is asked.
+    /// Ask the user.
     Ask,
-    /// Each gets the safe answer.
+    /// Take the safe answer.
     Safe,
-    /// Nothing is written.
+    /// Write nothing.
     Show,
 }
 
-/// One run: what is said as it goes, or told as JSON at its end.
+/// One run: prints as it goes, or prints JSON at the end.
 struct Setup<'a> {
     config: &'a Config,
     manner: Manner,
     json: bool,
-    /// What could not be done; the rest goes on.
+    /// The failures so far. They do not stop the run.
     failed: Vec<CliError>,
 }
 
@@ -92,7 +92,7 @@ impl Setup<'_> {
         Registry::new(self.config).discover().scopes
     }
 
-    /// Each store that can be served, and a word about the others.
+    /// Handles each store that can be served, and mentions the others.
     fn stores(&mut self) -> Result<Vec<Value>, CliError> {
         let home = self.config.home.as_deref();
         let found = machine::stores(self.config);
@@ -127,7 +127,7 @@ impl Setup<'_> {
         Ok(tell)
     }
 
-    /// One store: what was done, and the command that does it.
+    /// Handles one store. Returns what was done, and the command that does it.
     fn store(&mut self, found: &Found) -> Result<(&'static str, Option<String>), CliError> {
         let scopes = self.scopes();
         self.say(&format!("  {}\n", line(found, self.config.home.as_deref())))?;
@@ -164,7 +164,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Each installed client.
+    /// Handles each installed client.
     fn clients(&mut self) -> Result<Vec<Value>, CliError> {
         self.say("\nClients\n")?;
         let mut tell = Vec::new();
@@ -227,7 +227,7 @@ impl Setup<'_> {
         Ok("connected")
     }
 
-    /// Asks whether to connect a client; the change is shown where somebody wants to see it.
+    /// Asks whether to connect a client, and shows the change on request.
     fn agrees(&self, planned: &Planned) -> Result<bool, CliError> {
         loop {
             let keys = [('y', "yes"), ('n', "no"), ('d', "the difference")];
@@ -245,8 +245,8 @@ impl Setup<'_> {
         }
     }
 
-    /// One query of the user's own stores, with a word that is certainly there, and what to ask an
-    /// agent.
+    /// Runs one query on the user's own stores, with a word that certainly occurs, and suggests
+    /// what to ask an agent.
     fn query(&mut self) -> Result<Value, CliError> {
         if self.scopes().is_empty() {
             return Ok(Value::Null);
@@ -289,7 +289,7 @@ impl Setup<'_> {
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 
-    /// Keeps an error and says it; the rest goes on.
+    /// Prints and records an error. The run continues.
     fn fail(&mut self, error: CliError) -> Result<(), CliError> {
         self.say(&format!("    failed: {error}\n"))?;
         self.failed.push(error);
@@ -297,7 +297,7 @@ impl Setup<'_> {
     }
 }
 
-/// A word that finds something.
+/// A word with at least one result.
 struct Hit {
     word: String,
     total: u64,
@@ -306,8 +306,8 @@ struct Hit {
     approved: bool,
 }
 
-/// The first word of a newest title that finds something: among approved memories where there are
-/// any, else among all.
+/// The first word from a recent title that has results: among approved memories if there are any,
+/// else among all.
 fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
     for status in [StatusFilter::Approved, StatusFilter::All] {
         let newest = service.query_memories(&QueryRequest {

@@ -43,7 +43,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         }
     };
     crate::demo::build(&root, now)?;
-    // The sample project's folder need not exist: it is recognised by its name.
+    // The sample project's folder need not exist, because it is recognised by its name.
     let project = root.join("ledger-api");
     let service = Service::new(Config::load(Inputs {
         root: Some(Setting::flag("--root", root.clone())),
@@ -56,7 +56,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
     let ask = |title: &str, request: QueryRequest| -> Result<(), CliError> {
         heading(title)?;
         let mut answer = service.query_memories(&request)?;
-        // A reader of the samples has no use for a cursor.
+        // A reader of the samples does not need a cursor.
         answer.next_cursor = None;
         let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
         let listing = Listing {

@@ -1,4 +1,4 @@
-//! Signals that end a command before it is done: what it made outside its memory goes with it.
+//! Signals that end a command early. Files that the command created temporarily are removed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,13 +8,14 @@ use nix::sys::signal::{SigSet, Signal};
 use crate::mcp::signals::is_ignored;
 use ack_store::copies;
 
-/// Whether Ctrl-C is for a program that this one has started and waits for.
+/// Whether Ctrl-C is for a child process that this process waits for.
 static INTERRUPTS_LEFT: AtomicBool = AtomicBool::new(false);
 
 /// What Ctrl-C does instead of ending the process.
 static INTERRUPTED: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
-/// Has the next Ctrl-C do something else than end the process; the one after it ends it again.
+/// Makes the next Ctrl-C call `act` instead of ending the process. The one after that ends it
+/// again.
 pub fn on_interrupt(act: impl Fn() + Send + 'static) {
     *INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
 }
@@ -24,13 +25,13 @@ fn interrupted() -> bool {
     act.take().map(|act| act()).is_some()
 }
 
-/// Leaves Ctrl-C to a program that was started, or no more.
+/// Leaves Ctrl-C to a child process, or takes it back.
 pub fn leave_interrupts(leave: bool) {
     INTERRUPTS_LEFT.store(leave, Ordering::Relaxed);
 }
 
-/// From now on a thread waits for the signals that end this process, and ends it. To be called
-/// before any other thread is started, so that none of them is interrupted instead.
+/// Starts a thread that waits for the signals that end this process, and ends it. Must be called
+/// before any other thread starts, so that no other thread receives the signals.
 pub fn watch() {
     let mut set = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     if !is_ignored(Signal::SIGHUP as i32) {
@@ -54,12 +55,12 @@ pub fn watch() {
         .spawn(wait)
         .is_err()
     {
-        // Then they end the process as they always do.
+        // Without the thread, signals end the process as usual.
         let _ = set.thread_unblock();
     }
 }
 
-/// Ends the process as a shell expects it after a signal.
+/// Ends the process with the status that a shell expects after a signal.
 #[expect(
     clippy::exit,
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! `token`: a new token for a client of `serve --http --tokens`. The token is printed once; the file
-//! gets its hash.
+//! `token`: creates a token for a client of `serve --http --tokens`. Prints the token once and
+//! stores only its hash in the file.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -57,7 +57,7 @@ pub fn run(args: &TokenArgs) -> Result<(), CliError> {
     write_out(&format!("{token}\n"))
 }
 
-/// Adds a client's table to a file, which appears whole or not at all.
+/// Adds a client's table to a file, atomically.
 fn add(
     path: &Path,
     name: &str,
@@ -78,7 +78,7 @@ fn add(
         Err(error) => return Err(io(error)),
     };
     if !text.trim().is_empty() {
-        // What is there must be usable, or the server would not take the new client either.
+        // The existing content must be valid, or the server would not accept the new client either.
         TokenFile::open(path).map_err(ServeError::from)?;
     }
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {

@@ -1,9 +1,10 @@
-//! The words of a terminal: hints, suggestions and notes are written for an agent, which knows tools and arguments; a person
-//! needs subcommands and flags. This is the one place that knows both names, and only text for people goes through it.
+//! Translates messages for the terminal. Hints, suggestions and notes are written for an agent,
+//! which knows tools and arguments; a person needs commands and flags. Only this module knows both,
+//! and only text for people goes through it.
 
 use ack_api::wording::{Name, Vocabulary, reword};
 
-/// The tools, and the commands that do the same.
+/// The tools, and the equivalent commands.
 const TOOLS: [(&str, &str); 4] = [
     ("query_memories", "`ack-memory query`"),
     ("get_memory", "`ack-memory get`"),
@@ -11,7 +12,8 @@ const TOOLS: [(&str, &str); 4] = [
     ("get_context", "`ack-memory context`"),
 ];
 
-/// The arguments, and the flags that give them. What is not named here has a flag of its own name.
+/// The arguments, and the equivalent flags. An argument that is not listed has a flag with the same
+/// name.
 const ARGUMENTS: [(&str, &str); 32] = [
     ("query", "QUERY"),
     ("tags", "--tag"),
@@ -47,12 +49,12 @@ const ARGUMENTS: [(&str, &str); 32] = [
     ("project_path", "-C"),
 ];
 
-/// Text for an agent as text for somebody at a terminal.
+/// Translates text for an agent into text for a person at a terminal.
 pub fn at_a_terminal(text: &str) -> String {
     reword(text, &mut Shell).into_owned()
 }
 
-/// Commands and flags.
+/// The vocabulary of commands and flags.
 struct Shell;
 
 impl Vocabulary for Shell {
@@ -73,7 +75,7 @@ impl Vocabulary for Shell {
     }
 }
 
-/// The flag of an argument, where it has one.
+/// The flag for an argument, if it has one.
 pub fn flag(argument: &str) -> Option<&'static str> {
     ARGUMENTS
         .iter()

@@ -14,31 +14,31 @@ pub enum SettingsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: std::io::Error,
     },
-    /// It is not what it should be.
+    /// It is invalid.
     #[error("`{}`: {message}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
         /// What is wrong, with the line.
         message: String,
-        /// The line, where one is to blame.
+        /// The line of the mistake, if known.
         line: Option<usize>,
-        /// The keys that are nearest to an unknown one.
+        /// The keys nearest to an unknown key.
         nearest: Vec<String>,
-        /// The keys there are.
+        /// The valid keys.
         known: Vec<String>,
     },
-    /// What it says of tools and upstream servers cannot be.
+    /// Its settings for tools and upstream servers are invalid.
     #[error("`{}`: {message}", path.display())]
     Offer {
         /// The file.
         path: PathBuf,
         /// What is wrong, with the line and the key.
         message: String,
-        /// The nearest names to one that is not there.
+        /// The names nearest to an unknown name.
         nearest: Vec<String>,
         /// The names that are allowed.
         known: Vec<String>,
@@ -59,7 +59,7 @@ impl SettingsError {
         }
     }
 
-    /// What is wrong, without the place, which may be nobody's business but the owner's; safe to print.
+    /// What is wrong, without the path, which only the owner should see. Safe to print.
     pub fn reason(&self) -> String {
         let reason = match self {
             Self::Unreadable { source, .. } => format!("it cannot be read: {source}"),
@@ -69,7 +69,7 @@ impl SettingsError {
         text::line(&reason, 400)
     }
 
-    /// The same as a failure of what `serve` offers.
+    /// Turns the error into one about what `serve` offers.
     pub fn of_offer(self) -> Self {
         match self {
             Self::Invalid {

@@ -1,4 +1,4 @@
-//! Reading a settings file: the error names the line, the key, and the nearest key there is.
+//! Reads a settings file. Errors name the line, the key, and the nearest known key.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,10 +9,11 @@ use ack_sys::files;
 
 use super::error::SettingsError;
 
-/// Most bytes of a file of settings.
+/// The maximum size of a settings file, in bytes.
 pub const LARGEST: u64 = 1 << 20;
 
-/// Reads a TOML file into a type that refuses unknown keys; the error names the line, the key and the nearest known one.
+/// Reads a TOML file into a type that rejects unknown keys. Errors name the line, the key and the
+/// nearest known key.
 ///
 /// # Errors
 /// [`SettingsError::Unreadable`] or [`SettingsError::Invalid`].
@@ -27,7 +28,7 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(
     parse_toml(&text, path, keys)
 }
 
-/// Reads the text of such a file.
+/// Parses the text of a settings file.
 ///
 /// # Errors
 /// [`SettingsError::Invalid`].
@@ -54,7 +55,7 @@ pub fn parse_toml<T: serde::de::DeserializeOwned>(
     })
 }
 
-/// The line, what is wrong with it and with which key, and the nearest known key to an unknown one.
+/// The line, a message that names the key, and the known keys nearest to an unknown key.
 fn explain(
     source: &str,
     key: Option<String>,
@@ -70,7 +71,7 @@ fn explain(
         .count()
         + 1;
     let quoted = source.get(span).unwrap_or_default();
-    // What is not valid TOML has no keys yet; its line may begin with one.
+    // Text that is not valid TOML has no keys, but its line may begin with one.
     let assigned = || {
         Some(
             source
@@ -95,12 +96,12 @@ fn explain(
         let candidates = known.iter().map(String::as_str).filter(|_| is_unknown);
         nearest(last, candidates, 1)
     };
-    // The library names the key of an unknown field, and the value in some messages.
+    // Some of the library's messages name the key or the value already.
     let mut message = format!("line {line}: ");
     if !last.is_empty() && !problem.contains(&format!("`{last}`")) {
         let _ = write!(message, "`{}`: ", text::line(&key, 80));
     }
-    // Where one key was meant, a list of all of them hides which.
+    // With a likely match, the full list of keys is noise.
     let short = problem
         .split_once(", expected")
         .filter(|_| !nearest.is_empty() && !is_unknown_value);
@@ -116,7 +117,7 @@ fn explain(
     (line, message, nearest)
 }
 
-/// What the library says in the words of Rust, in those of TOML.
+/// Replaces the library's Rust terms with TOML terms.
 fn plainly(problem: &str) -> String {
     let mut plain = problem.to_owned();
     for (theirs, ours) in [
@@ -136,8 +137,7 @@ fn plainly(problem: &str) -> String {
     plain
 }
 
-/// The line of the last of some keys, each in the table of the one before; of the nearest one before it that is there, where
-/// it stands nowhere.
+/// The line of the key at `path`, or of its nearest ancestor that exists.
 pub fn line_of(text: &str, path: &[String]) -> usize {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return 1;

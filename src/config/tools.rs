@@ -1,4 +1,5 @@
-//! `[tools]` of `config.toml` as it is written. The built-in sets (`surface/sets/`) are files of the same form.
+//! `[tools]` of `config.toml` as it is written. The built-in sets (`src/toolset/sets/`) use the
+//! same format.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -137,7 +138,7 @@ pub enum Conversion {
 }
 
 impl ArgumentEntry {
-    /// The table, with `is` alone where a name stands.
+    /// The argument as a table. A bare name becomes a table with only `is`.
     pub fn table(&self) -> ArgumentTable {
         match self {
             Self::Name(name) => ArgumentTable {
@@ -149,7 +150,8 @@ impl ArgumentEntry {
     }
 }
 
-// Written by hand, because the derived readers of flattened and untagged types lose the place of what is wrong.
+// Handwritten, because serde's derived code for flattened and untagged types loses the position of
+// an error.
 
 impl<'de> Deserialize<'de> for ToolsTable {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {

@@ -1,4 +1,4 @@
-//! The clients: where each keeps its files, and what it has to find there.
+//! The clients: where each keeps its files, and what goes into them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use super::{
 };
 use crate::config::{ENV_DB, ENV_ROOT};
 
-/// Seconds a host may wait for a hook; it takes a fraction of one.
+/// Seconds a host waits for a hook. A hook takes a fraction of a second.
 const HOOK_SECONDS: u32 = 10;
-/// Seconds that Goose may wait for a call: what it proposes itself.
+/// Seconds that Goose waits for a call: its own default.
 const CALL_SECONDS: u32 = 300;
 
-/// The tools that edit files: those of Claude Code, and the one of Codex.
+/// The tools that edit files, of Claude Code and Codex.
 const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
 
 impl Client {
@@ -66,7 +66,7 @@ impl Client {
         }
     }
 
-    /// Whether it is started in a terminal, with the PATH of a shell.
+    /// Whether it runs in a terminal, with the PATH of a shell.
     pub const fn runs_in_a_terminal(self) -> bool {
         matches!(
             self,
@@ -81,7 +81,7 @@ impl Client {
         )
     }
 
-    /// Whether it reads settings of a project's own.
+    /// Whether it has settings per project.
     pub const fn has_project_settings(self) -> bool {
         !matches!(
             self,
@@ -89,7 +89,7 @@ impl Client {
         )
     }
 
-    /// Programs that start it, as they are called on the PATH.
+    /// The names of its programs on the PATH.
     pub const fn programs(self) -> &'static [&'static str] {
         match self {
             Self::ClaudeCode => &["claude"],
@@ -112,7 +112,7 @@ impl Client {
         }
     }
 
-    /// Whether it has left files of its own: the folder in which it keeps its settings is there.
+    /// Whether its settings folder exists.
     pub fn left_files(self, places: &Places) -> bool {
         let user = Places {
             project: None,
@@ -122,7 +122,7 @@ impl Client {
             return false;
         };
         let folder = match self {
-            // Its folder is the home folder.
+            // Its settings file is directly in the home folder.
             Self::ClaudeCode if places.claude.is_none() => {
                 return server.is_file() || places.home.join(".claude").is_dir();
             }
@@ -135,14 +135,14 @@ impl Client {
         folder.is_some_and(Path::is_dir)
     }
 
-    /// Which hooks it can call: when a session starts, on a prompt, and before an edit. Cursor's hook on prompts adds nothing to
-    /// them, and Gemini CLI reads no text before a tool.
+    /// Which hooks it can call. Cursor's prompt hook cannot add text to a prompt, and Gemini CLI
+    /// reads no text before a tool call.
     pub const fn hooks(self) -> Hooks {
         let (session_start, user_prompt) = match self {
             Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot | Self::Droid => {
                 (true, true)
             }
-            // Qwen Code's hook on prompts is called where nobody wrote one, too.
+            // Qwen Code also calls its prompt hook when no person wrote a prompt.
             Self::Cursor | Self::Qwen => (true, false),
             _ => (false, false),
         };
@@ -153,7 +153,7 @@ impl Client {
         }
     }
 
-    /// The command of its own that registers the server, if it has one.
+    /// Its own command that registers the server, if it has one.
     pub fn own_command(self, launch: &Launch) -> Option<String> {
         let (binary, arguments) = launch.for_client(self).server();
         let call = |before: &[&str]| {
@@ -177,7 +177,7 @@ impl Client {
         }
     }
 
-    /// What its user has to know before anything is written.
+    /// What the user must know before anything is written.
     pub const fn warning(self, here: bool) -> Option<&'static str> {
         match self {
             Self::ClaudeCode if !here => Some(
@@ -193,7 +193,7 @@ impl Client {
         }
     }
 
-    /// What its user has to do afterwards, where hooks were set up or not.
+    /// What the user must do afterwards, with or without hooks.
     pub const fn next_step(self, hooks: bool) -> Option<&'static str> {
         match self {
             Self::Codex if hooks => Some(
@@ -209,7 +209,7 @@ impl Client {
         }
     }
 
-    /// What the permission means to it, where it is written.
+    /// What the permission means to this client, if it has one.
     pub const fn permission(self) -> Option<&'static str> {
         match self {
             Self::ClaudeCode => Some(
@@ -227,7 +227,7 @@ impl Client {
         }
     }
 
-    /// The files that connect it, with what belongs into each. `None` where it has no files of a project's own.
+    /// The files that connect it, with what goes into each. `None` if it has no project settings.
     pub fn files(
         self,
         places: &Places,
@@ -241,7 +241,7 @@ impl Client {
             let stays = [places.home.clone(), places.settings.clone()];
             stays.into_iter().chain(project).collect()
         };
-        // What lies in a project may be committed, but for Claude Code's local settings.
+        // Files in a project may be committed, except for Claude Code's local settings.
         let shared = places.project.as_ref().map(|_| launch.shared());
         let local = if self == Self::ClaudeCode {
             None
@@ -302,7 +302,7 @@ impl Client {
         settings.filter(|_| self.hooks().session_start)
     }
 
-    /// The files that may say which plugins of Claude Code are enabled.
+    /// The files that may list the enabled plugins of Claude Code.
     pub fn plugin_files(self, places: &Places) -> Vec<PathBuf> {
         if self != Self::ClaudeCode {
             return Vec::new();
@@ -327,14 +327,14 @@ impl Client {
             Self::ClaudeCode | Self::VsCode => {
                 json!({ "type": "stdio", "command": command, "args": arguments })
             }
-            // It shares `.mcp.json` with Claude Code, which knows no `local`.
+            // It shares `.mcp.json` with Claude Code, which does not know `local`.
             Self::Copilot if here => {
                 json!({ "type": "stdio", "command": command, "args": arguments, "tools": ["*"] })
             }
             Self::Copilot => {
                 json!({ "type": "local", "command": command, "args": arguments, "tools": ["*"] })
             }
-            // It passes on no variables but those named.
+            // Codex passes on only the variables named here.
             Self::Codex if here => {
                 json!({ "command": command, "args": arguments, "env_vars": [ENV_ROOT, ENV_DB] })
             }
@@ -372,7 +372,7 @@ impl Client {
         }
     }
 
-    /// What lets Claude Code call the tools.
+    /// The permissions that let Claude Code call the tools.
     fn words(self, allowed: &Allowed, here: bool) -> Vec<Part> {
         let words = match (self, allowed) {
             (Self::ClaudeCode, Allowed::Server) => vec![format!("mcp__{NAME}")],
@@ -386,7 +386,7 @@ impl Client {
             path: vec!["permissions", "allow"],
             words,
         };
-        // A server that a project names is not started before somebody agreed.
+        // Claude Code starts a project's server only after someone has agreed.
         let enabled = here.then(|| Part::Words {
             path: vec!["enabledMcpjsonServers"],
             words: vec![NAME.to_owned()],
@@ -408,7 +408,7 @@ impl Client {
         let value = match self {
             Self::Cursor => json!({ "command": command }),
             Self::Copilot => {
-                // PowerShell takes a quoted word for a text unless it is told to call it.
+                // PowerShell treats a quoted word as a string unless `&` calls it.
                 let powershell = if command.starts_with(['\'', '"']) {
                     format!("& {command}")
                 } else {
@@ -416,7 +416,7 @@ impl Client {
                 };
                 json!({ "type": "command", "bash": command, "powershell": powershell, "timeoutSec": HOOK_SECONDS })
             }
-            // These count milliseconds.
+            // These clients count in milliseconds.
             Self::Gemini | Self::Qwen => {
                 json!({ "hooks": [{ "type": "command", "name": NAME, "command": command, "timeout": HOOK_SECONDS * 1_000 }] })
             }
@@ -435,7 +435,7 @@ impl Client {
         }
     }
 
-    /// The file that names the server, and the one for hooks and permissions.
+    /// The file for the server, and the file for hooks and permissions.
     fn paths(self, places: &Places) -> Option<(PathBuf, Option<PathBuf>)> {
         let home = |path: &str| places.home.join(path);
         let inside = |project: &Option<PathBuf>, path: &str| {
@@ -492,7 +492,7 @@ impl Client {
                     Some(project) => project.clone(),
                     None => dot_config(places).join("opencode"),
                 };
-                // It reads either; comments need the second.
+                // OpenCode reads both; only the second allows comments.
                 let commented = folder.join("opencode.jsonc");
                 let plain = folder.join("opencode.json");
                 (
@@ -549,7 +549,7 @@ impl Client {
     }
 }
 
-/// `~/.config`, where some programs keep their settings on every system.
+/// `~/.config`, which some programs use on every system.
 fn dot_config(places: &Places) -> PathBuf {
     if cfg!(target_os = "macos") {
         places.home.join(".config")
@@ -559,7 +559,7 @@ fn dot_config(places: &Places) -> PathBuf {
 }
 
 impl ConfigFile {
-    /// Whether others who work on the project read it too.
+    /// Whether other people who work on the project read it too.
     pub fn is_shared(&self) -> bool {
         !self.path.ends_with(".claude/settings.local.json")
     }
@@ -571,7 +571,7 @@ impl ConfigFile {
             .any(|part| matches!(part, Part::Entry { .. }))
     }
 
-    /// Whether it holds a permission.
+    /// Whether it contains a permission.
     pub fn allows(&self) -> bool {
         let trusted = |value: &Value| value.get("trust").is_some();
         self.parts.iter().any(|part| {

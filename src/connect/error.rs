@@ -12,17 +12,17 @@ use crate::config::SettingsError;
 /// Why a client's configuration cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The file cannot be read, or holds what cannot be changed with certainty.
+    /// The file cannot be read, or cannot be changed safely.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// A file cannot be written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: io::Error,
     },
 }

@@ -1,8 +1,10 @@
-//! Changes to a client's configuration file: planned from what is there, shown as a difference, written in one step.
+//! Changes to a client's configuration file: planned from the current content, shown as a diff,
+//! written atomically.
 //!
-//! Beside a file that is changed for the first time its content is kept under another name. Taking parts out again leads
-//! back to that content, byte by byte, unless somebody changed something else meanwhile; a file that was made for the parts
-//! goes with them. Texts are changed with plain line ends and get theirs back line by line.
+//! Before the first change, the original content is saved under another name. Removing the parts
+//! restores that content byte for byte, unless someone has changed something else since. A file
+//! that was created for the parts is deleted with them. Edits work on `\n` line ends; each line
+//! gets its original line end back.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,26 +18,26 @@ use super::{ConfigFile, Format, Part, json, toml, yaml};
 use crate::config::SettingsError;
 use ack_sys::files;
 
-/// Most bytes of a client's file.
+/// The maximum size of a client's file, in bytes.
 pub const LARGEST: u64 = 64 << 20;
 
-/// What is done to a file.
+/// What to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Its parts are put in.
+    /// Add the parts.
     Put,
-    /// They are taken out.
+    /// Remove them.
     Take,
 }
 
-/// What a file will hold.
+/// The content of a file after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum After {
-    /// What it holds now.
+    /// Unchanged.
     Same,
     /// This text.
     Text(String),
-    /// It will be gone.
+    /// The file is removed.
     Gone,
 }
 
@@ -46,16 +48,16 @@ pub struct Change {
     pub path: PathBuf,
     before: Option<String>,
     after: After,
-    /// The present content is kept before it is changed.
+    /// Whether to save the present content first.
     keep: bool,
-    /// Folders that stay, even if nothing is left in them.
+    /// Folders to keep, even if they end up empty.
     stays: Vec<PathBuf>,
 }
 
-/// Plans a change. Nothing is written.
+/// Plans a change. Writes nothing.
 ///
 /// # Errors
-/// [`SettingsError`] when the file cannot be read, may not be written, or holds what cannot be changed with certainty.
+/// [`SettingsError`] if the file cannot be read, may not be written, or cannot be changed safely.
 pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let before = read(&file.path)?;
     let refuse = |message: String| {
@@ -64,7 +66,7 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
             format!("it is left as it is, for it cannot be changed with certainty: {message}"),
         )
     };
-    // Editors on some systems begin a file with a mark that is no part of the text.
+    // Some editors begin a file with a byte order mark.
     let raw = before.as_deref().unwrap_or_default();
     let (mark, raw) = raw
         .strip_prefix('\u{feff}')
@@ -75,7 +77,7 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let (after, keep) = match action {
         Action::Put => {
             let after = put(file, &text).map_err(refuse)?;
-            // What is written must be read as it was meant.
+            // The result must parse.
             if value(file.format, &after).is_none() {
                 return Err(refuse("the result would not be readable".to_owned()));
             }
@@ -115,19 +117,21 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     })
 }
 
-/// Whether a text is worth keeping: it has none of our entries, and is not the kept one with nothing but ours added.
+/// Whether to save the present text: it contains none of our entries, and it is not just the saved
+/// text plus our entries.
 fn is_to_be_kept(file: &ConfigFile, text: &str, bare: &str) -> Result<bool, ConnectError> {
     if bare == text {
         return Ok(true);
     }
-    // A permission may be a person's own, so it does not make a text ours, unless it is all there is and as we write it.
+    // A permission may be the user's own, so it does not make a text ours, unless the text is
+    // exactly what we write.
     let permissions = with_parts(file, |part| matches!(part, Part::Words { .. }));
     let only_ours = put(&permissions, "").is_ok_and(|alone| alone == text);
     let derived = read(&kept_path(&file.path))?.is_some_and(|kept| leads_to(file, &kept, bare));
     Ok(has_no_entry(file, text) && !only_ours && !derived)
 }
 
-/// Whether a kept text holds the same as the present one, ours apart.
+/// Whether the saved text and the present one are equal apart from our entries.
 fn leads_to(file: &ConfigFile, kept: &str, bare: &str) -> bool {
     let kept = kept.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let rest = |text: &str, prune| value(file.format, &take(file, text, prune).ok()?);
@@ -135,13 +139,13 @@ fn leads_to(file: &ConfigFile, kept: &str, bare: &str) -> bool {
     has_no_entry(file, &kept) && (same(false) || same(true))
 }
 
-/// Whether a text names neither our server nor a hook of ours.
+/// Whether a text contains neither our server nor our hooks.
 fn has_no_entry(file: &ConfigFile, text: &str) -> bool {
     let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
     take(&entries, text, false).is_ok_and(|bare| bare == text)
 }
 
-/// The same file with some of its parts.
+/// The same file with only some of its parts.
 fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
     ConfigFile {
         parts: file
@@ -154,7 +158,8 @@ fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
     }
 }
 
-/// A changed text with the line ends of the one before: each line that was there keeps its own, others get the usual one.
+/// Gives a changed text the line ends of the original: each old line keeps its own, new lines get
+/// the most common one.
 pub fn with_line_ends_of(before: &str, after: &str) -> String {
     let ends = before.matches("\r\n").count();
     if ends == 0 {
@@ -186,7 +191,7 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
         .collect()
 }
 
-/// Refuses a file that its owner, or a program that made it, has set to be read only, and a link that leads nowhere.
+/// Rejects a read-only file and a broken link.
 fn writable(path: &Path) -> Result<(), ConnectError> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.permissions().readonly() => Err(invalid(
@@ -201,7 +206,7 @@ fn writable(path: &Path) -> Result<(), ConnectError> {
     }
 }
 
-/// What a file holds that has nothing but its parts.
+/// The content of a file that has only our parts.
 pub fn alone(file: &ConfigFile) -> String {
     put(file, "").unwrap_or_default()
 }
@@ -212,7 +217,7 @@ impl Change {
         self.after != After::Same
     }
 
-    /// The difference, as lines to take out and to put in.
+    /// The diff, as removed and added lines.
     pub fn shown(&self) -> String {
         let before = self.before.as_deref().unwrap_or_default();
         let after = match &self.after {
@@ -242,7 +247,7 @@ impl Change {
             .collect()
     }
 
-    /// Removes the folders that were made for the file, as far as nothing else is in them.
+    /// Removes the folders that were created for the file, if they are empty.
     fn remove_empty_folders(&self) {
         let above = self.path.ancestors().skip(1);
         for folder in above.take_while(|folder| !self.stays.iter().any(|stays| stays == folder)) {
@@ -253,15 +258,15 @@ impl Change {
         }
     }
 
-    /// Where the present content is kept, if it is.
+    /// Where the present content is saved, if it is.
     pub fn kept(&self) -> Option<PathBuf> {
         (self.keep && self.is_needed()).then(|| kept_path(&self.path))
     }
 
-    /// Prepares the change: the new content lies beside the file afterwards, and nothing else has changed.
+    /// Prepares the change: writes the new content next to the file and changes nothing else.
     ///
     /// # Errors
-    /// [`ConnectError::Io`], or [`SettingsError`] when the file changed since it was planned.
+    /// [`ConnectError::Io`], or [`SettingsError`] if the file has changed since it was planned.
     pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
         if read(&self.path)? != self.before {
             return Err(invalid(
@@ -269,7 +274,7 @@ impl Change {
                 "another program changed it meanwhile; nothing was written to it".to_owned(),
             ));
         }
-        // A link stays a link.
+        // Keep a symbolic link as it is.
         let real = self
             .path
             .canonicalize()
@@ -286,7 +291,7 @@ impl Change {
     }
 }
 
-/// A change that only has to be carried out.
+/// A change that is ready to be carried out.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     change: &'a Change,
@@ -295,8 +300,7 @@ pub struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// Carries the change out: the content that was planned from is kept, and the new one stands there at once or not at
-    /// all.
+    /// Carries out the change: saves the old content, then replaces the file atomically.
     ///
     /// # Errors
     /// [`ConnectError::Io`].
@@ -342,14 +346,14 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Conne
     }
 }
 
-/// The name under which a file's earlier content is kept.
+/// The path of the saved original content.
 fn kept_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-ack-memory");
     path.with_file_name(name)
 }
 
-/// A file's text; `None` where there is no file.
+/// A file's text, or `None` if there is no file.
 fn read(path: &Path) -> Result<Option<String>, ConnectError> {
     match files::read(path, LARGEST) {
         Ok(bytes) => String::from_utf8(bytes)
@@ -363,7 +367,7 @@ fn read(path: &Path) -> Result<Option<String>, ConnectError> {
     }
 }
 
-/// A text in a file beside another, with the permissions that the other has.
+/// Writes a text to a temporary file next to another, with the same permissions.
 fn beside(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;

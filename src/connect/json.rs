@@ -1,5 +1,5 @@
-//! Parts in a JSON file. The text is changed where a part stands and nowhere else: order, comments, indentation and trailing
-//! commas stay.
+//! Parts in a JSON file. Only the parts change: order, comments, indentation and trailing commas
+//! stay.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Part, members, ours};
 
-/// JSON as clients read it, comments and trailing commas allowed.
+/// JSON as clients read it, with comments and trailing commas.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -21,10 +21,10 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Puts parts into a text. What stands there of ours already is changed where it stands.
+/// Adds parts to a text. Our existing entries are changed in place.
 ///
 /// # Errors
-/// Why the text cannot be changed: it is not valid JSON, or something else stands where a part belongs.
+/// Why the text cannot be changed: it is not valid JSON, or something else is where a part belongs.
 pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     let root = parse(text)?;
     let top = top(&root)?;
@@ -73,7 +73,8 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     Ok(root.to_string())
 }
 
-/// Sets the keys that start the server, takes out those that reach another one, and adds the rest where it is missing.
+/// Sets the keys that start the server, removes those that reach a server over HTTP, and adds the
+/// rest if missing.
 fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
     for key in ours::REACHES {
         if let Some(other) = known.get(key) {
@@ -81,7 +82,7 @@ fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
         }
     }
     let wanted = members(wanted);
-    // Arguments beside a command of ours that holds its own.
+    // Old arguments, if the wanted command includes its own.
     if let Some(arguments) = known.get("args").filter(|_| !wanted.contains_key("args")) {
         arguments.remove();
     }
@@ -111,7 +112,7 @@ fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The objects that call something, in an entry of a list of hooks: the entry itself, or those in its own list.
+/// The objects in a hook entry that run a command: the entry itself, or those in its own list.
 fn handlers(entry: &CstNode) -> Vec<CstObject> {
     let Some(entry) = entry.as_object() else {
         return Vec::new();
@@ -130,7 +131,7 @@ fn is_hook(handler: &CstObject) -> bool {
     handler.to_serde_value().as_ref().is_some_and(ours::is_hook)
 }
 
-/// Puts a hook into a list: over the first of ours, or at the end. Further ones of ours go.
+/// Adds a hook to a list: replaces our first one, or appends. Removes any further ones of ours.
 fn put_hook(array: &CstArray, value: &Value) -> Result<(), String> {
     let inner = value
         .get("hooks")
@@ -154,7 +155,7 @@ fn put_hook(array: &CstArray, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes a hook out of its entry, and the entry with it where nothing else is called there.
+/// Removes a hook from its entry, and the entry too if it calls nothing else.
 fn remove_hook(entry: &CstNode, handler: CstObject) {
     if handlers(entry).len() > 1 {
         handler.remove();
@@ -171,7 +172,8 @@ fn remove_words(array: &CstArray, which: impl Fn(&String) -> bool) {
     }
 }
 
-/// Takes parts out of a text, whatever their values. With `prune`, objects and arrays that are empty afterwards go too.
+/// Removes parts from a text, whatever their values. With `prune`, also removes objects and arrays
+/// that end up empty.
 ///
 /// # Errors
 /// As [`put`].
@@ -215,7 +217,7 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
         }
     }
     for part in parts {
-        // Others may need it as long as anything else is there.
+        // Others may need it as long as the file contains anything else.
         if let Part::Needed { name, value } = part
             && prune
             && top.properties().len() == 1
@@ -228,12 +230,12 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
     Ok(root.to_string())
 }
 
-/// The value of a text; `None` where it is none.
+/// The value of a text, or `None` if it has none.
 pub fn value(text: &str) -> Option<Value> {
     parse(text).ok()?.to_serde_value()
 }
 
-/// Whether a text holds an empty object and nothing a person wrote.
+/// Whether a text holds an empty object and nothing else, not even a comment.
 pub fn is_empty(text: &str) -> bool {
     text.chars().filter(|c| !c.is_whitespace()).eq("{}".chars())
 }
@@ -248,7 +250,7 @@ fn top(root: &CstRootNode) -> Result<CstObject, String> {
         .ok_or_else(|| "it holds no object".to_owned())
 }
 
-/// The object at a path, made where it is not there.
+/// The object at a path. Creates it if it is missing.
 fn object(top: &CstObject, path: &[&str]) -> Result<CstObject, String> {
     let mut object = top.clone();
     for key in path {
@@ -260,7 +262,7 @@ fn object(top: &CstObject, path: &[&str]) -> Result<CstObject, String> {
     Ok(object)
 }
 
-/// The array at a path, made where it is not there.
+/// The array at a path. Creates it if it is missing.
 fn array(top: &CstObject, path: &[&str]) -> Result<CstArray, String> {
     let Some((last, before)) = path.split_last() else {
         return Err("it has no name".to_owned());
@@ -272,7 +274,7 @@ fn array(top: &CstObject, path: &[&str]) -> Result<CstArray, String> {
         .ok_or_else(|| format!("`{}` is no list", path.join(".")))
 }
 
-/// What stands at a path, if anything does.
+/// The node at a path, if any.
 fn find(top: &CstObject, path: &[&str]) -> Result<Option<CstNode>, String> {
     let Some((last, before)) = path.split_last() else {
         return Ok(None);
@@ -301,7 +303,7 @@ fn clear(top: &CstObject, path: &[&str]) {
             Value::Array(entries) => entries.is_empty(),
             _ => false,
         });
-        // A comment inside was written by somebody.
+        // Keep it if it contains a comment, which a person wrote.
         if !empty || node.to_string().contains("//") || node.to_string().contains("/*") {
             return;
         }
@@ -316,7 +318,7 @@ fn clear(top: &CstObject, path: &[&str]) {
     }
 }
 
-/// Refuses a key that stands twice in an object: programs differ in which one they take.
+/// Rejects a key that occurs twice in an object, because programs differ in which one they take.
 fn once(object: &CstObject, name: &str) -> Result<(), String> {
     let same = object
         .properties()

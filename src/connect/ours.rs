@@ -1,13 +1,15 @@
-//! What of a client's configuration is ours: known by what it does, not by where the program lay when it was written.
+//! Recognises our entries in a client's configuration by what they run, not by where the program
+//! was installed.
 
 use serde_json::Value;
 
 use super::{Client, NAME};
 
-/// The keys of an entry that say how the program is started. They are replaced; any other key of an entry is its owner's as
-/// soon as it stands there.
+/// The keys of an entry that say how to start the program. They are overwritten; every other
+/// existing key belongs to the user.
 pub const STARTS: [&str; 6] = ["type", "command", "cmd", "args", "bash", "powershell"];
-/// The keys by which a server on HTTP is reached; beside a command they mean another server, or are refused.
+/// The keys that reach a server over HTTP. Next to a command they mean another server, or are
+/// rejected.
 pub const REACHES: [&str; 9] = [
     "url",
     "uri",
@@ -20,25 +22,25 @@ pub const REACHES: [&str; 9] = [
     "bearer_token_env_var",
 ];
 
-/// The hooks, as the command line names them.
+/// The hooks, as they are named on the command line.
 const HOOKS: [&str; 3] = ["session-start", "user-prompt", "pre-tool-use"];
 
-/// Whether a text in a list of permissions or servers names our server, or tools of it.
+/// Whether a string in a list of permissions or servers names our server or its tools.
 pub fn is_word(word: &str) -> bool {
     word == NAME || is_server(word) || word.strip_prefix("mcp__ack-memory__").is_some()
 }
 
-/// Whether a permission is for all tools of our server.
+/// Whether a permission covers all tools of our server.
 pub fn is_server(word: &str) -> bool {
     word == "mcp__ack-memory"
 }
 
-/// Whether an object runs one of our hooks: any version of the program, from any place.
+/// Whether an object runs one of our hooks, with any version of the program in any place.
 pub fn is_hook(handler: &Value) -> bool {
     commands(handler).any(|words| runs_hook(&words))
 }
 
-/// What an object runs, as words: shell commands, or a program with its arguments.
+/// The commands an object runs, as words: shell commands, or a program with its arguments.
 fn commands(handler: &Value) -> impl Iterator<Item = Vec<String>> + '_ {
     let arguments = handler
         .get("args")
@@ -62,7 +64,7 @@ fn commands(handler: &Value) -> impl Iterator<Item = Vec<String>> + '_ {
         })
 }
 
-/// Whether settings call the hook that an event names (`session-start`, `user-prompt`).
+/// Whether settings call the hook with this name (`session-start`, `user-prompt`).
 pub fn calls_hook(settings: &Value, hook: &str) -> bool {
     let events = settings.get("hooks").and_then(Value::as_object);
     let entries = events
@@ -79,7 +81,7 @@ pub fn calls_hook(settings: &Value, hook: &str) -> bool {
     handlers.filter(asked).any(is_hook)
 }
 
-/// The enabled plugin of Claude Code that brings the same server and hook, by its settings.
+/// The enabled Claude Code plugin that brings the same server and hook, if any.
 pub fn enabled_plugin(settings: &Value) -> Option<&str> {
     let plugins = settings.get("enabledPlugins").and_then(Value::as_object)?;
     let ours = |(name, enabled): &(&String, &Value)| {
@@ -88,8 +90,8 @@ pub fn enabled_plugin(settings: &Value) -> Option<&str> {
     plugins.iter().find(ours).map(|(name, _)| name.as_str())
 }
 
-/// Whether a shell command is `…ack-memory … hook session-start …` or `… hook user-prompt …`. A program of another name is
-/// ours where the arguments are those that `connect` writes and no other program has.
+/// Whether a shell command is `…ack-memory … hook session-start …` or `… hook user-prompt …`. A
+/// program with another name is ours if its arguments are ones that only `connect` writes.
 fn runs_hook(words: &[String]) -> bool {
     words
         .split(|word| ["&&", "||", ";", "|", "&"].contains(&word.as_str()))
@@ -100,7 +102,7 @@ fn runs_hook(words: &[String]) -> bool {
             let Some(at) = hook else { return false };
             let (before, after) = call.split_at(at);
             let named = |word: &String| {
-                // Settings travel between systems, so either separator is one.
+                // Settings move between systems, so accept both separators.
                 let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
                 let name = name.strip_suffix(".exe").unwrap_or(name);
                 name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version)
@@ -115,13 +117,13 @@ fn runs_hook(words: &[String]) -> bool {
         })
 }
 
-/// What stands behind the name of a program that was installed beside others: `0.2`, `v2`, `x86_64-linux`.
+/// Whether a text looks like the suffix of a versioned program name: `0.2`, `v2`, `x86_64-linux`.
 fn is_version(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// The words of a shell command, without their quotation marks. A backslash before a letter is part of a Windows path, which
-/// other programs may have written.
+/// The words of a shell command, without quotation marks. A backslash before a letter is part of a
+/// Windows path, which another program may have written.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! Whether a client is connected: what its files say now.
+//! Whether a client is connected, according to its files.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub struct Status {
     pub file: PathBuf,
     /// How it starts this server, if it does.
     pub starts: Option<Start>,
-    /// Whether the session start hook is on; `None` where it has none.
+    /// Whether the session start hook is on; `None` if the client has no such hook.
     pub hook: Option<bool>,
 }
 
@@ -26,13 +26,13 @@ pub struct Status {
 pub enum Start {
     /// This program.
     Program(PathBuf),
-    /// It reaches a server that runs.
+    /// It connects to a running server.
     Address(String),
-    /// The entry is not understood.
+    /// The entry is not recognised.
     Unknown,
 }
 
-/// What a client's files say; `None` for one that has none in these places.
+/// What a client's files say, or `None` if it has no files in these places.
 pub fn status(client: Client, places: &Places) -> Option<Status> {
     let launch = Launch {
         binary: NAME.into(),
@@ -78,7 +78,7 @@ fn entry(file: &ConfigFile) -> Option<Value> {
 
 fn start(entry: &Value) -> Start {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    // Some write the command as a list, some as an object.
+    // Some clients write the command as a list, some as an object.
     let inner = |entry: &'_ Value| {
         let command = entry.get("command")?;
         let program = command.get(0).or_else(|| command.get("path"))?;

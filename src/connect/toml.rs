@@ -1,14 +1,14 @@
-//! Parts in a TOML file. Order, comments and spacing of everything else stay.
+//! Parts in a TOML file. The order, comments and spacing of everything else stay.
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 
 use super::{Part, members, ours};
 
-/// Puts parts into a text. What stands there of ours already is replaced.
+/// Adds parts to a text. Replaces our existing entries.
 ///
 /// # Errors
-/// Why the text cannot be changed: it is not valid TOML, or something else stands where a part belongs.
+/// Why the text cannot be changed: it is not valid TOML, or something else is where a part belongs.
 pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     let mut document = parse(text)?;
     for part in parts {
@@ -32,7 +32,8 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Sets the keys that start the server, takes out those that reach another one, and adds the rest where it is missing.
+/// Sets the keys that start the server, removes those that reach a server over HTTP, and adds the
+/// rest if missing.
 fn merge(known: &mut dyn TableLike, wanted: &Table) {
     for key in ours::REACHES {
         known.remove(key);
@@ -42,7 +43,7 @@ fn merge(known: &mut dyn TableLike, wanted: &Table) {
         match known.get_mut(key) {
             Some(there) if !ours::STARTS.contains(&key) || text(there) == text(item) => {}
             Some(there) => {
-                // A comment behind the value stays.
+                // Keep a comment after the value.
                 let decor = there.as_value().map(|value| value.decor().clone());
                 *there = item.clone();
                 if let (Some(decor), Some(value)) = (decor, there.as_value_mut()) {
@@ -56,7 +57,7 @@ fn merge(known: &mut dyn TableLike, wanted: &Table) {
     }
 }
 
-/// Takes parts out of a text. With `prune`, tables that are empty afterwards go too.
+/// Removes parts from a text. With `prune`, also removes tables that end up empty.
 ///
 /// # Errors
 /// As [`put`].
@@ -77,7 +78,7 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
             taken |= document.as_table_mut().remove(only).is_some();
         }
     }
-    // Written again, a text may gain a line end.
+    // Serializing an unchanged text may add a line end.
     Ok(if taken {
         document.to_string()
     } else {
@@ -85,7 +86,7 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
     })
 }
 
-/// The value of a text as JSON; `None` where it is none.
+/// The value of a text as JSON, or `None` if it has none.
 pub fn value_of(text: &str) -> Option<Value> {
     ::toml::from_str(text).ok()
 }
@@ -102,7 +103,7 @@ fn there(top: &Table, path: &[&str]) -> bool {
     found.is_some()
 }
 
-/// The table at a path, made where it is not there.
+/// The table at a path. Creates it if it is missing.
 fn table<'a>(top: &'a mut Table, path: &[&str]) -> Result<&'a mut dyn TableLike, String> {
     let mut table: &mut dyn TableLike = top;
     for key in path {

@@ -1,20 +1,21 @@
-//! Parts in a YAML file: one entry of a mapping at the top, added, changed or taken out line by line. Every other line stays.
+//! Parts in a YAML file: one entry of a top-level mapping, added, changed or removed line by line.
+//! Every other line stays.
 //!
-//! Lines are looked at only as far as the usual form goes: a mapping in block form, one entry a
-//! line or more. What comes out is parsed and compared with what was meant, so an unusual form is
-//! refused instead of damaged.
+//! The code understands only the usual style: a block mapping, with an entry on one or more lines.
+//! It parses the result and compares it with what was intended, so it rejects an unusual style
+//! instead of damaging it.
 
 use serde_json::{Map, Value};
 
 use super::{Part, members, ours};
 
-/// Spaces of an entry in a mapping that is made.
+/// Indentation of an entry in a new mapping.
 const INDENT: usize = 2;
 
-/// Puts parts into a text. What stands there of ours already is changed.
+/// Adds parts to a text. Changes our existing entries.
 ///
 /// # Errors
-/// Why the text cannot be changed: it is not valid YAML, or it has another form than the usual one.
+/// Why the text cannot be changed: it is not valid YAML, or not in the usual style.
 pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     let mut text = text.to_owned();
     for part in parts {
@@ -46,7 +47,7 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     Ok(text)
 }
 
-/// Takes parts out of a text. With `prune`, a mapping that is empty afterwards goes too.
+/// Removes parts from a text. With `prune`, also removes a mapping that ends up empty.
 ///
 /// # Errors
 /// As [`put`].
@@ -74,7 +75,7 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
         }
         text = lines.text();
         let mut after = top(&text)?;
-        // An empty mapping is written as none.
+        // An empty mapping counts as missing.
         for top in [&mut after, &mut meant] {
             top.retain(|key, value| key != section || !is_nothing(value));
         }
@@ -85,7 +86,7 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
     Ok(text)
 }
 
-/// The value of a text as JSON; `None` where it is none.
+/// The value of a text as JSON, or `None` if it has none.
 pub fn value_of(text: &str) -> Option<Value> {
     top(text).ok().map(Value::Object)
 }
@@ -105,7 +106,7 @@ fn member(part: &Part) -> Result<(&'static str, &'static str, Map<String, Value>
     }
 }
 
-/// The mapping that a text holds; an empty one where it holds nothing.
+/// The mapping in a text; empty if the text is empty.
 fn top(text: &str) -> Result<Map<String, Value>, String> {
     match serde_yaml_ng::from_str(text).map_err(|error| error.to_string())? {
         Value::Object(top) => Ok(top),
@@ -122,8 +123,8 @@ fn unusual(section: &str) -> String {
     format!("`{section}` is not written in the usual form, an entry a line")
 }
 
-/// An entry with the keys that start the server as they are wanted, without those that reach
-/// another one, and with the rest where it is missing.
+/// An entry with the start keys set as wanted, without the keys that reach a server over HTTP, and
+/// with the rest added if missing.
 fn merged(known: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
     let mut entry = known.clone();
     entry.retain(|key, _| !ours::REACHES.contains(&key.as_str()));
@@ -135,19 +136,19 @@ fn merged(known: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String
     entry
 }
 
-/// A text line by line, each with its end.
+/// The lines of a text, each with its line end.
 struct Lines(Vec<String>, Ending);
 
 /// How a text ends.
 #[derive(PartialEq, Eq)]
 enum Ending {
-    /// With the end of a line.
+    /// With a line end.
     Closed,
-    /// Within its last line.
+    /// Without one.
     Open,
 }
 
-/// Some lines: from the first, before the last.
+/// A range of lines.
 type Span = std::ops::Range<usize>;
 
 impl Lines {
@@ -170,7 +171,7 @@ impl Lines {
         text
     }
 
-    /// Puts an entry into a section, changing only the lines that say something else.
+    /// Adds an entry to a section. Changes only the lines whose value differs.
     fn put(&mut self, section: &str, name: &str, entry: &Map<String, Value>) -> Result<(), String> {
         let Some(body) = self.section(section)? else {
             let end = self.0.len();
@@ -188,7 +189,7 @@ impl Lines {
         let inside = known.start + 1..known.end;
         let deeper = self.indent_in(&inside).ok_or_else(|| unusual(section))?;
         let old = self.keys(&inside, deeper)?;
-        // From the end on, so that the places before stay.
+        // From the end, so that earlier positions stay valid.
         for (key, span) in old.iter().rev() {
             match entry.get(key) {
                 None => drop(self.0.drain(span.clone())),
@@ -210,7 +211,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Takes an entry out of a section.
+    /// Removes an entry from a section.
     fn take(&mut self, section: &str, name: &str) -> Result<(), String> {
         let body = self.section(section)?.ok_or_else(|| unusual(section))?;
         let indent = self.indent_in(&body).ok_or_else(|| unusual(section))?;
@@ -219,7 +220,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Takes out the line that begins a section.
+    /// Removes the line that begins a section.
     fn take_section(&mut self, section: &str) {
         let starts = |line: &String| key_of(line, 0).as_deref() == Some(section);
         if let Some(at) = self.0.iter().position(starts) {
@@ -249,20 +250,20 @@ impl Lines {
         Ok(Some(at + 1..end))
     }
 
-    /// How far the first line of some says something.
+    /// The indentation of the first line with content.
     fn indent_in(&self, span: &Span) -> Option<usize> {
         let lines = self.0.get(span.clone())?;
         lines.iter().find_map(|line| indent_of(line))
     }
 
-    /// The end of the last line that says something.
+    /// The end of the last line with content.
     fn end_of_content(&self, span: &Span) -> usize {
         let lines = self.0.get(span.clone()).unwrap_or_default();
         let last = lines.iter().rposition(|line| indent_of(line).is_some());
         last.map_or(span.start, |last| span.start + last + 1)
     }
 
-    /// The lines of an entry: the one that names it, and all that stand deeper.
+    /// The lines of an entry: the one that names it, and all lines indented deeper.
     fn entry(&self, body: &Span, indent: usize, name: &str) -> Option<Span> {
         let lines = self.0.get(body.start..)?;
         let named = |line: &String| key_of(line, indent).as_deref() == Some(name);
@@ -280,7 +281,7 @@ impl Lines {
             let line = self.0.get(at).map_or("", |line| line.as_str());
             match (key_of(line, indent), keys.last_mut()) {
                 (Some(key), _) => keys.push((key, at..at + 1)),
-                // A list may stand as deep as its key.
+                // A list may have the same indentation as its key.
                 (None, Some((_, span))) if indent_of(line).is_some() => span.end = at + 1,
                 _ => {}
             }
@@ -295,7 +296,7 @@ impl Lines {
         }
     }
 
-    /// Whether the lines of a key have a value already.
+    /// Whether the lines of a key have this value already.
     fn says(&self, span: &Span, value: &Value) -> bool {
         let text = self.0.get(span.clone()).unwrap_or_default().concat();
         let read = serde_yaml_ng::from_str::<Map<String, Value>>(&text);
@@ -310,14 +311,14 @@ impl Lines {
     }
 }
 
-/// The spaces before a line; `None` for one that is empty or a comment.
+/// The indentation of a line; `None` if it is empty or a comment.
 fn indent_of(line: &str) -> Option<usize> {
     let rest = line.trim_start_matches(' ');
     let says = !rest.trim().is_empty() && !rest.starts_with('#');
     says.then(|| line.len() - rest.len())
 }
 
-/// The key that a line begins with, if it stands as deep as this.
+/// The key at the start of a line, if the line has this indentation.
 fn key_of(line: &str, indent: usize) -> Option<String> {
     if indent_of(line) != Some(indent) {
         return None;
@@ -328,7 +329,7 @@ fn key_of(line: &str, indent: usize) -> Option<String> {
     (ends && !key.is_empty() && !key.starts_with('-')).then(|| key.to_owned())
 }
 
-/// An entry in block form.
+/// An entry in block style.
 fn written(name: &str, entry: &Map<String, Value>, indent: usize) -> Vec<String> {
     let members = entry.iter().map(|(key, value)| {
         let spaces = " ".repeat(indent * 2);
@@ -350,7 +351,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Whether a text without quotation marks is read as that text.
+/// Whether a string without quotation marks is read as the same string.
 fn is_plain(word: &str) -> bool {
     let begins = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_.-".contains(c);

@@ -1,5 +1,4 @@
-//! Finds the memories that a decision is about: by id, by the beginning of one, or by what they
-//! are.
+//! Finds the memories that a decision is about: by id, by the beginning of an id, or by a filter.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +14,10 @@ use super::{Candidate, CurateError};
 use crate::scope::Scope;
 use crate::service::short_id::begins;
 
-/// How many memories an ambiguous prefix names.
+/// How many memories to list for an ambiguous prefix.
 const MAX_LISTED: usize = 8;
 
-/// Which memories a command is about, if it names no ids.
+/// Selects memories if a command names no ids.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Only of this type.
@@ -32,7 +31,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether it lets everything through.
+    /// Whether it matches everything.
     pub const fn is_empty(&self) -> bool {
         self.kind.is_none()
             && self.project.is_none()
@@ -40,7 +39,7 @@ impl Filter {
             && self.session.is_none()
     }
 
-    /// Whether it lets a memory through.
+    /// Whether it matches a memory.
     pub fn allows(&self, curated: &Curated) -> bool {
         let memory = &curated.memory;
         let same = |wanted: &Option<String>, values: &[Option<&String>]| {
@@ -66,11 +65,11 @@ impl Filter {
     }
 }
 
-/// The memory with an id, or the only one whose id begins so. Short forms of ids (`7be2-2`) mean
-/// what they mean to `get`.
+/// The memory with an id, or the only one whose id begins with it. Short ids (`7be2-2`) work as
+/// they do for `get`.
 ///
 /// # Errors
-/// There is none, or there are several; or a store cannot be read.
+/// No memory or several match, or a store cannot be read.
 pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     let mut found = Vec::new();
     for scope in scopes {
@@ -112,18 +111,18 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
     }
 }
 
-/// What waits for review.
+/// The review queue.
 #[derive(Debug, Default)]
 pub struct Queue {
-    /// The memories that pass the filter, oldest first.
+    /// The memories that match the filter, oldest first.
     pub waiting: Vec<Candidate>,
-    /// The numbers of the whole queue of these scopes, whatever the filter.
+    /// The numbers of the whole queue of these scopes, without the filter.
     pub numbers: QueueNumbers,
-    /// The memories that agents see until they see a newer one, by the newer one's scope and id.
+    /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     pub replaced: HashMap<(String, String), Vec<String>>,
 }
 
-/// Reads the memories that wait for review, without those that were put off until after `now`.
+/// Reads the memories that wait for review, except those deferred until after `now`.
 ///
 /// # Errors
 /// A store cannot be read.
@@ -133,7 +132,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
     let mut replaced = HashMap::<(String, String), Vec<String>>::new();
     let mut found = Vec::new();
     for scope in scopes {
-        // A snapshot that was disturbed is read again, so nothing is counted before its end.
+        // A disturbed snapshot is read again, so count only after it is complete.
         let QueueRows {
             dates,
             mut waiting,
@@ -159,7 +158,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
             curated,
         }));
     }
-    // Memories without a date come last; equals stay in stored order.
+    // Memories without a date come last; ties keep the stored order.
     found.sort_by_key(|candidate| {
         let created = candidate.memory().created_at;
         (created.is_none(), created)
@@ -177,7 +176,7 @@ fn each(
     visit: &mut dyn FnMut(&Arc<Scope>, Curated),
 ) -> Result<(), CurateError> {
     for scope in scopes {
-        // A snapshot that was disturbed is read again, so nothing is passed on before its end.
+        // A disturbed snapshot is read again, so pass results on only after it is complete.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut read = Vec::new();
             snapshot.curate_of(wanted, &mut |curated| read.push(curated))?;

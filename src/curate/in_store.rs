@@ -1,12 +1,12 @@
-//! Writes decisions into a native store, where the owner of a scope says `decisions = "store"`.
+//! Writes decisions into a native store, if the owner of a scope sets `decisions = "store"`.
 //!
 //! One transaction holds the status, who decided it and when, the successor, the edited fields, the
-//! entry in `curation_log`, the link, and what `undo` needs ([`undo`]). It begins with the write
-//! lock, and decides from what it reads under that lock, so that two writers lose nothing and a
-//! process that is killed leaves the store as it was.
+//! entry in `curation_log`, the link, and what `undo` needs ([`undo`]). It takes the write lock
+//! first and decides from what it reads under that lock. So concurrent writers lose nothing, and a
+//! killed process leaves the store unchanged.
 //!
-//! What the scope's log says still counts to the reader. The first decision after the switch writes
-//! that into the store too, and puts the log aside.
+//! The reader still honours the scope's log. The first decision after the switch copies the log
+//! into the store and moves the file aside.
 
 mod cells;
 mod log;
@@ -29,7 +29,7 @@ use super::CurateError;
 use super::write::check_single;
 use crate::scope::Scope;
 
-/// How long another writer is waited for.
+/// How long to wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A native store in a transaction that holds the write lock.
@@ -40,10 +40,10 @@ struct Open<'a> {
     source: &'a MemorySource,
 }
 
-/// As [`super::write::write_with`], for a scope whose decisions go into its store.
+/// Like [`super::write::write_with`], for a scope whose decisions go into its store.
 ///
 /// # Errors
-/// As there, and: the store is not a native one, lacks a column, or is locked.
+/// The same, and: the store is not native, lacks a column, or is locked.
 pub fn write_with(
     scope: &Scope,
     ids: &[&str],
@@ -75,7 +75,7 @@ fn read(snapshot: &Snapshot<'_>, ids: &[&str]) -> Result<HashMap<String, Curated
     Ok(now)
 }
 
-/// Runs `write` with the write lock of a native store, and commits if it succeeds.
+/// Runs `write` under the write lock of a native store, and commits if it succeeds.
 fn in_transaction<T>(
     scope: &Scope,
     write: impl FnOnce(&Open<'_>, &Snapshot<'_>) -> Result<T, CurateError>,
@@ -88,7 +88,7 @@ fn in_transaction<T>(
         return Err(refuse("a copy of what a bucket holds"));
     }
     if !scope.store.path().is_file() {
-        // A folder of notes, or nothing: the reader says which.
+        // A folder of notes, or no store. The reader says which.
         let profile = scope
             .store
             .snapshot(|snapshot| Ok(snapshot.layout.profile.as_str()))?;
@@ -141,7 +141,7 @@ fn open(path: &Path) -> Result<Connection, CurateError> {
     Ok(connection)
 }
 
-/// What SQLite says when it cannot write.
+/// Converts an SQLite write error.
 fn failed(path: &Path, error: rusqlite::Error) -> CurateError {
     match StoreError::sqlite(path, error) {
         StoreError::Sqlite { path, source } => CurateError::Write {

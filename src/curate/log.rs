@@ -1,8 +1,8 @@
 //! Appends decisions to the log of a scope.
 //!
-//! Writers take a lock on the log, so that two of them never mix their lines. A line that another
-//! process left unfinished is ended first; it then counts as damaged. If writing fails, the log is
-//! cut back to what it was.
+//! Writers lock the log, so their lines never mix. An unfinished line from another process is
+//! terminated first and then counts as damaged. If writing fails, the log is truncated to its
+//! previous length.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -18,22 +18,21 @@ use super::CurateError;
 use super::write::check_single;
 use crate::scope::Scope;
 
-/// Appends decisions that were made before and are said again: about whatever the memories hold
-/// now.
+/// Appends earlier decisions again. They apply to whatever the memories hold now.
 ///
 /// # Errors
-/// The log cannot be written. Then nothing was decided.
+/// The log cannot be written. Then nothing is decided.
 pub fn write_again(scope: &Scope, decisions: &[Decision]) -> Result<(), CurateError> {
     write_with(scope, &[], |_| Ok(decisions.to_vec()))?;
     Ok(())
 }
 
-/// Writes what is decided about memories as they are at that moment: `decide` gets those of `ids`
-/// that are there, and nobody else writes to the log until its decisions stand there.
+/// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
+/// process can write to the log until its decisions are written.
 ///
 /// # Errors
-/// The store or the log cannot be read, the log cannot be written, or what `decide` says. Then
-/// nothing was decided.
+/// The store or the log cannot be read, the log cannot be written, or `decide` fails. Then nothing
+/// is decided.
 pub fn write_with(
     scope: &Scope,
     ids: &[&str],
@@ -69,7 +68,7 @@ pub fn write_with(
     Ok(decisions)
 }
 
-/// Opens the log, which only its owner may read where it is new.
+/// Opens the log. A new one is readable only by its owner.
 fn open(path: &Path) -> io::Result<File> {
     if path.exists() {
         files::check(path)?;
@@ -98,7 +97,7 @@ fn append(log: &mut File, lines: &str) -> io::Result<()> {
         .write_all(text.as_bytes())
         .and_then(|()| log.sync_data());
     if result.is_err() {
-        // Part of a line would be a damaged one.
+        // Part of a line would count as damaged.
         let _ = log.set_len(before);
     }
     result

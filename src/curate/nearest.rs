@@ -1,4 +1,4 @@
-//! The approved memories nearest to one that is decided about, with what differs word by word.
+//! The approved memories nearest to a candidate, with a word-by-word diff.
 
 use ack_api::memory::Memory;
 use ack_compare::Relation;
@@ -8,19 +8,19 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::Candidate;
 use crate::service::{Error, Service};
 
-/// An approved memory near one that is decided about.
+/// An approved memory near a candidate.
 #[derive(Debug)]
 pub struct Neighbour {
     /// The approved memory.
     pub memory: Memory,
-    /// How the one that is decided about relates to it.
+    /// How the candidate relates to it.
     pub relation: Relation,
-    /// From the approved memory to the other one, word by word.
+    /// The word-by-word diff from the approved memory to the candidate.
     pub diff: Vec<DiffPart>,
 }
 
-/// The approved memories of its scope that are nearest to a candidate, at most three. Those that it
-/// repeats or contradicts come first.
+/// The approved memories of a candidate's scope that are nearest to it, at most three. Those that
+/// it repeats or contradicts come first.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -35,7 +35,7 @@ pub fn nearest(service: &'static Service, candidate: &Candidate) -> Result<Vec<N
     Ok(neighbours.collect())
 }
 
-/// The text of a memory as it is compared: title, subtitle, facts as a list, narrative.
+/// The text of a memory for the comparison: title, subtitle, facts as a list, narrative.
 pub fn shown(memory: &Memory) -> String {
     let mut text = memory.title.clone();
     if let Some(subtitle) = &memory.subtitle {

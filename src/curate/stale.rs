@@ -1,8 +1,8 @@
-//! The second lane of the queue: approved memories that may be out of date, each with the reason
+//! The second list of the queue: approved memories that may be out of date, each with the reason
 //! that answers show.
 //!
-//! A person who reviews can wait longer than an agent, so two more things are looked at here:
-//! whether the files that a memory cites changed a lot, and whether the names in it still occur.
+//! A reviewer can wait longer than an agent, so this also checks whether the files that a memory
+//! cites changed a lot, and whether the names in it still occur.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::{Candidate, CurateError};
 use crate::scope::Scope;
 use crate::service::stale::{BETWEEN, Staleness, is_kept};
 
-/// A file that changed in so many commits changed a lot.
+/// A file with this many commits counts as changed a lot.
 const MANY_COMMITS: u32 = 10;
-/// One name that does not occur may be another program's; so many that all do not are not.
+/// How many names a memory needs, all of them missing. A single one may belong to another program.
 const ENOUGH_NAMES: usize = 2;
-/// How long the history is asked for all memories together.
+/// The time limit for reading the history, for all memories together.
 const HISTORY_TIME: Duration = Duration::from_secs(2);
-/// The longest list of marks that is kept.
+/// The maximum length of the kept list of marks.
 const MAX_KEPT: usize = 400;
 
 /// An approved memory that may be out of date.
@@ -32,11 +32,11 @@ const MAX_KEPT: usize = 400;
 pub struct Stale {
     /// The memory.
     pub candidate: Candidate,
-    /// Why: what answers show as `stale`.
+    /// The reason, which answers show as `stale`.
     pub reason: String,
 }
 
-/// The approved memories that pass a filter and may be out of date, oldest first.
+/// The approved memories that match a filter and may be out of date, oldest first.
 ///
 /// # Errors
 /// A store cannot be read.
@@ -47,7 +47,7 @@ pub fn stale(
 ) -> Result<Vec<Stale>, CurateError> {
     let mut all = Vec::new();
     for scope in scopes {
-        // A snapshot that was disturbed is read again, so nothing is passed on before its end.
+        // A disturbed snapshot is read again, so pass results on only after it is complete.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut approved = Vec::new();
             snapshot.curate_of(&|status| status.is_served(), &mut |curated| {
@@ -82,7 +82,7 @@ pub fn stale(
     Ok(found)
 }
 
-/// The ids of approved memories that agents do not see, because a newer one takes their place.
+/// The ids of approved memories that agents do not see because a newer one replaces them.
 fn superseded(approved: &[Curated]) -> HashSet<String> {
     let next = |curated: &Curated| curated.memory.superseded_by.clone();
     let known: HashMap<&str, (Status, Option<String>)> = approved
@@ -128,7 +128,7 @@ pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<Str
     Ok(found.into_iter().next().map(|stale| stale.reason))
 }
 
-/// What a decision to keep a memory says: the mark, and those that it was kept in spite of before.
+/// What a decision to keep a memory records: this mark, and the earlier marks it was kept despite.
 pub fn despite(memory: &Memory, reason: &str) -> String {
     let before = memory.kept_despite.as_deref().unwrap_or_default();
     let all = if before.is_empty() || is_kept(memory, reason) {
@@ -136,7 +136,7 @@ pub fn despite(memory: &Memory, reason: &str) -> String {
     } else {
         format!("{before}{BETWEEN}{reason}")
     };
-    // Half a mark lifts none.
+    // A truncated mark would match nothing.
     if all.chars().count() > MAX_KEPT {
         reason.to_owned()
     } else {
@@ -144,7 +144,7 @@ pub fn despite(memory: &Memory, reason: &str) -> String {
     }
 }
 
-/// Looks at the history and the text of the working tree, for those that have no mark yet.
+/// Checks the history and the working tree for memories that have no mark yet.
 fn look_closer(memories: Vec<(Candidate, Option<String>)>, staleness: &Staleness) -> Vec<Stale> {
     let open: Vec<&Memory> = memories
         .iter()
@@ -169,14 +169,14 @@ fn is_open(candidate: &Candidate, reason: Option<&String>, staleness: &Staleness
     reason.is_none() && staleness.is_of_project(candidate.memory(), &candidate.scope)
 }
 
-/// A mark for each memory that the history or the text of the tree speaks against.
+/// A mark for each memory that the history or the working tree contradicts.
 fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
     let Some(tree) = staleness.tree().filter(|_| !memories.is_empty()) else {
         return vec![None; memories.len()];
     };
     let end = Instant::now() + HISTORY_TIME;
     let changed = |memory: &Memory| {
-        // Whoever reviewed it knew what had changed until then.
+        // The reviewer knew what had changed until then.
         let since = memory
             .reviewed_at
             .or(memory.updated_at)

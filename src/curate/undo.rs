@@ -1,6 +1,6 @@
-//! Takes decisions back. Nothing is removed from a log: what counted before is said again, under
-//! the name of its own batch, so that it can be taken back in turn. A row of a store gets back what
-//! it held before.
+//! Undoes decisions. Nothing is removed from a log: the decision that counted before is appended
+//! again, with its own batch name, so that an undo can be undone. A row of a store gets its old
+//! values back.
 
 use std::sync::Arc;
 
@@ -11,28 +11,28 @@ use super::write::Written;
 use super::{Candidate, CurateError, Sitting, log};
 use crate::scope::Scope;
 
-/// The decisions of a batch that still count, by scope, and what restores the state before it.
+/// The decisions of a batch that still count, by scope, and the steps that undo them.
 #[derive(Debug)]
 pub struct Undo {
     /// The batch.
     pub batch: String,
-    /// What is done in each scope.
+    /// The steps, one per scope.
     pub steps: Vec<Step>,
 }
 
-/// What is taken back in one scope.
+/// What to undo in one scope.
 #[derive(Debug)]
 pub struct Step {
     /// The scope.
     pub scope: Arc<Scope>,
     /// The new decisions.
     pub decisions: Vec<Decision>,
-    /// The decisions in its store that they take back; `None` for those in its log.
+    /// The decisions in its store to undo; `None` for decisions in its log.
     in_store: Option<Batch>,
 }
 
 impl Step {
-    /// Writes it.
+    /// Writes the step.
     ///
     /// # Errors
     /// The log or the store cannot be written.
@@ -50,10 +50,10 @@ impl Step {
     }
 }
 
-/// Prepares to take back a batch; without a name, the newest one that still counts.
+/// Prepares to undo a batch, or the newest one that still counts if no name is given.
 ///
 /// # Errors
-/// There is none, or a log or a store cannot be read.
+/// No batch matches, or a log or a store cannot be read.
 pub fn prepare(
     scopes: &[Arc<Scope>],
     batch: Option<&str>,
@@ -124,7 +124,7 @@ pub fn prepare(
     Ok(undo)
 }
 
-/// What is said of decisions in a store that are taken back.
+/// The decisions that record an undo in a store.
 fn withdrawals(
     scope: &Arc<Scope>,
     batch: &Batch,
@@ -144,7 +144,7 @@ fn withdrawals(
     Ok(decisions)
 }
 
-/// The decision that counted before, said again.
+/// The earlier decision, as a new one.
 fn restore(
     last: &Decision,
     earlier: Option<&Decision>,

@@ -1,7 +1,7 @@
 //! What a curator should know about a text before approving it.
 //!
-//! These are hints for a person. Nothing is refused because of them, and a text without a warning
-//! is not safe because of that.
+//! These are hints for a person. They block nothing, and a text without a warning is not
+//! necessarily safe.
 
 use ack_api::memory::Memory;
 use ack_store::read::Curated;
@@ -12,9 +12,9 @@ use ack_store::read::Curated;
 pub enum Warning {
     /// It holds what looks like a password, a key or a token.
     Secret,
-    /// It tells an agent what to do instead of saying what is so.
+    /// It gives an agent instructions instead of stating facts.
     AddressesAgent,
-    /// It holds characters that are not shown: control characters, or such as hide text.
+    /// It contains invisible characters: control characters, or characters that hide text.
     Hidden,
     /// A value was damaged.
     Repaired,
@@ -32,7 +32,7 @@ impl Warning {
     }
 }
 
-/// How the tokens of well-known services begin, with the fewest characters that follow.
+/// The prefixes of well-known services' tokens, with the minimum number of characters after them.
 const TOKENS: [(&str, usize); 12] = [
     ("AKIA", 16),
     ("ASIA", 16),
@@ -48,7 +48,7 @@ const TOKENS: [(&str, usize); 12] = [
     ("eyJhbGciOi", 20),
 ];
 
-/// Names before `=` or `:` whose value is a secret.
+/// Names before `=` or `:` that mark the value as a secret.
 const SECRET_NAMES: [&str; 7] = [
     "password",
     "passwd",
@@ -59,7 +59,7 @@ const SECRET_NAMES: [&str; 7] = [
     "private_key",
 ];
 
-/// Phrases that are meant for an agent.
+/// Phrases that address an agent.
 const ADDRESSES: [&str; 10] = [
     "ignore previous",
     "ignore all previous",
@@ -73,7 +73,7 @@ const ADDRESSES: [&str; 10] = [
     "<system",
 ];
 
-/// The warnings about a memory that waits.
+/// The warnings about a waiting memory.
 pub fn about(curated: &Curated) -> Vec<Warning> {
     let mut warnings = of(&curated.memory);
     if curated.hides_text {
@@ -114,7 +114,7 @@ pub fn holds_secret(text: &str) -> bool {
     known || text.lines().any(assigns_secret)
 }
 
-/// Whether a line gives a secret a value, and not the name of a variable or a placeholder.
+/// Whether a line assigns a real value to a secret, rather than a variable name or a placeholder.
 fn assigns_secret(line: &str) -> bool {
     let lower = line.to_lowercase();
     SECRET_NAMES.iter().any(|name| {
@@ -138,7 +138,7 @@ fn assigns_secret(line: &str) -> bool {
     })
 }
 
-/// Whether a text tells an agent what to do.
+/// Whether a text gives an agent instructions.
 pub fn addresses_agent(text: &str) -> bool {
     let lower = text.to_lowercase();
     ADDRESSES.iter().any(|phrase| lower.contains(phrase))

@@ -1,7 +1,7 @@
-//! Writes decisions where the scope keeps them: to its log, or into its native store.
+//! Writes decisions to where the scope keeps them: its log or its native store.
 //!
-//! Every face of the desk and every command comes here. Decisions are made under the lock of the
-//! log or in the transaction that writes them, from the memories as they are at that moment.
+//! The review desk and every command use this module. Decisions are made under the lock of the log,
+//! or in the transaction that writes them, from the memories as they are at that moment.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use ack_store::read::Curated;
 use super::{CurateError, in_store, log};
 use crate::scope::Scope;
 
-/// What became of some decisions.
+/// The result of writing decisions.
 #[derive(Debug, Default)]
 pub struct Written {
     /// How many were written.
@@ -20,11 +20,11 @@ pub struct Written {
     pub changed: Vec<String>,
 }
 
-/// Writes decisions about memories of one scope, all at once. Those about memories that changed
-/// since they were read are left out.
+/// Writes decisions about memories of one scope, all at once. Leaves out those about memories that
+/// have changed since they were read.
 ///
 /// # Errors
-/// The store or the log cannot be read or written, or an id exists twice. Then nothing was decided.
+/// The store or the log cannot be read or written, or an id exists twice. Then nothing is decided.
 pub fn write(scope: &Scope, decisions: &[Decision]) -> Result<Written, CurateError> {
     let in_store = scope.manifest.decisions == DecisionPlace::Store;
     write_if(scope, decisions, |decision, curated| {
@@ -56,11 +56,11 @@ fn write_if(
     Ok(written)
 }
 
-/// Writes what is decided about memories as they are at that moment: `decide` gets those of `ids`
-/// that are there, and nobody else decides until its decisions are written.
+/// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
+/// process can decide until its decisions are written.
 ///
 /// # Errors
-/// As [`write()`], and what `decide` says. Then nothing was decided.
+/// As [`write()`], or `decide` fails. Then nothing is decided.
 pub fn write_with(
     scope: &Scope,
     ids: &[&str],
@@ -72,8 +72,8 @@ pub fn write_with(
     }
 }
 
-/// Refuses decisions about an id that several rows of the store have: nobody could say which of
-/// them was meant.
+/// Rejects decisions about an id that several rows of the store share, because it is not clear
+/// which one is meant.
 ///
 /// # Errors
 /// [`CurateError::Twice`].

@@ -1,4 +1,4 @@
-//! Decisions from a list: the entries of `review --list --json`, each with a verdict.
+//! Applies decisions from a list: the entries of `review --list --json`, each with a verdict.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::curate::Candidate;
 use crate::curate::find::by_id;
 use crate::scope::Scope;
 
-/// A line. What else an entry of the list says is ignored.
+/// A line. Other keys of a list entry are ignored.
 #[derive(Debug, Deserialize)]
 pub struct Line {
     /// The memory.
@@ -30,16 +30,16 @@ pub struct Line {
     until: Option<String>,
     #[serde(default)]
     edit: Option<Edit>,
-    /// Why.
+    /// The reason.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
 impl Line {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// It is not JSON of this form.
+    /// It is not JSON of this shape.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
             ack_api::text::json_line_problem(&error)
@@ -48,10 +48,10 @@ impl Line {
         })
     }
 
-    /// The memory of these scopes that it is about.
+    /// The memory of these scopes that the line names.
     ///
     /// # Errors
-    /// There is none, or it changed or was decided about since it was listed.
+    /// No memory matches, or it has changed or been decided about since it was listed.
     pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
         let candidate = by_id(scopes, &self.id).map_err(|error| error.to_string())?;
         let id = &self.id;
@@ -69,7 +69,7 @@ impl Line {
         }
     }
 
-    /// What it says is to become of the memory.
+    /// The choice that the line states.
     ///
     /// # Errors
     /// A key is missing, or does not belong to the verdict.

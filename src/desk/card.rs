@@ -1,11 +1,11 @@
-//! A memory as a curator sees it. All faces show this card.
+//! A memory as a curator sees it. Every user interface shows this card.
 
 use ack_api::memory::{Memory, Status};
 use serde::Serialize;
 
 use crate::curate::{Candidate, warnings, warnings::Warning};
 
-/// A memory that waits, with what a curator should know.
+/// A waiting memory, with what a curator should know.
 #[derive(Debug, Clone, Serialize)]
 pub struct Card {
     /// Its scope.
@@ -14,11 +14,11 @@ pub struct Card {
     pub id: String,
     /// The digest of its content.
     pub digest: String,
-    /// Its status. What is applied from a list later is refused where it is another one by then.
+    /// Its status. A list that is applied later is rejected if the status has changed by then.
     pub status: Status,
-    /// It changed after it was decided about.
+    /// Whether it has changed since it was decided about.
     pub changed: bool,
-    /// How long ago it was written.
+    /// Its age.
     pub age_days: Option<i64>,
     /// The project it was learned in.
     pub project: Option<String>,
@@ -45,11 +45,11 @@ pub struct Card {
     pub files: Vec<String>,
     /// The long text.
     pub narrative: Option<String>,
-    /// What to look at, in codes.
+    /// The warnings, as codes.
     pub warnings: Vec<Warning>,
-    /// What to look at, in words.
+    /// The warnings, in words.
     pub marks: Vec<String>,
-    /// Where agents would meet it.
+    /// Where agents would see it.
     pub served: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl Card {
         }
     }
 
-    /// One line with what it is: id, scope, project, type and age.
+    /// One line of metadata: id, scope, project, type and age.
     pub fn meta(&self) -> String {
         let mut parts = vec![self.id.clone(), self.scope.clone()];
         parts.extend(

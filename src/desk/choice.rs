@@ -1,5 +1,5 @@
-//! What a curator chooses for a memory, and what that does: the decisions that go to the log, and
-//! the same in words, which a button and a preview show before.
+//! What a curator can choose for a memory, and what the choice does: the decisions for the log, and
+//! a description that a button and a preview show first.
 
 use ack_api::decision::{Decision, Edit, Verdict};
 use ack_api::memory::{Memory, Status, Visibility};
@@ -10,10 +10,10 @@ use crate::curate::{Candidate, CurateError, Sitting, stale};
 
 /// The longest reason, in characters.
 const REASON: usize = 500;
-/// The most effects that a preview tells one by one.
+/// The most effects that a preview lists.
 const MAX_EFFECTS: usize = 12;
 
-/// Common reasons to reject, by the digit that gives them.
+/// Common reasons to reject, each selected by a digit.
 pub const REASONS: [&str; 9] = [
     "not true",
     "no longer true",
@@ -26,7 +26,7 @@ pub const REASONS: [&str; 9] = [
     "the code or its documentation says it",
 ];
 
-/// What is to become of a memory.
+/// What to do with a memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Choice {
@@ -34,45 +34,45 @@ pub enum Choice {
     Approve,
     /// Agents see it, and it matters beyond its own project.
     Promote,
-    /// Nobody sees it.
+    /// No agent sees it.
     Reject,
-    /// Agents see it as it is written here.
+    /// Agents see it with this edit.
     Edit {
         /// The new fields.
         edit: Box<Edit>,
     },
     /// It waits for review again.
     Stage,
-    /// It is out of the queue for a while.
+    /// It leaves the queue for a while.
     PutOff {
         /// The day on which it comes back, `YYYY-MM-DD`.
         until: String,
     },
-    /// What was decided before does not count any more: the store's own status does.
+    /// Earlier decisions no longer count; the store's own status does.
     Withdraw,
-    /// Another memory gets what only this one says, and this one goes.
+    /// Merge it into another memory, which gets what only this one says.
     Merge {
         /// The id of the other one.
         into: String,
     },
-    /// Another memory says all of it, and gets its tags and files. This one goes.
+    /// It is a duplicate of another memory, which gets its tags and files.
     Duplicate {
         /// The id of the other one.
         of: String,
     },
-    /// Agents see it in the place of an older one.
+    /// Agents see it instead of an older one.
     Supersede {
         /// The id of the older one.
         older: String,
     },
-    /// Another memory takes its place.
+    /// Another memory replaces it.
     Replace {
         /// The id of the other one.
         by: String,
     },
 }
 
-/// A reason as it was typed: the digit of a common one, or the curator's own words.
+/// A reason as typed: the digit of a common one, or free text.
 pub fn reason(typed: &str) -> Option<String> {
     let typed = typed.trim();
     let position = typed
@@ -85,7 +85,7 @@ pub fn reason(typed: &str) -> Option<String> {
 }
 
 impl Choice {
-    /// The id of the other memory that it is about too.
+    /// The id of the other memory that the choice names.
     pub fn other(&self) -> Option<&str> {
         match self {
             Self::Merge { into: id }
@@ -96,7 +96,7 @@ impl Choice {
         }
     }
 
-    /// Whether it takes the memory away.
+    /// Whether the choice removes the memory.
     pub const fn removes(&self) -> bool {
         matches!(
             self,
@@ -112,8 +112,7 @@ impl Choice {
         )
     }
 
-    /// What was chosen, as a participle. `is_stale`: for an approved memory that may be out of
-    /// date.
+    /// The choice as a participle. `is_stale`: the memory is approved and may be out of date.
     pub const fn done(&self, is_stale: bool) -> &'static str {
         match self {
             Self::Approve if is_stale => "kept",
@@ -132,16 +131,16 @@ impl Choice {
     }
 }
 
-/// A choice about a memory, with the other memory that it names.
+/// A choice for a memory, with the other memory that it names.
 #[derive(Debug, Clone, Copy)]
 pub struct Chosen<'a> {
-    /// What was chosen.
+    /// The choice.
     pub choice: &'a Choice,
-    /// For this memory.
+    /// The memory.
     pub candidate: &'a Candidate,
     /// The other memory of the choice.
     pub other: Option<&'a Candidate>,
-    /// How many memories agents do not see any more once they see this one, without the one that
+    /// How many other memories agents stop seeing once they see this one, not counting the one that
     /// the choice names.
     pub hides: usize,
     /// Why the memory may be out of date, if it is approved already.
@@ -152,7 +151,7 @@ impl Chosen<'_> {
     /// The decisions, each with the memory it is about.
     ///
     /// # Errors
-    /// One memory cannot take the other's place.
+    /// One memory cannot replace the other.
     pub fn decisions(&self, sitting: &Sitting) -> Result<Vec<Decision>, CurateError> {
         let candidate = self.candidate;
         let one = |verdict| vec![sitting.decision(candidate, verdict)];
@@ -189,7 +188,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// What it does, before it is done.
+    /// A preview of the choice.
     ///
     /// # Errors
     /// As [`Chosen::decisions`].
@@ -258,7 +257,7 @@ impl Chosen<'_> {
     }
 }
 
-/// The decision that a memory stays as it is, in spite of what speaks against it.
+/// The decision to keep a memory, despite the reason against it.
 fn kept(candidate: &Candidate, reason: &str, sitting: &Sitting) -> Decision {
     let verdict = match candidate.memory().status {
         Status::Promoted => Verdict::Promote,
@@ -269,18 +268,18 @@ fn kept(candidate: &Candidate, reason: &str, sitting: &Sitting) -> Decision {
     decision
 }
 
-/// What a choice does, in words.
+/// A description of what a choice does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Preview {
-    /// What the button says.
+    /// The button's label.
     pub label: String,
-    /// What follows, one effect each.
+    /// The effects, one each.
     pub effects: Vec<String>,
 }
 
 impl Preview {
-    /// The preview of the same choice for several memories. `are_stale`: all of them are approved
-    /// and may be out of date.
+    /// The preview of one choice for several memories. `are_stale`: all of them are approved and
+    /// may be out of date.
     pub fn of_many(
         choice: &Choice,
         memories: &[&Candidate],
@@ -319,7 +318,7 @@ impl Preview {
     }
 }
 
-/// Where agents would meet a memory once it is approved.
+/// Where agents would see a memory once it is approved.
 pub fn served(candidate: &Candidate) -> Vec<String> {
     let scope = &candidate.scope;
     let found = match scope.manifest.visibility {
@@ -338,7 +337,7 @@ pub fn served(candidate: &Candidate) -> Vec<String> {
     std::iter::once(found).chain(starts).collect()
 }
 
-/// What a memory gets from another one.
+/// What a memory gains from another one.
 #[derive(Debug, Default)]
 struct Additions {
     facts: Vec<String>,

@@ -1,8 +1,8 @@
 //! Whether what a memory cites is still in the project's working tree, and whether the project's
-//! instructions say it too, in words.
+//! instruction files say the same, in words.
 //!
-//! Only the project that the process runs for has a tree here. About memories of others nothing is
-//! said.
+//! Only the project that the process runs for has a working tree here. Memories of other projects
+//! get no result.
 
 use ack_api::memory::Memory;
 use ack_api::{InstructionEntry, RelationKind, text};
@@ -13,8 +13,8 @@ use crate::evidence::{Bounds, FileState, WorkTree};
 use crate::service::Service;
 use crate::service::instructions::Instructions;
 
-/// What the working tree says about a memory, a line for each file that it cites and one for its
-/// names. `None` if the memory is of another project, or cites nothing.
+/// What the working tree says about a memory: a line for each file it cites and one for its names.
+/// `None` if the memory belongs to another project, or cites nothing.
 pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>> {
     let current = service.select(None, None).ok()?.current;
     let memory = candidate.memory();
@@ -54,7 +54,7 @@ fn instruction(entry: &InstructionEntry) -> String {
     )
 }
 
-/// What a session of the project would not start with any more.
+/// The memories that a session of the project would no longer start with.
 fn pushed_out(service: &Service, candidate: &Candidate) -> Option<String> {
     let memory = candidate.memory();
     if memory.status.is_served() {

@@ -1,4 +1,4 @@
-//! The approved memories beside one that waits, as all faces show them.
+//! The approved memories near a waiting one, as every user interface shows them.
 
 use ack_api::RelationKind;
 use ack_compare::diff::{DiffPart, DiffSide};
@@ -8,30 +8,30 @@ use super::card::age_in_days;
 use crate::curate::{Candidate, nearest};
 use crate::service::Service;
 
-/// Texts that have at least this share of the shorter one in common are compared word by word.
+/// Texts that share at least this part of the shorter one are shown as a word-by-word diff.
 const READABLE: f64 = 0.5;
-/// What both texts say between two changes and is no longer than this, in characters, is read as a
-/// part of the change.
+/// Common text between two changes, at most this many characters long, is shown as part of the
+/// change.
 const SHORT: usize = 3;
 
-/// An approved memory beside one that waits.
+/// An approved memory near a waiting one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Near {
     /// Its id.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// How long ago it was written.
+    /// Its age.
     pub age_days: Option<i64>,
-    /// How the one that waits relates to it.
+    /// How the waiting memory relates to it.
     pub relation: RelationKind,
-    /// What one says and the other denies, if they contradict each other.
+    /// The contradicting statements, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
-    /// From its text to the other one's, word by word, where they have enough in common to read it.
+    /// The word-by-word diff from its text to the waiting one, if they share enough to read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<Vec<Part>>,
-    /// Its own text, where they have not.
+    /// Its own text, otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -39,30 +39,30 @@ pub struct Near {
 /// Two statements that cannot both be true.
 #[derive(Debug, Clone, Serialize)]
 pub struct Conflict {
-    /// What the one that waits says.
+    /// What the waiting memory says.
     pub newer: String,
-    /// What the approved one says.
+    /// What the approved memory says.
     pub older: String,
 }
 
 /// A part of both texts, or of one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Part {
-    /// `both`, `newer` (the one that waits) or `older` (the approved one).
+    /// `both`, `newer` (the waiting one) or `older` (the approved one).
     pub side: &'static str,
     /// The words.
     pub text: String,
 }
 
 impl Near {
-    /// How it relates, in words.
+    /// The relation, in words.
     pub const fn relation_in_words(&self) -> &'static str {
         self.relation.as_str()
     }
 }
 
-/// The approved memories of its scope that are nearest to one, at most three; none where they
-/// cannot be read.
+/// The approved memories of its scope nearest to a candidate, at most three; empty if they cannot
+/// be read.
 pub fn beside(service: &'static Service, candidate: &Candidate, now: jiff::Timestamp) -> Vec<Near> {
     let found = nearest::nearest(service, candidate).unwrap_or_default();
     let near = found.into_iter().map(|neighbour| {
@@ -85,7 +85,7 @@ pub fn beside(service: &'static Service, candidate: &Candidate, now: jiff::Times
     near.collect()
 }
 
-/// The parts for reading: what changes side at nearly every word is one change.
+/// The diff in readable parts: alternating short changes become one change.
 fn parts(diff: &[DiffPart]) -> Vec<Part> {
     let mut parts = Vec::new();
     let (mut older, mut newer) = (String::new(), String::new());
@@ -124,7 +124,7 @@ fn flush(parts: &mut Vec<Part>, older: &mut String, newer: &mut String) {
     }
 }
 
-/// How much of the shorter text is in both.
+/// The share of the shorter text that both texts contain.
 fn share_of_both(parts: &[Part]) -> f64 {
     let length = |side: DiffSide| -> u32 {
         let of_side = parts.iter().filter(|part| part.side == side.as_str());

@@ -1,19 +1,18 @@
-//! The memories on the desk: in which order they come, which ones a filter leaves, and what the
-//! head of the queue says.
+//! The memories on the desk: their order, the filter, and the header of the queue.
 
 use serde::{Deserialize, Serialize};
 
 use super::card::{age_in_days, days};
 use crate::curate::{Candidate, warnings};
 
-/// Where a memory stands.
+/// The state of a memory on the desk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nothing was chosen.
+    /// Nothing is chosen yet.
     Waiting,
-    /// Something was chosen and is not written yet.
+    /// A choice exists but is not written yet.
     Chosen,
-    /// It is decided.
+    /// The decision is written.
     Written,
 }
 
@@ -22,20 +21,20 @@ pub enum State {
 pub struct Item {
     /// The memory as it was read.
     pub candidate: Candidate,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
-    /// Why it may be out of date, if it is an approved memory; one that waits has none.
+    /// For an approved memory, why it may be out of date; a waiting one has none.
     pub stale: Option<String>,
-    /// A decision about it was not written, because it was not any more what was read.
+    /// Whether a decision about it was not written because the memory had changed.
     pub was_put_back: bool,
-    /// There are warnings about it.
+    /// Whether it has warnings.
     is_marked: bool,
-    /// What a filter is compared with, in lower case.
+    /// The text that a filter searches, in lower case.
     words: String,
 }
 
 impl Item {
-    /// A memory that waits.
+    /// A waiting memory.
     pub fn new(candidate: Candidate) -> Self {
         let memory = candidate.memory();
         let mut words = vec![
@@ -66,7 +65,7 @@ impl Item {
         }
     }
 
-    /// Which lane it is in.
+    /// The list it belongs to.
     pub const fn lane(&self) -> Lane {
         match self.stale {
             None => Lane::Waiting,
@@ -75,53 +74,54 @@ impl Item {
     }
 }
 
-/// What is looked at.
+/// A list of memories.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lane {
-    /// What waits for review.
+    /// Memories that wait for review.
     #[default]
     Waiting,
     /// Approved memories that may be out of date.
     Stale,
 }
 
-/// In which order memories come.
+/// The order of memories.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// The oldest first.
+    /// Oldest first.
     #[default]
     Oldest,
-    /// The newest first.
+    /// Newest first.
     Newest,
-    /// Those with warnings and those that changed first.
+    /// Memories with warnings and changed memories first.
     Risk,
     /// Project by project.
     Project,
-    /// The least confident first.
+    /// Least confident first.
     Confidence,
 }
 
-/// Which of the memories that wait are looked at, and in which order.
+/// Which waiting memories to show, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct View {
-    /// Words that must all occur; `type:`, `project:`, `scope:` and `tag:` may stand before one.
+    /// Words that must all occur. A word may have the prefix `type:`, `project:`, `scope:` or
+    /// `tag:`.
     pub filter: String,
     /// The order.
     pub order: Order,
-    /// The lane.
+    /// The list.
     pub lane: Lane,
 }
 
 impl View {
-    /// The numbers of the memories that wait and are looked at, in order.
+    /// The numbers of the waiting memories in this view, in order.
     pub fn of(&self, items: &[Item]) -> Vec<usize> {
         self.with(items, None)
     }
 
-    /// The same, with one more memory, whether it waits or not.
+    /// The same plus one more memory, waiting or not.
     pub fn with(&self, items: &[Item], one_more: Option<usize>) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
         let words: Vec<&str> = filter.split_whitespace().collect();
@@ -135,7 +135,7 @@ impl View {
             })
             .map(|(number, _)| number)
             .collect();
-        // Items are kept with the oldest first, and sorting keeps the order of equals.
+        // Items are stored oldest first, and sorting is stable.
         let item = |number: &usize| items.get(*number);
         match self.order {
             Order::Oldest => {}
@@ -166,27 +166,27 @@ impl Item {
     }
 }
 
-/// What the head of the queue says.
+/// The header of the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Head {
     /// How many wait.
     pub waiting: usize,
-    /// How many approved ones may be out of date.
+    /// How many approved memories may be out of date.
     pub stale: usize,
     /// How many decisions are not written yet.
     pub chosen: usize,
     /// How many were written.
     pub written: usize,
-    /// The median age of those that wait.
+    /// The median age of the waiting memories.
     pub median_age_days: Option<i64>,
     /// The age of the oldest.
     pub oldest_age_days: Option<i64>,
-    /// All of it in a line.
+    /// All of it in one line.
     pub text: String,
 }
 
 impl Head {
-    /// The head over these memories.
+    /// The header for these memories.
     pub fn of(items: &[Item], now: jiff::Timestamp) -> Self {
         let count = |state| items.iter().filter(|item| item.state == state).count();
         let open = |lane| {

@@ -1,10 +1,10 @@
 //! The desk in a browser: a server on loopback for one page and one person.
 //!
-//! The address that is opened ends in a word that lets in once ([`door`]). The page hands it in and
-//! gets the session's token, which it keeps for its tab and sends with every request. So another
-//! page, another program on this machine, or somebody who sees the address later gets nothing.
-//! The server ends when the page says so, when nobody has asked for some minutes, or when it is
-//! interrupted; what was not written yet comes back to the caller.
+//! The address to open ends in a one-time word ([`door`]). The page exchanges it for the session
+//! token, keeps the token for its tab and sends it with every request. So another page, another
+//! program on this machine, or someone who sees the address later gets nothing. The server stops
+//! when the page says so, after some minutes without a request, or when it is interrupted. The
+//! caller gets back what is not written yet.
 
 mod door;
 mod message;
@@ -26,16 +26,16 @@ pub use self::door::Door;
 use self::site::Site;
 use super::Desk;
 
-/// What the page and its reader may take.
+/// The limits of the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections at the same time.
+    /// Concurrent connections.
     connections: usize,
-    /// How long the head of a request may take, and its body.
+    /// The time limit for a request's head, and for its body.
     patience: Duration,
     /// The longest body of a request, in bytes.
     bytes: usize,
-    /// How long nobody may ask before the server ends.
+    /// The time without a request after which the server stops.
     idle: Duration,
 }
 
@@ -46,18 +46,18 @@ const LIMITS: Limits = Limits {
     idle: Duration::from_secs(300),
 };
 
-/// How long the search for groups leaves the machine to the first card.
+/// How long the search for groups waits, to load the first card faster.
 const FIRST_CARD: Duration = Duration::from_secs(3);
 
-/// How long the last answer may take on its way out.
+/// How long to wait while the last answer is sent.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Why the server ended.
+/// Why the server stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The page said that it is over.
+    /// The page said so.
     Finished,
-    /// Nobody asked for some minutes.
+    /// No request for some minutes.
     Idle,
     /// It was interrupted.
     Interrupted,
@@ -68,11 +68,11 @@ pub enum Ended {
 pub struct Curator {
     /// `human:NAME` or `process:NAME`.
     pub actor: String,
-    /// Tells the time.
+    /// The clock.
     pub clock: fn() -> jiff::Timestamp,
 }
 
-/// A server that listens and does not answer yet.
+/// A server that listens but does not answer yet.
 #[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
@@ -84,7 +84,7 @@ pub struct Listening {
 /// Listens on loopback, on a port that the system chooses.
 ///
 /// # Errors
-/// What the system said.
+/// The error from the system.
 pub fn listen(desk: Desk, curator: Curator) -> std::io::Result<Listening> {
     listen_within(desk, curator, LIMITS)
 }
@@ -102,12 +102,12 @@ fn listen_within(desk: Desk, curator: Curator, limits: Limits) -> std::io::Resul
 }
 
 impl Listening {
-    /// Where people come in.
+    /// The door, which makes addresses to open.
     pub fn door(&self) -> Arc<Door> {
         Arc::clone(&self.door)
     }
 
-    /// Answers until it is over. The desk comes back, with what was not written.
+    /// Serves until the end. Returns the desk, with what is not written.
     ///
     /// # Errors
     /// The runtime cannot be started.
@@ -138,7 +138,7 @@ impl Listening {
                 accepted = listener.accept() => accepted,
                 () = interrupt.notified() => return Ok(Ended::Interrupted),
                 () = self.site.finished() => {
-                    // The page gets its answer.
+                    // Give the answer time to reach the page.
                     tokio::time::sleep(FAREWELL).await;
                     return Ok(Ended::Finished);
                 }
@@ -165,7 +165,7 @@ impl Listening {
                 .max_buf_size(64 << 10)
                 .serve_connection(TokioIo::new(stream), answer);
             tokio::spawn(async move {
-                // A browser that breaks off is no trouble of ours.
+                // Ignore a browser that disconnects.
                 let _ = connection.await;
                 drop(place);
             });

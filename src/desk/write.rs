@@ -1,8 +1,8 @@
-//! Writes what was chosen, scope by scope.
+//! Writes the choices, scope by scope.
 //!
-//! The decisions are made under the lock of the log or of the store, from the memories as they are
-//! there. A choice counts only if every memory that it is about is still what the curator saw; else
-//! all of it is put back.
+//! Decisions are made under the lock of the log or the store, from the memories as they are at that
+//! moment. A choice counts only if every memory it names is still what the curator saw; otherwise
+//! the whole choice is put back.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use super::queue::{Item, State};
 use crate::curate::{Candidate, CurateError, Sitting, edit_over, write};
 use crate::scope::Scope;
 
-/// What became of the choices.
+/// The result of writing the choices.
 #[derive(Debug, Default, Serialize)]
 pub struct Outcome {
     /// The batch, for `undo`.
     pub batch: String,
     /// How many decisions were written.
     pub written: usize,
-    /// The ids of memories that are not what was read any more. Nothing was decided about them.
+    /// The ids of memories that have changed since they were read. Nothing was decided about them.
     pub changed: Vec<String>,
-    /// What was decided.
+    /// The decisions.
     pub decisions: Vec<Decision>,
-    /// The memories that were chosen for.
+    /// The memories that had a choice.
     pub about: Vec<About>,
 }
 
-/// A memory, for people.
+/// A memory, in a form for people.
 #[derive(Debug, Clone, Serialize)]
 pub struct About {
     /// Its id.
@@ -45,7 +45,7 @@ pub struct About {
 }
 
 impl About {
-    /// A memory that was decided about.
+    /// A memory with a decision.
     pub fn of(candidate: &Candidate) -> Self {
         let memory = candidate.memory();
         Self {
@@ -56,23 +56,23 @@ impl About {
     }
 }
 
-/// A choice for one memory, with what was read of the memories it is about.
+/// A choice for one memory, with the memories it names as they were read.
 struct Wish {
     number: usize,
     choice: Choice,
     reason: Option<String>,
     candidate: Candidate,
     other: Option<Candidate>,
-    /// Why the first one may be out of date, if it is approved.
+    /// Why the memory may be out of date, if it is approved.
     stale: Option<String>,
 }
 
-/// The wishes of each scope, by its name.
+/// The wishes by scope name.
 type Wishes = BTreeMap<String, (Arc<Scope>, Vec<Wish>)>;
 
 impl Desk {
-    /// Writes all choices. Those about memories that changed, or that were decided about
-    /// elsewhere, are put back.
+    /// Writes all choices. Puts back those about memories that have changed, or that someone else
+    /// decided about.
     ///
     /// # Errors
     /// A store or a log cannot be read, or a log cannot be written. Choices for that scope and the
@@ -129,7 +129,7 @@ impl Desk {
         by_scope
     }
 
-    /// Marks what was written, and puts the rest back as it is now.
+    /// Marks what was written and puts the rest back in its present state.
     fn settle(&mut self, wish: &Wish, is_broken: bool, outcome: &mut Outcome) {
         self.forget(&[wish.number]);
         let Some(item) = self.items.get_mut(wish.number) else {
@@ -144,7 +144,7 @@ impl Desk {
         let now = scope
             .store
             .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.curated(&id));
-        // One that is gone, or that somebody else decided about, waits no more.
+        // A memory that is gone, or that someone else decided about, no longer waits.
         if let Some(curated) = now.ok().flatten()
             && curated.memory.status == wish.candidate.memory().status
         {
@@ -157,13 +157,13 @@ impl Desk {
 }
 
 impl Wish {
-    /// The memories it is about.
+    /// The ids of the memories it names.
     fn ids(&self) -> impl Iterator<Item = &str> {
         let both = std::iter::once(&self.candidate).chain(&self.other);
         both.map(|candidate| candidate.memory().id.as_str())
     }
 
-    /// Whether they are all what was read.
+    /// Whether all of them are unchanged since they were read.
     fn holds(&self, now: &HashMap<String, Curated>) -> bool {
         let mut both = std::iter::once(&self.candidate).chain(&self.other);
         both.all(|read| {
@@ -175,8 +175,8 @@ impl Wish {
     }
 }
 
-/// The decisions for some choices of one scope. Several of them may edit the same memory: the
-/// newest line about it counts, so that one holds all that was edited.
+/// The decisions for some choices of one scope. Several may edit the same memory. Only the newest
+/// line about a memory counts, so the last edit includes the earlier ones.
 fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, CurateError> {
     let mut all: Vec<Decision> = Vec::new();
     let mut edits = HashMap::<String, Edit>::new();
@@ -203,7 +203,7 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
                 edits.insert(decision.id.clone(), whole.clone());
                 decision.edit = Some(whole);
             } else if decision.verdict == Verdict::Approve && edits.contains_key(&decision.id) {
-                // The edit approves it.
+                // The edit already approves it.
                 continue;
             }
             all.push(decision);
@@ -212,7 +212,7 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
     Ok(all)
 }
 
-/// Gives a memory the lists of an edit.
+/// Copies the lists of an edit into a memory.
 fn apply_lists(candidate: &mut Candidate, edit: &Edit) {
     let memory = &mut candidate.curated.memory;
     for (list, edited) in [

@@ -1,10 +1,10 @@
-//! The measures of retrieval, as the field defines them (binary relevance; Järvelin and Kekäläinen 2002 for nDCG).
+//! Standard retrieval measures (binary relevance; Järvelin and Kekäläinen 2002 for nDCG).
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-/// The measures of one question.
+/// The measures of one query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measures {
     /// Share of the relevant ids among the first five.
@@ -18,7 +18,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Measures a ranking; `None` where nothing is relevant.
+    /// Measures a ranking; `None` if nothing is relevant.
     pub fn of(ranked: &[String], relevant: &BTreeSet<&str>) -> Option<Self> {
         if relevant.is_empty() {
             return None;
@@ -53,7 +53,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The mean of some values; 0 of none.
+    /// The mean of some values, or 0 for none.
     pub fn of(values: &[f64]) -> Self {
         let n = count(values.len());
         if values.is_empty() {
@@ -74,7 +74,7 @@ impl Estimate {
     }
 }
 
-/// The value below which a share of the values lies (nearest rank).
+/// The percentile by the nearest-rank method.
 pub fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     #[expect(
@@ -86,7 +86,7 @@ pub fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.get(place).copied().unwrap_or_default()
 }
 
-/// A count as a number to reckon with.
+/// Converts a count for arithmetic.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts of results and questions"

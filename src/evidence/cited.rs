@@ -8,34 +8,34 @@ use serde::Serialize;
 
 use super::tree::{Found, WorkTree};
 
-/// How many of a memory's files are looked at.
+/// How many of a memory's files are checked.
 const MAX_FILES: usize = 40;
-/// A path with more bytes than a system allows is not looked at.
+/// Longer paths are not checked, because no system allows them.
 const MAX_PATH_BYTES: usize = 4_096;
 
-/// Whether a file is there.
+/// Whether a file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileState {
-    /// It is.
+    /// It exists.
     There,
-    /// It is not.
+    /// It does not.
     Gone,
-    /// It is outside the working tree, so nobody looked.
+    /// It is outside the working tree, so it was not checked.
     Outside,
-    /// That was not found out within the bounds.
+    /// Unknown, because a limit was reached.
     Unknown,
 }
 
-/// Whether a file changed after a memory was made.
+/// Whether a file has changed since a memory was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Since {
-    /// It did not: it was written before.
+    /// Not changed: it was last written before.
     Unchanged,
-    /// It was written later. That may be a change, or a checkout.
+    /// It was written later, which may be a change or a checkout.
     WrittenLater,
-    /// It is a folder, a glob or not there, or the memory has no date.
+    /// It is a folder, a glob or missing, or the memory has no date.
     Unknown,
 }
 
@@ -44,9 +44,9 @@ pub enum Since {
 pub struct CitedFile {
     /// The entry, as the memory has it.
     pub entry: String,
-    /// Whether it is there.
+    /// Whether it exists.
     pub state: FileState,
-    /// Whether it changed.
+    /// Whether it has changed.
     pub since: Since,
 }
 
@@ -54,7 +54,7 @@ impl WorkTree {
     /// Looks for the files that a memory cites: paths with or without line numbers, with `/` or
     /// `\`, from the top or from the project's folder; folders; globs; and names or ends of paths,
     /// which may be anywhere in the tree. `made` is when the memory was written or last changed.
-    /// At most forty entries are looked at; the rest is unknown.
+    /// Checks at most forty entries; the rest are unknown.
     pub fn cited(&self, files: &[String], made: Option<Timestamp>) -> Vec<CitedFile> {
         let looked = files.iter().enumerate().map(|(number, entry)| {
             let (state, since) = if number < MAX_FILES && entry.len() <= MAX_PATH_BYTES {
@@ -83,13 +83,13 @@ impl WorkTree {
                     return (FileState::There, since(written, made));
                 }
                 Found::Unknown => is_unknown = true,
-                // A glob may be there by another name.
+                // A glob may still match something else.
                 Found::Nothing => {}
             }
         }
         let state = match self.lists(&inside) {
             Some(true) => FileState::There,
-            // A glob without a telling part means nothing in particular.
+            // A glob without any letters or digits proves nothing.
             Some(false) if is_unknown || is_bare_glob(&inside) => FileState::Unknown,
             Some(false) => FileState::Gone,
             None => FileState::Unknown,
@@ -109,7 +109,7 @@ fn since(written: Option<SystemTime>, made: Option<Timestamp>) -> Since {
     }
 }
 
-/// Whether nothing but marks of a glob is in a path.
+/// Whether a path consists only of glob characters.
 fn is_bare_glob(path: &str) -> bool {
     is_glob(path) && !path.chars().any(char::is_alphanumeric)
 }

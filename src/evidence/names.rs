@@ -1,5 +1,5 @@
-//! The names in a memory's text: what stands between backticks or is written as no ordinary word
-//! is, and whether it occurs in the working tree.
+//! The names in a memory's text (text in backticks, and words that look like code), and whether
+//! they occur in the working tree.
 
 use std::time::Instant;
 
@@ -10,15 +10,15 @@ use serde::Serialize;
 
 use super::tree::WorkTree;
 
-/// How many names of a memory are looked for.
+/// How many names of a memory are searched for.
 const MAX_NAMES: usize = 40;
-/// The shortest and the longest name.
+/// The minimum and maximum length of a name.
 const NAME_CHARS: std::ops::RangeInclusive<usize> = 3..=80;
-/// The largest file that is read: larger ones are data, or made by programs.
+/// The largest file that is read. Larger ones are data or generated.
 const MAX_FILE_BYTES: u64 = 512 << 10;
 /// How much of a narrative is searched for names.
 const MAX_TEXT_BYTES: usize = 32 << 10;
-/// What may stand around a name and does not belong to it.
+/// Punctuation around a name that is not part of it.
 const AROUND: [char; 17] = [
     '.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '"', '\'', '<', '>', '`',
 ];
@@ -29,26 +29,26 @@ pub struct CitedName {
     /// The name.
     pub name: String,
     /// Whether it occurs in the files of the tree, or as one of their paths; `None` if it was not
-    /// found and not every file was read.
+    /// found but not every file was read.
     pub occurs: Option<bool>,
 }
 
-/// The names that a memory cites, and how far they were looked for.
+/// The names that a memory cites, and how complete the search was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NamesLook {
     /// The names, in the order of the text.
     pub names: Vec<CitedName>,
-    /// Every file of the tree was read, but for large ones and the folders that programs fill.
+    /// Whether every file of the tree was read, except large ones and generated folders.
     pub is_complete: bool,
 }
 
 impl WorkTree {
-    /// Looks for the names of a memory in the tree, within the bounds of the tree.
+    /// Searches the tree for the names of a memory, within the tree's limits.
     pub fn names(&self, memory: &Memory) -> NamesLook {
         self.names_of_all(&[memory]).pop().unwrap_or_default()
     }
 
-    /// The same for several memories, in one look.
+    /// The same for several memories, in one search.
     pub fn names_of_all(&self, memories: &[&Memory]) -> Vec<NamesLook> {
         let of_each: Vec<Vec<String>> = memories.iter().map(|memory| of(memory)).collect();
         let counts: Vec<usize> = of_each.iter().map(Vec::len).collect();
@@ -102,7 +102,7 @@ impl WorkTree {
             }
             left -= entry.length;
             let path = self.absolute(&entry.path);
-            // It may have become a link since it was listed.
+            // It may have become a link since the listing.
             let is_file = std::fs::symlink_metadata(&path).is_ok_and(|now| now.is_file());
             match files::read(&path, MAX_FILE_BYTES) {
                 Ok(text) if is_file && !text.contains(&0) => mark(&text, &mut found),
@@ -124,8 +124,8 @@ impl WorkTree {
     }
 }
 
-/// What is looked for of a name: of a qualified one (`pay::Job::run`) the last part, as each file
-/// writes the rest in its own way.
+/// The text to search for. For a qualified name (`pay::Job::run`) it is the last part, because each
+/// file writes the rest differently.
 fn needle(name: &str) -> &str {
     let call = name.split('(').next().unwrap_or(name);
     let last = call.rsplit("::").next().unwrap_or(call);
@@ -155,7 +155,7 @@ fn of(memory: &Memory) -> Vec<String> {
         }
     };
     for text in texts {
-        // Every second part stands between backticks.
+        // Every second part is inside backticks.
         for (number, part) in text.split('`').enumerate() {
             let is_quoted = number % 2 == 1;
             if is_quoted && !part.contains(char::is_whitespace) {
@@ -173,8 +173,7 @@ fn of(memory: &Memory) -> Vec<String> {
     names
 }
 
-/// Whether a word is written as no ordinary one is: `snake_case`, `CamelCase`, `a/path.rs`,
-/// `--flag`, `pay::Job`.
+/// Whether a word looks like code: `snake_case`, `CamelCase`, `a/path.rs`, `--flag`, `pay::Job`.
 fn is_name(word: &str) -> bool {
     if word.contains("://") || !word.chars().any(char::is_alphabetic) {
         return false;

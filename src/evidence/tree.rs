@@ -1,4 +1,4 @@
-//! A working tree, and the files in it.
+//! A working tree and its files.
 
 use std::cell::OnceCell;
 use std::fs::{self, Metadata};
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use crate::scope::resolve::Current;
 
-/// Folders that programs fill. What is in them is not the project's.
+/// Folders with generated or downloaded content, which is not the project's own.
 const SKIPPED_FOLDERS: [&str; 12] = [
     ".git",
     ".hg",
@@ -28,13 +28,13 @@ const SKIPPED_FOLDERS: [&str; 12] = [
     "vendor",
     "venv",
 ];
-/// The deepest folder that is listed.
+/// The deepest folder level that is listed.
 const MAX_DEPTH: usize = 32;
 
-/// How much may be looked at.
+/// The limits of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// How long a look takes.
+    /// The time limit.
     pub time: Duration,
     /// How many files and folders are listed.
     pub entries: usize,
@@ -43,7 +43,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// For an answer to an agent, who waits.
+    /// For an answer to a waiting agent.
     pub const ANSWER: Self = Self {
         time: Duration::from_millis(15),
         entries: 20_000,
@@ -60,7 +60,7 @@ impl Bounds {
 /// A file of the tree.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// Its path from the top, with `/`; a folder ends with one.
+    /// Its path from the top, with `/`. A folder's path ends with `/`.
     pub path: String,
     /// The same in lower case.
     pub folded: String,
@@ -68,31 +68,31 @@ pub(super) struct Entry {
     pub length: u64,
 }
 
-/// The files of a tree, as far as they were listed.
+/// The files of a tree, up to the limits.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub entries: Vec<Entry>,
-    /// Everything was listed, but for the folders that programs fill.
+    /// Whether everything was listed, except generated folders.
     pub is_complete: bool,
 }
 
-/// What a path names.
+/// What is at a path.
 pub(super) enum Found {
     /// A file or folder.
     There(Metadata),
     /// Nothing.
     Nothing,
-    /// Nobody looked, because a link or an error is on the way.
+    /// Not checked, because of a link or an error on the way.
     Unknown,
 }
 
-/// A project's working tree. Its listing is made once, when it is first needed.
+/// A project's working tree. It is listed once, on first use.
 #[derive(Debug)]
 pub struct WorkTree {
     top: PathBuf,
-    /// The project's folder from the top, without a last `/`; empty at the top.
+    /// The project's folder from the top, without a trailing `/`; empty at the top.
     inner: String,
-    /// Absolute folders under which memories name the same files, in lower case.
+    /// Other absolute folders by which memories may name the same files, in lower case.
     roots: Vec<String>,
     /// The name of the repository's folder, in lower case.
     name: String,
@@ -116,7 +116,7 @@ impl WorkTree {
         Some(tree)
     }
 
-    /// The working tree at `top`. Memories may name its files from the folder `main` too, and from
+    /// The working tree at `top`. Memories may also name its files from the folder `main`, and from
     /// the project's `folder` inside it.
     pub fn new(top: &Path, main: &Path, folder: &Path, bounds: Bounds) -> Self {
         let form = |path: &Path| {
@@ -143,8 +143,7 @@ impl WorkTree {
         self.bounds
     }
 
-    /// The path of an entry of a memory's files from the top of the tree; `None` if it leads out of
-    /// it.
+    /// The path of an entry from the top of the tree, or `None` if it is outside.
     pub(super) fn inside(&self, entry: &str) -> Option<String> {
         let entry = normalize(entry);
         if entry.contains("://") {
@@ -171,7 +170,7 @@ impl WorkTree {
         lexical(entry.get(own.or_else(elsewhere)?..)?)
     }
 
-    /// What a path from the top names. Links are not followed.
+    /// What is at a path from the top. Does not follow links.
     pub(super) fn look(&self, path: &str) -> Found {
         let mut here = self.top.clone();
         let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
@@ -183,7 +182,7 @@ impl WorkTree {
             match fs::symlink_metadata(&here) {
                 Ok(metadata) if parts.peek().is_none() => return Found::There(metadata),
                 Ok(metadata) if metadata.is_dir() => {}
-                // What is behind a link may be outside the tree.
+                // The target of a link may be outside the tree.
                 Ok(metadata) if metadata.is_symlink() => return Found::Unknown,
                 Ok(_) => return Found::Nothing,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -195,14 +194,15 @@ impl WorkTree {
         Found::Unknown
     }
 
-    /// The paths from the top that an entry may mean: from the top, and from the project's folder.
+    /// The paths from the top that an entry may mean: relative to the top, and relative to the
+    /// project's folder.
     pub(super) fn readings(&self, inside: &str) -> impl Iterator<Item = String> + use<> {
         let inner = (!self.inner.is_empty()).then(|| format!("{}/{inside}", self.inner));
         [Some(inside.to_owned()), inner].into_iter().flatten()
     }
 
-    /// Whether the listing holds what an entry names: by a glob, or by the end of a path. Case does
-    /// not matter. `None` if that is not known.
+    /// Whether the listing contains what an entry names, by a glob or the end of a path. Ignores
+    /// case. `None` if unknown.
     pub(super) fn lists(&self, inside: &str) -> Option<bool> {
         let listing = self.listing();
         let wanted = inside.to_lowercase();
@@ -223,13 +223,13 @@ impl WorkTree {
         (listing.is_complete && !wanted.split('/').any(is_skipped)).then_some(false)
     }
 
-    /// How many commits changed each of some files after an instant; `None` without a repository,
-    /// or if its history cannot be read in time.
+    /// How many commits changed each file since a time; `None` without a repository, or if its
+    /// history cannot be read in time.
     pub fn commits_since(&self, files: &[String], made: Timestamp) -> Option<Vec<u32>> {
         let repository = self.repository.as_ref()?;
         let mut objects = Objects::open(repository, Instant::now() + self.bounds.time).ok()?;
         let head = objects.head().ok()??;
-        // What is nowhere counts no commits; positions stay those of the entries.
+        // A file outside the tree counts zero commits, so positions still match the entries.
         let paths: Vec<String> = files
             .iter()
             .map(|entry| {
@@ -253,7 +253,7 @@ impl WorkTree {
     }
 }
 
-/// A relative path without `.` and `..`; `None` if it leads out, or is nothing.
+/// A relative path without `.` and `..`; `None` if it leaves the folder or is empty.
 fn lexical(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in Path::new(path).components() {
@@ -269,7 +269,7 @@ fn lexical(path: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-/// Lists a tree, folder by folder from the top, so that what is cut off is deep.
+/// Lists a tree level by level, so that a limit cuts off the deepest files.
 fn list(top: &Path, bounds: Bounds, end: Instant) -> Listing {
     let mut listing = Listing::default();
     let mut folders = vec![String::new()];
@@ -288,7 +288,7 @@ fn list(top: &Path, bounds: Bounds, end: Instant) -> Listing {
                 let Ok(kind) = entry.file_type() else {
                     return listing;
                 };
-                // A name that is not text is named by no memory.
+                // No memory can cite a name that is not UTF-8.
                 let Some(name) = name.to_str() else { continue };
                 if kind.is_dir() && SKIPPED_FOLDERS.contains(&name) {
                     continue;

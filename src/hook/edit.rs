@@ -1,16 +1,16 @@
-//! Which files a tool call is about to edit, by the tools of Claude Code and Codex.
+//! The files that a tool call is about to edit, for the tools of Claude Code and Codex.
 
 use serde_json::Value;
 
-/// Most files of one call.
+/// Maximum files of one call.
 const MAX_FILES: usize = 8;
-/// Most bytes of a path.
+/// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 4_096;
-/// Tools that edit the file that an argument names.
+/// Tools that edit one file, which an argument names.
 const EDITING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
-/// The arguments that name it.
+/// The arguments that name the file.
 const ARGUMENTS: [&str; 3] = ["file_path", "notebook_path", "path"];
-/// How the lines of a patch that name a file begin.
+/// Prefixes of the patch lines that name a file.
 const PATCH_LINES: [&str; 4] = [
     "*** Add File: ",
     "*** Update File: ",
@@ -18,7 +18,7 @@ const PATCH_LINES: [&str; 4] = [
     "*** Move to: ",
 ];
 
-/// The files that a call is about to edit; none if the tool edits nothing.
+/// The files that a call is about to edit; empty if the tool edits none.
 pub fn files(tool: &str, input: &Value) -> Vec<String> {
     let mut files: Vec<String> = if EDITING.contains(&tool) {
         let named = ARGUMENTS
@@ -38,7 +38,7 @@ pub fn files(tool: &str, input: &Value) -> Vec<String> {
     files
 }
 
-/// The texts of a value, at any depth that an argument has.
+/// The strings in a value: the value itself, or the items of an array.
 fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],

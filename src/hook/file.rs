@@ -1,5 +1,4 @@
-//! The memories about files before they are edited: once for each file and session, and nothing
-//! that is not certain.
+//! Memories about a file before it is edited: once per file and session, and only certain matches.
 
 use super::wire::{Event, Host, Output};
 use super::{FRAMING, by_what, called, kind_of_notes, tell};
@@ -8,18 +7,18 @@ use crate::service::{Error, Service};
 use crate::toolset::Toolset;
 use ack_api::text;
 
-/// Most memories.
+/// Maximum memories.
 const MAX_MEMORIES: usize = 3;
-/// Most tokens of the text.
+/// Maximum tokens of the text.
 const MAX_TOKENS: usize = 400;
 
-/// The memories about the files that a tool is about to edit, as the host reads them; `None` if
-/// there is nothing to say. It neither blocks nor permits the call. Hosts without a place for the
-/// text get nothing: Gemini CLI 0.61 reads no text before a tool, and for Cursor and Copilot CLI it
-/// is not known.
+/// The memories about the files that a tool is about to edit, in the host's format; `None` if there
+/// is nothing to say. It neither blocks nor permits the call. Hosts that accept no text here get
+/// nothing: Gemini CLI 0.61 reads none before a tool call, and for Cursor and Copilot CLI this is
+/// unknown.
 ///
 /// # Errors
-/// No scope at all, or no store that can be read.
+/// There is no scope, or no readable store.
 pub fn pre_tool_use(
     service: &Service,
     toolset: Option<&Toolset>,
@@ -66,7 +65,7 @@ pub fn pre_tool_use(
     Ok(text.map(|text| event.output(&text)))
 }
 
-/// Whether a host gives its model a text before a tool is called.
+/// Whether a host shows its model a text before a tool call.
 pub const fn takes_text(host: Host) -> bool {
     matches!(host, Host::ClaudeCode | Host::Codex)
 }

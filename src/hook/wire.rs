@@ -1,24 +1,23 @@
-//! What hosts send to a hook and what they accept from it, and nothing of what it means.
+//! The formats that hosts send to a hook and accept from it.
 //!
-//! Claude Code, Codex and Gemini CLI share one shape: `cwd` and `source` come in,
-//! `hookSpecificOutput` with `additionalContext` goes out, with `systemMessage` for the person.
-//! Codex refuses an output with an unknown key. Gemini CLI and its derivatives send a `timestamp`
-//! too. Cursor names its events in camel case, sends `workspace_roots`, and reads
-//! `additional_context`. Copilot CLI names no event, says `sessionId`, and reads
-//! `additionalContext` alone.
+//! Claude Code, Codex and Gemini CLI share one format: `cwd` and `source` come in;
+//! `hookSpecificOutput` with `additionalContext` goes out, plus `systemMessage` for the user. Codex
+//! rejects an output with an unknown key. Gemini CLI and its derivatives also send a `timestamp`.
+//! Cursor names its events in camel case, sends `workspace_roots`, and reads `additional_context`.
+//! Copilot CLI names no event, sends `sessionId`, and reads only `additionalContext`.
 
 use serde_json::{Map, Value, json};
 
 use super::edit;
 use ack_api::text;
 
-/// Longest path that is believed to be one, in bytes.
+/// Maximum bytes of a path.
 const LONGEST_PATH: usize = 4_096;
 
-/// Most bytes of a session's id.
+/// Maximum bytes of a session id.
 const MAX_SESSION_BYTES: usize = 500;
 
-/// The programs whose hooks are answered.
+/// The programs whose hooks are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Host {
     /// Claude Code.
@@ -31,15 +30,15 @@ pub enum Host {
     Cursor,
     /// GitHub's Copilot CLI.
     Copilot,
-    /// Qwen Code, which sends and reads what Gemini CLI does.
+    /// Qwen Code, which uses Gemini CLI's format.
     Qwen,
-    /// Factory's Droid, which reads what Claude Code does.
+    /// Factory's Droid, which reads Claude Code's format.
     Droid,
 }
 
 impl Host {
-    /// Whether a conversation that is resumed still holds what was told at its start. Others begin with an empty history, or
-    /// put the new text in the old one's place.
+    /// Whether a resumed conversation still contains the text from its start. Other hosts begin
+    /// with an empty history, or replace the old text with the new one.
     const fn remembers(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Codex)
     }
@@ -48,9 +47,9 @@ impl Host {
 /// When a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// A session starts or goes on.
+    /// A session starts or continues.
     SessionStart,
-    /// A person has written a prompt.
+    /// The user has written a prompt.
     UserPrompt,
     /// A tool is about to be called.
     PreToolUse,
@@ -67,38 +66,38 @@ impl Moment {
     }
 }
 
-/// What the conversation holds already.
+/// What the conversation contains already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Nothing that we told: a new session, one that was emptied or condensed (`startup`, `clear`, `compact`), or one whose
-    /// host forgets our text.
+    /// None of our text: a new session, one that was cleared or compacted (`startup`, `clear`,
+    /// `compact`), or one whose host forgets our text.
     Fresh,
-    /// Everything said before (`resume`, `fork`).
+    /// Our earlier text (`resume`, `fork`).
     Continued,
 }
 
-/// What came in.
+/// The input of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The program that asks.
+    /// The host.
     pub host: Host,
-    /// When it asks.
+    /// When the hook runs.
     pub moment: Moment,
-    /// What the conversation holds.
+    /// What the conversation contains.
     pub origin: Origin,
     /// The project's folder.
     pub folder: Option<String>,
-    /// What the person wrote.
+    /// The user's prompt.
     pub prompt: Option<String>,
     /// The session's id.
     pub session: Option<String>,
-    /// The files that the tool is about to edit, as it names them.
+    /// The files that the tool is about to edit, as the host names them.
     pub files: Vec<String>,
-    /// The event's name, as it goes back.
+    /// The event's name for the output.
     name: String,
 }
 
-/// What goes out.
+/// The output of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output(Value);
 
@@ -115,10 +114,11 @@ impl Output {
 }
 
 impl Event {
-    /// Reads what a host sent. `host` is the one that the command line names; where it names none, the shape tells.
+    /// Parses the input. `host` comes from the command line; if it is missing, the host is guessed
+    /// from the input's shape.
     ///
     /// # Errors
-    /// Why it is no event, in a few words. [`Event::unknown`] is what holds then.
+    /// Why it is not an event, in a few words. Use [`Event::unknown`] instead then.
     pub fn read(sent: &[u8], host: Option<Host>, moment: Moment) -> Result<Self, String> {
         let sent: Value = serde_json::from_slice(sent)
             .map_err(|error| format!("standard input is not valid JSON: {error}"))?;
@@ -156,7 +156,7 @@ impl Event {
             },
             folder: folder(&sent),
             prompt: text("prompt").map(|prompt| without_context(prompt).to_owned()),
-            // Some versions of Droid write names in camel case.
+            // Some versions of Droid use camel case.
             session: text("session_id")
                 .or_else(|| text("sessionId").filter(|_| host == Host::Droid))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
@@ -173,7 +173,7 @@ impl Event {
         })
     }
 
-    /// An event of which nothing is known but what the command line says.
+    /// An event for which only the command line is known.
     pub fn unknown(host: Option<Host>, moment: Moment) -> Self {
         let host = host.unwrap_or(Host::ClaudeCode);
         let name = match (moment, host) {
@@ -208,9 +208,9 @@ impl Event {
         })
     }
 
-    /// The output with a line for the person, who sees it instead of the model; `None` if the host
-    /// has no place for one. Read in the published packages: Claude Code 2.1.330, Codex 0.169,
-    /// Gemini CLI 0.61; in its documentation: Qwen Code.
+    /// Adds a line that the user sees and the model does not; `None` if there is no output. Cursor
+    /// and Copilot CLI cannot show one. Checked in the packages of Claude Code 2.1.330, Codex 0.169
+    /// and Gemini CLI 0.61, and in the documentation of Qwen Code.
     pub fn with_message(&self, output: Option<Output>, message: &str) -> Option<Output> {
         if matches!(self.host, Host::Cursor | Host::Copilot) {
             return output;
@@ -222,7 +222,7 @@ impl Event {
         Some(Output(value))
     }
 
-    /// The output that adds nothing; `None` where that is no output at all.
+    /// The output that adds nothing; `None` if the host expects no output at all.
     pub fn silence(&self) -> Option<Output> {
         match (self.host, self.moment) {
             (Host::Cursor, Moment::SessionStart) => Some(Output(json!({}))),
@@ -245,11 +245,11 @@ fn recognise(sent: &Map<String, Value>, name: &str) -> Host {
     }
 }
 
-/// What the person wrote, without the text of hooks that Gemini CLI puts in front when it runs without a terminal.
+/// The prompt without the hook text that Gemini CLI puts in front when it runs without a terminal.
 fn without_context(prompt: &str) -> &str {
     let mut rest = prompt.trim_start();
     while let Some(inside) = rest.strip_prefix("<hook_context>") {
-        // Without its end there is nothing else.
+        // Without an end tag, there is nothing else.
         rest = inside
             .split_once("</hook_context>")
             .map_or("", |(_, after)| after.trim_start());
@@ -257,7 +257,7 @@ fn without_context(prompt: &str) -> &str {
     rest
 }
 
-/// The project's folder: `cwd`, or the first workspace folder. What is no path is no folder.
+/// The project's folder: the first workspace folder, or `cwd`. Ignores a value that is not a path.
 fn folder(sent: &Map<String, Value>) -> Option<String> {
     let roots = sent
         .get("workspace_roots")

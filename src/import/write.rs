@@ -1,6 +1,6 @@
-//! Writes a native store: the only code, with what builds sample scopes, that opens a memory database for writing. Whatever
-//! can be found out before, is found out through the read-only [`Store`]; nothing is opened for writing, and no folder is
-//! made, until there is something to write.
+//! Writes a native store. All checks go through the read-only [`Store`] first. Nothing is opened
+//! for writing, and no folder is created, until there is something to write. Apart from this code,
+//! only `crate::demo` and `crate::curate` open a memory database for writing.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,9 +41,9 @@ const COLUMNS: [&str; 19] = [
     "created_at",
     "updated_at",
 ];
-/// Columns that a curator fills: what a line does not say of them stays.
+/// Columns that a curator fills. They stay as they are if a line does not set them.
 const CURATED: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "superseded_by"];
-/// Beginning of the names of folders in which new stores are built; discovery passes them over.
+/// The name prefix of folders in which new stores are built. Discovery skips them.
 const BUILDING: &str = ".import-";
 
 /// The store an import goes to.
@@ -59,7 +59,7 @@ pub struct Plan {
     pub added: Vec<Row>,
     /// Rows to replace, with the status each had.
     pub updated: Vec<(Row, String)>,
-    /// Rows that are there already.
+    /// Rows that exist with the same content.
     pub unchanged: usize,
 }
 
@@ -75,15 +75,16 @@ impl Target {
         &self.path
     }
 
-    /// Whether the store is made by this import.
+    /// Whether this import creates the store.
     pub const fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Compares rows with what is there, without writing.
+    /// Compares rows with the store, without writing.
     ///
     /// # Errors
-    /// [`ImportError::NotNative`], [`ImportError::MissingColumn`], or why the store cannot be read.
+    /// [`ImportError::NotNative`], [`ImportError::MissingColumn`], or an error while reading the
+    /// store.
     pub fn plan(
         &self,
         rows: Vec<NumberedRow>,
@@ -108,10 +109,10 @@ impl Target {
         plan
     }
 
-    /// Writes the plan in one transaction; a new store then takes its place.
+    /// Writes the plan in one transaction. A new store is then moved into place.
     ///
     /// # Errors
-    /// What SQLite or the file system said; nothing is changed then.
+    /// An error from SQLite or the file system. Then nothing is changed.
     pub fn commit(&self, plan: &Plan, now: jiff::Timestamp) -> Result<(), ImportError> {
         let sqlite = |source| ImportError::Sqlite {
             path: self.path.clone(),
@@ -143,22 +144,22 @@ impl Target {
         write(&mut connection, plan, now).map_err(sqlite)?;
         connection.close().map_err(|(_, source)| sqlite(source))?;
         if folder.exists() {
-            // A hard link fails where a rename would replace what another import has put there meanwhile.
+            // Unlike a rename, a hard link fails if another import has created the file meanwhile.
             std::fs::hard_link(&file, &self.path).map_err(io)
         } else {
             std::fs::rename(building.path(), folder).map_err(io)?;
-            // The folder is the scope's now.
+            // The folder now belongs to the scope.
             let _ = building.keep();
             Ok(())
         }
     }
 }
 
-/// Makes a folder, and those above it that are not there, for its owner alone: memories are private until their owner says
-/// otherwise.
+/// Creates a folder and its missing parents, accessible only to the owner, because memories are
+/// private unless their owner decides otherwise.
 ///
 /// # Errors
-/// What the system said.
+/// The error from the system.
 pub fn make_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -166,7 +167,7 @@ pub fn make_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Makes the folder in which a new store is built; it becomes the scope's.
+/// Creates the folder in which a new store is built. It becomes the scope's folder.
 fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(BUILDING);
@@ -174,7 +175,7 @@ fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
     builder.tempdir_in(above)
 }
 
-/// Makes an empty file for its owner alone; SQLite takes it for a new database.
+/// Creates an empty file that only the owner can read. SQLite treats it as a new database.
 fn make_private_file(file: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -182,7 +183,7 @@ fn make_private_file(file: &Path) -> std::io::Result<()> {
     options.open(file).map(drop)
 }
 
-/// Removes what an import that was killed has left behind, a day later.
+/// Removes what a killed import left behind more than a day ago.
 fn sweep(above: &Path) {
     let old = |entry: &std::fs::DirEntry| {
         let age = entry
@@ -203,7 +204,7 @@ fn sweep(above: &Path) {
     }
 }
 
-/// Why nothing can be imported into a store, if so.
+/// Why nothing can be imported into a store, if anything prevents it.
 fn check(snapshot: &Snapshot<'_>) -> Result<Option<ImportError>, StoreError> {
     let path = || snapshot.path().to_owned();
     if snapshot.layout.profile != Profile::Ack {
@@ -258,7 +259,7 @@ fn compare(
             |(column, (stored, wanted))| {
                 stored != wanted
                     && match *column {
-                        // An undated line got the time of its first import.
+                        // An undated line keeps the time of its first import.
                         "created_at" => row.dated,
                         "updated_at" => update && gives(row, column),
                         column if CURATED.contains(&column) => update && gives(row, column),
@@ -302,7 +303,7 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
             COLUMNS.join(", "),
             marks.join(", ")
         ))?;
-        // The last parameter has a bit for each column that the line gives.
+        // The last parameter has a bit for each column that the line sets.
         let set = |(number, (column, mark)): (usize, (&&str, &String))| {
             format!(
                 "{column} = CASE WHEN ?{} & {} THEN {mark} ELSE {column} END",
@@ -355,7 +356,7 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
     transaction.commit()
 }
 
-/// Whether a line says what a column holds. What it does not say stays as it is in the store.
+/// Whether a line sets a column. Other columns keep their values in the store.
 fn gives(row: &Row, column: &str) -> bool {
     match column {
         "created_at" => row.dated,

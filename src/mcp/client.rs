@@ -1,5 +1,5 @@
-//! How clients differ. They are recognised by the name that they give in the handshake or in each
-//! request; a client that is unknown, or that gives no name, gets everything in full.
+//! Differences between clients. A client is recognised by its name in the handshake or in each
+//! request. An unknown or unnamed client gets complete answers.
 
 use rmcp::model::Implementation;
 use serde_json::Value;
@@ -12,13 +12,12 @@ pub struct Ways {
     /// It shows its model both the text of a result and its structure, so the model would read
     /// everything twice.
     pub prints_both: bool,
-    /// It splits what was typed into words, gives each argument of a prompt one of them, and drops
-    /// the rest.
+    /// It splits typed text into words, gives each prompt argument one word, and drops the rest.
     pub splits_words: bool,
 }
 
 impl Ways {
-    /// The ways of the client that gave this name.
+    /// The differences of the client with this name.
     pub fn of(client: Option<&Implementation>) -> Self {
         let name = client
             .map(|client| client.name.to_lowercase())
@@ -34,7 +33,7 @@ impl Ways {
     }
 }
 
-/// One line about an answer, for clients that also show its structure.
+/// A one-line summary of an answer, for clients that also show its structure.
 pub fn summary(operation: Tool, answer: &Value) -> String {
     let length = |name: &str| {
         answer

@@ -1,4 +1,4 @@
-//! The requests of the protocol, as rmcp hands them over.
+//! The protocol's requests, as rmcp passes them on.
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
@@ -17,8 +17,8 @@ use super::{Server, prompts, raw, refusal, resources, tools, until_cancelled};
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
 
-/// The longest that a client waits on connecting for what the stores say about themselves. It takes
-/// milliseconds, unless a disk hangs.
+/// How long a connecting client waits at most for the state of the stores. It takes milliseconds,
+/// unless a disk hangs.
 const STANDING_BUDGET: Duration = Duration::from_secs(1);
 
 impl ServerHandler for Server {

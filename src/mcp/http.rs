@@ -1,10 +1,10 @@
 //! Streamable HTTP, the transport of the MCP specification ("Transports"), in both protocol eras.
-//! Every request is a POST to `/mcp` and is answered on its own, without sessions. `/health` says
-//! that the server is running, and nothing else.
+//! Every request is a POST to `/mcp` and is answered on its own, without sessions. `/health` only
+//! says that the server is running.
 //!
-//! rmcp answers the messages. This module is what a request passes before that: the
-//! gate refuses requests from other sites and those without the token, and
-//! connections, headers, bodies and answers have limits, so that no client can block the server.
+//! rmcp answers the messages. This module handles what comes before: the gate rejects requests from
+//! other sites and those without the token, and limits on connections, headers, bodies and answers
+//! keep any client from blocking the server.
 
 pub mod access_log;
 mod metrics;
@@ -52,21 +52,21 @@ pub const METRICS: &str = "/metrics";
 /// How long running requests may still take once the server is stopped.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// What one client may use, so that there is enough for the others.
+/// The limits of one client, so that there is enough for the others.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// How many connections there may be.
+    /// How many connections are allowed.
     places: Places,
     /// How long a client may take to send the head of a request, and how long a connection may be
     /// idle before it.
     head: Duration,
     /// How long a client may take to send the body of a request.
     body: Duration,
-    /// Longest body of a request, in bytes.
+    /// Maximum body of a request, in bytes.
     bytes: usize,
     /// How long the server may take to answer.
     answer: Duration,
-    /// How slowly an answer may be read.
+    /// How slowly a client may read an answer.
     pace: Pace,
 }
 
@@ -99,7 +99,7 @@ pub enum ServeError {
     /// Another program listens on the address.
     #[error("`{0}` is in use by another program")]
     InUse(SocketAddr),
-    /// The system refuses the address.
+    /// The system rejects the address.
     #[error("cannot listen on `{address}`: {source}")]
     Listen {
         /// The address.
@@ -115,7 +115,7 @@ pub enum ServeError {
         /// What is wrong with the token.
         reason: String,
     },
-    /// A file of tokens that cannot be used.
+    /// A token file is not usable.
     #[error(transparent)]
     Tokens(#[from] TokensError),
     /// There is no home folder to keep a token in.
@@ -153,15 +153,15 @@ impl Diagnostic for ServeError {
     }
 }
 
-/// What a server for several people needs in addition.
+/// Additional options of a server for several people.
 pub struct Extras {
-    /// The clients, each with a token of its own.
+    /// The clients, each with its own token.
     pub tokens: Option<TokenFile>,
     /// The log with a line for each request.
     pub access_log: Option<AccessLog>,
-    /// Whether to make the indexes of shared scopes before anybody asks.
+    /// Whether to build the indexes of shared scopes before the first request.
     pub warm: bool,
-    /// Takes the messages for the owner: problems and changes.
+    /// Receives messages for the owner: problems and changes.
     pub report: Report,
 }
 
@@ -196,7 +196,7 @@ pub struct Listening {
     extras: Extras,
 }
 
-/// Listens on an address. The host of a request must be loopback or one of `names`, and the request
+/// Listens on an address. The host of a request must be loopback or one of `names`. The request
 /// must carry the token, if there is one.
 ///
 /// # Errors
@@ -241,7 +241,7 @@ impl Listening {
     /// finished first.
     ///
     /// # Errors
-    /// If the runtime cannot be started.
+    /// The runtime cannot be started.
     pub fn serve(
         self,
         service: &'static Service,
@@ -250,7 +250,7 @@ impl Listening {
     ) -> std::io::Result<()> {
         let runtime = runtime()?;
         let result = runtime.block_on(async {
-            // A client cannot be notified of anything: there is no stream from the server.
+            // There is no stream from the server, so clients cannot be notified.
             let server = Server::new(service, offer, report, false);
             let upstreams: Arc<Upstreams> = Arc::clone(&server.upstreams);
             let result = self.accept(server).await;
@@ -306,8 +306,7 @@ impl Listening {
                     () = guest.leave() => {}
                 }
             });
-            // The new connection gets to run before the next one is accepted, which may take its
-            // place.
+            // Let the new connection run before the next one is accepted, which may take its place.
             tokio::task::yield_now().await;
         }
         drop(listener);
@@ -389,7 +388,7 @@ mod tests {
         let half = format!("{head}Content-Length: 100\r\n\r\n{{");
         let answer = said(&mut connect().await, half.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
-        // A body that announces that it is too long, and one that turns out to be.
+        // A body whose declared length is too long, and one whose actual length is.
         let long = format!("{head}Content-Length: 1001\r\n\r\n");
         let answer = said(&mut connect().await, long.as_bytes()).await;
         assert!(

@@ -1,10 +1,9 @@
-//! Answers as Markdown, for models that see the text of a result and not its structure. It says
-//! what the structure says: ids, what was left out, how to continue.
+//! Answers as Markdown, for models that see the text of a result and not its structure. The text
+//! contains the same information: ids, what was left out, how to continue.
 //!
-//! Memory text cannot break out of its place. Each title, fact or tag is one line within a list
-//! item, and long text is quoted line by line. Anything that would start a block of its own is
-//! escaped, and tags that only hosts write are neutralized. Other tags stay: agents copy code from
-//! here.
+//! Memory text cannot escape its place. Each title, fact or tag is one line within a list item, and
+//! long text is quoted line by line. Anything that would start a block is escaped. Tags that only
+//! hosts write are neutralised. Other tags stay, because agents copy code from here.
 
 use std::fmt::Write;
 
@@ -63,7 +62,7 @@ fn query(answer: &QueryResponse) -> String {
         );
     }
     if let Some(hidden) = &answer.hidden {
-        // A note may tell their number, and what to do.
+        // A note may already state the number.
         let mut notes = answer.notes.iter();
         let is_told = notes.any(|note| note.kind == NoteKind::HiddenByStatus);
         let by_status =
@@ -97,7 +96,7 @@ fn query(answer: &QueryResponse) -> String {
     if let Some(cursor) = &answer.next_cursor {
         let _ = writeln!(end, "Next page: cursor {cursor}");
     }
-    // That nothing answers the question comes before what is near in meaning.
+    // The note that nothing answers the question comes before near matches.
     for note in first {
         out.insert_str(0, &format!("{}\n", inline(&note.message)));
     }
@@ -137,7 +136,7 @@ fn get(answer: &GetResponse) -> String {
     out.trim_end().to_owned()
 }
 
-/// A memory with everything that was asked for.
+/// A memory with all requested parts.
 fn detail(out: &mut String, memory: &MemoryDetail) {
     let hit = &memory.memory;
     item(out, "", hit);
@@ -342,7 +341,7 @@ fn session(out: &mut String, entry: &SessionEntry) {
     }
 }
 
-/// A memory as a list item: its title, what kind it is, its facts, and what speaks against it.
+/// A memory as a list item: its title, type and facts, and any reasons to doubt it.
 fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     let place = match &hit.project {
         Some(project) if *project != hit.scope => format!("{}/{}", hit.scope, inline(project)),
@@ -427,7 +426,7 @@ fn list(out: &mut String, name: &str, entries: &[String]) {
     }
 }
 
-/// Long text, each line of it quoted.
+/// Long text, with every line quoted.
 fn quoted(out: &mut String, long: &str) {
     for line in text::block(long).lines() {
         let _ = writeln!(out, "> {line}");

@@ -1,6 +1,6 @@
-//! Decodes messages as they arrive, over standard input or HTTP. A bad one is answered with
-//! JSON-RPC's error (-32700 not JSON, -32600 not a message, -32602 wrong parameters of
-//! `tools/call`) and its id, if it has one.
+//! Decodes messages from standard input or HTTP. An invalid message is answered with a JSON-RPC
+//! error (-32700 not JSON, -32600 not a message, -32602 wrong parameters of `tools/call`) and its
+//! id, if it has one.
 
 use std::borrow::Cow;
 
@@ -8,26 +8,25 @@ use rmcp::ErrorData;
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde_json::{Value, json};
 
-/// Longest message, in bytes.
+/// Maximum length of a message, in bytes.
 pub const LONGEST: usize = 4 << 20;
-/// Most values in the lists and objects of a message: each takes up to a hundred times the memory
-/// of its characters.
+/// Maximum number of values in the lists and objects of a message. Each value takes up to a hundred
+/// times the memory of its characters.
 const MOST_VALUES: usize = 20_000;
-/// About how many bytes a value takes.
+/// Approximate size of a value, in bytes.
 const VALUE: usize = 100;
-/// Most characters of an error's message.
+/// Maximum characters of an error message.
 const LONGEST_ERROR: usize = 2_000;
 
-/// The bytes of a message as they were understood, and the message.
+/// The bytes of a message as decoded, and the message.
 type Understood<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
 
-/// Decodes a message. The error is the answer to send, if any: a notification that cannot be
-/// decoded gets none.
+/// Decodes a message. The error is the answer to send, if any: an invalid notification gets none.
 pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
     mended(message).map(|(_, decoded)| decoded)
 }
 
-/// Like [`decode`], and returns the bytes of the message too.
+/// Like [`decode`], but also returns the bytes of the message.
 pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     let line = message
         .strip_prefix(b"\xef\xbb\xbf")
@@ -87,13 +86,13 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     }
 }
 
-/// About how many bytes of memory a message may take.
+/// Approximately how much memory a message takes, in bytes.
 pub fn weight(message: &[u8]) -> usize {
     message.len() + values(message) * VALUE
 }
 
-/// About how many values there are in the lists and objects of a text that may be JSON. Counts what
-/// starts or separates values.
+/// Approximately how many values the lists and objects of a text contain. The text may not be JSON.
+/// Counts the characters that start or separate values.
 fn values(text: &[u8]) -> usize {
     let (mut count, mut quoted, mut escaped) = (0, false, false);
     for byte in text {
@@ -126,13 +125,13 @@ fn id_of(message: &[u8]) -> Value {
     })
 }
 
-/// An error of JSON-RPC.
+/// A JSON-RPC error.
 pub fn failure(id: &Value, code: i32, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": ack_api::text::line(message, 300) } })
 }
 
-/// An error of the protocol, with what it quotes made safe to print: it repeats methods, versions
-/// and arguments as the client sent them.
+/// A protocol error that is safe to print: it may quote methods, versions and arguments from the
+/// client.
 pub fn polite(mut error: ErrorData) -> ErrorData {
     error.message = ack_api::text::line(&error.message, LONGEST_ERROR).into();
     if let Some(data) = &mut error.data {
@@ -153,9 +152,9 @@ pub fn polite_body(answer: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&answer).ok()
 }
 
-/// Replaces escaped halves of a surrogate pair (`\ud83d` without its second half) with the
-/// replacement character. JavaScript writes them for text that was cut within an emoji. `None` if
-/// there are none.
+/// Replaces unpaired surrogate escapes (`\ud83d` without its second half) with the replacement
+/// character. JavaScript writes them for text that was cut inside an emoji. `None` if there are
+/// none.
 fn mend_surrogates(line: &[u8]) -> Option<Vec<u8>> {
     let unit = |at: usize| -> Option<u16> {
         let escape = line.get(at..at + 6)?.strip_prefix(b"\\u")?;

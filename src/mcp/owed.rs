@@ -1,6 +1,6 @@
-//! Answers that are owed: requests that were read but not answered yet. Their number and their
-//! bytes are limited. While a limit is reached nothing more is read: a client that asks faster than
-//! it reads, or than we answer, blocks on its own writes and does not fill our memory.
+//! Requests that were read but not answered yet. Their number and size are limited. When a limit is
+//! reached, nothing more is read. So a client that sends faster than it reads, or than we answer,
+//! blocks on its own writes and does not fill our memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// Most answers that are owed.
+/// Maximum number of open answers.
 const MOST: usize = 128;
-/// Most memory that their requests may take, in bytes. A single request may take more.
+/// Maximum memory of their requests, in bytes. A single request may take more.
 const MOST_BYTES: usize = 16 << 20;
 
-/// What is owed. Clones share it.
+/// The open requests. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Owed(Arc<Inner>);
 
@@ -46,8 +46,7 @@ impl Owed {
         requests.known.len() + requests.others < MOST && requests.bytes < MOST_BYTES
     }
 
-    /// Adds a request of this many bytes; false if another one with the same id is not answered
-    /// yet.
+    /// Adds a request of this many bytes; false if another request with the same id is still open.
     pub fn add(&self, id: &RequestId, bytes: usize) -> bool {
         let mut requests = self.requests();
         if requests.known.contains_key(id) {
@@ -67,19 +66,19 @@ impl Owed {
         }
     }
 
-    /// Adds an answer to a message that is not a valid request; it is owed until this is dropped.
+    /// Adds an answer to an invalid request. It stays open until this is dropped.
     pub fn other(&self) -> Other {
         self.requests().others += 1;
         Other(self.clone())
     }
 
-    /// Waits until an answer is no longer owed.
+    /// Waits until an answer has been sent.
     pub async fn settled(&self) {
         self.0.settled.notified().await;
     }
 }
 
-/// An answer to a message that is not a valid request.
+/// An answer to an invalid request.
 #[derive(Debug)]
 pub struct Other(Owed);
 

@@ -1,5 +1,5 @@
-//! Results of upstream tools, passed on unchanged. rmcp's handler knows only results of its own
-//! types, so such a result travels as JSON inside one of those, which it replaces on the way out.
+//! Results of upstream tools, passed on unchanged. rmcp's handler knows only its own result types,
+//! so an upstream result travels as JSON inside one of those and replaces it on the way out.
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -19,14 +19,14 @@ use super::message::polite;
 /// The key of `_meta` that holds the upstream result.
 const HELD: &str = "ack-memory/held";
 
-/// A result of rmcp's type that holds an upstream result.
+/// A result of rmcp's type that carries an upstream result.
 pub fn holding(result: Value) -> CallToolResult {
     let mut holder = CallToolResult::default();
     holder.meta = Some(MetaObject(Map::from_iter([(HELD.to_owned(), result)])));
     holder
 }
 
-/// The upstream result that a `_meta` holds. Only one of the two eras has kinds of results.
+/// The upstream result in a `_meta`. Only one of the two protocol eras has result types.
 fn released(meta: &mut Map<String, Value>, kind: Option<Value>) -> Option<Value> {
     let Some(Value::Object(mut held)) = meta.shift_remove(HELD) else {
         return None;
@@ -38,8 +38,8 @@ fn released(meta: &mut Map<String, Value>, kind: Option<Value>) -> Option<Value>
     Some(Value::Object(held))
 }
 
-/// The body of an answer over HTTP, where rmcp writes it, with the upstream result in place of its
-/// holder. `None` for any other answer.
+/// The body of an HTTP answer from rmcp, with its carrier replaced by the upstream result. `None`
+/// for any other answer.
 pub fn body(answer: &[u8]) -> Option<Vec<u8>> {
     let held = |window: &[u8]| window == HELD.as_bytes();
     if !answer.windows(HELD.len()).any(held) {
@@ -62,7 +62,7 @@ impl Service<RoleServer> for Front {
         request: ClientRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
-        // A request that ends in a panic would never be answered and would be owed for ever.
+        // A request that panics would never be answered and would stay open forever.
         let result = AssertUnwindSafe(Service::<RoleServer>::handle_request(
             &self.0, request, context,
         ));

@@ -51,7 +51,7 @@ impl Server {
         let mut scopes = listed.map_err(|error| self.data(&error))?;
         let mut resources = Vec::new();
         match request.and_then(|request| request.cursor) {
-            // Scopes are ordered by name; a cursor is the last name of the previous page.
+            // Scopes are ordered by name. A cursor is the last name of the previous page.
             Some(cursor) => scopes.retain(|scope| scope.name > cursor),
             None => resources.push(
                 Resource::new(SCOPES, "scopes")
@@ -108,7 +108,7 @@ impl Server {
         ]))
     }
 
-    /// The error for an invalid address, with the addresses most like it.
+    /// The error for an invalid address, with the most similar addresses.
     async fn no_address(&self, uri: &str) -> ErrorData {
         let scopes = self
             .work("resources/read", Service::listed_scopes)
@@ -137,8 +137,8 @@ impl Server {
         )
     }
 
-    /// The error for a resource that could not be read. It is "not found" if there is none that may
-    /// be shown, with the addresses most like it.
+    /// The error for a resource that could not be read. If no such resource may be shown, it is
+    /// "not found", with the most similar addresses.
     fn not_read(&self, uri: &str, address: &Address, error: &Error) -> ErrorData {
         let absent = matches!(
             error,
@@ -178,7 +178,7 @@ impl Server {
         ErrorData::resource_not_found(message, serde_json::to_value(&body).ok())
     }
 
-    /// The completions of an argument of a template or a prompt.
+    /// The completions of an argument of a template or prompt.
     pub(super) async fn completions(
         &self,
         request: CompleteRequestParams,
@@ -258,12 +258,12 @@ fn encoded(surface: &Toolset, answer: &impl Serialize) -> Result<String, Error> 
     text::clean_json(&mut answer);
     super::shorten_days(&mut answer);
     let mut told = surface.answer(Tool::GetMemory, answer);
-    // Hosts insert a resource into a conversation as it is.
+    // Hosts insert a resource into a conversation unchanged.
     text::untag(&mut told);
     Ok(told.to_string())
 }
 
-/// The error for a name that is not one of those known.
+/// The error for an unknown name.
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> ErrorData {
     let near = nearest(word, known.iter().copied(), 1);
     let message = format!(

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// `None` if the process was started with it ignored, as `nohup` does.
+    /// `None` if the signal was ignored when the process started, as with `nohup`.
     hang_up: Option<Signal>,
 }
 
@@ -16,7 +16,7 @@ impl Signals {
     /// Starts listening.
     ///
     /// # Errors
-    /// The system's error.
+    /// The error from the system.
     pub fn new() -> std::io::Result<Self> {
         let hang_up = SignalKind::hangup();
         Ok(Self {
@@ -47,7 +47,7 @@ impl Signals {
     }
 }
 
-/// Whether this process was started with a signal ignored. False if the system does not say.
+/// Whether a signal was ignored when this process started. False if unknown.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,11 +1,11 @@
 //! Standard input and output, the transport of the MCP specification ("Transports", stdio): one
 //! JSON message per line.
 //!
-//! rmcp's own line transport answers a line that it cannot decode without its id or not at all, and
-//! the client waits for ever. This one decodes each line with [`super::message`] and sends the
-//! error that a bad one gets. It also notices when standard input ends, so that the process ends
-//! too, and ignores anything but requests until the handshake is over. It keeps reading as long as
-//! not too many answers are owed ([`super::owed`]).
+//! If rmcp's own line transport cannot decode a line, it answers without the id or not at all, and
+//! the client waits forever. This transport decodes each line with [`super::message`] and answers
+//! invalid ones with an error. It notices when standard input ends, so that the process ends too.
+//! Until the handshake is over, it ignores everything except requests. It stops reading while too
+//! many answers are open ([`super::owed`]).
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Closed(watch::Receiver<bool>);
 impl Closed {
     /// Waits for the end of standard input.
     pub async fn wait(&mut self) {
-        // A dropped sender means that nobody reads any more, which is the end too.
+        // If the sender is dropped, no one reads any more, which also counts as the end.
         let _ = self.0.wait_for(|closed| *closed).await;
     }
 }
@@ -50,8 +50,7 @@ pub fn pipes() -> (
     stdio_pipes()
 }
 
-/// Whether the other end of this process's standard input is closed, even if there is more to read
-/// from it.
+/// Whether the other end of this process's standard input is closed, even if there is more to read.
 pub fn is_closed() -> bool {
     let input = std::io::stdin();
     #[cfg(target_os = "linux")]
@@ -101,15 +100,15 @@ struct Lines<R, W> {
     closed: watch::Sender<bool>,
     is_closed: fn() -> bool,
     owed: Owed,
-    /// A request with the same id as one that is not answered yet.
+    /// A request with the same id as one that is still open.
     held: Option<Held>,
-    /// The part of the current line that was read: a call of `receive` may be dropped before the
-    /// line is complete.
+    /// The part of the current line read so far. A call of `receive` may be dropped before the line
+    /// is complete.
     line: Vec<u8>,
     too_long: bool,
     ended: bool,
-    /// Whether the handshake is over. Before that, a notification or a stray response would end
-    /// rmcp, and with it the process.
+    /// Whether the handshake is over. Before that, a notification or a stray response would make
+    /// rmcp, and the process, end.
     open: bool,
 }
 
@@ -122,7 +121,7 @@ struct Held {
 }
 
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
-    /// Waits until an answer is no longer owed, or for a moment; false if the other end is closed.
+    /// Waits until an answer has been sent, or for a moment; false if the other end is closed.
     async fn wait(&mut self) -> bool {
         tokio::select! {
             () = self.owed.settled() => true,
@@ -174,12 +173,12 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 }
 
 impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
-    /// Answers a message that is not a valid request, or a request that may not run.
+    /// Answers an invalid message, or a request that may not run.
     fn answer(&self, answer: &Value) {
         let (writer, owed) = (Arc::clone(&self.writer), self.owed.other());
         let answer = answer.to_string().into_bytes();
-        // In its own task: the caller may be dropped in the middle of a write, which would leave
-        // half a line.
+        // In its own task, because the caller may be dropped in the middle of a write, which would
+        // leave half a line.
         tokio::spawn(async move {
             let _owed = owed;
             write(&mut *writer.lock().await, answer).await
@@ -205,8 +204,7 @@ where
                 JsonRpcMessage::Error(error) => error.id.clone(),
                 _ => None,
             };
-            // It is encoded only once it is its turn, so that waiting answers are not in memory
-            // twice.
+            // Encode it only when it is its turn, so that waiting answers are not in memory twice.
             let mut writer = writer.lock().await;
             let written = match serde_json::to_vec(&message) {
                 Ok(message) => write(&mut *writer, message).await,
@@ -291,8 +289,8 @@ where
     }
 }
 
-/// Whether rmcp's handshake ends with this request: `initialize`, or any other that describes its
-/// client fully. rmcp answers `ping` and `server/discover` and keeps waiting.
+/// Whether this request ends rmcp's handshake: `initialize`, or any other that describes its client
+/// fully. rmcp answers `ping` and `server/discover` and keeps waiting.
 fn ends_the_handshake(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,

@@ -1,5 +1,5 @@
-//! Publishing to a bucket: the same memories as to a folder, those that newer ones replace included,
-//! so that readers answer as the scope itself does.
+//! Publishing to a bucket. Unlike a folder, a bucket also gets the memories that newer ones
+//! replace, so that readers get the same answers as from the scope itself.
 
 use std::sync::Arc;
 
@@ -17,52 +17,52 @@ use serde::Serialize;
 use super::{LeftAlone, PublishError, Superseded, approved, checked, may_publish};
 use crate::scope::Scope;
 
-/// How often a version is made anew because somebody else published meanwhile.
+/// How often to build a version again because someone else published meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// What is published, and how.
+/// What to publish, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Only memories with the status `promoted`.
     pub only_promoted: bool,
-    /// Leave out memories whose text must not be published, instead of refusing.
+    /// Leave out memories whose text must not be published, instead of failing.
     pub skip_held: bool,
-    /// Memories to take away, whatever the scope says; nothing else changes.
+    /// Memories to withdraw, whatever the scope says. Nothing else changes.
     pub withdraw: Vec<String>,
-    /// Memories that were withdrawn by hand and may come back.
+    /// Memories that were withdrawn by hand and may be published again.
     pub restore: Vec<String>,
-    /// Make the table anew.
+    /// Build the table from scratch.
     pub rebuild: bool,
     /// Who publishes.
     pub by: String,
-    /// Readers keep tables of up to so many rows in memory.
+    /// Readers hold tables with at most this many rows in memory.
     pub resident: usize,
 }
 
 /// Why a scope is not published.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It must not be, or cannot be read.
+    /// It must not be published, or it cannot be read.
     #[error(transparent)]
     Publish(#[from] PublishError),
-    /// The bucket fails.
+    /// The bucket failed.
     #[error(transparent)]
     Bucket(#[from] BucketError),
 }
 
-/// What would be done.
+/// What publishing would do.
 #[derive(Debug, Serialize)]
 pub struct Planned {
     /// The scope.
     pub scope: String,
     /// The bucket.
     pub to: String,
-    /// What changes.
+    /// The changes.
     #[serde(flatten)]
     pub plan: Plan,
-    /// Memories that are not published because of their text.
+    /// Memories that are held back because of their text.
     pub held: Vec<LeftAlone>,
-    /// What to look at in what is published.
+    /// Warnings about what is published.
     pub warnings: Vec<LeftAlone>,
     #[serde(skip)]
     base: Base,
@@ -78,10 +78,10 @@ pub struct Publication {
 }
 
 impl Publication {
-    /// Nothing is contacted yet.
+    /// Prepares a publication. Does not contact the bucket.
     ///
     /// # Errors
-    /// The address or the settings cannot be used.
+    /// The address or the settings are invalid.
     pub fn new(
         scope: &Arc<Scope>,
         address: Address,
@@ -96,19 +96,19 @@ impl Publication {
         })
     }
 
-    /// What talks to the bucket.
+    /// The client for the bucket.
     pub const fn publisher(&self) -> &Publisher {
         &self.publisher
     }
 
-    /// Plans what publishing would do. Only reads the bucket.
+    /// Plans the publication. Only reads from the bucket.
     ///
     /// # Errors
-    /// Why the scope must not be published, or what cannot be read.
+    /// The scope must not be published, or something cannot be read.
     pub fn plan(&self, step: &mut dyn FnMut(Step)) -> Result<Planned, Error> {
         let mut held = Vec::new();
         let mut warnings = Vec::new();
-        // What must not be published is refused before anything is asked of anybody.
+        // Check what must not be published before any network access.
         let wanted = if self.options.withdraw.is_empty() {
             Some(self.wanted(&mut held, &mut warnings)?)
         } else {
@@ -166,10 +166,10 @@ impl Publication {
         })
     }
 
-    /// Makes the version on this machine, and says what uploading it takes.
+    /// Builds the version locally, and returns the cost of uploading it.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be built.
     pub fn make(
         &self,
         planned: &Planned,
@@ -188,11 +188,12 @@ impl Publication {
         Ok((made, cost))
     }
 
-    /// Uploads what was made and shows it to readers. Where somebody else published meanwhile, the
-    /// version is made anew from theirs, as long as that takes nothing away that the plan kept.
+    /// Uploads the version and makes it visible to readers. If someone else published meanwhile,
+    /// builds the version again on top of theirs, unless that would withdraw memories that the plan
+    /// did not.
     ///
     /// # Errors
-    /// The bucket fails; readers then see what they saw before.
+    /// The bucket failed. Readers still see the previous version.
     pub fn publish(
         &self,
         planned: &Planned,

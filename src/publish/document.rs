@@ -1,5 +1,5 @@
-//! A Markdown file whose front matter is changed key by key: what is not changed stays as it is
-//! written, byte by byte and in its order.
+//! A Markdown file whose front matter is changed key by key. Everything else stays byte for byte
+//! and in its order.
 
 use ack_store::folder::front_matter::{Header, split};
 
@@ -9,25 +9,25 @@ pub struct Document {
     entries: Vec<Entry>,
     /// What follows the front matter.
     pub body: String,
-    /// It has front matter that is closed.
+    /// Whether it has complete front matter.
     pub has_header: bool,
-    /// Its lines end as on Windows.
+    /// Whether it has Windows line ends.
     is_crlf: bool,
 }
 
-/// A key at the top of the front matter, with all lines of its value.
+/// A top-level key of the front matter, with all lines of its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     /// In lower case; empty for what comes before the first key.
     key: String,
-    /// The lines as they are written.
+    /// The original lines.
     raw: String,
     /// The number of its first line in the file, from 1.
     line: usize,
 }
 
 impl Document {
-    /// Takes a file apart. Without front matter that is closed, everything is its body.
+    /// Parses a file. Without complete front matter, the whole text is the body.
     pub fn parse(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let whole = || Self {
@@ -72,7 +72,7 @@ impl Document {
             .map(|entry| (entry.key.as_str(), entry.line))
     }
 
-    /// The lines between the rules of the front matter, as they are written.
+    /// The original lines between the `---` markers.
     pub fn front_matter(&self) -> String {
         let lines = self.entries.iter().map(|entry| entry.raw.as_str());
         lines.collect()
@@ -83,13 +83,13 @@ impl Document {
         split(&format!("---\n{}---\n", self.front_matter())).0
     }
 
-    /// Whether it has one of some keys.
+    /// Whether it has one of these keys.
     pub fn has(&self, keys: &[&str]) -> bool {
         self.keys().any(|(key, _)| keys.contains(&key))
     }
 
-    /// Sets the value of the first of some keys that is there, or adds the first one. `value` is
-    /// written behind the colon.
+    /// Sets the value of the first of these keys that exists, or adds the first key. `value` is
+    /// written after the colon.
     pub fn set(&mut self, keys: &[&str], value: &str) {
         let first = keys.first().copied().unwrap_or_default();
         let known = self
@@ -100,7 +100,7 @@ impl Document {
         match known {
             Some(entry) => {
                 let name = entry.raw.split(':').next().unwrap_or(first).to_owned();
-                // Comments below a value are about what follows.
+                // Comments below a value belong to what follows.
                 let kept: Vec<&str> = entry.raw.split_inclusive('\n').skip(1).collect();
                 let comments = kept
                     .iter()
@@ -125,7 +125,7 @@ impl Document {
             .retain(|entry| !keys.contains(&entry.key.as_str()));
     }
 
-    /// Takes over the keys of another file that `is_known` does not name.
+    /// Copies the keys of another file for which `is_known` is false.
     pub fn adopt(&mut self, other: &Self, is_known: impl Fn(&str) -> bool) {
         for theirs in other.entries.iter().filter(|entry| !is_known(&entry.key)) {
             let ours = self.entries.iter_mut().find(|ours| ours.key == theirs.key);
@@ -155,7 +155,7 @@ fn written(name: &str, value: &str, line_end: &str) -> String {
     format!("{name}:{space}{value}\n").replace('\n', line_end)
 }
 
-/// The key that begins on a line, in lower case.
+/// The key at the start of a line, in lower case.
 fn key_of(line: &str) -> Option<String> {
     if line.starts_with([' ', '\t', '#', '-']) {
         return None;
@@ -166,7 +166,7 @@ fn key_of(line: &str) -> Option<String> {
     is_key.then(|| key.trim().trim_matches(['"', '\'']).to_lowercase())
 }
 
-/// A text as YAML, in quotes where it could be something else.
+/// A string as YAML, quoted if it could be read as something else.
 pub fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_alphabetic())
         && !text.ends_with([' ', ':'])
@@ -184,7 +184,7 @@ pub fn scalar(text: &str) -> String {
     }
 }
 
-/// Texts as a list of YAML.
+/// Strings as a YAML list.
 pub fn list(texts: &[String]) -> String {
     texts
         .iter()

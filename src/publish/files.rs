@@ -1,4 +1,4 @@
-//! The files of a folder that memories are published to: which are ours, and how one is written.
+//! The files in a publish folder: which ones are ours, and how to write one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Permissions};
@@ -15,22 +15,22 @@ use super::note::{Comparison, Origin, Published};
 use super::{Item, Options, Plan, PublishError, Step};
 use crate::scope::Scope;
 
-/// The largest file that is looked at.
+/// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
-/// The deepest folder that is looked into.
+/// The deepest folder level that is read.
 const MAX_DEPTH: usize = 32;
-/// Read and write for everybody; the process's mask takes away what its owner does not want.
+/// Read and write for everyone; the umask removes what the user does not want.
 const NEW_FILE_MODE: u32 = 0o666;
-/// What says of a folder that it is in the format.
+/// The file that marks a folder as Open Knowledge Format.
 const INDEX_NAME: &str = "index.md";
 const INDEX: &str = "---\nokf_version: \"0.2\"\n---\n\n# Memories\n\nOne file is one memory.\n";
 
-/// What is in a folder.
+/// The present content of a folder.
 #[derive(Debug, Default)]
 struct Present {
     /// Our files by the ids of their memories.
     ours: BTreeMap<String, (PathBuf, String, Published)>,
-    /// The names at its top, in lower case.
+    /// The names at the top level, in lower case.
     names: HashSet<String>,
 }
 
@@ -64,12 +64,12 @@ impl Present {
             if !entry.file_type().is_file() || !is_markdown {
                 continue;
             }
-            // What cannot be read as text was not written by us.
+            // A file that is not text was not written by us.
             let Ok(text) = files::read_text(entry.path(), MAX_FILE_BYTES) else {
                 continue;
             };
             if let Some(published) = Published::read(&text).filter(|one| one.scope == scope) {
-                // Of two copies the first one is ours.
+                // Of two copies, the first one is ours.
                 let id = published.id.clone();
                 present
                     .ours
@@ -85,7 +85,7 @@ fn is_hidden(name: &std::ffi::OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// Plans one file a memory.
+/// Plans one file per memory.
 pub(super) fn plan(
     plan: &mut Plan,
     scope: &Scope,
@@ -164,7 +164,7 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// A name that nothing at the top of the folder has.
+/// A name that is not taken at the top level of the folder.
 fn free_name(origin: &Origin<'_>, names: &mut HashSet<String>) -> String {
     let name = origin.file_name();
     let stem = name.trim_end_matches(".md");
@@ -177,7 +177,7 @@ fn free_name(origin: &Origin<'_>, names: &mut HashSet<String>) -> String {
     free
 }
 
-/// The folder with every link resolved. What is not there yet is left as it is written.
+/// The folder with every link resolved. Parts that do not exist yet are left as they are.
 pub(super) fn real_path(folder: &Path) -> Result<PathBuf, PublishError> {
     let io = |source| PublishError::Io {
         action: "find",
@@ -205,7 +205,7 @@ pub(super) fn real_path(folder: &Path) -> Result<PathBuf, PublishError> {
     })
 }
 
-/// Writes, replaces or removes one file, if it is as it was.
+/// Writes, replaces or removes one file, if it has not changed since the plan.
 pub(super) fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
     let path = folder.join(&step.path);
     let parent = path.parent().unwrap_or(folder);
@@ -218,7 +218,7 @@ pub(super) fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
         }
     };
     fs::create_dir_all(parent).map_err(io("create"))?;
-    // A folder on the way may have become a link.
+    // A parent folder may have become a link.
     let is_inside = parent.canonicalize().is_ok_and(|real| real == parent);
     if !is_inside || present(&path).map_err(io("read"))? != step.before {
         return Err(PublishError::Changed { path });
@@ -244,7 +244,7 @@ pub(super) fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// What a file holds; `None` if there is none. Links are not followed.
+/// The content of a file; `None` if there is none. Does not follow links.
 fn present(path: &Path) -> std::io::Result<Option<String>> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -12,8 +12,8 @@ use ack_api::import_line::ImportLine;
 /// The largest file that is replaced.
 const MAX_BYTES: u64 = 512 << 20;
 
-/// Plans the file, which has the scope's name. One that is there is replaced only if it is exactly
-/// as it is written here.
+/// Plans the file, which is named after the scope. An existing file is replaced only if it has
+/// exactly the form that is written here.
 pub(super) fn plan(
     plan: &mut Plan,
     memories: &[Memory],
@@ -69,7 +69,7 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// The lines of a file by id; `None` if it is not as we write it.
+/// The lines of a file by id; `None` if it does not have the form that we write.
 fn known(text: &str, any: bool) -> Option<BTreeMap<String, String>> {
     let mut lines = BTreeMap::new();
     let mut last = String::new();

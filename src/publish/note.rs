@@ -1,4 +1,5 @@
-//! A memory as a Markdown file in the Open Knowledge Format, and what that file says of its origin.
+//! A memory as a Markdown file in the Open Knowledge Format, including the keys that record its
+//! origin.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,17 +12,17 @@ use sha2::{Digest as _, Sha256};
 
 use super::document::{Document, list, scalar};
 
-/// The key that says from which memory a file was written: scope, `/`, id.
+/// The key that names the memory's origin: scope, `/`, id.
 pub const FROM: &str = "published_from";
-/// The key with the digests of the memory and of what was written.
+/// The key with the digests of the memory and of the written text.
 const DIGEST: &str = "published_digest";
-/// The type of a memory that has none: the format requires one.
+/// The type of a memory without one, because the format requires a type.
 const NO_TYPE: &str = "memory";
-/// How many characters of a title are in a file's name.
+/// How many characters of a title go into a file name.
 const MAX_SLUG_CHARS: usize = 60;
-/// How much of a digest is kept.
+/// How many bytes of a digest are kept.
 const DIGEST_BYTES: usize = 16;
-/// The keys that are set by us, each with the other names under which it is read.
+/// The keys that we set, each with the aliases under which it is read.
 const OURS: [&[&str]; 12] = [
     &["type", "problem_type"],
     &["id"],
@@ -44,18 +45,18 @@ pub struct Origin<'a> {
     pub scope: &'a str,
     /// The memory.
     pub memory: &'a Memory,
-    /// The file that it is read from, if it is one.
+    /// The content of the file that the memory was read from, if there is one.
     pub source: Option<&'a str>,
 }
 
 impl Origin<'_> {
-    /// What the file says of where it comes from.
+    /// The value of [`FROM`].
     pub fn from(&self) -> String {
         format!("{}/{}", self.scope, self.memory.id)
     }
 
-    /// A readable name that stays: only small letters, digits and hyphens, with a part made from the
-    /// id, so that no two memories share one, whatever the file system makes equal.
+    /// A readable and stable file name. It has only lower-case letters, digits and hyphens, and a
+    /// part derived from the id, so that no two memories share a name on any file system.
     pub fn file_name(&self) -> String {
         let mut slug = String::new();
         for c in self.memory.title.chars() {
@@ -72,7 +73,7 @@ impl Origin<'_> {
         format!("{slug}-{}.md", id.get(..8).unwrap_or_default())
     }
 
-    /// The digest of what is published.
+    /// The digest of the memory's published content.
     fn digest(&self) -> String {
         let memory = self.memory;
         let content = serde_json::json!([
@@ -91,8 +92,8 @@ impl Origin<'_> {
         hex(&Sha256::digest(content.to_string()))
     }
 
-    /// The file's text. `existing` is what it holds now: its other keys, their order and their
-    /// comments stay.
+    /// The file's text. `existing` is its present content, whose other keys, order and comments
+    /// stay.
     pub fn render(&self, existing: Option<&str>) -> String {
         let memory = self.memory;
         let base = existing.or(self.source);
@@ -155,7 +156,7 @@ impl Origin<'_> {
         document.text()
     }
 
-    /// What a file that was published says about this memory.
+    /// Compares this memory with a published file.
     pub fn compare(&self, published: &Published) -> Comparison {
         if published.of_memory == self.digest() {
             Comparison::Same
@@ -170,15 +171,15 @@ impl Origin<'_> {
 /// How a memory and its file differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// The memory is the one that was published, whatever people did to the file.
+    /// The memory is unchanged, whatever people did to the file.
     Same,
-    /// The memory changed.
+    /// The memory has changed.
     Changed,
-    /// The memory changed, and somebody edited the file.
+    /// The memory has changed, and someone has edited the file.
     BothChanged,
 }
 
-/// A file that says that it was published.
+/// A file with a record of its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     /// The scope it comes from.
@@ -191,7 +192,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// Reads a file; `None` if it was not published. A copy that somebody gave another id was not.
+    /// Reads a file; `None` if it was not published. A copy with another id does not count.
     pub fn read(text: &str) -> Option<Self> {
         let document = Document::parse(text);
         let header = document.header();
@@ -212,7 +213,7 @@ impl Published {
     }
 }
 
-/// The digest of what a memory is made of, as a file says it.
+/// The digest of a memory's content as read from a file.
 fn digest_of(text: &str) -> String {
     let note = read_note(text);
     let content = serde_json::json!([
@@ -228,7 +229,7 @@ fn digest_of(text: &str) -> String {
     hex(&Sha256::digest(content.to_string()))
 }
 
-/// What is read from a file when it is served.
+/// The note that serving reads from a file.
 pub fn read_note(text: &str) -> Note {
     let path = Path::new("note.md");
     let (notes, _) = read(

@@ -1,4 +1,5 @@
-//! What a file is: a database by its tables, JSON lines by their members, instructions by name.
+//! Recognises files: a database by its tables, JSON lines by their members, instructions by their
+//! name.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -13,11 +14,11 @@ use serde_json::Value;
 use super::tally::{head, is_named};
 use super::{Found, Kind};
 
-/// How long a database that changes all the time is waited for.
+/// How long to wait for a database that changes all the time.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Databases that are larger are not opened: one that needs a private copy would fill the disk.
+/// Larger databases are not opened, because a private copy could fill the disk.
 const MAX_DATABASE_BYTES: u64 = 4 << 30;
-/// Files of JSON lines that are larger are not counted.
+/// Larger files of JSON lines are not counted.
 const MAX_LINES_BYTES: u64 = 64 << 20;
 /// Files that hosts read as instructions.
 pub const INSTRUCTIONS: [&str; 9] = [
@@ -45,15 +46,14 @@ pub fn recognise(path: &Path) -> Option<Found> {
     json_lines(path, &start)
 }
 
-/// What a database is; `None` where its tables are those of another program.
+/// Recognises a database; `None` if its tables belong to another program.
 pub fn database(path: &Path) -> Option<Found> {
     opened(path).ok()
 }
 
-/// A database in the place where a program keeps one: listed with the reason where it cannot be
-/// read.
+/// A database in a program's usual place. If it cannot be read, it is listed with the reason.
 pub fn expected(kind: Kind, path: &Path) -> Option<Found> {
-    // What is no file, or not there, is no store.
+    // If it is missing or not a file, there is no store.
     files::check(path).ok()?;
     let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     if length > MAX_DATABASE_BYTES {
@@ -67,7 +67,7 @@ pub fn expected(kind: Kind, path: &Path) -> Option<Found> {
     }
 }
 
-/// The reason without the path, which is shown beside it.
+/// The reason without the path, which is shown next to it.
 fn reason(error: &StoreError) -> String {
     let path = format!("`{}`", error.path().display());
     let text = error.to_string();
@@ -102,10 +102,10 @@ fn opened(path: &Path) -> Result<Found, StoreError> {
     })
 }
 
-/// JSON lines, by the members of the first one.
+/// Recognises JSON lines by the members of the first line.
 fn json_lines(path: &Path, start: &str) -> Option<Found> {
     let first = start.lines().find(|line| !line.trim().is_empty())?;
-    // A long first line is cut off, so only its beginning is looked at.
+    // A long first line is cut off, so only look at its beginning.
     let is = |member: &str| first.contains(&format!("\"{member}\""));
     if !first.trim_start().starts_with('{') {
         return None;
@@ -124,7 +124,7 @@ fn entities(path: &Path) -> Result<u64, String> {
     })
 }
 
-/// Counts the lines that are not empty and that `counts` accepts.
+/// Counts the non-empty lines that `counts` accepts.
 fn lines(path: &Path, counts: impl Fn(&str) -> bool) -> Result<u64, String> {
     let file = files::open(path).map_err(|error| error.to_string())?;
     if file

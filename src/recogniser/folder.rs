@@ -1,4 +1,4 @@
-//! What a folder is: the dialects of Markdown notes, and folders that hold a known file.
+//! Recognises folders: the dialects of Markdown notes, and folders that contain a known file.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use super::tally::{Budget, has_key, head, is_markdown, is_named};
 use super::{Found, Kind, file};
 use crate::scope::DATABASE_NAMES;
 
-/// Files at the top of a folder that are read to find out whose notes it holds.
+/// How many files of a folder are read to recognise its notes.
 const SAMPLE: usize = 40;
-/// Files with these names belong to the format, not to its notes.
+/// File names that belong to the format and are not notes.
 const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
 /// What a folder is.
@@ -46,7 +46,7 @@ pub fn auto_memory(path: &Path, budget: &Budget) -> Option<Found> {
     })
 }
 
-/// The Open Knowledge Format: an index that names the version.
+/// The Open Knowledge Format: an index with the version.
 pub fn knowledge_format(path: &Path, budget: &Budget) -> Option<Found> {
     has_key(&head(&path.join("index.md")), &["okf_version"]).then(|| {
         let memories = budget.markdown(path, |path| {
@@ -56,7 +56,7 @@ pub fn knowledge_format(path: &Path, budget: &Budget) -> Option<Found> {
     })
 }
 
-/// Codex's memories: a summary that names its version, or an index of task groups.
+/// Codex's memories: a summary with its version, or an index of task groups.
 pub fn codex(path: &Path, budget: &Budget) -> Option<Found> {
     const GROUP: &str = "# Task Group";
     const LARGEST: u64 = 16 << 20;
@@ -80,14 +80,14 @@ pub fn codex(path: &Path, budget: &Budget) -> Option<Found> {
     })
 }
 
-/// Serena's memories: plain Markdown, known by the folder they lie in.
+/// Serena's memories: plain Markdown, recognised by the folder they are in.
 pub fn serena(path: &Path, budget: &Budget) -> Option<Found> {
     let project = path.parent().filter(|parent| is_named(parent, ".serena"))?;
     (is_named(path, "memories") && project.is_dir() && path.is_dir())
         .then(|| Found::counted(Kind::Serena, path, budget.markdown(path, |_| true)))
 }
 
-/// Solved problems in a repository, by their front matter.
+/// Solved problems in a repository, recognised by their front matter.
 pub fn solutions(path: &Path, budget: &Budget) -> Option<Found> {
     const KEYS: [&str; 3] = ["problem_type", "root_cause", "symptoms"];
     let is_solution = |path: &Path| has_key(&head(path), &KEYS);
@@ -107,7 +107,7 @@ pub fn basic_memory(path: &Path, budget: &Budget) -> Option<Found> {
         .then(|| Found::counted(Kind::BasicMemory, path, budget.markdown(path, |_| true)))
 }
 
-/// The beginnings of some Markdown files in a folder and in the folders in it.
+/// The beginnings of some Markdown files in a folder and its subfolders.
 fn samples(path: &Path) -> Vec<String> {
     let entries = walkdir::WalkDir::new(path)
         .max_depth(3)

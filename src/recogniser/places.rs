@@ -10,11 +10,11 @@ use super::tally::Budget;
 use super::{Found, Kind, file, folder};
 use crate::scope::DATABASE_NAMES;
 
-/// Entries of one folder that are looked at.
+/// Maximum entries to read in one folder.
 const MAX_ENTRIES: usize = 2_000;
-/// Folders at the top of a project that are looked at.
+/// Maximum folders to check at the top of a project.
 const MAX_TOP_FOLDERS: usize = 200;
-/// Most bytes of another program's settings.
+/// Maximum size of another program's settings, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 
 /// Where to look: folders of this user, the current project, and variables that move a store.
@@ -27,14 +27,14 @@ pub struct Places<'a> {
     pub settings: PathBuf,
     /// The root of the current project, if there is one.
     pub project: Option<PathBuf>,
-    /// The scope root in force: what lies there is served already.
+    /// The scope root in use. Stores in it are already served.
     pub root: PathBuf,
-    /// Reads a variable of the environment.
+    /// Reads an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 impl Places<'_> {
-    /// The path in a variable, or another one.
+    /// The path in a variable, or a default.
     fn variable_or(&self, name: &str, default: impl FnOnce() -> PathBuf) -> PathBuf {
         self.path_in(name).unwrap_or_else(default)
     }
@@ -65,7 +65,7 @@ pub fn look(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
     found
 }
 
-/// Scopes under the usual root where another one is in force.
+/// Scopes under the default root, if another root is in use.
 fn native(places: &Places<'_>) -> Vec<Found> {
     let usual = places.home.join(".ack-mem");
     if usual == places.root {
@@ -78,7 +78,7 @@ fn native(places: &Places<'_>) -> Vec<Found> {
         .collect()
 }
 
-/// Databases, each in the one place where its program keeps it.
+/// Databases, each in its program's usual place.
 fn databases(places: &Places<'_>) -> Vec<Found> {
     let claude_mem = places.variable_or("CLAUDE_MEM_DATA_DIR", || places.home.join(".claude-mem"));
     let service = places.variable_or("MCP_MEMORY_SQLITE_PATH", || {
@@ -94,7 +94,7 @@ fn databases(places: &Places<'_>) -> Vec<Found> {
     .collect()
 }
 
-/// A folder for each project, or the one that the settings name.
+/// One folder per project, or the folder that the settings name.
 fn auto_memories(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
     let claude = places.claude();
     let own = settings(&claude.join("settings.json"))
@@ -171,7 +171,7 @@ fn basic_memories(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
         .collect()
 }
 
-/// What a project holds.
+/// The stores in a project.
 fn in_project(project: &Path, budget: &Budget) -> Vec<Found> {
     let mut found: Vec<Found> = [
         folder::serena(&project.join(".serena/memories"), budget),
@@ -197,7 +197,7 @@ fn in_project(project: &Path, budget: &Budget) -> Vec<Found> {
     found
 }
 
-/// The folders in a folder, sorted, up to a number of them.
+/// The sorted subfolders of a folder, up to a limit.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -215,7 +215,7 @@ fn settings(path: &Path) -> Option<Value> {
     serde_json::from_slice(&files::read(path, MAX_SETTINGS_BYTES).ok()?).ok()
 }
 
-/// Each text under a key, however deep.
+/// Calls `told` with each string under a key, at any depth.
 fn texts_of(value: &Value, key: &str, told: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Counting within bounds: so many entries, so deep, so long.
+//! Counts with limits on entries, depth and time.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 use ack_sys::files;
 use walkdir::WalkDir;
 
-/// How long one look at a machine may take. A command that people wait for asks for it.
+/// The time limit for looking at a machine. A user waits for the result.
 const LONGEST: Duration = Duration::from_secs(2);
-/// Entries that are looked at in one folder.
+/// Maximum entries to read under one folder.
 const MAX_ENTRIES: usize = 20_000;
-/// Folders within folders.
+/// Maximum folder depth.
 const MAX_DEPTH: usize = 8;
-/// Bytes at the start of a file that say what it is.
+/// How many bytes at the start of a file are read to recognise it.
 const HEAD_BYTES: u64 = 8 << 10;
 
-/// How long a look may still take.
+/// The remaining time.
 #[derive(Debug)]
 pub struct Budget {
     until: Instant,
 }
 
 impl Budget {
-    /// A new one, from now.
+    /// A new budget that starts now.
     pub fn start() -> Self {
         Self {
             until: Instant::now() + LONGEST,
@@ -69,25 +69,25 @@ impl Budget {
     }
 }
 
-/// Folders that hold no notes: those of tools, and hidden ones.
+/// Whether a folder holds no notes: tool folders and hidden ones.
 fn is_left_out(name: &std::ffi::OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with('.') || name == "node_modules" || name == "target"
 }
 
-/// Whether a file's name says that it is Markdown.
+/// Whether a file has the extension of Markdown.
 pub fn is_markdown(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
-/// Whether a file has this name, in any case.
+/// Whether a file has this name, ignoring case.
 pub fn is_named(path: &Path, name: &str) -> bool {
     path.file_name()
         .is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
-/// The beginning of a text file; empty where it cannot be read.
+/// The beginning of a text file; empty if it cannot be read.
 pub fn head(path: &Path) -> String {
     let mut bytes = Vec::new();
     let read = |file: File| file.take(HEAD_BYTES).read_to_end(&mut bytes);
@@ -97,7 +97,7 @@ pub fn head(path: &Path) -> String {
         .replace("\r\n", "\n")
 }
 
-/// Whether a text begins with front matter that has one of these keys at its top.
+/// Whether a text begins with front matter that has one of these keys at the top level.
 pub fn has_key(head: &str, keys: &[&str]) -> bool {
     let Some(rest) = head.strip_prefix("---\n") else {
         return false;

@@ -1,11 +1,12 @@
-//! Which scope claims a folder, by which rule, and which project of that scope the folder is.
+//! Detects the scope that claims a folder, the rule that matched, and the project of that scope.
 //!
-//! Scopes: the longest match in `paths` → `remotes` → names of projects and scopes against the repository's name → projects
-//! that the memories of a store name → `default_scope`. A private scope is claimed by what its owner wrote, never by what its
-//! store records: to look there would be to open it.
+//! The rules for scopes, in order: the longest match in `paths`, `remotes`, the repository's name
+//! as a project or scope name, projects that the memories of a store name, `default_scope`. A
+//! private scope is claimed only by its owner's configuration, never by the content of its store,
+//! because reading that would open the store.
 //!
-//! Projects of the scope that was found: the longest match in `paths` → `remotes` → the repository's name → a folder on the way
-//! to the one that is worked in.
+//! The rules for projects of that scope, in order: the longest match in `paths`, `remotes`, the
+//! repository's name, a parent folder of the working folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,19 +21,19 @@ use ack_api::memory::{ProjectRows, Visibility, fold_name};
 use ack_sys::files::expand_home;
 use ack_worktree::repository::Repository;
 
-/// Where somebody works.
+/// A working folder and what is known about it.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The folder, real path; empty where there is none.
+    /// The real path of the folder; empty if there is none.
     pub folder: PathBuf,
-    /// The repository that holds it.
+    /// The repository that contains it.
     pub repository: Option<Repository>,
     /// The name of the main repository, or of the folder.
     pub name: Option<String>,
 }
 
 impl Place {
-    /// What a folder says of itself. The user's settings in `home` say what its remotes mean.
+    /// Describes a folder. The git settings in `home` affect what its remotes mean.
     pub fn of(folder: &Path, home: Option<&Path>) -> Self {
         if folder.as_os_str().is_empty() {
             return Self {
@@ -56,7 +57,7 @@ impl Place {
         }
     }
 
-    /// Names that the repository goes by, folded.
+    /// The names of the repository, folded.
     fn names(&self) -> Vec<String> {
         let remote = self.remotes().first().map(|remote| last_part(remote));
         let mut names: Vec<String> = self
@@ -77,7 +78,7 @@ impl Place {
             .map_or(&[], |repository| &repository.remotes)
     }
 
-    /// The folder, and in a linked worktree where it would lie in the main repository.
+    /// The folder, and in a linked worktree also the matching folder of the main repository.
     fn folders(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.folder.clone()];
         if let Some(repository) = &self.repository
@@ -89,7 +90,8 @@ impl Place {
         folders
     }
 
-    /// Whether a folder is the repository's own (or, without one, the place itself), so that the place's names are its names.
+    /// Whether a folder is the repository itself (or, without one, the place itself), so that the
+    /// place's names are its names.
     fn is_named_after(&self, folder: &Path) -> bool {
         match &self.repository {
             Some(repository) => {
@@ -99,7 +101,7 @@ impl Place {
         }
     }
 
-    /// The first of some remotes, as a manifest spells them, that is one of the repository's.
+    /// The first of these remotes, as a manifest spells them, that belongs to the repository.
     fn remote<'a>(&self, remote: &str, spelled: &'a [String]) -> Option<&'a String> {
         let repository = self.repository.as_ref()?;
         spelled.iter().find(|spelled| {
@@ -121,12 +123,13 @@ fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How a scope came to be the current one.
+/// Why a scope is the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// The server is pinned to it.
     Pinned,
-    /// Its `paths`; `exact` where they name this very repository or a part of it, and not a folder of many.
+    /// Its `paths`. `exact` means that they name this repository or a part of it, rather than a
+    /// folder with many.
     Path {
         /// See above.
         exact: bool,
@@ -146,9 +149,9 @@ pub enum Claim {
 pub struct Found {
     /// The scope.
     pub scope: Arc<Scope>,
-    /// The rule that found it, for the reader.
+    /// The rule that matched, as text.
     pub rule: String,
-    /// The same for [`identify`].
+    /// The same as a value, for [`identify`].
     pub claim: Claim,
 }
 
@@ -159,7 +162,8 @@ impl Found {
     }
 }
 
-/// The scope that claims a place. Stores are looked into only `with_stores`, where nothing that their owners wrote claims it.
+/// The scope that claims a place. With `with_stores`, also reads stores if no owner's configuration
+/// claims the place.
 pub fn detect(
     config: &Config,
     scopes: &[Arc<Scope>],
@@ -180,7 +184,7 @@ pub fn detect(
         })
 }
 
-/// The scope whose `paths` match most closely.
+/// The scope with the closest match in `paths`.
 fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
     let mut best: Option<(Match, &Arc<Scope>, String)> = None;
     for scope in scopes {
@@ -239,7 +243,8 @@ fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
 
 fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
     let name = fold_name(place.name.as_deref()?);
-    // A path that does not exist is nobody's project: its last part alone opens no private scope.
+    // A path that does not exist is not a project, so its last part alone must not open a private
+    // scope.
     let there = place.folder.is_dir();
     let scopes = || {
         scopes
@@ -266,7 +271,7 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
     ))
 }
 
-/// The shared scope with most memories that name the repository as their project.
+/// The shared scope with the most memories that name the repository as their project.
 fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
     place.names().iter().find_map(|name| {
         let (scope, project) = recording(scopes, name).into_iter().next()?;
@@ -278,7 +283,8 @@ fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
     })
 }
 
-/// The shared scopes whose memories name a project (folded), those with most of them first, each with its spelling.
+/// The shared scopes whose memories name a project (folded), most memories first, each with its own
+/// spelling of the name.
 pub fn recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope>, String)> {
     let readable = scopes
         .iter()
@@ -290,7 +296,7 @@ pub fn recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope
             Some((project.memories, scope, project.name.clone()))
         })
         .collect();
-    // Scopes come by name, and this keeps the order of equals.
+    // Scopes are sorted by name, and the sort is stable.
     found.sort_by_key(|(memories, ..)| std::cmp::Reverse(*memories));
     found
         .into_iter()
@@ -315,7 +321,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The project of a place that is part of no scope.
+    /// The project of a place that no scope claims.
     pub fn of(place: &Place) -> Self {
         Self {
             name: place.name.clone().unwrap_or_else(|| "unknown".to_owned()),
@@ -327,7 +333,7 @@ impl Identity {
     }
 }
 
-/// Which project of a scope a place is.
+/// The project that a place is within a scope.
 pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) -> Identity {
     let listed = &scope.manifest.projects;
     let own = fold_name(&scope.name);
@@ -336,7 +342,7 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
         return known(scope, project, if is_repository { &names } else { &[] });
     }
     let claimed = matches!(claim, Claim::Path { .. } | Claim::Remote | Claim::Name);
-    // Who lists one project and claims this folder means that project.
+    // A scope that lists one project and claims this folder means that project.
     if let Some(project) = listed.sole().filter(|_| claimed) {
         return known(scope, project, &names);
     }
@@ -352,7 +358,7 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
             return other;
         }
     }
-    // Else it is what the scope as a whole is about.
+    // Otherwise it is the main project of the scope.
     let whole = listed.sole().or_else(|| listed.called(&own));
     if let Some(project) = whole.filter(|_| claimed || *claim == Claim::Pinned) {
         return known(scope, project, &names);
@@ -364,7 +370,7 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
     other
 }
 
-/// A listed project, with names of the repository that are not another one's.
+/// A listed project, plus the names of the repository that do not belong to another project.
 fn known(scope: &Scope, project: &Project, names: &[String]) -> Identity {
     let id = project.names().first().cloned().unwrap_or_default();
     let mut rows = scope.rows_of(&id, &[]);
@@ -377,7 +383,7 @@ fn known(scope: &Scope, project: &Project, names: &[String]) -> Identity {
     }
 }
 
-/// The listed project that a place is, and whether that is the repository as a whole.
+/// The listed project that a place is, and whether it is the whole repository.
 fn listed_project<'a>(
     config: &Config,
     scope: &'a Scope,
@@ -388,7 +394,7 @@ fn listed_project<'a>(
         return None;
     }
     let home = config.home.as_deref();
-    // Of matches of one length, what a project says itself goes before what the scope says.
+    // Between matches of equal length, the project's own paths win over the scope's.
     let mut best: Option<(Match, &Project)> = None;
     for project in listed.iter() {
         for pattern in &project.details.paths {
@@ -459,7 +465,7 @@ fn listed_project<'a>(
         .map(|project| (project, false))
 }
 
-/// The last part of a pattern without the wildcard that it may end in, folded: `infra-*` is what is called `infra`.
+/// The last part of a pattern without a trailing wildcard, folded: `infra-*` gives `infra`.
 fn stem(pattern: &str) -> String {
     let last = last_part(pattern.trim_end_matches('/'));
     fold_name(
@@ -468,14 +474,14 @@ fn stem(pattern: &str) -> String {
     )
 }
 
-/// Where a pattern of `paths` matches a place.
+/// A match of a `paths` pattern with a place.
 #[derive(Debug, Clone)]
 struct Match {
     /// How many components match.
     depth: usize,
     /// The folder that matches: the place itself or one above it.
     folder: PathBuf,
-    /// It matches as it stands, without wildcards.
+    /// Whether it matches literally, without wildcards.
     literal: bool,
 }
 
@@ -487,10 +493,10 @@ fn closest(pattern: &str, place: &Place, scope: &Scope, home: Option<&Path>) -> 
     matches.max_by_key(|found| found.depth)
 }
 
-/// Where a pattern matches `folder`: the folder itself or one above it. `None` where it does not.
+/// Matches a pattern against `folder` or one of its parents. `None` if none matches.
 fn matched(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> Option<Match> {
     let expanded = expand_home(Path::new(pattern.trim_end_matches('/')), home);
-    // A relative path is meant from where the manifest lies.
+    // A relative path starts at the manifest's folder.
     let expanded = if expanded.is_absolute() {
         expanded
     } else {
@@ -502,12 +508,13 @@ fn matched(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> 
         literal,
     };
     let real = expanded.canonicalize().unwrap_or_else(|_| expanded.clone());
-    // A folder's name may hold what looks like a glob.
+    // A folder's name may look like a glob.
     let literal = folder.ancestors().find(|ancestor| *ancestor == real);
     if literal.is_some() || !pattern.contains(['*', '?', '[', '{']) {
         return literal.map(|ancestor| found(ancestor, true));
     }
-    // The part before the first wildcard may run through symbolic links; the project's folder is a real path.
+    // The part before the first wildcard may contain symbolic links, but the project's folder is a
+    // real path.
     let text = expanded.to_string_lossy().into_owned();
     let fixed: PathBuf = Path::new(&text)
         .components()

@@ -1,5 +1,5 @@
-//! Changes to a manifest: the keys that are named, and not a byte besides. The result is checked
-//! before it is written, and appears at once or not at all.
+//! Edits a manifest: changes only the named keys and leaves every other byte. The result is checked
+//! first and then written atomically.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,34 +13,34 @@ use crate::config::{LARGEST, SettingsError};
 use ack_api::text;
 use ack_sys::files;
 
-/// What is done to one key.
+/// A change to one key.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// It gets this value.
+    /// Set this value.
     Set(Value),
-    /// These texts are added to its list.
+    /// Add these strings to its list.
     Add(Vec<String>),
-    /// It is taken out.
+    /// Remove the key.
     Unset,
 }
 
-/// A manifest that was changed, and not written yet.
+/// An edited manifest that is not written yet.
 #[derive(Debug)]
 pub struct Edited {
     /// The file.
     pub path: PathBuf,
-    /// What it says now.
+    /// The new manifest.
     pub manifest: Manifest,
-    /// For each key that changed, how it was written before; `None` where it was not there.
+    /// For each changed key, its old text; `None` if the key is new.
     pub earlier: Vec<(String, Option<String>)>,
     before: Option<String>,
     after: String,
 }
 
-/// Plans changes to a manifest, which need not exist yet. Nothing is written.
+/// Plans changes to a manifest, which need not exist yet. Writes nothing.
 ///
 /// # Errors
-/// [`SettingsError`] when the file cannot be read, or would be no manifest afterwards.
+/// [`SettingsError`] if the file cannot be read, or the result would not be a valid manifest.
 pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<Edited, SettingsError> {
     let before = match files::read_text(path, LARGEST) {
         Ok(text) => Some(text),
@@ -60,7 +60,7 @@ pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<Edited, Setting
     let plain = raw.replace("\r\n", "\n");
     let mut document: DocumentMut = match plain.parse() {
         Ok(document) => document,
-        // The same words as everywhere else, with the line.
+        // Use the standard message, with the line.
         Err(_) => {
             return Manifest::parse(&plain, path).and(Err(SettingsError::Invalid {
                 path: path.to_owned(),
@@ -100,7 +100,7 @@ fn apply(document: &mut DocumentMut, key: &str, change: &Change) {
         Change::Set(new) => {
             let mut new = new.clone();
             match document.get_mut(key).and_then(Item::as_value_mut) {
-                // A comment behind the value stays.
+                // Keep a comment after the value.
                 Some(known) => {
                     *new.decor_mut() = known.decor().clone();
                     *known = new;
@@ -123,7 +123,7 @@ fn apply(document: &mut DocumentMut, key: &str, change: &Change) {
     }
 }
 
-/// Adds a text to a list that does not have it, laid out as the one before it.
+/// Adds a string to a list, if missing, with the layout of the previous entry.
 fn append(list: &mut Array, text: &str) {
     if list.iter().any(|known| known.as_str() == Some(text)) {
         return;
@@ -148,7 +148,7 @@ fn add_names(table: &mut dyn TableLike, names: &[String]) {
     }
 }
 
-/// A value as it is written on one line.
+/// A value on one line.
 fn written(item: &Item) -> Option<String> {
     let mut value = item.clone().into_value().ok()?;
     value.decor_mut().clear();
@@ -161,7 +161,7 @@ impl Edited {
         self.before.as_ref() != Some(&self.after)
     }
 
-    /// The difference, safe to print.
+    /// The diff, safe to print.
     pub fn shown(&self) -> String {
         let before = self.before.as_deref().unwrap_or_default();
         let path = self.path.display().to_string();
@@ -178,10 +178,10 @@ impl Edited {
         text::safe(&shown).into_owned()
     }
 
-    /// Writes the file: for its owner alone where it is new.
+    /// Writes the file. Only the owner can read a new file.
     ///
     /// # Errors
-    /// What the system said; also when another program changed the file since it was planned.
+    /// An error from the system, or another program has changed the file since it was planned.
     pub fn write(&self) -> std::io::Result<()> {
         let now = files::read_text(&self.path, LARGEST).ok();
         if now != self.before {
@@ -193,11 +193,11 @@ impl Edited {
     }
 }
 
-/// Writes a file at once or not at all. One that is there keeps its permissions, a link stays a
-/// link, and a new one is for its owner alone.
+/// Writes a file atomically. An existing file keeps its permissions, a link stays a link, and only
+/// the owner can read a new file.
 ///
 /// # Errors
-/// What the system said.
+/// The error from the system.
 pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(Path::new("."));

@@ -9,7 +9,7 @@ use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 
 use crate::config::Config;
 
-/// Names of scopes that an error lists.
+/// How many scope names an error lists.
 const LISTED: usize = 20;
 
 /// Why a request has no scopes to search.
@@ -18,14 +18,15 @@ pub enum ScopeError {
     /// No scope has this name.
     #[error("there is no scope `{name}`")]
     NotFound {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: Vec<String>,
-        /// The projects that these scopes list, which may be named as well.
+        /// The projects that these scopes list, which are also valid names.
         projects: Vec<String>,
     },
-    /// The scope that this server is pinned to does not exist. No other is named: the client may not know of any.
+    /// The scope that this server is pinned to does not exist. The error names no other scope,
+    /// because the client may not know of any.
     #[error("there is no scope `{name}`, which this server is pinned to by {by}")]
     PinNotFound {
         /// The name it is pinned to.
@@ -36,7 +37,7 @@ pub enum ScopeError {
     /// A scope other than the one this server is pinned to.
     #[error("scope `{name}` is refused: this server is pinned to scope `{pinned}`")]
     Refused {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The scope it is pinned to.
         pinned: String,
@@ -49,7 +50,7 @@ pub enum ScopeError {
         /// What is wrong.
         reason: String,
     },
-    /// A scope in a bucket of which nothing is on this machine.
+    /// A scope in a bucket that has no local copy.
     #[error("scope `{name}` cannot be searched yet: {reason}")]
     Cold {
         /// Its name.
@@ -57,15 +58,15 @@ pub enum ScopeError {
         /// Why.
         reason: String,
     },
-    /// There is nothing to read anywhere.
+    /// There are no memories anywhere.
     #[error("no memories yet: there is no scope under `{}`", root.join("scopes").display())]
     NoScopes {
         /// The scope root.
         root: PathBuf,
-        /// The database of claude-mem, where this user has one.
+        /// The database of claude-mem, if this user has one.
         claude_mem: Option<PathBuf>,
     },
-    /// The folder that may hold scopes cannot be read.
+    /// The folder of scopes cannot be read.
     #[error("cannot read `{}`: {source}", folder.display())]
     Unreadable {
         /// The folder.
@@ -76,8 +77,8 @@ pub enum ScopeError {
 }
 
 impl ScopeError {
-    /// There is nothing to read, or it may not be read; the error names the database of claude-mem
-    /// where there is one.
+    /// The error for no scopes, or for a folder of scopes that cannot be read. Names the database
+    /// of claude-mem if there is one.
     pub fn no_scopes(config: &Config) -> Self {
         let folder = config.root.value.join("scopes");
         match fs::read_dir(&folder) {

@@ -1,7 +1,8 @@
-//! The folders under the scope root, and what each of them holds, as far as their metadata tell.
+//! The folders under the scope root and what each of them contains, according to their metadata.
 //!
-//! A server asks this at each request. A folder whose change time is that of the last look, and lay in the past then, has had no
-//! entry added, removed or renamed since ([`ack_store::quick_state`] tells the rule), so it is not listed again.
+//! A server checks this at each request. A folder is not listed again if its change time is the
+//! same as at the last look and was safely in the past then ([`ack_store::quick_state`] has the
+//! rule): then no entry has been added, removed or renamed since.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -33,7 +34,7 @@ pub struct Entry {
 }
 
 impl ScopeFolders {
-    /// The entries now, and those that cannot be scopes.
+    /// The present entries, and those that cannot be scopes.
     pub fn read(&mut self, folder: &Path) -> (&[Entry], &[(String, String)]) {
         let before = QuickState::read(folder, None);
         if before.is_none() || self.seen != before {
@@ -57,7 +58,7 @@ impl ScopeFolders {
                 continue;
             }
             let is_link = entry.path_is_symlink();
-            // A name that is not shown as it is written could pass for another one.
+            // A name that is not shown exactly as written could be mistaken for another one.
             match entry.file_name().to_str().filter(|name| *name == shown) {
                 None => {
                     let reason = "its name holds characters that cannot be shown".to_owned();
@@ -74,11 +75,11 @@ impl ScopeFolders {
     }
 }
 
-/// What the folder of a scope holds.
+/// What the folder of a scope contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
     seen: Option<QuickState>,
-    /// The database, or where it should be.
+    /// The path of the database, whether it exists or not.
     pub database: PathBuf,
     /// Whether the database is a symbolic link.
     pub is_link: bool,
@@ -91,12 +92,13 @@ impl Contents {
     pub fn read(folder: &Path) -> Self {
         let before = QuickState::read(folder, None);
         let (database, is_link) = find_database(folder);
-        // Whatever is there is a manifest, a dangling link too: only where there is none, the defaults hold.
+        // Any entry counts as a manifest, even a dangling link. The defaults apply only if there is
+        // none.
         let manifest = std::fs::symlink_metadata(folder.join("scope.toml"));
         let has_manifest =
             !manifest.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
         Self {
-            // Another target of a link does not show in the folder that holds the link.
+            // A changed link target does not change the folder that contains the link.
             seen: if is_link {
                 None
             } else {
@@ -114,7 +116,7 @@ impl Contents {
     }
 }
 
-/// A quick_state that may vouch for what was read of a folder after it was taken.
+/// The state of a folder, if it is reliable for what was read after it was taken.
 fn settled(before: Option<QuickState>, folder: &Path) -> Option<QuickState> {
     let now = SystemTime::now();
     before.filter(|before| {
@@ -124,7 +126,7 @@ fn settled(before: Option<QuickState>, folder: &Path) -> Option<QuickState> {
     })
 }
 
-/// The database in a scope's folder, or the name it should have, and whether that is a symbolic link.
+/// The database in a scope's folder, or its default name, and whether it is a symbolic link.
 fn find_database(folder: &Path) -> (PathBuf, bool) {
     let mut first = None;
     for path in DATABASE_NAMES.map(|name| folder.join(name)) {

@@ -1,4 +1,4 @@
-//! `scope.toml`: what the owner of a scope says of it.
+//! `scope.toml`: the owner's configuration of a scope.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ pub struct Manifest {
     pub remote: Option<RemoteSettings>,
 }
 
-/// Manifests that we write do not say what goes without saying.
+/// Generated manifests leave out the default.
 fn is_log(place: &DecisionPlace) -> bool {
     *place == DecisionPlace::Log
 }
@@ -67,12 +67,13 @@ impl Manifest {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// [`SettingsError`] when the file cannot be read, is not TOML, or has an unknown key or a value that is not allowed.
+    /// [`SettingsError`] if the file cannot be read, is not TOML, or has an unknown key or an
+    /// invalid value.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
         load_toml(path, settings::keys::<Self>)
     }
 
-    /// Reads the text of a manifest, which lies or will lie at `path`.
+    /// Parses the text of a manifest. `path` is where it is or will be.
     ///
     /// # Errors
     /// As [`Manifest::load`].
@@ -80,7 +81,7 @@ impl Manifest {
         parse_toml(text, path, settings::keys::<Self>)
     }
 
-    /// The keys at its top.
+    /// Its top-level keys.
     pub fn keys() -> Vec<String> {
         let schema = schemars::schema_for!(Self).to_value();
         let properties = schema.get("properties").and_then(|keys| keys.as_object());

@@ -1,4 +1,4 @@
-//! The projects of a scope, as its manifest lists them: each a project of its own, with the other names it goes by.
+//! The projects that a scope's manifest lists, with their other names.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use ack_api::memory::fold_name;
 pub struct Project {
     /// Its name.
     pub name: String,
-    /// What else is known of it.
+    /// Other details.
     pub details: Details,
     /// Its name and its aliases, folded; the name first.
     names: Vec<String>,
@@ -74,7 +74,7 @@ impl Projects {
         Self::collect(names.into_iter().map(|name| (name, Details::default())))
     }
 
-    /// A name that is written twice is one project.
+    /// A name that occurs twice is one project.
     fn collect(projects: impl Iterator<Item = (String, Details)>) -> Self {
         let mut list: Vec<Project> = Vec::new();
         for (name, details) in projects {
@@ -89,17 +89,17 @@ impl Projects {
         Self(list)
     }
 
-    /// Whether the manifest lists none.
+    /// Whether the manifest lists no projects.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each of them.
+    /// Iterates over the projects.
     pub fn iter(&self) -> std::slice::Iter<'_, Project> {
         self.0.iter()
     }
 
-    /// The project that a folded name means: the one of this name, or else the first that has it as an alias.
+    /// The project for a folded name: the one with this name, or else the first with this alias.
     pub fn called(&self, folded: &str) -> Option<&Project> {
         let by_name = self
             .0
@@ -108,7 +108,7 @@ impl Projects {
         by_name.or_else(|| self.0.iter().find(|project| project.is_called(folded)))
     }
 
-    /// The only one there is.
+    /// The project, if there is exactly one.
     pub const fn sole(&self) -> Option<&Project> {
         match self.0.as_slice() {
             [one] => Some(one),
@@ -168,7 +168,7 @@ impl<'de> Deserialize<'de> for WrittenProject {
     }
 }
 
-/// Reads `projects`, with an error that says what may stand there.
+/// Parses `projects`. The error says what is allowed.
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {
@@ -198,7 +198,7 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// Reads what `projects` says of one project.
+/// Parses the entry of one project in `projects`.
 struct ProjectReader;
 
 impl<'de> Visitor<'de> for ProjectReader {

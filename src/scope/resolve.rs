@@ -1,6 +1,7 @@
-//! Which scope is current, and which scopes a request searches.
+//! Resolves the current scope and the scopes that a request searches.
 //!
-//! Current is the pinned scope, or else the one that claims the project's folder ([`super::detect`]).
+//! The current scope is the pinned one, or else the one that claims the project's folder
+//! ([`super::detect`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,15 +20,15 @@ use ack_worktree::repository::Repository;
 /// The current project and its scope.
 #[derive(Debug, Clone, Default)]
 pub struct Current {
-    /// The project's folder, real path; empty where there is none.
+    /// The real path of the project's folder; empty if there is none.
     pub folder: PathBuf,
-    /// Its name: as a manifest lists it, or else that of the main repository or of the folder.
+    /// Its name: as a manifest lists it, or else the name of the main repository or the folder.
     pub name: String,
     /// Its repository.
     pub repository: Option<Repository>,
     /// Its scope.
     pub scope: Option<Arc<Scope>>,
-    /// The rule that found the scope.
+    /// The rule that matched the scope.
     pub rule: Option<String>,
     /// Its rows in its own scope.
     own: ProjectRows,
@@ -50,31 +51,32 @@ impl Current {
 /// The scopes of one request.
 #[derive(Debug)]
 pub struct Selection {
-    /// The ones to search.
+    /// The scopes to search.
     pub scopes: Vec<Arc<Scope>>,
-    /// The ones left out, and why.
+    /// The scopes left out, and why.
     pub skipped: Vec<Skipped>,
-    /// The ones among them whose manifest is broken.
+    /// The skipped scopes whose manifest is broken.
     pub broken: Vec<Skipped>,
     /// The current project.
     pub current: Current,
-    /// Says which scopes were meant, where `scope` is the name of a project.
+    /// Says which scopes were meant, if `scope` is the name of a project.
     pub meant: Option<Note>,
     /// Whether a scope was named, or the process is pinned to one.
     pub is_narrowed: bool,
-    /// The scopes whose manifests say what else a project is called.
+    /// The scopes whose manifests list other names of projects.
     namers: Vec<Arc<Scope>>,
 }
 
 impl Selection {
-    /// The rows of a scope that belong to the project of a folded name. Its aliases count in every scope, whichever lists them.
+    /// The rows of a scope that belong to the project with a folded name. Aliases from any scope's
+    /// manifest count in every scope.
     pub fn rows_of(&self, project: &str, scope: &Scope) -> ProjectRows {
         let listed = self
             .namers
             .iter()
             .filter_map(|scope| scope.manifest.projects.called(project));
         let mut listed: Vec<&[String]> = listed.map(Project::names).collect();
-        // Where it is a project's name, it is no alias of another's.
+        // The name of a project is never an alias of another one.
         if listed
             .iter()
             .any(|names| names.first().is_some_and(|name| name == project))
@@ -84,14 +86,14 @@ impl Selection {
         scope.rows_of(project, &listed.concat())
     }
 
-    /// The part of an answer that says where it looked.
+    /// The part of an answer that says which scopes were searched.
     pub fn searched(&self, status: StatusFilter) -> Searched {
         Searched {
             scopes: self.scopes.iter().map(|scope| scope.name.clone()).collect(),
             skipped: self
                 .skipped
                 .iter()
-                // The names of private scopes are told only where nothing else says why.
+                // Mention private scopes only if there is no other explanation.
                 .filter(|skipped| skipped.reason != PRIVATE || self.scopes.is_empty())
                 .cloned()
                 .collect(),
@@ -116,7 +118,8 @@ pub fn current(
     find_current(config, scopes, folder, true)
 }
 
-/// As [`current`], without a look into any store: a scope that is claimed by nothing but what its memories name is not found.
+/// As [`current`], but without reading any store. Does not find a scope that only its memories
+/// connect with the project.
 ///
 /// # Errors
 /// [`ScopeError::PinNotFound`].
@@ -175,10 +178,12 @@ fn pinned(
     }
 }
 
-/// The scopes a request searches: the one it names; or the pinned one; or every shared one and the current one.
+/// The scopes a request searches: the one it names, or the pinned one, or every shared scope and
+/// the current one.
 ///
 /// # Errors
-/// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`], [`ScopeError::NoScopes`].
+/// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`],
+/// [`ScopeError::NoScopes`].
 pub fn select(
     config: &Config,
     registry: &Registry,
@@ -257,7 +262,7 @@ pub fn select(
     })
 }
 
-/// Whether a scope is searched without being named.
+/// Whether a scope is searched when no scope is named.
 pub fn is_visible(scope: &Scope, current: &Current) -> bool {
     let own = current
         .scope
@@ -266,7 +271,7 @@ pub fn is_visible(scope: &Scope, current: &Current) -> bool {
     own || scope.manifest.visibility == Visibility::Shared
 }
 
-/// The scopes that are searched without being named and that list projects.
+/// The scopes that are searched when no scope is named and that list projects.
 fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
     let visible = scopes.iter().filter(|scope| is_visible(scope, current));
     visible
@@ -275,18 +280,19 @@ fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
         .collect()
 }
 
-/// What `scope` means.
+/// The meaning of `scope`.
 #[derive(Debug)]
 pub struct Meant {
-    /// The scopes: one that has this name, or those that claim a project of this name.
+    /// The scope with this name, or the scopes with a project of this name.
     pub scopes: Vec<Arc<Scope>>,
-    /// Says which, where it is the name of a project.
+    /// Says which scopes, if the name is that of a project.
     pub note: Option<Note>,
 }
 
-/// The scopes that a name means: the scope that is called so; or else those whose manifests list a project of this name; or
-/// those whose memories name one. Of private scopes only the current one counts as long as a shared one is meant. On a pinned
-/// server every name but those of its own scope and of that scope's projects is refused, whether there is such a scope or not.
+/// The scopes that a name means: the scope with this name, or else those whose manifests list a
+/// project of this name, or else those whose memories name one. Private scopes other than the
+/// current one count only if no shared scope matches. A pinned server rejects every name except its
+/// own scope and that scope's projects, whether or not such a scope exists.
 ///
 /// # Errors
 /// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`].
@@ -297,7 +303,7 @@ pub fn meant(
     name: &str,
 ) -> Result<Meant, ScopeError> {
     let folded = fold_name(name);
-    // Looked up among all of them, so that a name is not taken for one like it.
+    // Look among all of them, so that a name is not mistaken for a similar one.
     let called = find(scopes, name);
     if let Some((pin, _)) = pinned(config, scopes)? {
         let is_pin = called
@@ -377,8 +383,8 @@ impl Meant {
 /// Why a private scope is not searched.
 pub const PRIVATE: &str = "private: searched only when it is current or named";
 
-/// Why a scope with a broken manifest is not searched. Nobody knows who may read it, so of its place no more is told than is
-/// known by its name.
+/// Why a scope with a broken manifest is not searched. It is not clear who may read it, so the
+/// message reveals no more of its path than its name.
 pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
     let folder = scope
         .folder
@@ -392,7 +398,8 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
     )
 }
 
-/// Refuses a scope with a broken manifest: nobody knows who may read it, or which store it means.
+/// Rejects a scope with a broken manifest, because it is not clear who may read it, or which store
+/// it means.
 ///
 /// # Errors
 /// [`ScopeError::Unusable`].
@@ -405,7 +412,7 @@ pub fn usable(scope: &Scope) -> Result<(), ScopeError> {
     })
 }
 
-/// The scopes that were named, if their manifests can be used.
+/// The named scopes, if their manifests are valid.
 fn only(
     meant: Meant,
     namers: Vec<Arc<Scope>>,
@@ -413,7 +420,7 @@ fn only(
     pinned: bool,
 ) -> Result<Selection, ScopeError> {
     meant.scopes.iter().try_for_each(|scope| usable(scope))?;
-    // A pinned server knows of no other scope.
+    // A pinned server knows no other scope.
     let namers = if pinned { meant.scopes.clone() } else { namers };
     Ok(Selection {
         scopes: meant.scopes,
@@ -426,7 +433,7 @@ fn only(
     })
 }
 
-/// A scope by name: exactly, or with case, `-` and `_` taken as equal.
+/// Finds a scope by name: an exact match, or one that ignores case and treats `-` and `_` as equal.
 pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
     let folded = fold_name(name);
     scopes
@@ -436,7 +443,7 @@ pub fn find(scopes: &[Arc<Scope>], name: &str) -> Option<Arc<Scope>> {
         .cloned()
 }
 
-/// The error for a name that nobody knows; private scopes and their projects are not among the names it tells.
+/// The error for an unknown name. It does not list private scopes and their projects.
 fn not_found(scopes: &[Arc<Scope>], name: &str) -> ScopeError {
     let shared = || {
         scopes

@@ -1,4 +1,4 @@
-//! Whether two paths are one file, however they are written: links and second names count.
+//! Whether two paths are the same file, including symbolic and hard links.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::Scope;
 
-/// The scope that has this store already.
+/// The scope that already has this store.
 pub fn scope_with<'a>(scopes: &'a [Arc<Scope>], store: &Path) -> Option<&'a Arc<Scope>> {
     scopes
         .iter()
         .find(|scope| is_same(scope.store.path(), store))
 }
 
-/// Whether two paths lead to one file.
+/// Whether two paths are the same file.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     if one == other {
         return true;

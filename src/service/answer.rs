@@ -1,4 +1,5 @@
-//! From records to what an answer shows: how much of a memory, why it is there, and how it is kept within its tokens.
+//! Turns records into results: how much of a memory to show, why it was found, and how to stay
+//! within the token limit.
 
 use serde::Serialize;
 
@@ -13,15 +14,15 @@ use ack_search::inverted::Index;
 use ack_search::lexical::Matcher;
 use ack_store::links::Contradiction;
 
-/// Facts of a concise result.
+/// Facts in a concise result.
 const FACTS: usize = 5;
-/// Characters of a fact, subtitle or tag list in a concise result.
+/// Maximum characters of a fact, subtitle or tag list in a concise result.
 const FACT_CAP: usize = 240;
-/// Tags of a concise result.
+/// Tags in a concise result.
 const TAGS: usize = 8;
-/// Characters of a title on a page for an agent.
+/// Maximum characters of a title on a page for an agent.
 const TITLE_CAP: usize = 200;
-/// Characters of the fact that each result of such a page has.
+/// Maximum characters of the first fact of each result on such a page.
 const FIRST_FACT_CAP: usize = 160;
 
 /// A memory as a result.
@@ -89,15 +90,15 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     }
 }
 
-/// Keeps the subtitles and facts of a page that fit into `budget` tokens together: one fact of each
-/// result, then further ones of the best results while there is room.
+/// Keeps the subtitles and facts of a page that fit into `budget` tokens: one fact per result, then
+/// more facts for the best results while there is room.
 pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
     let mut used = 0;
     let mut waiting = Vec::new();
     for hit in hits {
         let subtitle = hit.subtitle.take();
         let mut facts = std::mem::take(&mut hit.facts).into_iter();
-        // What says nothing else is told in one line.
+        // The title gets one line.
         hit.title = text::line(&hit.title, TITLE_CAP);
         match (facts.next(), &subtitle) {
             (Some(fact), _) => hit.facts = vec![text::line(&fact, FIRST_FACT_CAP)],
@@ -124,8 +125,7 @@ pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
     }
 }
 
-/// Marks what is known to speak against a memory: those that contradict it, and why it may be out
-/// of date.
+/// Adds reasons to doubt a memory: memories that contradict it, and why it may be out of date.
 pub fn doubt(
     hit: &mut MemoryHit,
     memory: &Memory,
@@ -137,7 +137,7 @@ pub fn doubt(
     hit.contradicts = contradictions.into_iter().map(|other| other.id).collect();
 }
 
-/// Takes the successor's id out of a result where that memory may not be served itself.
+/// Removes the successor's id from a result if the successor itself may not be served.
 pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) {
     let served = |id: &String| {
         index
@@ -147,7 +147,7 @@ pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) 
     hit.superseded_by = hit.superseded_by.take().filter(served);
 }
 
-/// Why a memory was found: the words it shares with the query, by field, the weightiest first.
+/// Why a memory was found: the words it shares with the query, by field, most weight first.
 pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     let mut parts = Vec::new();
@@ -180,7 +180,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         words.truncate(4);
         if !words.is_empty() {
             let shown: Vec<String> = words.iter().map(|(_, word)| text::line(word, 60)).collect();
-            // A word that is merely like one of the query is no evidence of the same weight.
+            // A similar word is weaker evidence than a word of the query.
             let list = words.iter().zip(&shown).map(|((_, word), shown)| {
                 if matcher.is_expansion(word) {
                     format!("{shown} (similar)")
@@ -195,7 +195,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// The note about values that were read as far as possible.
+/// The note about damaged values that were read as far as possible.
 pub fn note_repairs(memories: &[(String, &Memory)], notes: &mut Vec<Note>) {
     let repaired: Vec<String> = memories
         .iter()
@@ -214,13 +214,13 @@ pub fn note_repairs(memories: &[(String, &Memory)], notes: &mut Vec<Note>) {
     }
 }
 
-/// Tokens that a value takes as JSON.
+/// The tokens of a value as JSON.
 pub fn cost(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(0, |json| text::tokens(&json))
 }
 
-/// Keeps the results that fit into `budget` tokens, in order. The first one stays whatever it takes: its long fields are
-/// cut. Returns how many were kept and whether anything was cut.
+/// Keeps the results that fit into `budget` tokens, in order. The first one always stays, with its
+/// long fields cut if necessary. Returns how many were kept and whether anything was cut.
 pub fn fit(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
     let mut used = 0;
     let mut cut = false;
@@ -242,13 +242,13 @@ pub fn fit(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
     (kept, cut)
 }
 
-/// Keeps the first few of the memories that are folded into a result, and counts the others.
+/// Keeps the first few memories that are folded into a result, and counts the others.
 pub fn limit_also(hit: &mut MemoryHit, max: usize) {
     hit.more_also += hit.also.len().saturating_sub(max) as u64;
     hit.also.truncate(max);
 }
 
-/// Cuts the long fields of a result until it fits, the longest text first.
+/// Cuts the long fields of a result until it fits, longest text first.
 pub fn shrink(hit: &mut MemoryHit, budget: usize) {
     for share in [2usize, 4, 8, 16] {
         if cost(hit) < budget {
@@ -287,8 +287,8 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
     }
 }
 
-/// The last means to keep an answer within its bound: what explains goes before what was asked for, and the one result left
-/// is cut.
+/// The last resort to keep an answer within its limit: drops explanations before results, and cuts
+/// the remaining result.
 pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
     let over = |response: &ack_api::QueryResponse| cost(response).saturating_sub(bound);
     response.notes.insert(

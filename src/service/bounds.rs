@@ -1,24 +1,25 @@
-//! What an answer says beside its results, kept short: where it looked and what went wrong, however many scopes there are.
+//! Limits what an answer contains besides its results, however many scopes there are: where it
+//! searched and what went wrong.
 
 use super::answer;
 use ack_api::text;
 use ack_api::{Note, NoteKind, QueryResponse, Searched};
 
-/// Scopes that are listed by name; of the others, their number is given.
+/// Maximum scopes listed by name. The others are only counted.
 const MAX_SCOPES: usize = 20;
-/// Scopes that were left out, listed with the reason.
+/// Maximum skipped scopes listed with the reason.
 const MAX_SKIPPED: usize = 10;
-/// Notes of one kind about single scopes; one more sums up the rest.
+/// Maximum notes of one kind about single scopes. One more summarises the rest.
 const MAX_ALIKE: usize = 5;
 
-/// Lists as many scopes as an answer has room for: the current one, then those that `first` names, then by name.
+/// Limits the listed scopes: the current one first, then those that `first` selects, then by name.
 pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
     keep_scopes(searched, MAX_SCOPES, first);
     keep_skipped(searched, MAX_SKIPPED);
 }
 
-/// Takes out what an agent knows or does not need, where nothing is missing: the names of the scopes that are always
-/// searched, and which one is current.
+/// If nothing was skipped, removes what an agent already knows or does not need: the names of the
+/// searched scopes, and which one is current.
 pub fn forget_the_usual(searched: &mut Searched) {
     if searched.skipped.is_empty() && searched.more_skipped == 0 && !searched.scopes.is_empty() {
         *searched = Searched {
@@ -38,7 +39,7 @@ fn keep_scopes(searched: &mut Searched, max: usize, first: impl Fn(&str) -> bool
         () if first(name) => 1,
         () => 2,
     };
-    // The sort is stable: equals stay in the order of their names.
+    // The sort is stable: ties stay in name order.
     searched.scopes.sort_by_key(rank);
     searched.more_scopes += (searched.scopes.len() - max) as u64;
     searched.scopes.truncate(max);
@@ -50,7 +51,7 @@ fn keep_skipped(searched: &mut Searched, max: usize) {
     searched.skipped.truncate(max);
 }
 
-/// Keeps a few notes of each kind about single scopes, and sums up the rest.
+/// Keeps a few notes of each kind about single scopes, and summarises the rest.
 pub fn limit_notes(notes: &mut Vec<Note>) {
     let mut counts: Vec<(NoteKind, usize)> = Vec::new();
     notes.retain(|note| {
@@ -77,7 +78,8 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
     }));
 }
 
-/// Shortens what surrounds the results of a query until it takes at most `bound` tokens, as far as that goes.
+/// Shortens what surrounds a query's results until it takes at most `bound` tokens, as far as
+/// possible.
 pub fn shorten_frame(response: &mut QueryResponse, bound: usize) {
     let steps: [fn(&mut QueryResponse); 8] = [
         |response| keep_scopes(&mut response.searched, 5, |_| false),
@@ -97,14 +99,14 @@ pub fn shorten_frame(response: &mut QueryResponse, bound: usize) {
     }
 }
 
-/// Keeps the names of scopes that were left out and the beginning of each reason.
+/// Keeps the names of skipped scopes and the beginning of each reason.
 pub fn shorten_skipped(searched: &mut Searched) {
     for skipped in &mut searched.skipped {
         skipped.reason = text::line(&skipped.reason, 24);
     }
 }
 
-/// Keeps the numbers of scopes and none of the names.
+/// Keeps the counts of scopes and drops all names.
 pub fn drop_names(searched: &mut Searched) {
     keep_scopes(searched, 0, |_| false);
     keep_skipped(searched, 0);

@@ -1,9 +1,9 @@
 //! `get_context`: the few memories that matter for a project now.
 //!
-//! What the session is about (`focus`) decides where it is given: that is a search. Otherwise the
-//! project as it stands does, reason by reason (`evidence`): the files that were changed, the
-//! name of the branch, what the manifests declare. Then come decisions and gotchas, and last what
-//! is merely recent. The session start hook chooses with the same code (`choose`).
+//! If the caller says what the session is about (`focus`), this is a search. Otherwise the state of
+//! the project decides, reason by reason (`evidence`): the changed files, the name of the branch,
+//! what the manifests declare. Then come decisions and gotchas, and finally recent memories. The
+//! session start hook uses the same selection code (`choose`).
 
 pub mod about_files;
 mod branch;
@@ -42,7 +42,7 @@ use ack_sys::files::expand_home;
 use ack_worktree::changes::Changes;
 use ack_worktree::objects::Unknown;
 
-/// Memories of a list where a request names no number.
+/// Memories in a list if a request does not say how many.
 const DEFAULT_MEMORIES: u32 = 5;
 /// Sessions in an answer.
 const SESSIONS: usize = 3;
@@ -50,7 +50,7 @@ const SESSIONS: usize = 3;
 /// Answers `get_context`.
 ///
 /// # Errors
-/// Invalid arguments, or no scope at all.
+/// Invalid arguments, or there is no scope.
 pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextResponse, Error> {
     let max = number(
         "max_memories",
@@ -112,7 +112,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     if service.config.max_status.value.withholds(request.by_agent) {
         let hidden = |note: &&mut Note| note.kind == NoteKind::HiddenByStatus;
         for note in response.notes.iter_mut().filter(hidden) {
-            // How they are asked for is no use to whoever may not.
+            // A caller that may not ask for them does not need to know how.
             let told = note.message.split(';').next().unwrap_or_default();
             note.message = told.to_owned();
         }
@@ -121,7 +121,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     Ok(response)
 }
 
-/// Says what of the changed files is not known.
+/// Says which changed files are not known.
 fn note_unknown_changes(changes: &Changes, notes: &mut Vec<Note>) {
     let mut note = |message| notes.push(Note::new(NoteKind::NotAvailable, message));
     let (compared, tracked) = (changes.compared, changes.tracked);
@@ -155,7 +155,7 @@ fn project_info(current: &Current) -> ProjectInfo {
     }
 }
 
-/// The note of a project whose memories all wait for review.
+/// The note about a project whose memories all wait for review.
 fn hidden_by_status(scope: &str, hidden: u64) -> Note {
     Note::about(
         NoteKind::HiddenByStatus,
@@ -211,7 +211,8 @@ fn folder(
     Ok(path)
 }
 
-/// The newest of some sessions, each with the name of its scope, beside memories that are told.
+/// The newest sessions, each with the name of its scope. Their entries leave out memories that are
+/// already shown.
 fn recent(mut sessions: Vec<(&str, RecentSession)>, told: &[&[MemoryHit]]) -> Vec<SessionEntry> {
     sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
     let told = |scope: &str, id: &str| {
@@ -226,7 +227,8 @@ fn recent(mut sessions: Vec<(&str, RecentSession)>, told: &[&[MemoryHit]]) -> Ve
         .collect()
 }
 
-/// Fills the answer within its tokens: own memories first, then what others learned, then sessions.
+/// Fills the answer within its token limit: own memories first, then those of other projects, then
+/// sessions.
 fn pack(
     response: &mut ContextResponse,
     own: &mut Vec<MemoryHit>,
@@ -255,7 +257,7 @@ fn pack(
     });
     let cut =
         wanted_own - own.len() + wanted_cross - cross.len() + wanted_sessions - sessions.len();
-    // What was cut is the one note that no other may push out.
+    // The note about what was cut is the one that no other may displace.
     let note = |message| Note::new(NoteKind::Cut, message);
     if cut > 0 {
         response.notes.insert(

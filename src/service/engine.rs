@@ -1,4 +1,4 @@
-//! What every operation works on: the settings, the scopes and their live indexes.
+//! The shared state of every operation: the settings, the scopes and their live indexes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::scope::{Registry, Scope};
 use ack_api::memory::Visibility;
 use ack_store::READ_TIMEOUT;
 
-/// The service over one configuration.
+/// The service for one configuration.
 #[derive(Debug)]
 pub struct Service {
-    /// The settings in force.
+    /// The current settings.
     pub config: Config,
     /// The scopes.
     pub registry: Registry,
@@ -25,15 +25,15 @@ pub struct Service {
     pub(crate) patience: Patience,
     /// The live index of each scope.
     pub(crate) indexes: Arc<LiveIndexes>,
-    /// The stores in outline, as `get_context` read them last.
+    /// The store outlines that `get_context` read last.
     pub(crate) outlines: Arc<KeptOutlines>,
 }
 
-/// The part of the memory for indexes that outlines may take.
+/// The share of the index memory (one in this many) that outlines may take.
 const OUTLINES_SHARE: usize = 8;
 
 impl Service {
-    /// A service. Nothing is opened or read until the first request.
+    /// Creates a service. Opens and reads nothing until the first request.
     pub fn new(config: Config) -> Self {
         let registry = Registry::new(&config);
         let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
@@ -47,16 +47,16 @@ impl Service {
         }
     }
 
-    /// The same service for a process that must not wait for a bucket: what was fetched before is
-    /// all there is.
+    /// The same service for a process that must not wait for a bucket. It uses only the existing
+    /// local copies.
     #[must_use]
     pub fn without_waiting(mut self) -> Self {
         self.patience = Patience::None;
         self
     }
 
-    /// The same service for somebody who may see less: only some scopes, or another status. The
-    /// indexes are shared.
+    /// The same service for a caller with limits: only some scopes, or another status. The indexes
+    /// are shared.
     #[must_use]
     pub fn limited(
         &self,
@@ -69,7 +69,7 @@ impl Service {
         }
         let registry = match scopes {
             Some(scopes) => {
-                // Its name would be told where it does not exist.
+                // An error would reveal its name if it does not exist.
                 config.default_scope = config
                     .default_scope
                     .filter(|default| scopes.contains(&default.value));
@@ -86,8 +86,8 @@ impl Service {
         }
     }
 
-    /// The same service with other settings. Scopes, indexes and outlines are shared, so how much of
-    /// a scope is held in memory stays as it was.
+    /// The same service with other settings. Scopes, indexes and outlines are shared, so the number
+    /// of memories held in memory stays as it was.
     #[must_use]
     pub fn configured(&self, config: Config) -> Self {
         Self {
@@ -99,23 +99,23 @@ impl Service {
         }
     }
 
-    /// A service that lives as long as the process. Taking a large index apart at the end would only delay the exit; what
-    /// must go, the private copies of stores, [`Service::close`] removes.
+    /// A service that lives as long as the process. Freeing a large index at the end would only
+    /// delay the exit. [`Service::close`] removes the private copies of stores.
     pub fn for_the_process(self) -> &'static Self {
         Box::leak(Box::new(self))
     }
 
-    /// Removes what lies outside the process's memory.
+    /// Removes the private copies of stores.
     pub fn close(&self) {
         self.registry.close();
     }
 
-    /// About how many bytes the index of a scope takes in memory; 0 where there is none.
+    /// The approximate size of a scope's index in memory, in bytes; 0 if there is none.
     pub fn index_bytes(&self, scope: &Arc<Scope>) -> usize {
         self.indexes.of(scope).bytes()
     }
 
-    /// About how many bytes the stores in outline take that `get_context` keeps.
+    /// The approximate size of the outlines that `get_context` keeps, in bytes.
     pub fn outlines_bytes(&self) -> usize {
         self.outlines.bytes()
     }
@@ -125,7 +125,7 @@ impl Service {
         self.indexes.of(scope).uses_table()
     }
 
-    /// Makes the index of each shared scope, so that the first question need not wait for it.
+    /// Builds the index of each shared scope, so that the first question does not wait for it.
     pub fn warm(&self) {
         for scope in self.registry.discover().scopes {
             let is_shared = scope.manifest.visibility == Visibility::Shared;
@@ -133,7 +133,7 @@ impl Service {
                 if let Some(remote) = &scope.remote {
                     let _ = remote.prepare(self.patience);
                 }
-                // A store that cannot be read is a note in the answers.
+                // Answers have a note about a store that cannot be read.
                 let _ = self.indexes.of(&scope).current(&scope, READ_TIMEOUT);
             }
         }
@@ -154,7 +154,7 @@ impl Service {
     }
 }
 
-/// What indexes and outlines may take in memory.
+/// The memory for indexes and outlines, in bytes.
 fn memory_bytes(config: &Config) -> usize {
     usize::try_from(config.memory.value).map_or(usize::MAX, |mebibytes| mebibytes << 20)
 }

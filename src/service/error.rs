@@ -1,4 +1,4 @@
-//! What a request can fail with, each with a stable code and the next step for whoever reads it.
+//! The errors of a request, each with a stable code and the next step for the reader.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,17 +12,17 @@ use ack_store::StoreError;
 
 use crate::scope::ScopeError;
 
-/// What a request can fail with.
+/// An error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An argument has a value that is not allowed.
+    /// An argument has an invalid value.
     #[error("`{argument}` is {value}; allowed: {allowed}")]
     InvalidArgument {
         /// The argument's name.
         argument: String,
-        /// The value as it came.
+        /// The value as given.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         allowed: String,
         /// The nearest allowed values.
         nearest: Vec<String>,
@@ -36,7 +36,7 @@ pub enum Error {
         operation: String,
         /// The argument's name.
         argument: String,
-        /// The arguments it has.
+        /// The arguments that it has.
         known: Vec<String>,
     },
     /// A cursor that belongs to no page of this request.
@@ -45,49 +45,49 @@ pub enum Error {
     /// There are no scopes to search.
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    /// None of the scopes searched holds the id.
+    /// None of the searched scopes contains the id.
     #[error(
         "there is no memory `{id}` in {}{}",
         text::list(scopes),
         not_read(unread)
     )]
     MemoryNotFound {
-        /// The id asked for.
+        /// The requested id.
         id: String,
-        /// Where it was looked for.
+        /// The searched scopes.
         scopes: Vec<String>,
-        /// Where it may be: scopes that could not be read.
+        /// Scopes that could not be read, where it may be.
         unread: Vec<String>,
-        /// Ids like it.
+        /// Similar ids.
         nearest: Vec<String>,
     },
-    /// The status filter keeps the memory out.
+    /// The status filter excludes the memory.
     #[error("memory `{id}` in scope `{scope}` is `{status}`")]
     MemoryNotServed {
-        /// The id asked for.
+        /// The requested id.
         id: String,
-        /// The scope that holds it.
+        /// The scope that contains it.
         scope: String,
         /// Its status.
         status: Status,
     },
-    /// The memory waits for review, and the owner keeps such memories from agents.
+    /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
     MemoryWithheld {
-        /// The id asked for.
+        /// The requested id.
         id: String,
-        /// The scope that holds it.
+        /// The scope that contains it.
         scope: String,
     },
-    /// The owner keeps what waits for review from agents.
+    /// The owner does not show memories that wait for review to agents.
     #[error("memories that wait for review are not shown to agents here")]
     ReviewWithheld,
-    /// The memory's status is a word this program does not know.
+    /// The memory's status is unknown to this program.
     #[error("memory `{id}` in scope `{scope}` has the status `{word}`, which is no known one")]
     UnknownStatus {
-        /// The id asked for.
+        /// The requested id.
         id: String,
-        /// The scope that holds it.
+        /// The scope that contains it.
         scope: String,
         /// Its status, as stored.
         word: String,
@@ -95,12 +95,12 @@ pub enum Error {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The vector table of a large scope cannot be searched any more.
+    /// The vector table of a large scope can no longer be searched.
     #[error("the vector table of scope `{scope}` cannot be searched: {source}")]
     Table {
         /// The scope.
         scope: String,
-        /// Why.
+        /// The reason.
         source: RemoteError,
     },
     /// A defect in this program: a request ended in a panic.
@@ -108,17 +108,16 @@ pub enum Error {
     Internal {
         /// The tool or command.
         operation: String,
-        /// What the panic said.
+        /// The panic message.
         message: String,
     },
-    /// The request was told to stop, or took longer than it may.
+    /// The request was cancelled, or took too long.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
 impl Error {
-    /// The same, where what was not found may be in a scope that one of the notes says could not be
-    /// read.
+    /// Adds the scopes that could not be read, according to the notes, to a not-found error.
     #[must_use]
     pub(super) fn or_unread(mut self, notes: &[Note]) -> Self {
         if let Self::MemoryNotFound { unread, .. } = &mut self {
@@ -133,7 +132,7 @@ impl Error {
         }
         self
     }
-    /// An argument with a bad value and no nearest one.
+    /// An invalid argument without a nearest value.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::InvalidArgument {
             argument: argument.to_owned(),
@@ -149,12 +148,12 @@ impl Error {
         Diagnostic::code(self)
     }
 
-    /// The body that travels: in a tool's error result and with `--json`.
+    /// The error body for a tool's error result and for `--json`.
     pub fn body(&self) -> ErrorBody {
         Diagnostic::body(self)
     }
 
-    /// Whether the request names a scope that it cannot have.
+    /// Whether the request names a scope that it may not use.
     pub const fn is_about_scopes(&self) -> bool {
         matches!(self, Self::Scope(_))
     }
@@ -278,11 +277,11 @@ fn not_read(scopes: &[String]) -> String {
     format!("; {} could not be read", text::list(scopes))
 }
 
-/// Arguments in which this one is right, as JSON.
+/// Example arguments with a valid value for this one, as JSON.
 fn example_of(argument: &str) -> Option<String> {
     let example = match argument {
         "query" | "project" => r#"{"query":"connection refused"}"#,
-        // Left out, both are right.
+        // Both are valid if omitted.
         "scope" => r#"{"scope":null}"#,
         "cursor" => r#"{"cursor":null}"#,
         "tags" => r#"{"tags":["docker"]}"#,
@@ -294,7 +293,7 @@ fn example_of(argument: &str) -> Option<String> {
     Some(example.to_owned())
 }
 
-/// Arguments that an operation takes, as JSON.
+/// Example arguments for an operation, as JSON.
 fn example(operation: &str) -> String {
     match operation {
         "get_memory" => r#"{"id":"ack_abc123_2026-01-04_001"}"#,

@@ -1,11 +1,12 @@
-//! Words of a question that stand in no memory, but in what a session was about.
+//! Finds words of a question that no memory contains, but the session of a memory does.
 //!
-//! A session's title (and its overview, where it may be told) often names the matter that its memories only solve: "Review of the
-//! April outage" over a memory about probes. A word that no memory in reach holds is looked for there, and the memories that
-//! were learned in such a session are candidates like any other: they pass the same filters, their status is read from the
-//! store, and so a session of which nothing may be told finds nothing. Titles change without their memories, so they are read
-//! from the store at that moment and kept in no index; that costs what a table of sessions costs to read, where a word is
-//! unknown, and nothing elsewhere.
+//! A session's title (and its overview, if it may be shown) often names the topic that its memories
+//! only solve: "Review of the April outage" over a memory about probes. If no visible memory
+//! contains a word, this looks for it in sessions. Memories from a matching session become
+//! candidates like any other: they pass the same filters and their status is read from the store,
+//! so a hidden session finds nothing. Titles change independently of their memories, so they are
+//! read from the store each time and are not indexed. That costs one read of the sessions table,
+//! and only if a word is unknown.
 
 use std::collections::BTreeMap;
 
@@ -23,28 +24,29 @@ use ack_search::query::QueryTerms;
 use ack_search::remote::Eligibility;
 use ack_search::view::{EligibilityRules, View};
 
-/// What a word of the session weighs beside the same word in the memory itself.
+/// The weight of a word in the session, relative to the same word in the memory itself.
 const SHARE: f32 = 0.3;
-/// Words that are told of.
+/// Maximum words to show.
 const TOLD: usize = 5;
 
-/// What speaks for a memory beside its own text.
+/// Evidence for a memory outside its own text.
 #[derive(Debug)]
 pub(super) struct Evidence {
     /// Position of the scope in the list of views.
     pub scope: usize,
     /// The memory.
     pub doc: DocId,
-    /// Its part of a lexical score.
+    /// Its contribution to the lexical score.
     pub weight: f32,
-    /// The words, as the session has them.
+    /// The words, as written in the session.
     pub words: String,
 }
 
-/// The terms of a question with the words that meet them.
+/// The terms of a question with the words that match them.
 type Held = BTreeMap<String, String>;
 
-/// Finds the memories whose sessions hold words of a question that no memory holds which passes the filters.
+/// Finds the memories whose sessions contain a word of the question that no memory within the
+/// filters contains.
 pub(super) fn find(
     opened: &OpenScopes,
     views: &[View<'_>],
@@ -84,7 +86,7 @@ pub(super) fn find(
         {
             continue;
         }
-        // A store that cannot be read now is named where its memories are read.
+        // A store that cannot be read now is reported when its memories are read.
         let told = open.scope.store.snapshot(|snapshot| {
             let mut told: FxHashMap<NameId, Held> = FxHashMap::default();
             snapshot.session_texts(|names, text| {
@@ -131,10 +133,11 @@ fn known(index: &Index, name: &str) -> Option<NameId> {
     index.lookup(name).filter(|name| *name != 0)
 }
 
-/// The wanted terms that stand in a text.
+/// The wanted terms that a text contains.
 fn held(text: &str, wanted: &BTreeMap<&str, f32>) -> Held {
     let mut held = Held::new();
-    // A stem may end in another letter than its word; texts without its beginning are not taken apart.
+    // A stem may end differently from its word. Texts without the beginning of any stem are not
+    // tokenized.
     let lower = text.to_lowercase();
     let beginning = |key: &&str| {
         let key = key.trim_start_matches('=');

@@ -1,17 +1,18 @@
-//! What a result shows of a memory that is nothing but a title and a long text: the sentence that says most about the
-//! question.
+//! The excerpt of a memory that has only a title and a long text: the sentence that matches the
+//! question best.
 
 use ack_api::memory::Memory;
 use ack_api::text;
 use ack_search::lexical::Matcher;
 
-/// Characters of an excerpt.
+/// Maximum characters of an excerpt.
 const CAP: usize = 160;
-/// Bytes of a text that are looked at.
+/// Maximum bytes of a text that are searched.
 const READ: usize = 20_000;
 
-/// The sentence of the long text in which the query's words weigh most, of equals the first; without a query the first
-/// one. `None` if the memory has a subtitle or facts, which say it shorter, or no sentence beside its title.
+/// The sentence of the long text with the highest weight of query words, or the first of equals;
+/// without a query, the first sentence. `None` if the memory has a subtitle or facts, which are
+/// shorter, or has no sentence other than its title.
 pub fn of(memory: &Memory, matcher: Option<&mut Matcher<'_>>) -> Option<String> {
     if memory.subtitle.is_some() || !memory.facts.is_empty() {
         return None;
@@ -41,8 +42,8 @@ pub fn of(memory: &Memory, matcher: Option<&mut Matcher<'_>>) -> Option<String> 
     best.map(|sentence| text::line(sentence, CAP))
 }
 
-/// The sentences of a text: they end with a line, or with a mark and a blank. Headings, rules and the marks of code blocks
-/// are none.
+/// The sentences of a text. A sentence ends with a line, or with punctuation and a space. Headings,
+/// rules and code fences are not sentences.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.starts_with(['#', '`']));
@@ -62,7 +63,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// Where the first sentence of a line ends, if another one follows.
+/// The end of the first sentence of a line, if another one follows.
 fn ends(line: &str) -> Option<usize> {
     let mut blanks = line.match_indices(' ');
     let ended = |at: usize| {
@@ -72,7 +73,7 @@ fn ends(line: &str) -> Option<usize> {
     blanks.find(|(at, _)| ended(*at)).map(|(at, _)| at + 1)
 }
 
-/// A text without the marks around it, to compare.
+/// A text without surrounding punctuation, for comparison.
 fn bare(text: &str) -> String {
     let kept = text.trim_matches(|char: char| !char.is_alphanumeric());
     kept.to_lowercase()

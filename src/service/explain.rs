@@ -1,4 +1,4 @@
-//! `explain`: what each stage made of a result, and where a memory that was expected was lost.
+//! `explain`: what each stage did with a result, and where an expected memory was lost.
 
 use super::search::{Page, Search};
 use ack_api::memory::Status;
@@ -9,7 +9,7 @@ use ack_search::retrieve::{Candidate, MAX_NEAREST, Query, explain_fusion};
 use ack_search::{ranking::order, retrieve};
 
 impl Search<'_> {
-    /// What the stages made of a candidate.
+    /// What the stages did with a candidate.
     pub(super) fn explanation(
         &self,
         scored: &Candidate,
@@ -53,7 +53,7 @@ impl Search<'_> {
         }
     }
 
-    /// What became of the memory `id`, which was expected in the answer.
+    /// What happened to the memory `id`, which was expected in the answer.
     pub(super) fn expected(&self, id: &str, page: &Page) -> Expected {
         let mut expected = Expected {
             id: text::id(id),
@@ -107,7 +107,7 @@ impl Search<'_> {
         expected
     }
 
-    /// The stages behind the filters: legs, order, folding, page.
+    /// The stages after the filters: legs, order, folding, page.
     fn ranked_place(&self, expected: &mut Expected, place: (usize, DocId), page: &Page) {
         let found = self.retrieve();
         let Some(scored) = found

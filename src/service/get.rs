@@ -1,4 +1,4 @@
-//! `get_memory`: memories by id, with their surroundings.
+//! `get_memory`: memories by id, with their context.
 
 mod timeline;
 
@@ -31,30 +31,30 @@ use ack_store::Snapshot;
 use ack_store::StoreError;
 use ack_store::links::{self, Contradiction, LinkQuery};
 
-/// Neighbours on each side of a timeline, where nothing else is said.
+/// Default number of neighbours on each side of a timeline.
 const NEIGHBOURS: u32 = 3;
-/// Steps that links are followed, where nothing else is said.
+/// Default number of link steps to follow.
 const LINK_DEPTH: u32 = 4;
-/// Memories near in meaning.
+/// Number of memories that are near in meaning.
 const RELATED: usize = 5;
-/// Tokens that one answer may take.
+/// Maximum tokens of one answer.
 const BUDGET: usize = 11_000;
 
-/// What to tell of each memory, after every check.
+/// What to show of each memory, after all checks.
 struct Asked {
     filter: StatusFilter,
-    /// Whether the caller may not ask for what waits for review.
+    /// Whether the caller may not ask for memories that wait for review.
     withholds: bool,
-    /// Neighbours before and after it, and what holds them.
+    /// The number of neighbours before and after it, and the range to take them from.
     timeline: Option<(usize, usize, Option<Within>)>,
-    /// Steps along links, and the kinds of links, none meaning all.
+    /// The number of link steps, and the kinds of links; empty means all.
     links: Option<(u32, Vec<String>)>,
     related: bool,
     history: bool,
 }
 
 impl Asked {
-    /// Checks the arguments. Those about a timeline or links ask for it by themselves.
+    /// Checks the arguments. An argument about a timeline or links also requests it.
     fn new(request: &GetRequest, max_status: MaxStatus) -> Result<Self, Error> {
         let includes = |what: Include| request.include.iter().flatten().any(|known| *known == what);
         let before = number("before", request.before, 0, MAX_NEIGHBOURS, NEIGHBOURS)?;
@@ -78,7 +78,7 @@ impl Asked {
         })
     }
 
-    /// Refuses a kind of link that no store of the request has.
+    /// Rejects a kind of link that no store of the request has.
     fn check_kinds(&self, opened: &OpenScopes) -> Result<(), Error> {
         let Some((_, kinds)) = &self.links else {
             return Ok(());
@@ -91,7 +91,7 @@ impl Asked {
         }
         let mut known: BTreeSet<String> = links::KINDS.map(str::to_owned).into();
         for open in opened.iter() {
-            // One that cannot be read is told where memories are looked for.
+            // A store that cannot be read is reported when memories are looked up.
             let kinds = open
                 .scope
                 .store
@@ -116,7 +116,7 @@ impl Asked {
     }
 }
 
-/// Kinds of links as they are compared; commas separate them too.
+/// Normalises kinds of links for comparison. Commas also separate them.
 fn kinds(given: &[String]) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
     for kind in given.iter().flat_map(|given| given.split(',')) {
@@ -128,12 +128,12 @@ fn kinds(given: &[String]) -> Vec<String> {
     kinds
 }
 
-/// A memory as it is told, and what is to be said about that.
+/// A memory to show, with notes about it.
 struct Told {
     memory: Memory,
     detail: Box<MemoryDetail>,
     notes: Vec<Note>,
-    /// The other scopes that hold a memory of its id.
+    /// The other scopes that contain a memory with this id.
     others: Vec<(String, Status)>,
 }
 
@@ -223,7 +223,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                 if !others.is_empty() {
                     shared.push((memory.id.clone(), others));
                 }
-                // Each memory may take its share of what is left.
+                // Each memory may take its share of the remaining tokens.
                 let share = budget / (ids.len() - position);
                 if answer::cost(&detail) > share {
                     shrink(&mut detail, share);
@@ -276,7 +276,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     Ok(response)
 }
 
-/// Leaves out the overview of a session that a memory before it tells.
+/// Removes the overview of a session if an earlier memory already shows it.
 fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) {
     let Some(context) = &mut detail.session_context else {
         return;
@@ -288,14 +288,14 @@ fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) 
     {
         return;
     }
-    // A title is as it was recorded.
+    // A remaining title has not been reviewed either.
     context.unreviewed = context.title.is_some();
     if context.title.is_none() {
         detail.session_context = None;
     }
 }
 
-/// Finds the memory that an address names, as if its scope had been named.
+/// Finds the memory at an address, as if its scope had been named.
 fn at_address(service: &Service, given: &str, asked: &Asked) -> Result<Told, Error> {
     let (scope, id) = address(given).unwrap_or_default();
     let mut selection = service.select(Some(&scope), None)?;
@@ -308,10 +308,11 @@ fn at_address(service: &Service, given: &str, asked: &Asked) -> Result<Told, Err
     Ok(told)
 }
 
-/// Finds one memory: that of the best scope that may show it ([`same_id`]), or the reason why none may.
+/// Finds one memory: the one in the best scope that may show it ([`same_id`]), or the reason why
+/// none may.
 ///
-/// A scope that cannot be read now is passed over, for the other ids of the request too; it is the error only where no other
-/// scope has the memory.
+/// A scope that cannot be read now is skipped, also for the other ids of the request. It becomes
+/// the error only if no other scope has the memory.
 fn one(
     opened: &OpenScopes,
     selection: &Selection,
@@ -413,7 +414,7 @@ fn one(
     }))
 }
 
-/// Adds what is near a memory in meaning, in every scope of the request.
+/// Adds the memories that are near in meaning, in every scope of the request.
 fn related(
     opened: &OpenScopes,
     selection: &Selection,
@@ -456,7 +457,8 @@ fn related(
     Ok(())
 }
 
-/// Cuts a memory to a number of tokens: first what surrounds it, the oldest log lines and the farthest links, then its text.
+/// Cuts a memory to a number of tokens: first its context, the oldest log lines and the furthest
+/// links, then its text.
 fn shrink(detail: &mut MemoryDetail, budget: usize) {
     for _ in 0..6 {
         let sides = detail.timeline.as_ref().map_or(0, |timeline| {
@@ -489,7 +491,8 @@ fn shrink(detail: &mut MemoryDetail, budget: usize) {
     }
 }
 
-/// Finds a memory by its stored id, or by the id as it is shown where that had to be made safe.
+/// Finds a memory by its stored id, or by its displayed id if that differs because it had to be
+/// made safe.
 fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memory>, StoreError> {
     if let Some(memory) = snapshot.by_id(id)? {
         return Ok(Some(memory));
@@ -502,7 +505,7 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
         .remove(id))
 }
 
-/// Ids like an unknown one, of memories that may be shown.
+/// Ids similar to an unknown one, of memories that may be shown.
 fn like(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
     let ids = opened
         .iter()

@@ -1,8 +1,8 @@
-//! What the instructions of a project say about a memory that waits: the same, or the contrary.
+//! What a project's instruction files say about a waiting memory: the same, or the opposite.
 //!
-//! Hosts give `CLAUDE.md`, `AGENTS.md` and rules to every session themselves. So these are never
-//! served as memories; a curator is told where one of them says already what a memory says, or
-//! says something that cannot be true together with it.
+//! Hosts load `CLAUDE.md`, `AGENTS.md` and rules into every session themselves, so these are never
+//! served as memories. A curator sees where one of them already says what a memory says, or
+//! contradicts it.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::recogniser::INSTRUCTIONS;
 use crate::scope::Scope;
 use crate::scope::resolve::Current;
 
-/// Folders of rules, from the top of the project.
+/// Folders with rules, relative to the top of the project.
 const FOLDERS: [&str; 6] = [
     ".claude/rules",
     ".clinerules",
@@ -26,30 +26,30 @@ const FOLDERS: [&str; 6] = [
     ".roo/rules",
     ".windsurf/rules",
 ];
-/// Folders with a file of [`INSTRUCTIONS`], from the top of the project.
+/// Folders with a file of [`INSTRUCTIONS`], relative to the top of the project.
 const PLACES: [&str; 3] = ["", ".claude", ".github"];
-/// The most files that are read.
+/// Maximum files to read.
 const MAX_FILES: usize = 64;
 /// Larger files are not read.
 const MAX_BYTES: u64 = 256 << 10;
-/// The most passages that are compared.
+/// Maximum passages to compare.
 const MAX_PASSAGES: usize = 2_000;
-/// The most lines of a passage.
+/// Maximum lines of a passage.
 const MAX_LINES: usize = 40;
-/// The most passages that are named beside a memory.
+/// Maximum passages to show with a memory.
 const MOST: usize = 3;
-/// The share of the shorter one's content that both have, where it is worth to compare them.
+/// The minimum share of the shorter text that both must contain to be compared.
 const MIN_COMMON: f32 = 0.3;
-/// The most characters of a statement that is shown.
+/// Maximum characters of a shown statement.
 const STATEMENT_CAP: usize = 300;
 
-/// The instructions of the current project.
+/// The instruction files of the current project.
 #[derive(Debug, Default)]
 pub struct Instructions {
     passages: Vec<Passage>,
 }
 
-/// A paragraph, an entry of a list, or all that stands under a heading.
+/// A paragraph, a list item, or all the text under a heading.
 #[derive(Debug)]
 struct Passage {
     /// The file from the top of the project.
@@ -61,7 +61,7 @@ struct Passage {
 }
 
 impl Instructions {
-    /// Reads those of the current project. What cannot be read is left out.
+    /// Reads the files of the current project. Leaves out what cannot be read.
     pub fn of(current: &Current) -> Self {
         let mut instructions = Self::default();
         if current.folder.as_os_str().is_empty() {
@@ -97,7 +97,7 @@ impl Instructions {
         }
     }
 
-    /// What they say about a memory of a scope; nothing about one of another project.
+    /// What they say about a memory of a scope; nothing if it belongs to another project.
     pub fn about(
         &self,
         memory: &Memory,
@@ -117,7 +117,7 @@ impl Instructions {
     fn related(&self, profile: &Profile) -> Vec<InstructionEntry> {
         let mut found: Vec<(&Passage, InstructionEntry)> = Vec::new();
         for passage in &self.passages {
-            // What holds a passage that was found says the same once more.
+            // A passage that contains one already found says the same again.
             let is_known = found.iter().any(|(known, _)| {
                 known.file == passage.file
                     && passage.lines.0 <= known.lines.0
@@ -150,7 +150,7 @@ impl Instructions {
     }
 }
 
-/// The files of instructions of a project, each once.
+/// The instruction files of a project, each once.
 fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for place in PLACES
@@ -173,7 +173,8 @@ fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
         inside.sort();
         paths.extend(inside);
     }
-    // `AGENTS.md` is often a link to `CLAUDE.md`. One that leads out of the project is not followed.
+    // `AGENTS.md` is often a link to `CLAUDE.md`. A link that leads out of the project is not
+    // followed.
     let mut seen = HashSet::new();
     let real_top = fs::canonicalize(top).unwrap_or_else(|_| top.to_owned());
     paths.retain(|path| {
@@ -184,8 +185,8 @@ fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The passages of a text: first each paragraph and each entry of a list, then all that stands
-/// under a heading. Each has its lines, its heading where it is a section, and its text.
+/// The passages of a text: first each paragraph and list item, then all the text under each
+/// heading. Each has its lines, its heading if it is a section, and its text.
 fn passages(content: &str) -> Vec<((usize, usize), String, String)> {
     let mut pieces: Vec<((usize, usize), String, String)> = Vec::new();
     let mut sections: Vec<((usize, usize), String, String)> = Vec::new();

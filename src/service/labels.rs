@@ -1,4 +1,4 @@
-//! The names by which memories are found, for a shell that completes a word. Needs no index.
+//! The ids and titles of memories, for shell completion. Needs no index.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,27 +8,27 @@ use crate::scope::Scope;
 use crate::scope::resolve::find;
 use ack_store::labels::Label;
 
-/// How long a locked store is waited for.
+/// How long to wait for a locked store.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Which scopes are looked at, where none is named.
+/// Which scopes to read if none is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Those that a request without a scope searches.
+    /// The default scopes of a request.
     Searched,
-    /// Every one, as the commands that decide look at them.
+    /// All of them, as the curation commands do.
     Every,
 }
 
 impl Service {
-    /// The names of the scopes that may be used, private ones too: the owner asks.
+    /// The names of the usable scopes, including private ones, because the owner asks.
     pub fn scope_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.usable().map(|scope| scope.name.clone()).collect();
         names.sort();
         names
     }
 
-    /// The labels of all memories, whatever their status. A scope that cannot be read has none.
+    /// The labels of all memories, whatever their status. A scope that cannot be read yields none.
     pub fn labels(&self, scope: Option<&str>, reach: Reach) -> Vec<Label> {
         let scopes: Vec<Arc<Scope>> = match reach {
             Reach::Searched => match self.select(scope, None) {

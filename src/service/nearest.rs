@@ -1,8 +1,8 @@
-//! The approved memories that are nearest to one that waits for review, and how it relates to them.
+//! The approved memories nearest to one that waits for review, and its relation to them.
 //!
-//! A search proposes some: by the words of the title and the meaning of the whole text. These are
-//! compared with the memory, and the nearest are kept. Where a search would have to wait for its
-//! index, a scan of the store proposes them.
+//! A search proposes candidates, by the words of the title and the meaning of the whole text. These
+//! are compared with the memory, and the nearest are kept. If a search would have to wait for its
+//! index, a scan of the store proposes candidates instead.
 
 mod scan;
 
@@ -22,11 +22,11 @@ use super::search::Search;
 use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
 
-/// Approved memories that are shown beside one.
+/// How many approved memories to show with a memory.
 pub const NEAREST: usize = 3;
-/// Memories that a search proposes.
+/// How many memories a search proposes.
 const PROPOSED: usize = 10;
-/// The most characters of a title whose words are searched for.
+/// Maximum characters of a title to search for.
 const MAX_TITLE: usize = 200;
 
 /// An approved memory near another one.
@@ -36,7 +36,7 @@ pub struct Near {
     pub scope: String,
     /// The memory.
     pub memory: Memory,
-    /// How the one that waits relates to it.
+    /// How the waiting memory relates to it.
     pub relation: Relation,
 }
 
@@ -53,8 +53,8 @@ pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<Near>,
     of(&opened, &selection, own, &profile, StatusFilter::Approved)
 }
 
-/// The same without waiting for an index: as long as that of a large store is not there, its rows
-/// are looked through, and the index is made on another thread.
+/// The same without waiting for an index. While the index of a large store is missing, scans its
+/// rows and builds the index on another thread.
 ///
 /// # Errors
 /// An unknown scope, or a store that cannot be read.
@@ -76,13 +76,13 @@ pub fn soon(service: &'static Service, memory: &Memory, scope: &str) -> Result<V
     )?;
     if live.is_wanted() {
         let found = Arc::clone(found);
-        // What cannot be read is told where it is asked for.
+        // An error is reported when the index is needed.
         std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
     }
     Ok(near)
 }
 
-/// The memories of opened scopes, of a status, that are nearest to a memory of one of them.
+/// The memories with a status in opened scopes that are nearest to a memory of one of them.
 pub(super) fn of(
     opened: &OpenScopes,
     selection: &Selection,
@@ -103,7 +103,7 @@ pub(super) fn of(
     Ok(compared((scope, memory), profile, proposed))
 }
 
-/// The nearest of some memories that were proposed, each with the name of its scope.
+/// The nearest of the proposed memories, each with the name of its scope.
 fn compared(
     (scope, memory): (&str, &Memory),
     profile: &Profile,
@@ -125,7 +125,7 @@ fn compared(
     near
 }
 
-/// What repeats or contradicts comes first, then what resembles more.
+/// Duplicates and contradictions come first, then by similarity.
 fn order(one: &Near, other: &Near) -> Ordering {
     let comes_first = |near: &Near| {
         matches!(

@@ -1,4 +1,4 @@
-//! The scopes of one request, each with its index, and reading records from their stores.
+//! The scopes of one request with their indexes. Reads records from their stores.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use crate::remote::{self, Patience};
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
 
-/// From this many scopes on, several threads bring their indexes up to date.
+/// With at least this many scopes, several threads update their indexes.
 const MIN_PARALLEL_SCOPES: usize = 8;
-/// Threads that do so, at most.
+/// Maximum number of those threads.
 const MAX_REFRESH_THREADS: usize = 8;
 
 /// One scope of a request with its index.
@@ -51,38 +51,38 @@ impl OpenScope {
 /// The scopes of one request, in the order of their names.
 pub(crate) struct OpenScopes {
     scopes: Vec<OpenScope>,
-    /// Why approved memories may be out of date.
+    /// Decides why approved memories may be out of date.
     pub staleness: Staleness,
 }
 
-/// A record to read: the number of its scope among the open ones, and its document.
+/// A record to read: the position of its scope among the open ones, and its document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
-    /// The number of its scope.
+    /// The position of its scope.
     pub scope: usize,
     /// The document.
     pub doc: DocId,
 }
 
-/// What a reading of records gave.
+/// The result of reading records.
 #[derive(Default)]
 pub(crate) struct Records {
-    /// The records, by the number of their scope and their id. What is gone, or has a status that the filter does not allow
-    /// now, is missing.
+    /// The records, by the position of their scope and their id. A record is missing if it is gone,
+    /// or if the filter does not allow its present status.
     pub found: HashMap<(usize, String), Memory>,
-    /// The memories that contradict a record, by the same.
+    /// The memories that contradict a record, with the same key.
     pub contradicted: HashMap<(usize, String), Vec<Contradiction>>,
     /// The scopes that could not be read.
     pub failed: Vec<(usize, StoreError)>,
 }
 
 impl OpenScopes {
-    /// Opens scopes with their indexes up to date. A scope that cannot be read leaves the selection: it goes to `skipped`,
-    /// with a note. Where every scope fails, the first failure is the error. Every request locks scopes in the order of
-    /// their names, so that two requests never wait for each other.
+    /// Opens scopes with updated indexes. A scope that cannot be read is moved from the selection
+    /// to `skipped`, with a note. If every scope fails, the first failure is the error. Every
+    /// request locks scopes in name order, so that two requests never deadlock.
     ///
     /// # Errors
-    /// No scope that can be read, or a request that was told to stop.
+    /// No scope can be read, or the request was cancelled.
     pub fn open(
         service: &Service,
         selection: &mut Selection,
@@ -100,7 +100,7 @@ impl OpenScopes {
             .cloned()
             .collect();
         let scopes = warm.as_slice();
-        // Where other scopes can answer, a locked one gets less time.
+        // A locked scope gets less time if other scopes can answer.
         let patience = if scopes.len() > 1 {
             READ_TIMEOUT / 4
         } else {
@@ -165,7 +165,7 @@ impl OpenScopes {
         self.scopes.len()
     }
 
-    /// A scope by its number.
+    /// A scope by its position.
     pub fn get(&self, number: usize) -> Option<&OpenScope> {
         self.scopes.get(number)
     }
@@ -175,7 +175,7 @@ impl OpenScopes {
         self.scopes.iter().find(|open| open.scope.name == name)
     }
 
-    /// Reads records from their stores. The filter is applied to what each store says now.
+    /// Reads records from their stores. The filter applies to the present status in each store.
     pub fn read(&self, wanted: impl IntoIterator<Item = Wanted>, filter: StatusFilter) -> Records {
         let mut keys: Vec<Vec<(RowKey, &str)>> = vec![Vec::new(); self.scopes.len()];
         for Wanted { scope, doc } in wanted {
@@ -213,12 +213,12 @@ impl OpenScopes {
         records
     }
 
-    /// The notes on scopes that were read beside a writer that keeps its lock.
+    /// Adds notes about scopes that were read while a writer kept its lock.
     pub fn note_locks(&self, notes: &mut Vec<Note>) {
         note_locks(self.iter().map(|open| &*open.scope), notes);
     }
 
-    /// The note for scopes whose stores keep no review status.
+    /// Adds notes about scopes whose stores have no review status.
     pub fn note_missing_status(&self, relevant: impl Fn(&str) -> bool, notes: &mut Vec<Note>) {
         for open in self.iter() {
             if !relevant(open.name()) || open.index().is_none_or(|index| index.has_status) {
@@ -229,10 +229,10 @@ impl OpenScopes {
     }
 }
 
-/// The notes on the scopes that were meant and on those whose manifest is broken.
+/// Adds notes about the scopes that were meant and about those with a broken manifest.
 ///
 /// # Errors
-/// The first broken one, where no other is left.
+/// The first broken scope, if no other is left.
 pub(crate) fn note_broken(
     selection: &Selection,
     scopes: &[Arc<Scope>],
@@ -257,11 +257,11 @@ pub(crate) fn note_broken(
     }
 }
 
-/// Brings scopes in buckets up to date. Those of which nothing is here leave the selection, and their
-/// names are returned.
+/// Updates the scopes in buckets. Those without a local copy are removed from the selection, and
+/// their names are returned.
 ///
 /// # Errors
-/// Nothing is here of any scope.
+/// No scope has a local copy.
 pub(crate) fn leave_out_cold(
     selection: &mut Selection,
     scopes: &[Arc<Scope>],
@@ -293,7 +293,7 @@ pub(crate) fn unavailable(scope: &str, error: &StoreError) -> Note {
     Note::about(NoteKind::ScopeUnavailable, scope, message)
 }
 
-/// The note for a scope whose store keeps no review status.
+/// The note for a scope whose store has no review status.
 pub(crate) fn missing_status(scope: &Scope) -> Note {
     let counts_as = scope.store.unreviewed().status();
     Note::about(
@@ -305,7 +305,7 @@ pub(crate) fn missing_status(scope: &Scope) -> Note {
     )
 }
 
-/// The notes on scopes that were read beside a writer that keeps its lock.
+/// Adds notes about scopes that were read while a writer kept its lock.
 pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
     for scope in scopes {
         let Some(read) = scope.store.read_while_locked() else {
@@ -322,8 +322,8 @@ pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mu
     }
 }
 
-/// Brings the indexes of many scopes up to date on several threads, and returns the results in order. It does nothing where
-/// there are few scopes.
+/// Updates the indexes of many scopes on several threads, and returns the results in order. Does
+/// nothing if there are few scopes.
 fn refresh(
     scopes: &[Arc<Scope>],
     indexes: &[Arc<LiveIndex>],

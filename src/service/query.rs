@@ -1,4 +1,4 @@
-//! `query_memories`: the pipeline of retrieval, from arguments to a page.
+//! `query_memories`: the retrieval pipeline, from arguments to a page.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,11 +15,11 @@ use ack_api::number::{count, verb};
 use ack_api::{Detail, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use ack_search::cursor::Cursor;
 
-/// Tokens of a page for an agent beside its results.
+/// Tokens of a page for an agent, not counting its results.
 const PAGE_TOKENS: usize = 30;
-/// Tokens of each of its results, on average.
+/// Average tokens per result on it.
 const RESULT_TOKENS: usize = 131;
-/// Types that are told where none is like the one asked for.
+/// Maximum types to list if none is similar to the requested one.
 const MAX_TYPES: usize = 12;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
@@ -82,8 +82,8 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     Ok(finish(request, &search, response, page))
 }
 
-/// Puts results, cursor and token limit together: the page ends earlier until the whole answer keeps its bound, and a
-/// single result that is still too long is cut.
+/// Combines results, cursor and token limit: shortens the page until the whole answer is within its
+/// limit, and cuts a single result that is still too long.
 fn finish(
     request: &QueryRequest,
     search: &Search<'_>,
@@ -94,7 +94,7 @@ fn finish(
     let wanted = page.hits.len();
     if search.spec.by_agent {
         if search.spec.detail == Detail::Concise && !search.spec.explain {
-            // Where as many results as fit are wanted, they come before further facts.
+            // If the caller wants as many results as fit, results come before further facts.
             let usual = PAGE_TOKENS + wanted * RESULT_TOKENS;
             let budget = if search.spec.fills {
                 usual.min(bound)
@@ -153,7 +153,8 @@ fn finish(
     response
 }
 
-/// What is said of matches that their status hides: of a request that may ask for them, how.
+/// The note about matches hidden by their status. It says how to see them if the request may ask
+/// for them.
 fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
     let matching = count(number, "matching memory");
     let it = verb(number, "it", "them");
@@ -173,7 +174,7 @@ fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
 }
 
 impl Search<'_> {
-    /// Refuses a `like` that names nothing.
+    /// Rejects a `like` that matches no memory.
     fn check_like(&self) -> Result<(), Error> {
         match &self.spec.like {
             Some(like) if self.like.is_none() => {
@@ -194,7 +195,7 @@ impl Search<'_> {
         }
     }
 
-    /// The note for a question that has no vector.
+    /// Adds the note about a query without a vector.
     fn note_legs(&self, notes: &mut Vec<Note>) {
         if self.spec.mode == Mode::Lexical || self.has_meaning() || !self.searches() {
             return;
@@ -207,7 +208,7 @@ impl Search<'_> {
         notes.push(Note::new(NoteKind::NoSemanticLeg, message));
     }
 
-    /// The notes that follow from what was found.
+    /// Adds the notes that depend on the results.
     fn notes(&self, selection: &Selection, page: &Page, notes: &mut Vec<Note>) {
         let hits = &page.hits;
         if page.gone > 0 {
@@ -283,7 +284,7 @@ impl Search<'_> {
         let mut suggestions = Vec::new();
         let known = self.known_names();
         if let Some(project) = &request.project {
-            // Where it is there under another of its names, there is nothing to correct.
+            // If the project exists under another name, there is nothing to correct.
             if !known
                 .projects
                 .iter()
@@ -316,7 +317,7 @@ impl Search<'_> {
     }
 
     /// The projects, tags and types of the memories that the request may see, each once. Names that
-    /// only unreviewed memories have are not told to a request that did not ask for those.
+    /// occur only in unreviewed memories are hidden from a request that did not ask for those.
     fn known_names(&self) -> KnownNames<'_> {
         let mut known = KnownNames::default();
         for view in &self.views {
@@ -342,7 +343,7 @@ impl Search<'_> {
     }
 }
 
-/// Names that memories have, each once.
+/// Names that occur in memories, each once.
 #[derive(Default)]
 struct KnownNames<'a> {
     projects: BTreeSet<&'a str>,
@@ -350,7 +351,8 @@ struct KnownNames<'a> {
     types: BTreeSet<&'a str>,
 }
 
-/// What to say of types that no memory has. There are few, so where none is like it all are told.
+/// The message about types that no memory has. There are few types, so it lists all of them if none
+/// is similar.
 fn unknown_types(wanted: Option<&str>, known: &BTreeSet<&str>) -> Vec<String> {
     let wanted = wanted.unwrap_or_default();
     let is_known = |wanted: &str| {
@@ -373,7 +375,7 @@ fn unknown_types(wanted: Option<&str>, known: &BTreeSet<&str>) -> Vec<String> {
     said.flatten().collect()
 }
 
-/// What to say of a name that no memory has, with the names like it.
+/// The message about a name that no memory has, with similar names.
 fn unknown(what: &str, wanted: &str, known: &BTreeSet<&str>) -> Option<String> {
     let folded = fold_name(wanted);
     if cancel::guarded(known).any(|name| fold_name(name) == folded) {

@@ -1,5 +1,6 @@
-//! What resources hold and what their arguments may be completed to, by the rules of the tools: approved memories alone, as
-//! the store says at that moment; private scopes only where they are current or named.
+//! The content of resources and the completions of their arguments. The rules are those of the
+//! tools: only memories that are approved in the store at that moment; private scopes only if they
+//! are current or named.
 
 use crate::scope::ScopeError;
 use std::cmp::Reverse;
@@ -20,11 +21,11 @@ use ack_api::{
     ScopeResource,
 };
 
-/// Memories that a scope's resource names.
+/// Number of memories that a scope's resource lists.
 const NEWEST: i64 = 20;
-/// Most tokens of a resource.
+/// Maximum tokens of a resource.
 const MAX_TOKENS: i64 = 20_000;
-/// Most values of a completion (MCP specification, "Completion").
+/// Maximum values of a completion (MCP specification, "Completion").
 pub const MOST_VALUES: usize = 100;
 
 /// A scope that may be listed.
@@ -32,14 +33,15 @@ pub const MOST_VALUES: usize = 100;
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// What its owner says of it.
+    /// The owner's description.
     pub description: Option<String>,
 }
 
-/// The scopes that may be listed: shared ones and the current one; of a pinned server its own. No store is opened.
+/// The scopes that may be listed: shared ones and the current one; on a pinned server only its own.
+/// Opens no store.
 pub fn listed(service: &Service) -> Result<Vec<Listed>, Error> {
     let scopes = service.registry.discover().scopes;
-    // A private scope is never claimed by what its memories name.
+    // A private scope is never claimed by the content of its memories.
     let current = current_by_manifests(&service.config, &scopes, &service.config.project.value)?;
     let own = current.scope.as_ref().map(|scope| scope.name.as_str());
     let pinned = service.config.pinned.is_some();
@@ -60,7 +62,7 @@ pub fn listed(service: &Service) -> Result<Vec<Listed>, Error> {
         .collect())
 }
 
-/// The list of scopes, without private ones that are not current.
+/// The list of scopes, without private scopes other than the current one.
 pub fn scopes(service: &Service) -> Result<ListScopesResponse, Error> {
     let mut response = service.list_scopes(&ListScopesRequest {
         max_tokens: Some(MAX_TOKENS),
@@ -98,7 +100,7 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
         ..QueryRequest::default()
     });
     let page = match newest {
-        // What is wrong with the store stands in the scope's health.
+        // The scope's health shows what is wrong with the store.
         Err(Error::Store(_)) => QueryResponse::default(),
         other => other?,
     };
@@ -119,7 +121,7 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
     })
 }
 
-/// Names of scopes that begin with what was typed, then those that hold it, by name.
+/// Scope names that begin with the typed text, then those that contain it, by name.
 pub fn complete_scopes(service: &Service, typed: &str) -> Result<Completions, Error> {
     short("name", typed)?;
     let typed = typed.trim().to_lowercase();
@@ -137,8 +139,8 @@ pub fn complete_scopes(service: &Service, typed: &str) -> Result<Completions, Er
     Ok(Completions { values, total })
 }
 
-/// Ids of approved memories that begin with what was typed, then those that hold it, the newest first; of one scope, or of
-/// those that a request without a scope searches. A scope that there is not has none.
+/// Ids of approved memories that begin with the typed text, then those that contain it, newest
+/// first; of one scope, or of the default scopes. An unknown scope yields none.
 pub fn complete_ids(
     service: &Service,
     scope: Option<&str>,
@@ -179,7 +181,7 @@ pub fn complete_ids(
     fitting.retain(|((_, _, id), _)| seen.insert(*id));
     let total = fitting.len();
     fitting.truncate(MOST_VALUES);
-    // What the index says of a status is what it was: the store decides.
+    // The index may have an old status, so the store decides.
     let records = opened.read(
         fitting.iter().map(|(_, wanted)| *wanted),
         StatusFilter::Approved,
@@ -200,7 +202,7 @@ pub fn complete_ids(
     })
 }
 
-/// 0 where a value begins with what was typed (in lower case), 1 where it holds it, `None` where it does neither.
+/// 0 if a value begins with the typed text (in lower case), 1 if it contains it, `None` otherwise.
 fn place(value: &str, typed: &str) -> Option<usize> {
     value
         .to_lowercase()

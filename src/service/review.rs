@@ -1,5 +1,5 @@
-//! The memories that wait for a curator, each with the approved ones it resembles. Reads, as everything here; what is
-//! decided about them is decided elsewhere.
+//! The memories that wait for a curator, each with similar approved ones. Only reads; decisions are
+//! made elsewhere.
 
 use super::engine::Service;
 use super::instructions::Instructions;
@@ -16,17 +16,17 @@ use ack_api::{
 };
 use ack_compare::Profile;
 
-/// Memories of one review.
+/// Maximum memories in one review.
 const MOST: usize = 10;
-/// Resemblance of memories that say nearly the same.
+/// The minimum similarity of memories that say nearly the same thing.
 const NEARLY_THE_SAME: f64 = 0.8;
-/// The most characters of a statement that is shown.
+/// Maximum characters of a shown statement.
 const STATEMENT_CAP: usize = 300;
-/// Tokens that one review may take.
+/// Maximum tokens of one review.
 const BUDGET: usize = 8_000;
 
-/// Reads what waits: in one scope, or in every shared one and the current one.
-/// The first `offset` of them are left out.
+/// Reads the waiting memories: in one scope, or in every shared one and the current one. Skips the
+/// first `offset`.
 pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
     short("scope", scope.unwrap_or_default())?;
     let mut selection = service.select(scope, None)?;
@@ -62,7 +62,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         ..Review::default()
     };
     waiting.truncate(MOST);
-    // The store has the last word: a memory that was decided meanwhile is not there any more.
+    // The store decides: a memory that was decided about meanwhile is gone.
     let mut records = opened.read(
         waiting.iter().map(|(_, _, wanted)| *wanted),
         StatusFilter::Staging,
@@ -132,7 +132,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     Ok(review)
 }
 
-/// How many days ago a memory was written.
+/// The age of a memory in days.
 fn age_days(service: &Service, memory: &Memory) -> Option<i64> {
     let now = (service.config.clock)();
     let seconds = now.as_second() - memory.created_at?.as_second();

@@ -1,7 +1,7 @@
-//! Which memory is meant where several scopes hold one of the same id, and what is said of the others.
+//! Which memory is meant if several scopes have the same id, and the note about the others.
 //!
-//! An approved memory goes before one that waits for review, then the current scope before others, then scopes by name. An
-//! address (`memory://scope/NAME/memory/ID`) names one of them exactly.
+//! An approved memory comes before one that waits for review, then the current scope before others,
+//! then scopes by name. An address (`memory://scope/NAME/memory/ID`) names exactly one of them.
 
 use ack_api::memory::{Status, StatusFilter};
 use ack_api::text;
@@ -11,23 +11,24 @@ use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
 
-/// Other scopes that a note names, and ids that it is about.
+/// Maximum other scopes and ids in a note.
 const NAMED: usize = 5;
 
-/// A scope that holds a memory of an id.
+/// A scope that contains a memory with an id.
 #[derive(Debug, Clone, Copy)]
 pub struct Holder<'a> {
-    /// Its number among those looked at.
+    /// Its position among the scopes.
     pub number: usize,
     /// Its name.
     pub scope: &'a str,
-    /// The memory's status, as of the index.
+    /// The memory's status in the index.
     pub status: Status,
     /// The memory's number; `None` for a rejected one, which is not indexed.
     pub doc: Option<DocId>,
 }
 
-/// The scopes that hold a memory of this id, the one that is meant first. `own` is the current scope.
+/// The scopes that contain a memory with this id, the one that is meant first. `own` is the current
+/// scope.
 pub fn holders<'a>(
     indexes: impl Iterator<Item = (&'a str, &'a Index)>,
     own: Option<&str>,
@@ -65,7 +66,7 @@ pub fn holders<'a>(
     holders
 }
 
-/// The scope and the id in what was given for an id, where it is the address of a memory.
+/// The scope and the id in an id argument, if it is the address of a memory.
 pub fn address(given: &str) -> Option<(String, String)> {
     match Address::parse(given)? {
         Address::Memory { scope, id } => Some((scope, id)),
@@ -73,7 +74,7 @@ pub fn address(given: &str) -> Option<(String, String)> {
     }
 }
 
-/// The note for ids of which other scopes hold a memory too; each with the other holders.
+/// The note for ids that other scopes also contain, each with those scopes.
 pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     let (id, first) = others.first()?;
     let scopes = |holders: &[(String, Status)]| {
@@ -107,7 +108,7 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     ))
 }
 
-/// The holders of an id but for the one that is meant, where they may be asked for.
+/// The holders of an id other than the one that is meant, if a caller may ask for them.
 pub fn others(holders: &[Holder<'_>], meant: &str) -> Vec<(String, Status)> {
     let there = holders
         .iter()

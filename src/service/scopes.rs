@@ -1,4 +1,4 @@
-//! `list_scopes`: which scopes there are, what they hold and how they fare.
+//! `list_scopes`: the scopes, their content and their health.
 
 use crate::scope::ScopeError;
 use ack_api::Diagnostic;
@@ -31,9 +31,10 @@ use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
 use std::sync::Arc;
 
-/// Damaged lines of a decision log that are named.
+/// Maximum damaged lines of a decision log to list.
 const MAX_DAMAGED_LINES: usize = 5;
-/// Tags, projects and pending ids of a scope in a short list, and of one asked for by name.
+/// Maximum tags, projects and pending ids of a scope in a short list; [`MANY`] applies to a scope
+/// that is named.
 const FEW: usize = 8;
 /// Tokens of what surrounds the list of scopes.
 const FRAME: usize = 150;
@@ -147,8 +148,8 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     Ok(response)
 }
 
-/// Leaves out what an operator needs, whom `doctor` tells: files, formats and tables. What waits for review is told in
-/// numbers where agents may not read it.
+/// Removes what only an operator needs and `doctor` shows: files, formats and tables. If agents may
+/// not read waiting memories, only their number stays.
 fn for_agent(info: &mut ScopeInfo, service: &Service) {
     (info.store, info.index, info.profile) = (None, None, None);
     info.health.opened = None;
@@ -162,7 +163,7 @@ fn for_agent(info: &mut ScopeInfo, service: &Service) {
     }
 }
 
-/// Where a page of scopes ended, as it travels.
+/// Encodes where a page of scopes ended, for the cursor.
 fn encode(name: &str) -> String {
     URL_SAFE_NO_PAD.encode(name)
 }
@@ -176,8 +177,8 @@ fn decode(cursor: &str) -> Result<String, Error> {
     name.ok_or(invalid.into())
 }
 
-/// Describes a scope, with at most so many tags, projects and pending ids; of one that may not be told of there is its name,
-/// and why there is no more.
+/// Describes a scope, with at most `most` tags, projects and pending ids. If its details are
+/// private, the result has only its name and the reason.
 pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) -> ScopeInfo {
     let path = |path: &Path| told.then(|| text::line(&path.display().to_string(), 400));
     let description = scope.manifest.description.as_ref().filter(|_| told);
@@ -190,7 +191,7 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
         name: scope.name.clone(),
         path: path(&scope.folder),
         store: match &scope.remote {
-            // A manifest that cannot be read may name any.
+            // A manifest that cannot be read may name any store.
             _ if scope.problem.is_some() => None,
             Some(remote) => told.then(|| text::line(&remote.title(), 400)),
             None => path(scope.store.path()),
@@ -243,7 +244,7 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
     info
 }
 
-/// What to say of a vector table that cannot be used.
+/// The message about an unusable vector table.
 pub fn unusable_table(scope: &str, reason: &str) -> String {
     format!(
         "its vector table is not used ({reason}); nothing is missing from answers, `ack-memory \
@@ -360,7 +361,7 @@ fn fill(
     Ok(())
 }
 
-/// What is damaged in the scope's files: notes that were left out, and lines of the decision log.
+/// Damage in the scope's files: notes that were left out, and lines of the decision log.
 fn damaged(scope: &Scope) -> Vec<String> {
     let mut problems = scope.store.problems();
     if let Ok(decisions) = scope.store.decisions() {
@@ -381,7 +382,7 @@ fn instant(millis: i64) -> Option<String> {
         .map(time::show)
 }
 
-/// The projects of the memories that can be asked for, those with most memories first.
+/// The projects of the memories that can be requested, most memories first.
 fn projects(index: &Index, most: usize) -> Vec<String> {
     let names = index
         .live()
@@ -395,7 +396,7 @@ fn projects(index: &Index, most: usize) -> Vec<String> {
         .collect()
 }
 
-/// The tags of approved memories, the most used first.
+/// The tags of approved memories, most used first.
 fn tags(index: &Index, most: usize) -> Vec<TagCount> {
     let approved = index
         .live()
@@ -410,7 +411,7 @@ fn tags(index: &Index, most: usize) -> Vec<TagCount> {
         .collect()
 }
 
-/// What waits for a curator, oldest first.
+/// The memories that wait for a curator, oldest first.
 pub fn pending(index: &Index, most: usize) -> Pending {
     let mut waiting: Vec<(i64, &str)> = index
         .live()

@@ -1,4 +1,4 @@
-//! One search over opened scopes: retrieval, order, and reading a page of records.
+//! One search over opened scopes: retrieval, ranking, and reading a page of records.
 
 mod page;
 mod words;
@@ -41,7 +41,7 @@ pub(crate) struct Search<'a> {
     pub(super) opened: &'a OpenScopes,
     pub(super) views: Vec<View<'a>>,
     pub(super) names: Vec<String>,
-    /// Names of the project asked for, folded.
+    /// Names of the requested project, folded.
     pub(super) asked: HashSet<String>,
     /// The current scope.
     own_scope: Option<String>,
@@ -49,21 +49,21 @@ pub(crate) struct Search<'a> {
     /// Whether a scope was named, or the process is pinned to one.
     pub(super) is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
-    /// The vector of what is asked for.
+    /// The vector of the query.
     code: Option<QuantizedVector>,
-    /// The memory whose neighbours are asked for: it is not its own neighbour.
+    /// The memory whose neighbours are requested. It is not its own neighbour.
     pub(super) like: Option<(usize, DocId)>,
-    /// What sessions say for memories whose own text does not meet the question.
+    /// Evidence from sessions, for memories whose own text does not match the question.
     pub(super) evidence: Vec<Evidence>,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search: filters resolved for each scope, statistics taken over all of them, and large scopes asked for what is
-    /// worth a look.
+    /// Prepares a search: resolves the filters for each scope, combines statistics over all of
+    /// them, and asks large scopes for candidates.
     ///
     /// # Errors
-    /// [`Error::Table`] where the table of a large scope cannot be searched any more. It is not used again, so that the same
-    /// request can be answered when it is made anew.
+    /// [`Error::Table`] if the table of a large scope can no longer be searched. It is not used
+    /// again, so a repeated request can be answered.
     pub fn new(
         opened: &'a OpenScopes,
         selection: &Selection,
@@ -122,7 +122,8 @@ impl<'a> Search<'a> {
             if spec.proposes {
                 bm25.keep_rare_terms(&views, &spec.filters);
             }
-            // A later page weighs as the first one did, so that what was written meanwhile moves nothing.
+            // A later page uses the weights of the first one, so that new memories do not change
+            // the order.
             if let Some(frozen) = cursor.and_then(|cursor| cursor.weights.as_deref()) {
                 bm25.restore(frozen);
             }
@@ -172,12 +173,12 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Whether something is searched for, or everything listed.
+    /// Whether this is a search, rather than a list.
     pub(super) fn searches(&self) -> bool {
         self.terms.is_some() || self.code.is_some() || self.spec.like.is_some()
     }
 
-    /// What the legs are asked; `None` where nothing can be found.
+    /// The query for the legs; `None` if nothing can be found.
     pub(super) fn question(&self) -> Option<Query<'_>> {
         let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
         match (bm25, &self.code) {
@@ -204,19 +205,19 @@ impl<'a> Search<'a> {
             .is_some_and(|view| view.has_vector(scored.doc))
     }
 
-    /// The cosine of a memory with the question.
+    /// The cosine of a memory and the query.
     pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
         let own = self.views.get(scope).and_then(|view| view.vector(doc));
         own.zip(self.code.as_ref())
             .map_or(0.0, |(own, code)| own.nearness(code))
     }
 
-    /// The scope and number of the memory that an id means, see [`same_id`].
+    /// The scope and number of the memory that an id means; see [`same_id`].
     pub(super) fn locate(&self, id: &str) -> Option<(usize, DocId)> {
         self.places().first(id, None, self.spec.filters.status)
     }
 
-    /// The note about other scopes that hold the memory of `like` or `expect` too.
+    /// The note about other scopes that also contain the memory of `like` or `expect`.
     pub(super) fn note_same_id(&self) -> Option<Note> {
         let asked = self
             .spec
@@ -282,10 +283,10 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Retrieves, orders and reads one page.
+    /// Retrieves, ranks and reads one page.
     ///
     /// # Errors
-    /// A store that could be read a moment ago and cannot any more.
+    /// A store became unreadable during the search.
     pub fn page(&self, cursor: Option<&Cursor>, limit: usize) -> Result<Page, Error> {
         let found = self.retrieve();
         cancel::check()?;
@@ -298,7 +299,8 @@ impl<'a> Search<'a> {
         } else {
             limit
         };
-        // A first page needs only the best candidates in order; where folding uses them up, all are put in order.
+        // A first page needs only the best candidates in order. If folding uses them up, all are
+        // sorted.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
         let mine = |scope: usize, doc: &Doc| self.is_mine(scope, doc);
         let mut ranked = order(
@@ -329,7 +331,7 @@ impl<'a> Search<'a> {
         Ok(page)
     }
 
-    /// What is wanted of the order: the oldest first only in lists.
+    /// Options for the order. Oldest first applies only to lists.
     pub(super) fn wanted(&self, places: Option<usize>) -> OrderOptions {
         OrderOptions {
             limit: places,
@@ -376,7 +378,7 @@ impl<'a> Search<'a> {
                     page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
                     continue;
                 };
-                // A list of the newest shows everything; near-duplicates are folded where something was searched for.
+                // A list shows everything; near-duplicates are folded only in a search.
                 let own = Known {
                     code: if self.searches() {
                         self.code_of(&place.candidate)
@@ -437,7 +439,7 @@ impl<'a> Search<'a> {
         )
     }
 
-    /// The words that are searched for.
+    /// The search terms.
     fn terms(&self) -> Option<&QueryTerms> {
         self.terms.as_ref().map(|(terms, _)| terms)
     }
@@ -453,10 +455,11 @@ impl<'a> Search<'a> {
             .map_or("", |view| view.index.id(place.candidate.doc))
     }
 
-    /// Reads the records of some places from their stores; the status allow-list is applied to what SQLite says now.
+    /// Reads the records of some places from their stores. The status filter applies to the present
+    /// status in SQLite.
     ///
-    /// A scope that cannot be read now goes to `failed`, and its places are passed over; where it is the only one, that is the
-    /// error.
+    /// A scope that cannot be read now goes to `failed`, and its places are skipped. If it is the
+    /// only one, this is an error.
     fn records(
         &self,
         places: &[Ranked],
@@ -488,7 +491,7 @@ impl<'a> Search<'a> {
         Ok(records)
     }
 
-    /// The words of the question that the session of a memory holds, where its own text holds none.
+    /// The words of the question from the memory's session, if its own text contains none.
     pub(super) fn session_words(&self, scored: &Candidate) -> Option<&str> {
         let mut evidence = self.evidence.iter();
         let found =
@@ -540,7 +543,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The scopes of a search, as places where a memory may lie.
+/// The scopes of a search, for looking up ids.
 struct Places<'a> {
     views: &'a [View<'a>],
     names: &'a [String],
@@ -548,8 +551,8 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The holders of what was given for an id, the one that is meant first: of the id as it stands, or of the memory whose
-    /// address it is.
+    /// The holders of an id argument, the one that is meant first. The argument is an id, or the
+    /// address of a memory.
     fn holders(&self, given: &str, scope: Option<&str>, filter: StatusFilter) -> Vec<Holder<'a>> {
         let of = |id: &str, scope: Option<&str>| {
             let indexes = self
@@ -568,7 +571,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The scope and number of the memory that is meant, where it is not rejected.
+    /// The scope and number of the memory that is meant, unless it is rejected.
     fn first(
         &self,
         given: &str,
@@ -582,7 +585,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The vector of a query, if the encoder knows a word of it.
+/// The vector of a query, if the encoder knows any of its words.
 fn encode(text: &str) -> Option<QuantizedVector> {
     Encoder::embedded()?
         .query(text)

@@ -1,8 +1,8 @@
-//! Short forms of ids, for people: the shortest beginning that no other memory shares, and what a
-//! beginning may mean.
+//! Short ids for people: the shortest prefix that no other memory shares, and what a prefix may
+//! mean.
 //!
-//! The word that all ids of a program begin with (`ack_`, `obs-`) can be left out. Of a native id
-//! (`ack_7be29d_2026-02-09_002`) the code and the number are enough: `7be2-2`.
+//! The prefix common to all ids of a program (`ack_`, `obs-`) can be left out. For a native id
+//! (`ack_7be29d_2026-02-09_002`), the code and the number are enough: `7be2-2`.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use crate::service::error::Error;
 use ack_api::memory::{Status, StatusFilter};
 use ack_search::inverted::Index;
 
-/// The fewest bytes of a short form.
+/// The minimum length of a short id, in bytes.
 const MIN_BYTES: usize = 4;
-/// The longest first word that a short form leaves out.
+/// The longest common prefix that a short id leaves out.
 const MAX_PREFIX: usize = 8;
-/// Memories that an ambiguous beginning is answered with.
+/// Maximum memories to list for an ambiguous prefix.
 const MAX_MATCHES: usize = 20;
 
-/// A memory whose id begins with what was typed.
+/// A memory whose id begins with the typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdMatch {
     /// Its id.
@@ -32,20 +32,20 @@ pub struct IdMatch {
     pub status: Status,
 }
 
-/// The memories that a beginning may mean.
+/// The memories that a prefix may mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdMatches {
-    /// The first of them.
+    /// The first few.
     pub matches: Vec<IdMatch>,
     /// How many there are.
     pub total: usize,
 }
 
 impl Service {
-    /// The memories whose ids begin with what was typed; none where it is an id as it stands.
+    /// The memories whose ids begin with the typed text; empty if the text is a complete id.
     ///
     /// # Errors
-    /// No scope at all, or no store that can be read.
+    /// There is no scope, or no readable store.
     pub fn ids_beginning(
         &self,
         typed: &str,
@@ -74,7 +74,7 @@ impl Service {
         wanted.sort_by(|a, b| a.0.cmp(b.0));
         let total = wanted.len();
         wanted.truncate(MAX_MATCHES);
-        // What the index says of a status is what it was: the store decides.
+        // The index may have an old status, so the store decides.
         let records = opened.read(wanted.iter().map(|(_, wanted)| *wanted), filter);
         let matches: Vec<IdMatch> = wanted
             .iter()
@@ -95,10 +95,10 @@ impl Service {
         })
     }
 
-    /// The shortest form of each id that means no other memory of the scopes that are searched.
+    /// The shortest form of each id that is unique in the searched scopes.
     ///
     /// # Errors
-    /// No scope at all, or no store that can be read.
+    /// There is no scope, or no readable store.
     pub fn short_ids(
         &self,
         ids: &[&str],
@@ -121,7 +121,7 @@ impl Service {
     }
 }
 
-/// An id without the word that all ids of its program begin with.
+/// An id without the prefix common to all ids of its program.
 fn own_part(id: &str) -> &str {
     let end = id.find(['_', '-', ':']).unwrap_or(0);
     match id.split_at_checked(end + 1) {
@@ -139,7 +139,7 @@ fn own_part(id: &str) -> &str {
     }
 }
 
-/// Code and number of a native id.
+/// The code and number of a native id.
 fn code_and_number(id: &str) -> Option<(&str, &str)> {
     let mut parts = id.strip_prefix("ack_")?.split('_');
     let (code, day, number) = (parts.next()?, parts.next()?, parts.next()?);
@@ -149,13 +149,14 @@ fn code_and_number(id: &str) -> Option<(&str, &str)> {
         .then_some((code, number))
 }
 
-/// An id as a shell completes it: what was typed begins the id, or its own part.
+/// The form of an id for shell completion: the full id, or its own part, whichever begins with the
+/// typed text.
 pub fn completed<'a>(id: &'a str, typed: &str) -> Option<&'a str> {
     let mut forms = [id, own_part(id)].into_iter();
     forms.find(|form| form.starts_with(typed))
 }
 
-/// Whether an id begins with what was typed, in lower case.
+/// Whether an id begins with the typed text, in lower case.
 pub fn begins(id: &str, typed: &str) -> bool {
     let starts = |text: &str| {
         text.get(..typed.len())
@@ -175,13 +176,12 @@ pub fn begins(id: &str, typed: &str) -> bool {
     }
 }
 
-/// What tells an id from the others.
+/// What distinguishes an id from the others.
 struct Form<'a> {
     id: &'a str,
-    /// The longest beginning of its own part that another id shares, in bytes.
+    /// The longest prefix of its own part that another id shares, in bytes.
     shared: usize,
-    /// Of a native id: the longest beginning of its code that another id with the same number
-    /// shares.
+    /// For a native id, the longest prefix of its code that another id with the same number shares.
     shared_code: usize,
 }
 
@@ -217,7 +217,7 @@ impl<'a> Form<'a> {
         let own = own_part(self.id);
         let mut length = (self.shared + 1).max(MIN_BYTES);
         while let Some(form) = own.get(..length) {
-            // A form that ends in a separator, or could be the number of a result, is no good one.
+            // Avoid a form that ends in a separator, or could be the number of a result.
             let numeric = form.bytes().all(|byte| byte.is_ascii_digit());
             if !numeric && form.ends_with(|c: char| c.is_alphanumeric()) && length + 2 < own.len() {
                 return form.to_owned();
@@ -228,7 +228,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// The length of what two texts begin with.
+/// The length of the common prefix of two texts.
 fn common(a: &str, b: &str) -> usize {
     a.bytes()
         .zip(b.bytes())

@@ -1,10 +1,11 @@
-//! Approved is not for ever: what speaks against a memory that was approved, in a few words.
+//! Reasons why an approved memory may be out of date, in a few words.
 //!
-//! Three things are looked at, the cheapest first: the day that its author set (`stale_after`), a
-//! newer approved memory that contradicts it by a link, and, for memories of the current project,
-//! whether the files it cites are all missing in the working tree. The tree counts only if git
-//! tracks files there, and is looked at within bounds ([`Bounds::ANSWER`]). A decision after the day
-//! of the author lifts that mark, and one that names a mark lifts that one: a person kept the memory.
+//! There are three checks, cheapest first: the day set by its author (`stale_after`); a newer
+//! approved memory that contradicts it by a link; and, for memories of the current project, whether
+//! all the files it cites are missing from the working tree. The tree counts only if git tracks
+//! files there, and the check has limits ([`Bounds::ANSWER`]). A decision after the author's day
+//! clears that mark. A decision that names a mark clears that one, because a person kept the
+//! memory.
 
 use std::sync::OnceLock;
 
@@ -21,7 +22,7 @@ use crate::scope::Scope;
 use crate::scope::resolve::Current;
 use crate::service::engine::Service;
 
-/// What a memory is compared with.
+/// What memories are checked against.
 #[derive(Debug)]
 pub struct Staleness {
     today: Date,
@@ -31,8 +32,7 @@ pub struct Staleness {
 }
 
 impl Service {
-    /// What memories are compared with for a person who reviews. Without a scope that can be read,
-    /// no project is current.
+    /// The checks for a person who reviews. Without a readable scope, there is no current project.
     pub(crate) fn staleness(&self, now: Timestamp) -> Staleness {
         let selection = self.select(None, None);
         let current = selection.map(|selection| selection.current);
@@ -41,7 +41,7 @@ impl Service {
 }
 
 impl Staleness {
-    /// Compares with a day and a project.
+    /// Checks against a day and a project.
     pub fn new(now: Timestamp, current: &Current, bounds: Bounds) -> Self {
         Self {
             today: now.to_zoned(TimeZone::UTC).date(),
@@ -51,7 +51,7 @@ impl Staleness {
         }
     }
 
-    /// Why an approved memory may be out of date; `None` if nothing says so.
+    /// Why an approved memory may be out of date; `None` if there is no reason.
     pub fn of(
         &self,
         memory: &Memory,
@@ -67,7 +67,7 @@ impl Staleness {
         marks.or_else(|| self.gone(memory, scope).filter(counts))
     }
 
-    /// Whether a memory is of the project that has a working tree here.
+    /// Whether a memory belongs to the project with the working tree here.
     pub fn is_of_project(&self, memory: &Memory, scope: &Scope) -> bool {
         let project = memory.project.as_deref().unwrap_or_default();
         let alias = memory.project_alias.as_deref().unwrap_or_default();
@@ -110,10 +110,10 @@ impl Staleness {
     }
 }
 
-/// What stands between two marks that a person decided against.
+/// Separates the marks that a person has dismissed.
 pub const BETWEEN: &str = "; ";
 
-/// Whether a person kept a memory in spite of a mark.
+/// Whether a person kept a memory despite a mark.
 pub fn is_kept(memory: &Memory, mark: &str) -> bool {
     let mut kept = memory
         .kept_despite

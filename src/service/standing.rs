@@ -1,5 +1,4 @@
-//! What can be promised about the memories that a server or a hook answers with, by the
-//! configuration in force.
+//! What a server or hook can promise about the memories it serves, under the current configuration.
 
 use std::path::Path;
 use std::sync::mpsc::channel;
@@ -12,31 +11,31 @@ use crate::scope::resolve::{current_by_manifests, is_visible};
 use ack_api::memory::{StatusFilter, Visibility};
 use ack_api::text;
 
-/// How long a locked store is waited for.
+/// How long to wait for a locked store.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(20);
-/// How long what was found out is good for a greeting.
+/// How long a result is reused for the instructions.
 const MAX_AGE: Duration = Duration::from_secs(5);
-/// The largest store whose memories are counted for a greeting.
+/// The largest store whose memories are counted for the instructions.
 const MAX_STORE_BYTES: u64 = 64 << 20;
 
-/// Whether people reviewed what is served.
+/// Whether people have reviewed the served memories.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReviewState {
-    /// They did.
+    /// They have.
     #[default]
     Reviewed,
-    /// Notes that nobody reviewed count as approved in a scope that is searched.
+    /// A searched scope has unreviewed notes that count as approved.
     Assumed,
-    /// It was not found out in time.
+    /// It is unknown, because the check took too long.
     Unknown,
 }
 
-/// What can be promised about the memories that are searched.
+/// What holds for the searched memories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Whether people reviewed what is served.
+    /// Whether people have reviewed them.
     pub review: ReviewState,
-    /// Agents may ask for memories that wait for review.
+    /// Whether agents may ask for memories that wait for review.
     pub may_ask_unreviewed: bool,
     /// The scope that this server is pinned to.
     pub pinned: Option<String>,
@@ -46,12 +45,12 @@ pub struct Standing {
     pub waiting: Option<u64>,
 }
 
-/// What was last found out. Over HTTP the protocol's library asks with every request.
+/// The last result. Over HTTP, the MCP library asks with every request.
 #[derive(Debug, Default)]
 pub struct LastStanding(Mutex<Option<(Instant, Standing)>>);
 
 impl LastStanding {
-    /// What was found out a moment ago, or is now, within `budget`.
+    /// A recent result, or a new one within `budget`.
     pub fn get(&self, service: &'static Service, budget: Duration) -> Standing {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, standing)) = last.as_ref()
@@ -66,7 +65,7 @@ impl LastStanding {
 }
 
 impl Standing {
-    /// What the manifests and the stores say within `budget`. A client that connects waits for it.
+    /// Reads the manifests and stores within `budget`. A connecting client waits for this.
     fn within(service: &'static Service, budget: Duration) -> Self {
         let end = Instant::now() + budget;
         let (send, receive) = channel();
@@ -86,7 +85,7 @@ impl Standing {
         standing
     }
 
-    /// What the manifests say, with the scopes that are searched. Opens no store.
+    /// What the manifests say, with the searched scopes. Opens no store.
     fn by_manifests(service: &Service) -> (Self, Vec<Arc<Scope>>) {
         let scopes = service.registry.discover().scopes;
         let folder = &service.config.project.value;
@@ -121,7 +120,7 @@ impl Standing {
 }
 
 impl Service {
-    /// Whether notes that nobody reviewed count as approved in one of these scopes.
+    /// Whether unreviewed notes count as approved in one of these scopes.
     pub fn serves_unreviewed<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
         let scopes = self.registry.discover().scopes;
         let found = |name: &str| {
@@ -132,12 +131,12 @@ impl Service {
     }
 }
 
-/// Whether notes that nobody reviewed count as approved in a scope.
+/// Whether unreviewed notes count as approved in a scope.
 pub(crate) fn serves_unreviewed(scope: &Scope) -> bool {
     StatusFilter::Approved.allows(scope.store.unreviewed().status())
 }
 
-/// How many memories wait for review, if none is approved. `None` if that is not certain.
+/// How many memories wait for review if none is approved. `None` if unknown.
 fn waiting(scopes: &[Arc<Scope>]) -> Option<u64> {
     let mut waiting = 0;
     for scope in scopes {

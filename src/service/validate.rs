@@ -1,4 +1,5 @@
-//! Arguments: decoded strictly, checked once, with errors that say what is allowed and give a corrected example.
+//! Arguments: decoded strictly and checked once. Errors say what is allowed and give a corrected
+//! example.
 
 mod arguments;
 
@@ -15,10 +16,10 @@ use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
 use ack_search::file_pattern::FilePattern;
 use ack_search::filter::Filters;
 
-/// The most results of an answer that is bounded by its tokens alone.
+/// Maximum results of an answer that only a token limit bounds.
 const FULL_PAGE: u32 = 20;
 
-/// Refuses what is longer than it may be, whoever made the request: the texts of the command line and of prompts were not
+/// Rejects texts that are too long. Texts from the command line and from prompts have not been
 /// checked against a schema.
 fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
     let texts = [
@@ -45,57 +46,58 @@ fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
         .try_for_each(|(name, text)| short(name, text))
 }
 
-/// A query after every check.
+/// A query after all checks.
 pub struct QuerySpec {
     /// The text, if there is one.
     pub text: Option<String>,
-    /// The text whose meaning is searched for, if it is another one than that of the words.
+    /// The text for the semantic search, if it differs from the text for the words.
     pub meaning: Option<String>,
     /// The filters.
     pub filters: Filters,
-    /// Results a page.
+    /// Results per page.
     pub limit: usize,
-    /// Whether an agent gave the answer's tokens and no number of results: as many as fit.
+    /// Whether to return as many results as fit, because an agent gave a token limit but no number
+    /// of results.
     pub fills: bool,
-    /// Tokens the answer may take.
+    /// Maximum tokens of the answer.
     pub tokens: usize,
-    /// How much of each memory to tell.
+    /// How much of each memory to show.
     pub detail: Detail,
     /// Whether to explain the ranking.
     pub explain: bool,
     /// Which legs run.
     pub mode: Mode,
-    /// The memory whose neighbours are asked for.
+    /// The memory whose neighbours are requested.
     pub like: Option<Like>,
     /// The memory that is expected in the answer.
     pub expect: Option<String>,
-    /// Least cosine of a memory that shares no word with the query.
+    /// Minimum cosine of a memory that shares no word with the query.
     pub floor: Option<f32>,
-    /// Whether a list begins with the oldest.
+    /// Whether a list starts with the oldest memory.
     pub oldest: bool,
-    /// Whether words that no memory holds are looked for in what sessions were about.
+    /// Whether to look in sessions for words that no memory contains.
     pub sessions: bool,
-    /// Whether it only proposes memories to look at: nobody reads why one was found, and in a large
-    /// scope nothing is found by common words alone.
+    /// Whether it only proposes memories for further checks. Then no reasons are needed, and in a
+    /// large scope common words alone find nothing.
     pub proposes: bool,
-    /// Whether an agent asks, who is told what it can use, in few tokens.
+    /// Whether an agent asks. An agent gets only what it can use, in few tokens.
     pub by_agent: bool,
-    /// Whether the caller may not ask for what waits for review.
+    /// Whether the caller may not ask for memories that wait for review.
     pub withholds: bool,
-    /// The status that was asked for, where the owner keeps such memories from agents.
+    /// The requested status, if the owner does not show such memories to agents.
     pub withheld: Option<StatusFilter>,
 }
 
-/// A memory whose neighbours are asked for.
+/// A memory whose neighbours are requested.
 pub struct Like {
     /// Its id.
     pub id: String,
-    /// The scope that holds it; without one see [`super::same_id`].
+    /// The scope that contains it. If missing, see [`super::same_id`].
     pub scope: Option<String>,
 }
 
 impl QuerySpec {
-    /// What is near a memory in meaning.
+    /// A query for memories near another one in meaning.
     pub fn near(id: &str, scope: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
             text: None,
@@ -125,7 +127,7 @@ impl QuerySpec {
         }
     }
 
-    /// What words find, by themselves and by their meaning.
+    /// A query by words and their meaning.
     pub fn words(text: &str, status: StatusFilter, limit: usize) -> Self {
         Self {
             text: Some(text.to_owned()),
@@ -257,7 +259,7 @@ impl QuerySpec {
     }
 }
 
-/// `max_tokens` of any request.
+/// Checks `max_tokens` of any request.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`].
@@ -265,10 +267,10 @@ pub fn max_tokens(value: Option<i64>, config: &Config) -> Result<usize, Error> {
     number("max_tokens", value, 200, 20_000, config.tokens.value)
 }
 
-/// A whole number within bounds, or the default.
+/// A whole number within limits, or the default.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] with the nearest allowed number.
+/// [`Error::InvalidArgument`], with the nearest allowed number.
 pub fn number(
     argument: &str,
     value: Option<i64>,
@@ -292,7 +294,7 @@ pub fn number(
     Ok(usize::try_from(allowed).unwrap_or(default as usize))
 }
 
-/// The types that are asked for: one, whatever it holds, or those between its commas.
+/// The requested types: the whole text as one, and the parts between commas.
 fn kinds(text: &str) -> Vec<String> {
     let parts = text.split(',').filter(|_| text.contains(','));
     let mut kinds: Vec<String> = std::iter::once(text)

@@ -1,4 +1,4 @@
-//! An argument of a tool as agents give it: its schema, and its value as the operation takes it.
+//! An argument of a tool as agents give it: its schema, and its conversion for the operation.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -11,31 +11,31 @@ use ack_api::text;
 /// An argument as agents give it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Argument {
-    /// The name that agents give.
+    /// The name that agents use.
     pub(super) name: String,
-    /// The argument of the operation it stands for; `None`: accepted and without effect.
+    /// The operation's argument it stands for; `None` if it is accepted without effect.
     pub(super) is: Option<String>,
-    /// Further arguments that get its value.
+    /// Further arguments that get the same value.
     pub(super) also: Vec<String>,
-    /// What it is where it is not given.
+    /// Its default value.
     pub(super) default: Option<Value>,
     /// Why it has no effect.
     pub(super) ignored: String,
-    /// The only values that are accepted of one without effect; empty: all.
+    /// For an argument without effect, the only accepted values; empty means all.
     pub(super) allow: Vec<Value>,
     pub(super) kind: Option<Kind>,
     pub(super) description: Option<String>,
     pub(super) required: bool,
     pub(super) conversion: Option<Conversion>,
-    /// How a bare number is written.
+    /// The pattern for a bare number.
     pub(super) numbers: Option<String>,
-    /// How a number after some letters is written.
+    /// The patterns for a number after certain letters.
     pub(super) prefixed: Vec<(String, String)>,
-    /// What is left out of the beginning of a text.
+    /// Prefixes to strip from a string.
     pub(super) without: Vec<String>,
-    /// The words allowed, each with ours.
+    /// The allowed words, each with our equivalent.
     pub(super) values: Vec<(String, String)>,
-    /// The bounds that a number is brought within.
+    /// The bounds to clamp a number to.
     pub(super) clamp: Option<(i64, i64)>,
 }
 
@@ -63,7 +63,7 @@ impl Argument {
         self.stands_for().any(|known| known == ours)
     }
 
-    /// Its schema, from those of the operation's arguments.
+    /// Its schema, derived from those of the operation's arguments.
     pub(super) fn schema(&self, known: &Map<String, Value>) -> Value {
         let mut schema = match &self.is {
             Some(is) => known
@@ -127,7 +127,7 @@ impl Argument {
         Value::Object(schema)
     }
 
-    /// Its value as the operation takes it, and what is to be said about it.
+    /// Its value converted for the operation, with any notes about it.
     pub(super) fn converted(
         &self,
         value: Value,
@@ -189,7 +189,7 @@ impl Argument {
         })
     }
 
-    /// A value as the text that is asked for; what else may be meant by it is noted.
+    /// A value as the id string to look up. `others` gets the other possible meaning.
     fn written(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
         let prefixed = value.as_str().and_then(|text| self.prefixed(text.trim()));
         if let Some(written) = prefixed {
@@ -214,7 +214,7 @@ impl Argument {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let pattern = self.numbers.as_deref().filter(|_| digits || is_number);
         let numbered = pattern.map(|pattern| pattern.replace("{}", text));
-        // Digits that stand as a text may be an id of ours as it was shown.
+        // A string of digits may be one of our ids as it was shown.
         let (asked, other) = match numbered {
             Some(numbered) if is_number || bare.is_some() => (numbered, given),
             Some(numbered) => (given, numbered),
@@ -239,7 +239,7 @@ impl Argument {
     }
 }
 
-/// A value that an argument may not have.
+/// A value that is not allowed.
 pub(super) struct Refusal {
     value: String,
     allowed: Vec<String>,
@@ -275,12 +275,12 @@ impl Refusal {
     }
 }
 
-/// The day of a point in time: of ISO 8601 with a time, of seconds or of milliseconds since 1970.
+/// The date of a timestamp: ISO 8601 with a time, or seconds or milliseconds since 1970.
 fn day(value: &Value) -> Option<String> {
     let instant = match value {
         Value::String(text) if text.len() > 10 => {
             let whole = text.parse::<Timestamp>().ok();
-            // Without an offset, the day that is written is meant.
+            // Without an offset, use the date as written.
             return match whole {
                 Some(instant) => Some(instant.to_string().get(..10)?.to_owned()),
                 None => text
@@ -297,7 +297,7 @@ fn day(value: &Value) -> Option<String> {
                 )]
                 number.as_f64().map(|number| number as i64)
             })?;
-            // Seconds reach this number in the year 5138, milliseconds reached it in 1973.
+            // Seconds reach this number in the year 5138; milliseconds reached it in 1973.
             if number.abs() < 100_000_000_000 {
                 Timestamp::from_second(number).ok()?
             } else {
@@ -333,7 +333,7 @@ mod tests {
             read(json!(1_767_225_600_000_i64)).as_deref(),
             Some("2026-01-01")
         );
-        // What is no such point is left to the engine, which says what is wrong.
+        // Other values are left to the service, which reports what is wrong.
         for other in [
             json!("2026-01-31"),
             json!("yesterday evening"),

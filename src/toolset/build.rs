@@ -1,4 +1,5 @@
-//! From `[tools]` to a [`Toolset`], checked: every name, argument and preset against the schemas of the four.
+//! Builds a [`Toolset`] from `[tools]` and checks every name, argument and preset against the
+//! schemas of the four.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,11 @@ use crate::service::validate::QuerySpec;
 use ack_api::settings::{Problem, described, is_name, no_name};
 use ack_api::text;
 
-/// Most tools.
+/// Maximum number of tools.
 const MOST_TOOLS: usize = 32;
 
 impl Toolset {
-    /// The surface of a built-in set.
+    /// The toolset of a preset.
     pub fn of(set: ToolsetPreset, config: &Config) -> Self {
         let table = toml::from_str::<ConfigFile>(set.file())
             .map(|file| file.tools)
@@ -26,7 +27,7 @@ impl Toolset {
         surface
     }
 
-    /// The surface that `[tools]` describes.
+    /// The toolset that `[tools]` describes.
     ///
     /// # Errors
     /// The first [`Problem`].
@@ -69,7 +70,7 @@ impl Toolset {
             .array_windows()
             .find(|[(_, a), (_, b)]| a.name == b.name)
         {
-            // The one that the file names is at fault; of two, the later.
+            // Blame the entry that the file names; of two, the later one.
             let (key, other) = if table.entries.contains_key(b) {
                 (b, a)
             } else {
@@ -102,7 +103,7 @@ impl Toolset {
     }
 }
 
-/// A tool as an entry describes or changes it.
+/// The tool that an entry describes or changes.
 fn changed(
     key: &str,
     entry: &ToolEntry,
@@ -202,7 +203,8 @@ fn changed(
     Ok(tool)
 }
 
-/// The arguments that `arguments` offers, in the order of the operation's own; those without effect stand last.
+/// The arguments that `arguments` offers, in the operation's own order. Those without effect come
+/// last.
 fn mapped(
     entries: &BTreeMap<String, ArgumentEntry>,
     others: bool,
@@ -449,7 +451,7 @@ fn argument(
     Ok(argument)
 }
 
-/// Checks the value that an argument has where it is not given.
+/// Checks the default value of an argument.
 fn default(
     argument: &Argument,
     operation: Tool,
@@ -470,7 +472,7 @@ fn default(
     preset(operation, is, &value, known, config).map_err(under)
 }
 
-/// Checks a fixed value: that the argument is there, that the engine reads it, and that it is within its bounds.
+/// Checks a preset value: the argument exists, and the service accepts the value and its bounds.
 fn preset(
     operation: Tool,
     name: &str,

@@ -1,4 +1,4 @@
-//! A call of a tool, translated: arguments on their way to the engine, names on their way back.
+//! Translates a call of a tool: arguments on the way in, names on the way out.
 
 use serde_json::{Map, Value, json};
 
@@ -10,12 +10,12 @@ use ack_api::text;
 use ack_api::wording::{Name, Vocabulary, reword};
 use ack_api::{ErrorBody, Note, NoteKind};
 
-/// The names that tools and arguments have in a call.
+/// The names of tools and arguments in a call.
 struct CallNames<'a> {
     tool: &'a OfferedTool,
     call: &'a Call,
     tools: ToolNames<'a>,
-    /// Arguments of the engine that the called tool does not offer, between backticks.
+    /// The service's arguments that the called tool does not offer, in backticks.
     absent: Vec<String>,
 }
 
@@ -44,23 +44,23 @@ impl Vocabulary for CallNames<'_> {
     }
 }
 
-/// What the engine is asked.
+/// The translated call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Call {
     /// The arguments under our names.
     pub arguments: Map<String, Value>,
-    /// A question whose best match is the memory asked for; see [`Conversion::BestMatch`].
+    /// A question whose best match is the requested memory; see [`Conversion::BestMatch`].
     pub question: Option<String>,
-    /// What the answer has to say about the arguments.
+    /// Notes about the arguments, for the answer.
     pub notes: Vec<Note>,
-    /// Ids as they are asked for, each with another form that may be meant.
+    /// Requested ids, each with another form that may be meant.
     others: Vec<(String, String)>,
-    /// The pairs of names, ours and the agent's, of what was given.
+    /// The given arguments, as pairs of our name and the agent's.
     given: Vec<(String, String)>,
 }
 
 impl Call {
-    /// Takes the value of an argument for everything it stands for that has none yet.
+    /// Sets the value for everything the argument stands for, unless it is set already.
     fn take(&mut self, argument: &Argument, value: &Value) {
         for ours in argument.stands_for() {
             if !self.arguments.contains_key(ours) {
@@ -69,7 +69,7 @@ impl Call {
         }
     }
 
-    /// The arguments with the other forms of these ids; `None` where there is none.
+    /// The arguments with these ids replaced by their other forms; `None` if there are none.
     pub fn otherwise(
         &self,
         arguments: &Map<String, Value>,
@@ -98,14 +98,15 @@ impl Call {
 }
 
 impl OfferedTool {
-    /// The call that a call of this tool means.
+    /// Translates a call of this tool.
     ///
     /// # Errors
-    /// The body of the error where an argument is unknown, missing or given twice, or has a value that its table does not allow.
+    /// The error body, if an argument is unknown, missing or given twice, or has a value that its
+    /// table does not allow.
     pub fn translate(&self, values: Map<String, Value>) -> Result<Call, Box<ErrorBody>> {
         let mut call = Call::default();
         if self.is_plain() {
-            // The engine says what is wrong with them.
+            // The service reports what is wrong with them.
             call.arguments = values;
             return Ok(call);
         }
@@ -178,7 +179,7 @@ impl OfferedTool {
             let Some(default) = &argument.default else {
                 continue;
             };
-            // Checked when the surface was built.
+            // Checked when the toolset was built.
             if let Ok(value) = argument.converted(default.clone(), &mut Vec::new(), &mut Vec::new())
             {
                 call.take(argument, &value);
@@ -214,7 +215,8 @@ impl OfferedTool {
         }
     }
 
-    /// What one of our arguments is called here: as it was given in this call, or the first that stands for it.
+    /// The public name of one of our arguments: as given in this call, or the first that stands for
+    /// it.
     fn public(&self, ours: &str, call: &Call) -> Option<String> {
         let given = call
             .given
@@ -229,7 +231,8 @@ impl OfferedTool {
         given.or_else(|| listed().map(|argument| argument.name.clone()))
     }
 
-    /// A text of ours with the names that tools and arguments have here. Says which of the arguments this tool does not offer.
+    /// A text of ours with the public names of tools and arguments. Says which of the arguments
+    /// this tool does not offer.
     fn told(&self, surface: &Toolset, call: &Call, text: &str) -> String {
         let mut names = CallNames {
             tool: self,
@@ -245,7 +248,7 @@ impl OfferedTool {
         out
     }
 
-    /// The body of an error of the engine, with the names that tools and arguments have here.
+    /// The service's error body with the public names of tools and arguments.
     pub fn body(&self, surface: &Toolset, call: &Call, mut body: ErrorBody) -> ErrorBody {
         let tell = |text: &String| self.told(surface, call, text);
         if self.is_plain() && surface.keeps_names() {
@@ -271,8 +274,8 @@ impl OfferedTool {
         body
     }
 
-    /// An answer of the engine, with the notes about the arguments and the names that tools and arguments have here. What
-    /// memories say is left as it is.
+    /// The service's answer with the notes about the arguments and the public names of tools and
+    /// arguments. The text of memories is unchanged.
     pub fn answer(&self, surface: &Toolset, call: &Call, mut answer: Value) -> Value {
         if self.is_plain() && surface.keeps_names() {
             return answer;
@@ -314,7 +317,7 @@ impl OfferedTool {
 }
 
 impl Toolset {
-    /// An answer of the engine with the names that the four have here, for what is no call of a tool.
+    /// The service's answer with the public names of the four, outside of a tool call.
     pub fn answer(&self, operation: Tool, answer: Value) -> Value {
         if self.keeps_names() {
             return answer;

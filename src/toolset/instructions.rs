@@ -1,7 +1,7 @@
-//! What an agent reads about this server when it connects.
+//! The server's instructions, which an agent reads when it connects.
 //!
-//! Hosts cut it: Codex shows the first line, and of that 250 characters; Claude Code cuts all of it
-//! at two kilobytes.
+//! Hosts cut them: Codex shows the first 250 characters of the first line; Claude Code cuts the
+//! text at two kilobytes.
 
 use std::fmt::Write;
 
@@ -10,11 +10,11 @@ use crate::service::standing::{ReviewState, Standing};
 use ack_api::number::verb;
 use ack_api::text;
 
-/// Most bytes before the last sentences.
+/// Maximum bytes before the last sentences.
 const MAX_LIST_BYTES: usize = 1_500;
-/// Most characters of a scope's name in the first line.
+/// Maximum characters of a scope's name in the first line.
 const MAX_NAME_CHARS: usize = 30;
-/// How the search tool is asked.
+/// How to use the search tool.
 const HOW_TO_SEARCH: &str = "\
     Decisions, bug fixes, gotchas and how-tos. Give the error message, identifier or question as \
     it is: words and meaning are searched, best first; often another project has met it.";
@@ -24,8 +24,7 @@ const THE_FOUR: &str = " like finds what is near a memory. get_memory shows one 
     when a session starts. list_scopes shows what there is.";
 
 impl Toolset {
-    /// What an agent reads when it connects, by the tools it sees and by what can be promised about
-    /// the memories.
+    /// The instructions, based on the tools the agent sees and on what holds for the memories.
     pub fn instructions(&self, standing: &Standing) -> String {
         let is_default = *self == Self::default();
         let search = self.tool_for(Tool::QueryMemories);

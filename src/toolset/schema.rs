@@ -1,10 +1,11 @@
-//! The schemas of tools as they are listed: the generated ones, made small.
+//! Compact versions of the generated tool schemas, for listing.
 
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-/// The schema of a tool's arguments as it is listed: the generated one without what costs tokens and says nothing (nulls,
-/// references, formats). Never a root-level `anyOf`, which hosts refuse.
+/// The schema of a tool's arguments for listing: the generated one without parts that cost tokens
+/// and add nothing (nulls, references, formats). It never has a root-level `anyOf`, which hosts
+/// reject.
 pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
     let schema = inlined::<Q>();
     let mut properties = Map::new();
@@ -84,8 +85,8 @@ fn compact(property: &Value) -> Value {
     Value::Object(small)
 }
 
-/// The schema of a tool's answer as it is listed: the lists and numbers that are always there. The whole schemas lie in
-/// `schemas/`.
+/// The schema of a tool's answer for listing: the lists and numbers that are always present. The
+/// complete schemas are in `schemas/`.
 pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
     let schema = inlined::<A>();
     let required = schema.get("required").and_then(Value::as_array);
@@ -104,8 +105,8 @@ pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
     root
 }
 
-/// A listed schema whose list `name` says which fields its entries have: their names, which is what a model needs of them.
-/// Codex alone shows them to its model.
+/// A listed schema in which the list `name` also has the names of its entries' fields, which is
+/// what a model needs. Only Codex shows them to its model.
 pub fn with_fields(
     mut schema: Map<String, Value>,
     name: &str,

@@ -1,4 +1,4 @@
-//! The commands that serve clients and connect them: `serve`, `hook`, `connect` and its kin.
+//! The commands that serve and connect clients: `serve`, `hook`, `connect` and related ones.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ fn max_status(text: &str) -> Result<MaxStatus, String> {
     }
 }
 
-/// Reads `7767`, `127.0.0.1:7767`, `[::1]:7767` or `localhost:7767`.
+/// Parses `7767`, `127.0.0.1:7767`, `[::1]:7767` or `localhost:7767`.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let loopback = |port: &str| {
         Some(SocketAddr::new(
@@ -189,7 +189,7 @@ pub struct EntryArgs {
 }
 
 impl EntryArgs {
-    /// The hooks that are wanted.
+    /// The requested hooks.
     pub const fn hooks(&self) -> Hooks {
         Hooks {
             session_start: !self.no_hook,

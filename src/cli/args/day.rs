@@ -1,9 +1,9 @@
-//! Days as people write them: a date, `today`, `yesterday`, or how long ago.
+//! Dates as people write them: a date, `today`, `yesterday`, or how long ago.
 
 use jiff::{Span, Timestamp, ToSpan, civil::Date, tz::TimeZone};
 
-/// Reads a day for `--since` and `--until`; it is given on as `YYYY-MM-DD`. Days are those of UTC,
-/// as in requests.
+/// Parses a day for `--since` and `--until` and returns it as `YYYY-MM-DD`. Days are in UTC, as in
+/// requests.
 pub(super) fn day(text: &str) -> Result<String, String> {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     read(text, today).ok_or_else(|| {
@@ -12,8 +12,8 @@ pub(super) fn day(text: &str) -> Result<String, String> {
     })
 }
 
-/// Reads the day until which something is put off: a date, `tomorrow`, or in how long. It is given
-/// on as `YYYY-MM-DD`.
+/// Parses a day for `--until` of `stage`: a date, `tomorrow`, or a time from now. Returns it as
+/// `YYYY-MM-DD`.
 pub(in crate::cli) fn later(text: &str) -> Result<String, String> {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     read_later(text, today).ok_or_else(|| {
@@ -34,7 +34,7 @@ fn read_later(text: &str, today: Date) -> Option<String> {
 fn read(text: &str, today: Date) -> Option<String> {
     let text = text.trim().to_lowercase();
     let text = text.strip_suffix(" ago").unwrap_or(&text).trim();
-    // A day that no calendar has is answered with the nearest one that does.
+    // For a day that does not exist, the error later suggests the nearest one.
     if is_dated(text) {
         return Some(text.to_owned());
     }
@@ -47,7 +47,7 @@ fn read(text: &str, today: Date) -> Option<String> {
     (day.year() > 0).then(|| day.to_string())
 }
 
-/// How long: a number and a unit.
+/// Parses a time span: a number and a unit.
 fn span(text: &str) -> Option<Span> {
     let end = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at_checked(end)?;

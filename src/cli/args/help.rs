@@ -1,4 +1,4 @@
-//! Help: commands by their purpose, with examples.
+//! Help: the commands by purpose, with examples.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// The commands by what they are for.
+/// The commands by purpose.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Ask", &["query", "get", "context"]),
     (
@@ -127,7 +127,7 @@ const EXAMPLES: [(&str, &[&str]); 18] = [
 /// The command line with its help.
 pub fn command() -> Command {
     let mut command = Cli::command();
-    // Every page has these under `--help`; `-h` is about the command.
+    // `--help` lists the global options on every page; `-h` shows only the command's own.
     command = command.mut_args(|argument| match argument.is_global_set() {
         true => argument.hide_short_help(true),
         false => argument,
@@ -146,7 +146,7 @@ pub fn command() -> Command {
     ))
 }
 
-/// The commands by their groups; those of none come last.
+/// The commands by group. Commands without a group come last.
 fn listed(command: &Command) -> String {
     let shown: Vec<&Command> = command
         .get_subcommands()
@@ -169,7 +169,7 @@ fn listed(command: &Command) -> String {
                 continue;
             };
             let about = one.get_about().map(ToString::to_string).unwrap_or_default();
-            // One line each: the page of the command says all.
+            // One line each. The command's own page has the full text.
             let short = about
                 .split(['(', ';', ':'])
                 .next()

@@ -1,4 +1,4 @@
-//! Spellings of version 0.1, which work for one more version and say how they are written now.
+//! Spellings of version 0.1. They work for one more version and print the new spelling.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Cli, Command};
 use crate::config::{ENV_PROJECT, ENV_SCOPE};
 
-/// Flags that have another name now.
+/// Renamed flags.
 const RENAMED: [(&str, &str); 4] = [
     ("--in-scope", "--scope"),
     ("--in-project", "--project"),
@@ -15,8 +15,8 @@ const RENAMED: [(&str, &str); 4] = [
 ];
 
 impl Cli {
-    /// Gives old spellings their meaning, and keeps what to say about them.
-    /// `has` says whether the command has a flag of its own.
+    /// Translates old spellings and records a message for each. `has` says whether the command has
+    /// its own flag of a name.
     pub(super) fn read_old_spellings(
         &mut self,
         arguments: impl Iterator<Item = OsString>,
@@ -39,7 +39,7 @@ impl Cli {
             let said = "`--project DIR` is `-C DIR` now; `--project NAME` filters";
             self.global.old.push(said.to_owned());
         }
-        // These take the scope that they write beside from the pin.
+        // These commands take the scope to write to from the pin.
         let written = matches!(self.command, Command::Import(_) | Command::Index(_));
         let scope = self.global.scope.take();
         if let Some(scope) = scope.filter(|_| written || !has("scope")) {
@@ -54,7 +54,7 @@ impl Cli {
     }
 }
 
-/// Whether the value of `--project` can only be a folder: projects have names.
+/// Whether the value of `--project` can only be a folder, since projects are given by name.
 fn is_folder(value: &str) -> bool {
     let path = Path::new(value);
     path.is_absolute() || value.starts_with(['~', '.']) || (value.contains('/') && path.is_dir())

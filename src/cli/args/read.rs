@@ -1,4 +1,4 @@
-//! The commands that ask: `query`, `get`, `context`.
+//! The commands that read: `query`, `get`, `context`.
 
 use clap::{Args, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! The commands that are about stores: `import`, `index`, `eval`, `demo`.
+//! The commands for stores: `import`, `index`, `eval`, `demo`.
 
 use std::path::PathBuf;
 

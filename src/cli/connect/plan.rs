@@ -1,4 +1,4 @@
-//! What connecting a client would change, and what its user has to know before.
+//! Plans the changes that connect a client, and the warnings for its user.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,20 +14,20 @@ use crate::scope::same;
 use crate::toolset::{OfferedTool, ToolsetPreset};
 use ack_worktree::repository::Repository;
 
-/// What connecting one client changes.
+/// The changes that connect one client.
 pub struct Planned {
     /// The client.
     pub client: Client,
-    /// The changes that are needed; none where it is connected.
+    /// The necessary changes; empty if it is connected.
     pub changes: Vec<Change>,
-    /// What its user has to know before anything is written.
+    /// What its user must know before anything is written.
     pub warnings: Vec<String>,
-    /// What to do afterwards.
+    /// The next step for the user.
     pub next_step: Option<String>,
 }
 
 impl Planned {
-    /// Plans it; nothing is written.
+    /// Makes the plan. Writes nothing.
     pub fn new(config: &Config, client: Client, entry: &EntryArgs) -> Result<Self, CliError> {
         let launch = launch(config, entry.surface)?;
         let wanted = wanted(config, entry)?;
@@ -51,13 +51,13 @@ impl Planned {
         })
     }
 
-    /// Writes it. What can fail fails before the first file is replaced.
+    /// Writes the changes. Whatever can fail is tried before the first file is replaced.
     pub fn carry_out(&self) -> Result<(), CliError> {
         carry_out(&self.changes)
     }
 }
 
-/// Writes changes. What can fail fails before the first file is replaced.
+/// Writes changes. Whatever can fail is tried before the first file is replaced.
 pub fn carry_out(changes: &[Change]) -> Result<(), CliError> {
     let prepared = changes
         .iter()
@@ -69,7 +69,7 @@ pub fn carry_out(changes: &[Change]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The clients that are installed: their program is on the PATH, or they have left files.
+/// The installed clients: their program is on the PATH, or their settings folder exists.
 pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
     let places = places(config, false)?;
     let is_there = |client: &Client| {
@@ -82,8 +82,8 @@ pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
     Ok(Client::ALL.into_iter().filter(is_there).collect())
 }
 
-/// All changes that are needed. They are planned before any is carried out, so that a file that
-/// cannot be changed stops all.
+/// All necessary changes. They are planned before any is carried out, so that a file that cannot be
+/// changed stops all of them.
 pub fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, CliError> {
     let mut changes = Vec::new();
     for file in files {
@@ -95,7 +95,7 @@ pub fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, CliErro
     Ok(changes)
 }
 
-/// What somebody has to know before it is written.
+/// What the user must know before anything is written.
 pub fn warnings(
     config: &Config,
     client: Client,
@@ -129,7 +129,7 @@ pub fn warnings(
     warnings
 }
 
-/// What else starts the same server, or tells the same when a session starts.
+/// Warnings about other entries that start the same server, or hooks that add the same text.
 fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile]) -> Vec<String> {
     let settings = |path: &Path| {
         json::value(
@@ -175,7 +175,7 @@ fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile])
     found
 }
 
-/// What has to be known of files that others read too.
+/// Warnings about files that other people read too.
 fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> {
     let names: Vec<String> = files
         .iter()
@@ -220,9 +220,9 @@ pub fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The hooks and permissions that are to be written.
+/// The hooks and permissions to write.
 pub fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
-    // Whether a token is there is for `serve` to find out.
+    // `serve` checks whether a token exists, so any value will do here.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
     let own = || {
         offer
@@ -242,14 +242,16 @@ pub fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
     })
 }
 
-/// This program, with the settings in force as flags: clients pass few variables on.
+/// How to start this program, with the effective settings as flags, because clients pass on few
+/// variables.
 pub fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, CliError> {
     let running = std::env::current_exe().map_err(|source| CliError::Io {
         action: "find",
         path: "this program".into(),
         source,
     })?;
-    // The path of a link stays when a package manager puts the next version elsewhere.
+    // The path of a symbolic link stays valid when a package manager installs the next version
+    // elsewhere.
     let on_path = on_path().filter(|path| same::is_same(path, &running));
     let places = match &config.db {
         Some(db) => {
@@ -274,12 +276,12 @@ pub fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch,
     })
 }
 
-/// Where the program is found by its name.
+/// The path of this program, as found by its name.
 fn on_path() -> Option<PathBuf> {
     program_on_path(NAME)
 }
 
-/// Where a program is found by its name.
+/// The path of a program, as found by its name.
 fn program_on_path(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -288,10 +290,10 @@ fn program_on_path(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_absolute() && path.is_file())
 }
 
-/// The root of the project's repository, or the project's folder where it has none of its own.
+/// The root of the project's repository, or the project's folder if it has none.
 pub fn repository(config: &Config) -> PathBuf {
     let folder = &config.project.value;
-    // A home folder that is kept in git is no project.
+    // A home folder in git is not a project.
     let own = |root: &PathBuf| {
         config
             .home
@@ -331,7 +333,7 @@ pub fn places(config: &Config, here: bool) -> Result<Places, CliError> {
     })
 }
 
-/// Whether Claude Code's settings call a hook besides: then its plugin has nothing to say.
+/// Whether Claude Code's settings also call a hook. Then the plugin's hook does nothing.
 pub fn settings_call(config: &Config, hook: &str) -> bool {
     let Ok(places) = places(config, true) else {
         return false;

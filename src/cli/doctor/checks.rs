@@ -1,4 +1,4 @@
-//! What `doctor` finds: one line each, with the command that mends it.
+//! The findings of `doctor`: one line each, with the command that fixes it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,28 +24,28 @@ use ack_api::{Diagnostic, HealthState};
 pub enum Level {
     /// It works.
     Ok,
-    /// It works, and something should be done.
+    /// It works, but something should be done.
     Warning,
     /// It does not work.
     Error,
-    /// It could be there.
+    /// It is optional and missing.
     Note,
 }
 
-/// One thing that was looked at.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How bad it is.
     pub level: Level,
-    /// What it is about: a scope, a client, a file. Empty where it goes on with the one before.
+    /// What it is about: a scope, a client, a file. Empty if it continues the previous finding.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// What was found.
+    /// The message.
     pub message: String,
-    /// Where it lies.
+    /// The path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Commands, or what else to do.
+    /// Commands to run, or other advice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
 }
@@ -72,7 +72,7 @@ impl Finding {
     }
 }
 
-/// What was found about `config.toml` and what `serve` offers.
+/// The findings about `config.toml` and what `serve` offers.
 pub fn settings(report: &Report<'_>) -> Vec<Finding> {
     let broken = report.broken_settings.as_ref().map(|message| {
         Finding::new(Level::Error, "config.toml", message.clone()).advise("ack-memory config edit")
@@ -106,7 +106,7 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
     found
 }
 
-/// A default scope that is not there.
+/// A default scope that does not exist.
 fn default_scope(report: &Report<'_>) -> Option<Finding> {
     let name = &report.config.default_scope.as_ref()?.value;
     let folded = fold_name(name);
@@ -122,7 +122,7 @@ fn default_scope(report: &Report<'_>) -> Option<Finding> {
     Some(Finding::new(Level::Warning, "config.toml", message).advise("ack-memory config edit"))
 }
 
-/// What was found about the scopes.
+/// The findings about the scopes.
 pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
     let mut found = Vec::new();
     for (scope, info, _) in &report.scopes {
@@ -155,7 +155,7 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
     found
 }
 
-/// Whether agents may ask for what waits for review.
+/// Whether agents may ask for memories that wait for review.
 fn agents(config: &Config) -> Finding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
@@ -181,7 +181,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         None => tilde(scope.store.path(), home),
     };
     if state == json!(HealthState::Unavailable) {
-        // A problem ends with what to do about it.
+        // A problem ends with the next step.
         let mut lines = problems.iter().flat_map(|problem| problem.split("; "));
         let first = lines.next().unwrap_or("cannot be read");
         let named = first.contains(&*scope.store.path().to_string_lossy());
@@ -233,7 +233,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
                 .advise(format!("ack-memory scopes set {name} unreviewed=approved")),
         );
     }
-    // That rows count as unreviewed is said above.
+    // The line above already says that rows count as unreviewed.
     let known = |problem: &String| served == 0 && problem.contains("unreviewed");
     for problem in problems.into_iter().filter(|problem| !known(problem)) {
         found.push(Finding::new(Level::Warning, "", problem));
@@ -241,7 +241,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     found
 }
 
-/// A manifest that cannot be used, so its store is unknown.
+/// A manifest that is invalid, so its store is unknown.
 fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> Finding {
     let file = tilde(&scope.folder.join("scope.toml"), home);
     let message = format!("its scope.toml cannot be used: {}", problem.reason());
@@ -258,7 +258,7 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
     Finding::new(Level::Error, &scope.name, message).advise(advice)
 }
 
-/// What was found about the clients on this machine.
+/// The findings about the clients on this machine.
 pub fn clients(places: &Places, installed: &[Client]) -> Vec<Finding> {
     Client::ALL
         .into_iter()
@@ -309,7 +309,7 @@ fn title(name: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Where a program lies that is named by a path, or found by its name.
+/// The path of a program that is given by a path or found by its name.
 fn resolved(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.is_file().then(|| program.to_owned());
@@ -325,7 +325,7 @@ fn is_this(path: &Path) -> bool {
     std::env::current_exe().is_ok_and(|running| real(&running) == real(path))
 }
 
-/// What lies on this machine and is no scope yet.
+/// The stores on this machine that are not scopes yet.
 pub fn machine(stores: &[Found], scopes: &[Arc<Scope>], config: &Config) -> Vec<Finding> {
     stores
         .iter()
@@ -350,7 +350,7 @@ fn tilde(path: &Path, home: Option<&Path>) -> String {
     }
 }
 
-/// The lines, and what they come to.
+/// The findings as lines, with a summary.
 pub fn shown(findings: &[Finding], screen: &Screen) -> String {
     let widest = findings.iter().map(|one| one.subject.chars().count()).max();
     let widest = widest.unwrap_or_default().min(20);

@@ -10,7 +10,7 @@ use crate::scope::ScopeError;
 use ack_api::Diagnostic;
 use ack_api::number::count;
 
-/// All that is known, as text.
+/// All details, as text.
 pub fn dump(report: &Report<'_>) -> String {
     let Report {
         config,

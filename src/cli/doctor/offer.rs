@@ -11,8 +11,9 @@ use ack_api::Diagnostic;
 use ack_gateway::server::Health;
 use ack_gateway::settings::Upstream;
 
-/// What `serve` offers besides: the tools where they are not the four, the upstream servers, or
-/// what is wrong with either; as text and as JSON. With `connect`, the servers are connected to.
+/// What `serve` offers in addition: the tools if they are not the default four, the upstream
+/// servers, or what is wrong with either; as text and as JSON. With `connect`, connects to the
+/// servers.
 pub fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
     let mut out = String::new();
     let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {

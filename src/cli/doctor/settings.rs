@@ -1,4 +1,4 @@
-//! The settings in force, each with its source.
+//! The effective settings, each with its source.
 
 use crate::config::{Config, Setting};
 

@@ -1,9 +1,9 @@
-//! Which files a session was told about: an empty file for each, in a private folder of this
-//! program's own cache.
+//! Remembers the files a session has seen memories for: an empty marker file for each, in a private
+//! cache folder of this program.
 //!
-//! Hooks run as processes of their own, several at once. A marker is made with `create_new`, so
-//! that of two calls for one file one tells. Nothing of a session or a path is readable from the
-//! names, which are hashes.
+//! Hooks run as separate processes, several at once. A marker is created with `create_new`, so only
+//! one of two calls for the same file shows the memories. The names are hashes and reveal nothing
+//! about a session or a path.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Result};
@@ -13,20 +13,21 @@ use std::time::{Duration, SystemTime};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Most sessions that are remembered.
+/// Maximum number of remembered sessions.
 const MAX_SESSIONS: usize = 64;
-/// Most files of a session.
+/// Maximum files per session.
 const MAX_FILES: usize = 1_000;
-/// A session that began longer ago is forgotten.
+/// The age after which a session is forgotten.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The files that a session was told about.
+/// The files that a session has seen memories for.
 pub struct SessionFiles {
     folder: PathBuf,
 }
 
 impl SessionFiles {
-    /// Those of a session, below this program's cache or runtime folder; `None` without a home.
+    /// The files of a session, in this program's cache or runtime folder; `None` without a home
+    /// folder.
     pub fn of(session: &str) -> Option<Self> {
         let folders = directories::ProjectDirs::from("", "", "ack-memory")?;
         let base = folders.runtime_dir().unwrap_or(folders.cache_dir());
@@ -39,10 +40,10 @@ impl SessionFiles {
         }
     }
 
-    /// Remembers a file; whether it was new to the session.
+    /// Remembers a file. Returns whether it was new to the session.
     ///
     /// # Errors
-    /// The folder cannot be made or written.
+    /// The folder cannot be created or written.
     pub fn claim(&self, file: &str) -> Result<bool> {
         if !self.folder.is_dir() {
             self.make()?;
@@ -62,7 +63,7 @@ impl SessionFiles {
         }
     }
 
-    /// Forgets the session's files: its conversation holds no text of ours any more.
+    /// Forgets the session's files, because its conversation no longer contains our text.
     pub fn forget(&self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -78,7 +79,7 @@ impl SessionFiles {
     }
 }
 
-/// Removes the sessions that are too old, and the oldest ones if there are too many.
+/// Removes sessions that are too old, and the oldest ones if there are too many.
 fn remove_old(base: &Path) {
     let sessions = fs::read_dir(base).into_iter().flatten().flatten();
     let mut sessions: Vec<(SystemTime, PathBuf)> = sessions

@@ -1,4 +1,4 @@
-//! `publish --to`: shows what would be published and what that costs, asks, and publishes.
+//! `publish --to`: shows the plan and its cost, asks, and publishes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::publish::LeftAlone;
 use crate::publish::bucket::{Error, Options, Planned, Publication};
 use crate::scope::Scope;
 
-/// What a thousand writing requests cost in S3 Standard, us-east-1, in US dollars.
+/// The price of a thousand write requests in S3 Standard, us-east-1, in US dollars.
 const THOUSAND_WRITES: f64 = 0.005;
-/// What a gigabyte costs there for a month.
+/// The price of a gigabyte there per month.
 const GIGABYTE: f64 = 0.023;
-/// Versions that are listed.
+/// Maximum versions to list.
 const VERSIONS: usize = 50;
 
 /// Runs `publish SCOPE --to ADDRESS`.
@@ -59,7 +59,7 @@ pub fn run(
     }
 }
 
-/// The settings of the scope, with what the command line says instead.
+/// The scope's settings, overridden by the command line.
 fn settings(scope: &Scope, args: &BucketArgs) -> RemoteSettings {
     let mut settings = scope.manifest.remote.clone().unwrap_or_default();
     let variable = |name: &str| {
@@ -77,7 +77,7 @@ fn settings(scope: &Scope, args: &BucketArgs) -> RemoteSettings {
     settings
 }
 
-/// Who publishes, as the description of the version says.
+/// The name of the publisher, for the description of the version.
 fn person() -> String {
     let name = ["USER", "LOGNAME"]
         .into_iter()
@@ -89,7 +89,7 @@ fn person() -> String {
     ack_api::text::line(&name, 100)
 }
 
-/// What was asked for.
+/// The request.
 struct Asked<'a> {
     publication: &'a Publication,
     args: &'a PublishArgs,
@@ -236,7 +236,7 @@ impl Asked<'_> {
     }
 }
 
-/// What would be published, for people.
+/// The plan, for people.
 fn text(planned: &Planned, cost: Option<Cost>) -> String {
     let plan = &planned.plan;
     let mut out = format!("scope {} to {}\n", planned.scope, planned.to);
@@ -337,7 +337,7 @@ fn pruned(pruned: &Pruned) -> String {
     )
 }
 
-/// Progress at a terminal.
+/// A progress bar at a terminal.
 struct Bar(ProgressBar);
 
 impl Bar {

@@ -1,4 +1,4 @@
-//! Times as people say them. Programs get them exactly, with `--json`.
+//! Times as people say them. `--json` has the exact times.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -7,12 +7,12 @@ use crate::cli::screen::Screen;
 use ack_api::number::count;
 use ack_api::time;
 
-/// How long ago something was: `3 hours ago`, `yesterday`, `9 months ago`. What is no time is shown
-/// as it stands.
+/// How long ago something was: `3 hours ago`, `yesterday`, `9 months ago`. A text that is not a
+/// time is returned unchanged.
 pub fn age(written: &str, screen: &Screen) -> String {
     let today = screen.now.to_zoned(screen.zone.clone()).date();
     let (day, instant) = match (written.parse::<Date>(), time::instant(written)) {
-        // A day without a time is one of UTC.
+        // A date without a time is in UTC.
         (Ok(day), _) if written.len() == 10 => (day, None),
         (_, Some(instant)) => (instant.to_zoned(screen.zone.clone()).date(), Some(instant)),
         _ => return written.to_owned(),
@@ -58,7 +58,7 @@ pub fn exact(written: &str, screen: &Screen) -> String {
     }
 }
 
-/// The local day of a time.
+/// The local date of a time.
 pub fn day(written: &str, screen: &Screen) -> String {
     match time::instant(written).filter(|_| written.len() > 10) {
         Some(instant) => instant.to_zoned(screen.zone.clone()).date().to_string(),
@@ -101,7 +101,7 @@ mod tests {
         ] {
             assert_eq!(age(written, &screen("0")), said, "{written}");
         }
-        // A day begins and ends where the reader is.
+        // Days begin and end in the reader's time zone.
         assert_eq!(age("2026-03-14T01:00:00Z", &screen("-5")), "yesterday");
         assert_eq!(age("2026-03-13T23:00:00Z", &screen("-5")), "yesterday");
         assert_eq!(

@@ -45,7 +45,7 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
             out += &session(entry, screen);
         }
     }
-    // Where nothing else is there, a note says it, with what to do.
+    // If there is nothing else, a note already says so, with the next step.
     let is_noted = |note: &Note| note.kind == NoteKind::HiddenByStatus;
     let is_told = answer.notes.iter().any(is_noted);
     if let Some(pending) = answer.pending.as_ref().filter(|_| !is_told) {

@@ -1,4 +1,4 @@
-//! Whatever an answer holds is shown to people, or stands here with the reason why not.
+//! Tests that the text output shows every field of an answer, or lists here why not.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What text leaves out: the command (none: every one), the end of the path, and why.
+/// What the text leaves out: the command (empty means every one), the end of the path, and why.
 const LEFT_OUT: [(&str, &str, &str); 22] = [
     ("", "score", "the sum of `--explain` ends in it"),
     ("", "notes/0/kind", "the message says it"),
@@ -63,7 +63,7 @@ const LEFT_OUT: [(&str, &str, &str); 22] = [
     ),
 ];
 
-/// A value that a schema allows, with every field; each text and number is another one.
+/// A value that a schema allows, with every field. Each text and number is different.
 fn sample(schema: &Value, root: &Value, next: &mut u32) -> Value {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
         let name = name.trim_start_matches('#');
@@ -111,7 +111,7 @@ fn choices(schema: &Value, root: &Value) -> Vec<Value> {
     }
 }
 
-/// The paths of what a value holds.
+/// The paths of all the leaves of a value.
 fn leaves(value: &Value, path: &str, all: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -142,7 +142,7 @@ fn others(value: &Value, words: &[Value]) -> Vec<Value> {
     }
 }
 
-/// Every word of an enumeration in a schema.
+/// Every word of every enumeration in a schema.
 fn all_words(root: &Value) -> Vec<Value> {
     let definitions = root.get("$defs").and_then(Value::as_object);
     let words = definitions.into_iter().flat_map(|all| all.values());

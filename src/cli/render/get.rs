@@ -1,4 +1,4 @@
-//! The answer of `get`: memories with all that is known of them.
+//! Renders the answer of `get`: memories in full.
 
 use std::fmt::Write;
 
@@ -9,9 +9,9 @@ use super::{BAD, DIM, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
 use ack_api::{GetResponse, HistoryEntry, LinkEntry, MemoryDetail, RelatedEntry, Timeline, Within};
 
-/// What is below a memory's title.
+/// The indentation below a memory's title.
 const INDENT: &str = "  ";
-/// What is in a list below it.
+/// The indentation of a list below it.
 const INNER: &str = "    ";
 
 /// `get`.
@@ -136,7 +136,7 @@ fn links(links: &[LinkEntry], own: &str, screen: &Screen) -> String {
         if let Some(title) = &link.title {
             let _ = write!(text, " {title}");
         }
-        // What is told of a link beside where it leads.
+        // Details of a link, other than its target.
         let mut told = Vec::new();
         if link.depth > 1 {
             told.push(format!("{} steps from {own}", link.depth));

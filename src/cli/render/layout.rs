@@ -1,4 +1,4 @@
-//! Text wrapped by words and painted, with the words of a question marked in it.
+//! Wraps and styles text, and marks the words of a query in it.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,18 +16,18 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// The words of a question, to be marked where they occur.
+/// The words of a query, to mark where they occur.
 #[derive(Debug, Clone, Default)]
 pub struct Marks(HashSet<String>);
 
 impl Marks {
-    /// The words of a question.
+    /// The words of a query.
     pub fn of(query: &str) -> Self {
         let terms = QueryTerms::parse(query).terms.into_iter();
         Self(terms.map(|term| term.key).collect())
     }
 
-    /// How many of the words a text holds.
+    /// How many of the words a text contains.
     pub fn count(&self, text: &str) -> usize {
         let mut found = HashSet::new();
         tokenize(text, TextRole::Document, &mut |token| {
@@ -39,7 +39,7 @@ impl Marks {
         found.len()
     }
 
-    /// Where they stand in a line.
+    /// The positions of the words in a line.
     fn ranges(&self, line: &str) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         if self.0.is_empty() {
@@ -60,7 +60,7 @@ impl Marks {
         ranges
     }
 
-    /// Where a piece of text holds an identifier of the question as a whole.
+    /// The position of an identifier from the query as a whole.
     fn identifier(&self, chunk: &str) -> Option<Range<usize>> {
         let mut found: Option<Range<usize>> = None;
         let lower = chunk.to_ascii_lowercase();
@@ -83,7 +83,7 @@ impl Marks {
         holds
     }
 
-    /// A line in a style, with the words underlined.
+    /// A styled line, with the words underlined.
     pub fn paint(&self, style: Style, line: &str) -> String {
         let mut out = String::new();
         let mut done = 0;
@@ -105,8 +105,7 @@ impl Marks {
     }
 }
 
-/// A text as lines of at most the screen's width, each with its indent; a text of several lines
-/// stays one.
+/// Wraps a text at the screen's width and indents each line. Keeps the text's own line breaks.
 pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -114,7 +113,7 @@ pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String
         match screen.width {
             None => lines.push(format!("{first}{line}").trim_end().to_owned()),
             Some(width) => {
-                // Text without spaces between words is broken anywhere; a long path or address is
+                // Text without spaces between words can break anywhere; a long path or address must
                 // not.
                 let wide = line.chars().count() < display_width(line);
                 let options = Options::new(width)
@@ -130,7 +129,7 @@ pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String
     lines
 }
 
-/// A text wrapped, indented and painted, with marks; each line ends with a line break.
+/// A text that is wrapped, indented and styled, with marks. Each line ends with a line break.
 pub fn block(
     screen: &Screen,
     text: &str,

@@ -1,4 +1,4 @@
-//! The answer of `query`, and a memory in any list.
+//! Renders the answer of `query`, and a memory in any list.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -19,29 +19,29 @@ use ack_api::{
     Expected, Explanation, Hidden, MemoryHit, Note, NoteKind, QueryResponse, Searched, Stage,
 };
 
-/// How memories are listed.
+/// Options for a list of memories.
 #[derive(Debug)]
 pub struct Listing<'a> {
-    /// What they are laid out for.
+    /// The layout settings.
     pub screen: &'a Screen,
-    /// What was asked.
+    /// The query.
     pub query: String,
     /// The words to mark.
     pub marks: Marks,
-    /// All of each memory.
+    /// Whether to show each memory in full.
     pub long: bool,
     /// The number of the first result.
     pub first: usize,
     /// The shortest form of each id.
     pub short: HashMap<String, String>,
-    /// The number and time of each result of the page, by its id.
+    /// The number and time of each result on the page, by id.
     pub numbers: HashMap<String, (usize, Option<String>)>,
-    /// `get 1` and `query --next` know this answer.
+    /// Whether `get 1` and `query --next` can refer to this answer.
     pub remembered: bool,
 }
 
 impl<'a> Listing<'a> {
-    /// A list without numbers to come back to.
+    /// A list without numbers to refer to.
     pub fn plain(screen: &'a Screen) -> Self {
         Self {
             screen,
@@ -63,14 +63,14 @@ impl<'a> Listing<'a> {
 /// `query`.
 pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
-    // That nothing answers the question is said first.
+    // The note that nothing answers the question comes first.
     let is_first = |note: &Note| {
         matches!(
             note.kind,
             NoteKind::NoWordMatches | NoteKind::NothingCertain
         )
     };
-    // What is hidden is counted below the results.
+    // Hidden memories are counted below the results.
     let is_counted = |note: &&Note| {
         let hidden = answer.hidden.is_some_and(|hidden| hidden.by_status > 0);
         !(hidden && note.kind == NoteKind::HiddenByStatus)
@@ -117,7 +117,7 @@ fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
     if note.kind == NoteKind::NothingCertain {
         return "Nothing certain; nearest in meaning:".to_owned();
     }
-    // What was asked is said as one line; of several words no memory holds one.
+    // Show the query on one line. With several words, no memory contains any of them.
     let query = text::line(query, 60);
     let words = match query.split_whitespace().count() {
         0 => return at_a_terminal(&note.message),
@@ -127,7 +127,7 @@ fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
     let said = note.message.split(';').next().unwrap_or_default();
     let said = said.replacen("a word of the query", &words, 1);
     let is_hidden = answer.hidden.is_some_and(|hidden| hidden.by_status > 0);
-    // A memory that is hidden may well contain it.
+    // A hidden memory may contain it.
     let mut said = match said
         .strip_prefix("no approved memory")
         .filter(|_| !is_hidden)
@@ -179,7 +179,7 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     out
 }
 
-/// Where was looked; with `long` also where not.
+/// Which scopes were searched; with `long`, also which were not.
 fn searched(searched: &Searched, long: bool) -> String {
     let names = if searched.scopes.is_empty() {
         "no scope".to_owned()
@@ -210,7 +210,7 @@ fn searched(searched: &Searched, long: bool) -> String {
     text
 }
 
-/// How to go on.
+/// How to continue.
 fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let mut steps = Vec::new();
     match &answer.next_cursor {
@@ -270,7 +270,7 @@ pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>)
     out
 }
 
-/// Id, place, type and age; the status where it says something.
+/// Id, place, type and age, and the status if it matters.
 fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
     let (long, screen) = (listing.long, listing.screen);
     let id = if long {
@@ -307,7 +307,7 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
     parts
 }
 
-/// `contradicts 3 (older)` where the other one is on the page too, else its id.
+/// `contradicts 3 (older)` if the other one is on the page too, else its id.
 fn contradiction(hit: &MemoryHit, other: &str, listing: &Listing<'_>) -> String {
     let is_newer = hit.newer_contradiction() == Some(other);
     let Some((number, at)) = listing.numbers.get(other) else {
@@ -328,7 +328,7 @@ fn contradiction(hit: &MemoryHit, other: &str, listing: &Listing<'_>) -> String 
     }
 }
 
-/// Painted parts side by side, as many as there is room for on a line.
+/// Styled parts next to each other, as many per line as fit.
 fn joined(parts: &[String], indent: &str, screen: &Screen) -> String {
     let width = |part: &String| display_width(&strip_str(part).to_string());
     let mut out = indent.to_owned();
@@ -351,10 +351,10 @@ fn joined(parts: &[String], indent: &str, screen: &Screen) -> String {
     out
 }
 
-/// The fact that says most about the question, and how many more there are.
+/// The fact that matches the query best, and how many more there are.
 fn gist(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
-    // Of equals the first.
+    // The first of equals.
     let best = hit.facts.iter().rev().max_by_key(|fact| marks.count(fact));
     let Some(text) = best.or(hit.subtitle.as_ref()).or(hit.excerpt.as_ref()) else {
         return String::new();
@@ -377,7 +377,7 @@ fn gist(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     out
 }
 
-/// Everything a result holds.
+/// All the fields of a result.
 fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
     let mut out = String::new();
@@ -431,7 +431,7 @@ fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     out
 }
 
-/// How a result was ranked: a sum of what each leg gave.
+/// How a result was ranked: the sum of each leg's score.
 fn explained(
     explanation: &Explanation,
     why: Option<&str>,
@@ -463,7 +463,7 @@ fn explained(
     out
 }
 
-/// What became of the memory that `--expect` names.
+/// What happened to the memory that `--expect` names.
 fn told_of_expected(expected: &Expected, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let stage = match expected.stage {

@@ -31,7 +31,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     for column in table.column_iter_mut().skip(1).take(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    // Cells are filled up to their column's width, the last one too.
+    // Cells are padded to their column's width, including the last one.
     let mut out: String = table
         .lines()
         .map(|line| line.trim_end().to_owned() + "\n")
@@ -102,7 +102,7 @@ fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String;
     ]
 }
 
-/// What else is known of one scope.
+/// Further details of one scope.
 fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     let mut out = String::new();
     for (name, path) in [("path", &scope.path), ("store", &scope.store)] {

@@ -1,5 +1,5 @@
-//! The desk in a browser: opens one where there is a display, and says the address where there is
-//! none.
+//! The review desk in a browser. Opens a browser if there is a display, otherwise prints the
+//! address.
 
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal};
@@ -19,7 +19,7 @@ use crate::desk::Desk;
 use crate::desk::choice::counted;
 use crate::desk::web::{Curator, Door, Ended, listen};
 
-/// Whether somebody sits before a display where a browser may be opened.
+/// Whether the user has a display on which a browser can open.
 pub fn is_wanted() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_remote = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
@@ -27,7 +27,7 @@ pub fn is_wanted() -> bool {
     std::io::stdout().is_terminal() && has_display && !is_remote
 }
 
-/// Answers the page until it is over; then asks about what was not written.
+/// Serves the page until the end, then asks about unwritten choices.
 pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
     let io = |source| CliError::Io {
         action: "serve the desk on",
@@ -71,7 +71,7 @@ pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), Cli
     }
 }
 
-/// Makes an address, opens it, and says it.
+/// Makes an address, opens it, and prints it.
 fn invite(door: &Door) -> std::io::Result<()> {
     let address = door.open()?;
     let how = if open(&address) {
@@ -85,7 +85,7 @@ fn invite(door: &Door) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens an address in the user's browser; whether a program for that was found.
+/// Opens an address in the user's browser. Returns whether a program for that was found.
 #[expect(
     clippy::disallowed_methods,
     reason = "a person asked for the page, and it opens in their own browser"
@@ -111,15 +111,15 @@ fn open(address: &str) -> bool {
         .is_ok()
 }
 
-/// The lines that are typed at the terminal: while the desk is open, each is the wish for another
-/// address; then they answer a question.
+/// The lines typed at the terminal. While the desk is open, each line requests another address;
+/// later they answer a question.
 struct Lines {
     is_asking: Arc<AtomicBool>,
     answers: Receiver<String>,
 }
 
 impl Lines {
-    /// Reads them from now on; `None` where there is no terminal.
+    /// Starts reading; `None` if there is no terminal.
     fn read(door: Arc<Door>) -> Option<Self> {
         if !std::io::stdin().is_terminal() {
             return None;

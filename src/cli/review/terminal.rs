@@ -1,5 +1,5 @@
-//! The desk at a terminal, line by line, like `git add -p`: every key is a letter and Enter, which a
-//! screen reader follows and a script can type.
+//! The review desk at a terminal, line by line, like `git add -p`. Every command is a letter and
+//! Enter, which works with screen readers and scripts.
 
 use std::fmt::Write as _;
 use std::io::BufRead;
@@ -33,23 +33,23 @@ z         take the last one back
 q         finish: write what was decided, or leave
 ";
 
-/// What to do after a key.
+/// The next step after a key.
 enum Step {
     /// Show the same card again.
     Stay,
-    /// Show all of its text.
+    /// Show its full text.
     Whole,
     /// Show another card.
     To(usize),
-    /// Write what was decided.
+    /// Write the choices.
     Finish,
 }
 
-/// Goes through the queue, and writes what was chosen.
+/// Goes through the queue, and writes the choices.
 pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
     desk.find_groups();
     write_err(&format!("{}\n", desk.head().text));
-    // Those that may be out of date lie behind what waits.
+    // Memories that may be out of date come after the waiting ones.
     let lane = desk.lane();
     let is_in_lane = |item: &Item| item.lane() == lane;
     let first = desk.items().iter().position(is_in_lane).unwrap_or_default();
@@ -143,13 +143,13 @@ fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> 
     Ok(Step::To(position + 1))
 }
 
-/// Says what was wrong with a line; nothing was decided.
+/// Reports an invalid line. Decides nothing.
 fn unclear(problem: &str) -> Step {
     write_err(&format!("{problem}\n"));
     Step::Stay
 }
 
-/// Asks once, and writes.
+/// Asks once, then writes.
 pub fn finish(
     caller: Caller<'_>,
     desk: &mut Desk,
@@ -171,7 +171,7 @@ pub fn finish(
     report(caller, &desk.write(sitting)?, false)
 }
 
-/// The card, with the approved memories that are nearest.
+/// The card, with the nearest approved memories.
 fn shown(desk: &Desk, position: usize, place: &str, memory: &Card, whole: bool) -> String {
     let mut card = format!(
         "\n{place}  {}\n{}\n",
@@ -248,7 +248,7 @@ fn folded(narrative: &str, whole: bool) -> String {
     told
 }
 
-/// Text in the width of the terminal, with an indent.
+/// Text wrapped to the width of the terminal, with an indent.
 fn wrapped(text: &str, indent: &str) -> String {
     let rest = " ".repeat(indent.len());
     let width = Screen::of_errors().width.unwrap_or(80);

@@ -1,5 +1,5 @@
-//! `scopes add`: a manifest for a store that lies elsewhere. Shown first, written with `--yes`,
-//! nothing overwritten.
+//! `scopes add`: creates a manifest for a store elsewhere. Shows it first, writes it with `--yes`,
+//! and overwrites nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use ack_api::memory::{Unreviewed, Visibility};
 use ack_store::{Store, StoreError};
 use ack_sys::files::expand_home;
 
-/// A scope that could be added.
+/// A scope to add.
 #[derive(Debug)]
 pub struct Planned {
     path: PathBuf,
@@ -47,7 +47,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
     ))
 }
 
-/// Reads the store and makes the manifest; nothing is written.
+/// Reads the store and builds the manifest. Writes nothing.
 pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
     check_name(&args.name)?;
     let scopes = Registry::new(config).discover().scopes;
@@ -100,7 +100,7 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
 }
 
 impl Planned {
-    /// Writes the manifest, for its owner alone.
+    /// Writes the manifest, readable only by its owner.
     pub fn write(&self) -> Result<(), CliError> {
         let io = |source| CliError::Io {
             action: "create",
@@ -112,7 +112,7 @@ impl Planned {
     }
 }
 
-/// The store is a scope already.
+/// The error if the store is already a scope.
 pub fn taken(store: &Path, scope: &str) -> CliError {
     CliError::Request(Error::InvalidArgument {
         argument: "--store".to_owned(),
@@ -123,7 +123,7 @@ pub fn taken(store: &Path, scope: &str) -> CliError {
     })
 }
 
-/// A path as it is written in a manifest: absolute.
+/// The path for a manifest: absolute.
 pub fn absolute(config: &Config, path: &Path) -> Result<PathBuf, CliError> {
     let path = expand_home(path, config.home.as_deref());
     std::path::absolute(&path).map_err(|source| CliError::Io {
@@ -133,7 +133,7 @@ pub fn absolute(config: &Config, path: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
-/// A folder is taken for the database in it.
+/// The database in a folder, or the path itself.
 fn database(path: &Path) -> PathBuf {
     DATABASE_NAMES
         .iter()
@@ -142,10 +142,10 @@ fn database(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// What a store is and how much is in it.
+/// Describes a store and its content.
 ///
 /// # Errors
-/// Why it cannot be a scope's.
+/// Why it cannot be the store of a scope.
 pub fn describe(
     store: &Path,
     unreviewed: Unreviewed,
@@ -180,7 +180,7 @@ pub fn describe(
     Ok(report)
 }
 
-/// Says whose store it is where it is not one of ours.
+/// Names the program that the store belongs to, if it is not ours.
 fn named(store: &Path, error: StoreError) -> CliError {
     if let StoreError::Missing { path } = error {
         return CliError::NoStore { path };

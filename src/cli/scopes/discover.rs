@@ -1,5 +1,4 @@
-//! `scopes discover`: the stores that lie on this machine, with counts and with what can be done
-//! with each.
+//! `scopes discover`: the stores on this machine, with counts and the possible actions for each.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -30,7 +29,7 @@ pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Asks for each store that can be served and is no scope yet.
+/// Asks about each store that can be served and is not a scope yet.
 fn offer_each(config: &Config, stores: &[Found]) -> Result<(), CliError> {
     for found in stores {
         let scopes = Registry::new(config).discover().scopes;
@@ -65,7 +64,8 @@ pub fn told(found: &Found, scopes: &[Arc<Scope>]) -> serde_json::Value {
     told
 }
 
-/// The list for people: what can be served with its state, then what is only recognised.
+/// The list for people: stores that can be served with their state, then stores that are only
+/// recognised.
 pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> String {
     let mut out = String::new();
     let can = |support: Support| {
@@ -79,7 +79,7 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
             Some(scope) => {
                 let _ = writeln!(out, "  served as scope `{}`", scope.name);
             }
-            // What cannot be read cannot be added.
+            // A store that cannot be read cannot be added.
             None if found.problem.is_some() => {}
             None => {
                 let name = free_name(found, scopes);
@@ -115,7 +115,7 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
     }
 }
 
-/// A store in one line: what it is, how much is in it, where it lies.
+/// A store in one line: kind, size, path.
 pub fn line(found: &Found, home: Option<&Path>) -> String {
     format!(
         "{}: {}, {}",
@@ -133,19 +133,19 @@ pub fn shown(path: &Path, home: Option<&Path>) -> String {
     }
 }
 
-/// A name for a scope, if it is one.
+/// A scope name, if it is valid.
 fn valid(name: String) -> Option<String> {
     crate::import::check_name(&name).is_ok().then_some(name)
 }
 
-/// A name after a folder.
+/// A name derived from a folder.
 fn named_after(folder: Option<&Path>, prefix: &str) -> String {
     let name = folder.and_then(Path::file_name);
     name.and_then(|name| valid(format!("{prefix}{}", name.to_string_lossy())))
         .unwrap_or_else(|| "memories".to_owned())
 }
 
-/// A name for the scope of a store that no scope has.
+/// A scope name for a store that no scope uses yet.
 pub fn free_name(found: &Found, scopes: &[Arc<Scope>]) -> String {
     let base = match found.kind {
         Kind::ClaudeMem => "claude-mem".to_owned(),
@@ -155,7 +155,7 @@ pub fn free_name(found: &Found, scopes: &[Arc<Scope>]) -> String {
         Kind::Serena => named_after(found.path.ancestors().nth(2), "serena-"),
         Kind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
         Kind::AutoMemory => {
-            // `-home-ana-src-shop`: the folder that the sessions ran in.
+            // `-home-ana-src-shop` is the folder that the sessions ran in.
             let slug = found.path.parent().and_then(Path::file_name);
             let slug = slug.map(|slug| slug.to_string_lossy().into_owned());
             let slug = slug.unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What to do with a store that was found: asked with one key, done, and said as a command.
+//! Asks with one key what to do with a store that was found, does it, and prints the equivalent
+//! command.
 
 use std::path::PathBuf;
 
@@ -11,24 +12,24 @@ use crate::connect::quoted;
 use crate::recogniser::Found;
 use ack_api::memory::Unreviewed;
 
-/// What its owner wants of a store.
+/// The owner's answer about a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Every memory counts as approved.
     Trust,
-    /// Memories are hidden until somebody approved them; those that are approved are shown.
+    /// Memories stay hidden until someone approves them; those already approved are shown.
     Review,
     /// It is not added.
     Skip,
 }
 
-/// Asks what to do with a store; Enter is the safe answer. `None` where the input ends.
+/// Asks what to do with a store. Enter is the safe answer. `None` at the end of the input.
 pub fn ask(found: &Found) -> Option<Answer> {
     let keys: &[(char, &str)] = match found.approved {
         Some(_) => &[('a', "add"), ('s', "skip")],
         None => &[('r', "review first"), ('t', "trust all"), ('s', "skip")],
     };
-    // The list may go elsewhere, so the question says what it is about.
+    // The list may be redirected, so the question names the store.
     let answers = match found.approved {
         Some(_) => "(a)dd, (s)kip",
         None => "(r)eview first, (t)rust all, (s)kip",
@@ -41,7 +42,7 @@ pub fn ask(found: &Found) -> Option<Answer> {
     })
 }
 
-/// The command that does the same.
+/// The equivalent command.
 pub fn command(found: &Found, name: &str, answer: Answer) -> String {
     let trusts = if answer == Answer::Trust {
         " --unreviewed approved"

@@ -1,4 +1,4 @@
-//! `scopes remove`: a scope is taken away, and its store is left where it lies.
+//! `scopes remove`: removes a scope and leaves its store in place.
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,14 @@ use crate::import::write::make_private;
 use crate::scope::{Registry, Scope};
 use ack_sys::files;
 
-/// The folder beside `scopes` that removed scopes are moved to.
+/// The folder next to `scopes` that removed scopes are moved to.
 const REMOVED: &str = "removed";
 
-/// How a scope is taken away.
+/// How to remove a scope.
 enum Removal {
-    /// The link that is its folder.
+    /// Remove the symbolic link that is its folder.
     Link { target: PathBuf },
-    /// Its folder, which holds no database, moves.
+    /// Move its folder, which contains no database.
     Folder { to: PathBuf },
 }
 
@@ -77,7 +77,7 @@ fn moves(scope: &Scope, to: &Path) -> String {
     format!("{folder} moves to {to}; the store, {store}, is left alone")
 }
 
-/// Whether a scope can be taken away with `scopes remove`.
+/// Whether `scopes remove` can remove a scope.
 pub fn is_possible(config: &Config, scope: &Scope) -> bool {
     plan(config, scope).is_ok()
 }
@@ -133,7 +133,8 @@ fn carry_out(scope: &Scope, removal: &Removal) -> Result<(), CliError> {
     }
 }
 
-/// A database in a scope's folder, under whatever name. What the vector table holds is derived.
+/// A database in a scope's folder, under any name. The vector table is derived, so it does not
+/// count.
 fn database_in(folder: &Path) -> Option<PathBuf> {
     let entries = walkdir::WalkDir::new(folder).min_depth(1).into_iter();
     let mut files = entries

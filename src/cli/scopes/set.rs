@@ -61,8 +61,8 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
     done.tell(json, "")
 }
 
-/// Only a native store can hold decisions. One that cannot be read now is looked at when somebody
-/// decides.
+/// Only a native store can hold decisions. A store that cannot be read now is checked at the first
+/// decision.
 fn check_decisions(scope: &Scope, edited: &Edited) -> Result<(), CliError> {
     if edited.manifest.decisions != DecisionPlace::Store {
         return Ok(());
@@ -146,7 +146,7 @@ struct Done<'a> {
 }
 
 impl Done<'_> {
-    /// Writes the manifest and says what was written and how to undo it.
+    /// Writes the manifest, and prints the change and how to undo it.
     fn tell(&self, json: bool, outcome: &str) -> Result<(), CliError> {
         let changes = self.edited.is_changed();
         let writes = changes && !self.dry_run;
@@ -171,12 +171,12 @@ impl Done<'_> {
         write_plain(&said)
     }
 
-    /// The command that sets every key back.
+    /// The command that restores every key.
     fn undo(&self) -> String {
         let mut words = vec![quoted(self.scope)];
         for (key, earlier) in &self.edited.earlier {
             let earlier = earlier.as_deref().unwrap_or_default();
-            // A plain text needs no quotation marks of TOML.
+            // A plain string needs no TOML quotation marks.
             let plain = earlier
                 .strip_prefix('"')
                 .and_then(|rest| rest.strip_suffix('"'))
@@ -187,7 +187,7 @@ impl Done<'_> {
     }
 }
 
-/// The scope of a name.
+/// The scope with a name.
 pub fn named<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>, CliError> {
     let found = find(scopes, name);
     let scope = scopes
@@ -199,7 +199,7 @@ pub fn named<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>,
     })
 }
 
-/// The scope that is meant where none is named: the only one, or the one of the project's name.
+/// The scope to use if none is named: the only one, or the one with the project's name.
 fn only_one<'a>(scopes: &'a [Arc<Scope>], project: &Path) -> Result<&'a Arc<Scope>, CliError> {
     if let [only] = scopes {
         return Ok(only);
@@ -221,7 +221,7 @@ fn only_one<'a>(scopes: &'a [Arc<Scope>], project: &Path) -> Result<&'a Arc<Scop
     })
 }
 
-/// The main folder of the repository that holds a folder, or the folder itself.
+/// The main folder of the repository that contains a folder, or the folder itself.
 fn project(config: &Config, folder: &Path) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let home = config
@@ -234,8 +234,7 @@ fn project(config: &Config, folder: &Path) -> PathBuf {
         .unwrap_or(folder)
 }
 
-/// A folder as a manifest names it: below the home folder with `~`. Characters that have a meaning
-/// in a glob are marked as themselves.
+/// A folder as a manifest names it: with `~` for the home folder, and with glob characters escaped.
 fn portable(config: &Config, folder: &Path) -> String {
     let home = config
         .home
@@ -259,7 +258,7 @@ fn portable(config: &Config, folder: &Path) -> String {
     out
 }
 
-/// Plans changes to a scope's manifest, which is made where there is none.
+/// Plans changes to a scope's manifest. Creates the manifest if there is none.
 fn plan(scope: &Scope, changes: &[(String, Change)], given: &str) -> Result<Edited, CliError> {
     let path = scope.folder.join("scope.toml");
     let before = edit::plan(&path, &[]);
@@ -282,7 +281,7 @@ fn write(edited: &Edited) -> Result<(), CliError> {
     edited.write().map_err(io)
 }
 
-/// Reads `key=value`, `key+=value` and `key=`.
+/// Parses `key=value`, `key+=value` and `key=`.
 fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliError> {
     let Some((key, value)) = assignment.split_once('=') else {
         return Err(CliError::invalid(
@@ -343,7 +342,7 @@ fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliErro
     Ok((key.to_owned(), change))
 }
 
-/// A folder that is given from where somebody stands is written so that it means the same anywhere.
+/// Makes a relative folder absolute, so that it means the same from anywhere.
 fn path_or_text(config: &Config, key: &str, part: &str) -> Result<String, CliError> {
     let means_the_same = part.starts_with(['/', '~', '*']);
     if key != "paths" || means_the_same {

@@ -1,4 +1,4 @@
-//! Values of a row, kept as JSON so that they can be put back exactly as they were.
+//! Values of a row as JSON, so that they can be restored exactly.
 
 use rusqlite::types::{Value, ValueRef};
 use serde_json::{Value as Json, json};
@@ -17,7 +17,7 @@ pub fn encode(value: ValueRef<'_>) -> Json {
     }
 }
 
-/// A value from JSON, and whether its bytes are those of a text. `None` if nothing here wrote it.
+/// A value from JSON, and whether its bytes are text. `None` if this program did not write it.
 pub fn decode(json: &Json) -> Option<(Value, bool)> {
     let bytes = |json: &Json| -> Option<Value> {
         let bytes = json.as_array()?.iter();

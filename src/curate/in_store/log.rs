@@ -1,5 +1,5 @@
-//! The log of a scope whose decisions go into its store now: what it says is written into the
-//! store, and the file put aside.
+//! The log of a scope whose decisions now go into its store: copied into the store, then moved
+//! aside.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::row::{self, LogLine};
 use super::{CurateError, Open, in_transaction};
 use crate::scope::Scope;
 
-/// The status that the reader sees does not change by this: a file that is still there after a
-/// process was killed says what the store says.
+/// Copies the log into the store and moves the file aside. The status that the reader sees stays
+/// the same: if a process is killed and the file remains, it says what the store says.
 ///
 /// # Errors
-/// The log cannot be read or put aside, or the store cannot be written.
+/// The log cannot be read or moved, or the store cannot be written.
 pub fn settle(scope: &Scope) -> Result<(), CurateError> {
     let Some(path) = scope.store.decision_log().filter(|path| path.exists()) else {
         return Ok(());
@@ -28,7 +28,7 @@ pub fn settle(scope: &Scope) -> Result<(), CurateError> {
     };
     let file = File::open(path).map_err(fail)?;
     file.lock().map_err(fail)?;
-    // The folder lets a file be put aside, or nothing is begun.
+    // If the file cannot be moved, stop before anything is written.
     let aside = aside(path);
     fs::hard_link(path, &aside).map_err(fail)?;
     let settled = in_transaction(scope, |store, snapshot| {
@@ -86,12 +86,12 @@ fn settle_one(
     }
     let status = curated.memory.status;
     if status == Status::Rejected && last.is_none_or(|last| row::status_after(last) != status) {
-        // The store rejected it by itself.
+        // The store's own status is rejected, without a decision.
         return Ok(());
     }
     match last {
         Some(last) if curated.is_decided => row::apply(store, last),
-        // It changed after the decision, or that cannot be read: it waits.
+        // It has changed since the decision, or that is unknown, so it waits for review.
         Some(last) => row::apply(
             store,
             &Decision {
@@ -108,8 +108,8 @@ fn settle_one(
     }
 }
 
-/// Whether the newest decision in the store is this one: the process was killed before it could put
-/// the file aside.
+/// Whether the newest decision in the store is this one, which means the process was killed before
+/// it could move the file.
 fn is_settled(store: &Open<'_>, id: &str, last: Option<&Decision>) -> Result<bool, CurateError> {
     let Some(last) = last else {
         return Ok(false);
@@ -126,7 +126,7 @@ fn is_settled(store: &Open<'_>, id: &str, last: Option<&Decision>) -> Result<boo
     Ok(newest.is_some_and(|(known, action)| known == batch && action == last.verdict.as_str()))
 }
 
-/// A name beside the log that is free.
+/// A free file name next to the log.
 fn aside(path: &Path) -> PathBuf {
     let named = |number: u32| path.with_file_name(format!("decisions.settled-{number}.jsonl"));
     (1..)

@@ -1,4 +1,4 @@
-//! What a decision changes in its row, in the tables beside it, and what was there before.
+//! What a decision changes in its row and in related tables, and the values from before.
 
 use ack_api::decision::{Decision, Edit, Verdict};
 use ack_api::memory::Status;
@@ -10,18 +10,18 @@ use serde_json::{Map, Value as Json, json};
 use super::cells::{decode, encode};
 use super::{CurateError, Open};
 
-/// The table of the entries that `undo` takes back. Made with the first decision.
+/// The table of the changes that `undo` reverts. Created with the first decision.
 pub const UNDO: &str = "CREATE TABLE IF NOT EXISTS curation_undo (
   number INTEGER PRIMARY KEY, batch TEXT NOT NULL, memory_id TEXT NOT NULL, action TEXT NOT NULL,
   before TEXT NOT NULL, after TEXT NOT NULL, link TEXT);
 CREATE INDEX IF NOT EXISTS curation_undo_by_memory ON curation_undo (memory_id)";
-/// The table of what was decided, as `schemas/scope.sql` has it.
+/// The table of decisions, as in `schemas/scope.sql`.
 const LOG: &str = "CREATE TABLE IF NOT EXISTS curation_log (
   memory_id TEXT NOT NULL, action TEXT NOT NULL, previous_status TEXT, new_status TEXT,
   reason TEXT, actor TEXT, created_at TEXT);
 CREATE INDEX IF NOT EXISTS curation_log_by_memory ON curation_log (memory_id)";
 
-/// The values of some columns, by their quoted names.
+/// Column values, by quoted column name.
 pub type Cells = Map<String, Json>;
 
 /// One line for `curation_log`.
@@ -30,7 +30,7 @@ pub struct LogLine<'a> {
     pub id: &'a str,
     /// What was done.
     pub action: &'a str,
-    /// The status before and after.
+    /// The statuses before and after.
     pub statuses: (&'a str, &'a str),
     /// Why.
     pub reason: Option<&'a str>,
@@ -40,7 +40,7 @@ pub struct LogLine<'a> {
     pub time: &'a str,
 }
 
-/// Carries a decision out.
+/// Applies a decision.
 pub fn apply(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError> {
     make_tables(store)?;
     let status = status_after(decision);
@@ -121,10 +121,10 @@ fn text(value: &str) -> Value {
 /// The status that a decision gives its memory.
 pub fn status_after(decision: &Decision) -> Status {
     match (decision.verdict, decision.was) {
-        // An edit of what matters beyond its project does not take that back.
+        // An edit keeps a memory promoted.
         (Verdict::Edit, Status::Promoted) => Status::Promoted,
         (Verdict::Supersede | Verdict::Merge, Status::Approved | Status::Promoted) => decision.was,
-        // One that was never approved does not become visible by being replaced.
+        // A memory that was never approved does not become visible when it is replaced.
         (Verdict::Supersede | Verdict::Merge, _) => Status::Rejected,
         (verdict, was) => verdict.status().unwrap_or(was),
     }
@@ -171,7 +171,7 @@ fn edited(
     Ok(())
 }
 
-/// Makes the tables that decisions need, where they are not there.
+/// Creates the tables that decisions need, if they are missing.
 pub fn make_tables(store: &Open<'_>) -> Result<(), CurateError> {
     let log = if store.layout.log.is_none() { LOG } else { "" };
     store
@@ -180,7 +180,7 @@ pub fn make_tables(store: &Open<'_>) -> Result<(), CurateError> {
         .map_err(|error| store.failed(error))
 }
 
-/// Adds a column for what older stores have no place for.
+/// Adds a column that older stores lack.
 fn add_column(store: &Open<'_>, name: &str) -> Result<(), CurateError> {
     let known = "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2";
     let table = store.source.table.trim_matches('"');
@@ -199,7 +199,7 @@ fn add_column(store: &Open<'_>, name: &str) -> Result<(), CurateError> {
         .map_err(|error| store.failed(error))
 }
 
-/// Whether the newest decision about a memory put another one in its place.
+/// Whether the newest decision replaced the memory with another one.
 fn was_replaced(store: &Open<'_>, id: &str) -> Result<bool, CurateError> {
     let sql = "SELECT action FROM curation_undo WHERE memory_id = ?1 ORDER BY number DESC LIMIT 1";
     let action: Option<String> = store
@@ -211,7 +211,7 @@ fn was_replaced(store: &Open<'_>, id: &str) -> Result<bool, CurateError> {
     Ok(action.is_some_and(|action| replaces.contains(&action.as_str())))
 }
 
-/// The values of some columns of a row; `None` if it is gone.
+/// The values of some columns of a row, or `None` if the row is gone.
 pub fn cells(store: &Open<'_>, id: &str, columns: &[String]) -> Result<Option<Cells>, CurateError> {
     let (condition, parameter) = condition(store, id)?;
     let sql = format!(
@@ -251,7 +251,7 @@ fn update(store: &Open<'_>, id: &str, wanted: Vec<(String, Value)>) -> Result<()
     set_columns(store, id, wanted.collect())
 }
 
-/// Sets columns of a row; values that are marked are the bytes of a text.
+/// Sets columns of a row. The flag marks values whose bytes are text.
 fn set_columns(
     store: &Open<'_>,
     id: &str,
@@ -281,7 +281,7 @@ fn set_columns(
     Ok(())
 }
 
-/// Puts values of a row back. `false` if they are not what was written here.
+/// Restores values of a row. `false` if they are not values that this program wrote.
 pub fn restore(store: &Open<'_>, id: &str, cells: &Cells) -> Result<bool, CurateError> {
     let known = |column: &String| {
         let mut columns = store.source.columns.iter().flatten();
@@ -299,7 +299,7 @@ pub fn restore(store: &Open<'_>, id: &str, cells: &Cells) -> Result<bool, Curate
     Ok(true)
 }
 
-/// Links a memory with the one that takes its place; the link, if it is new.
+/// Links a memory with the one that replaces it. Returns the link if it is new.
 fn succeed(store: &Open<'_>, into: &str, decision: &Decision) -> Result<Option<Json>, CurateError> {
     let Some(LinkSource { table, columns }) = &store.layout.links else {
         return Ok(None);
@@ -325,7 +325,7 @@ fn succeed(store: &Open<'_>, into: &str, decision: &Decision) -> Result<Option<J
     Ok(Some(link))
 }
 
-/// The condition that a link has an end, another end and a kind.
+/// The SQL condition that matches a link by both ends and its kind.
 fn is_link([from, to, kind, ..]: &[String; 5]) -> String {
     let kind = if kind == "NULL" { "?3" } else { kind };
     format!("{from} = ?1 AND {to} = ?2 AND {kind} = ?3")
@@ -376,7 +376,7 @@ pub fn note(store: &Open<'_>, line: &LogLine<'_>) -> Result<(), CurateError> {
     }
 }
 
-/// Inserts a row; columns that a table lacks (`NULL`) are left out.
+/// Inserts a row, without the columns that the table lacks (`NULL`).
 fn insert(
     store: &Open<'_>,
     table: &str,
@@ -400,7 +400,7 @@ fn insert(
     Ok(())
 }
 
-/// Keeps what `undo` needs.
+/// Stores what `undo` needs.
 fn remember(
     store: &Open<'_>,
     decision: &Decision,
@@ -425,7 +425,7 @@ fn remember(
     Ok(())
 }
 
-/// The status that a row has now, in a word.
+/// The present status of a row, as a word.
 pub fn status(store: &Open<'_>, id: &str) -> Result<String, CurateError> {
     let column = store.column(Field::Status, "status")?.to_owned();
     let cells = cells(store, id, std::slice::from_ref(&column))?;
@@ -435,7 +435,7 @@ pub fn status(store: &Open<'_>, id: &str) -> Result<String, CurateError> {
     Ok(status.unwrap_or_default().to_owned())
 }
 
-/// Gives a row a status, and nothing else.
+/// Sets only the status of a row.
 pub fn set_status(store: &Open<'_>, id: &str, status: Status) -> Result<(), CurateError> {
     let column = store.column(Field::Status, "status")?.to_owned();
     update(store, id, vec![(column, text(status.as_str()))])

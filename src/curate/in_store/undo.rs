@@ -1,5 +1,5 @@
-//! Takes decisions back that were written into a store: each row gets the values it had, if it
-//! still has those that were written.
+//! Undoes decisions in a store: each row gets its old values back, if it still has the values that
+//! were written.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use crate::curate::Sitting;
 use crate::curate::write::Written;
 use crate::scope::Scope;
 
-/// The decisions of a batch that can be taken back.
+/// The decisions of a batch that can be undone.
 #[derive(Debug)]
 pub struct Batch {
     /// Its name.
     pub name: String,
-    /// The memories whose newest decision is one of it.
+    /// The memories whose newest decision belongs to the batch.
     pub ids: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Entry {
     }
 }
 
-/// The batches of a store that can be taken back, the oldest first.
+/// The batches of a store that can be undone, oldest first.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -95,10 +95,10 @@ pub fn batches(scope: &Scope) -> Result<Vec<Batch>, CurateError> {
     Ok(batches)
 }
 
-/// Takes a batch back. Memories that were changed or decided about after it are left as they are.
+/// Undoes a batch. Leaves alone memories that were changed or decided about later.
 ///
 /// # Errors
-/// The store cannot be written. Then nothing was taken back.
+/// The store cannot be written. Then nothing was undone.
 pub fn take_back(scope: &Scope, batch: &Batch, sitting: &Sitting) -> Result<Written, CurateError> {
     let reason = format!("undo of {}", batch.name);
     in_transaction(scope, |store, _| {
@@ -123,7 +123,7 @@ pub fn take_back(scope: &Scope, batch: &Batch, sitting: &Sitting) -> Result<Writ
     })
 }
 
-/// Takes every decision about a memory back.
+/// Undoes every decision about a memory.
 pub fn withdraw(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError> {
     let line = Line {
         id: &decision.id,
@@ -136,7 +136,7 @@ pub fn withdraw(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError
     Ok(())
 }
 
-/// What `curation_log` says of it.
+/// The line for `curation_log`.
 struct Line<'a> {
     id: &'a str,
     action: &'a str,
@@ -145,8 +145,8 @@ struct Line<'a> {
     time: &'a str,
 }
 
-/// Puts back what these decisions changed, the newest first, as far as the row still has what they
-/// wrote. Whether any was put back.
+/// Reverts these decisions, newest first, as long as the row still has the values they wrote.
+/// Returns whether any was reverted.
 fn revert<'a>(
     store: &Open<'_>,
     entries: impl Iterator<Item = &'a Entry>,
@@ -195,7 +195,7 @@ fn revert<'a>(
     Ok(is_reverted)
 }
 
-/// The decisions about a memory, the newest first.
+/// The decisions about a memory, newest first.
 fn about(store: &Open<'_>, id: &str) -> Result<Vec<Entry>, CurateError> {
     store
         .transaction

@@ -1,4 +1,4 @@
-//! The way in: an address that can be used once, and the token of whoever used it.
+//! Access to the page: a one-time address, and the token of the page that used it.
 
 use std::net::SocketAddr;
 
@@ -7,13 +7,13 @@ use subtle::ConstantTimeEq;
 
 use crate::gate::Token;
 
-/// Random bytes of a word or a token.
+/// Random bytes in a word or a token.
 const BYTES: usize = 32;
 
 /// Lets one page in.
 pub struct Door {
     address: SocketAddr,
-    /// The word that lets in, while it was not used.
+    /// The one-time word, until it is used.
     word: Mutex<Option<String>>,
     /// The token of the session.
     session: String,
@@ -38,19 +38,19 @@ impl Door {
         })
     }
 
-    /// An address to open. It lets in once; the one that was made before lets in no more.
+    /// Makes an address to open. It works once, and the previous address stops working.
     ///
     /// # Errors
     /// The system has no random bytes.
     pub fn open(&self) -> std::io::Result<String> {
         let word = random()?;
-        // Browsers do not send what stands behind the `#`.
+        // Browsers do not send the part after the `#`.
         let address = format!("http://{}/#{word}", self.address);
         *self.word.lock() = Some(word);
         Ok(address)
     }
 
-    /// The session's token, for the word of the address. It is used up then.
+    /// Exchanges the word of the address for the session token. The word is then used up.
     pub fn enter(&self, given: &str) -> Option<&str> {
         let mut word = self.word.lock();
         let fits = word

@@ -1,4 +1,4 @@
-//! What the page asks, and what it is told.
+//! The requests of the page and the answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +19,11 @@ pub struct Enter {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AskQueue {
-    /// Which memories.
+    /// What to show.
     pub view: View,
-    /// The memory around which the window lies.
+    /// The memory in the middle of the window.
     pub around: Option<usize>,
-    /// The position of the first one, where no memory is named.
+    /// The position of the first entry, if no memory is named.
     pub from: usize,
     /// How many.
     pub count: usize,
@@ -34,7 +34,7 @@ pub struct AskQueue {
 pub struct AskCard {
     /// The memory's number.
     pub number: usize,
-    /// Where the page stands.
+    /// The current view of the page.
     #[serde(default)]
     pub view: View,
 }
@@ -44,12 +44,12 @@ pub struct AskCard {
 pub struct AskChoice {
     /// The memories' numbers.
     pub numbers: Vec<usize>,
-    /// What is to become of them.
+    /// What to do with them.
     pub choice: Choice,
-    /// Why.
+    /// The reason.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Where the page stands.
+    /// The current view of the page.
     #[serde(default)]
     pub view: View,
 }
@@ -58,14 +58,14 @@ pub struct AskChoice {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AskBack {
-    /// Which choice; the last one where none is named.
+    /// Which choice, or the last one.
     pub key: Option<u64>,
 }
 
 /// `finish`.
 #[derive(Debug, Deserialize)]
 pub struct AskFinish {
-    /// Whether what was chosen is given up.
+    /// Whether to discard unwritten choices.
     pub discard: bool,
 }
 
@@ -81,9 +81,9 @@ pub struct Entry {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// How long ago it was written.
+    /// Its age.
     pub age_days: Option<i64>,
-    /// A person should look at it twice.
+    /// Whether a person should look at it twice.
     pub marked: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Window {
     pub entries: Vec<Entry>,
 }
 
-/// Something that can be done with a memory.
+/// A possible action for a memory.
 #[derive(Debug, Serialize)]
 pub struct Action {
     /// The key.
@@ -110,17 +110,17 @@ pub struct Action {
     pub preview: Preview,
 }
 
-/// An approved memory beside the one that is shown.
+/// An approved memory near the one that is shown.
 #[derive(Debug, Serialize)]
 pub struct ShownNear {
     /// The memory.
     #[serde(flatten)]
     pub near: Near,
-    /// What can be done with both.
+    /// The possible actions for the pair.
     pub actions: Vec<Action>,
 }
 
-/// A card, and where it stands.
+/// A card and its position.
 #[derive(Debug, Serialize)]
 pub struct Shown {
     /// Its number.
@@ -129,35 +129,35 @@ pub struct Shown {
     pub position: Option<usize>,
     /// How many memories the view has.
     pub total: usize,
-    /// The number of the one before it.
+    /// The number of the previous memory.
     pub before: Option<usize>,
-    /// The number of the one behind it.
+    /// The number of the next memory.
     pub behind: Option<usize>,
-    /// What was chosen for it.
+    /// The choice for it.
     pub chosen: Option<&'static str>,
-    /// It is an approved memory that may be out of date.
+    /// Whether it is an approved memory that may be out of date.
     pub stale: bool,
     /// The card.
     pub card: Card,
-    /// What can be done with it alone.
+    /// The possible actions for this memory alone.
     pub actions: Vec<Action>,
-    /// Others of the same session that wait.
+    /// Other waiting memories of the same session.
     pub session: Vec<Entry>,
-    /// Others that wait and say nearly the same.
+    /// Other waiting memories that say nearly the same thing.
     pub group: Vec<Entry>,
 }
 
-/// Where everything stands.
+/// The state of the desk.
 #[derive(Debug, Serialize)]
 pub struct Standing {
-    /// Common reasons to reject, by the digit that gives them.
+    /// Common reasons to reject, each selected by a digit.
     pub reasons: [&'static str; 9],
-    /// What is looked at first.
+    /// The list to show first.
     pub lane: Lane,
-    /// The head of the queue.
+    /// The header of the queue.
     pub head: Head,
     /// The last choices.
     pub recent: Vec<Recent>,
-    /// A number that grows with every change.
+    /// A number that increases with every change.
     pub revision: u64,
 }

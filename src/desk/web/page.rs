@@ -1,4 +1,4 @@
-//! The page: one HTML document with its style and its script, and what a browser may do with it.
+//! The page: one HTML document with its style and script, and the policy for the browser.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 const HTML: &str = include_str!("../page/page.html");
 const STYLE: &str = include_str!("../page/page.css");
-/// The script's parts, in their order.
+/// The parts of the script, in order.
 const SCRIPT: [&str; 5] = [
     include_str!("../page/server.js"),
     include_str!("../page/card.js"),
@@ -17,17 +17,17 @@ const SCRIPT: [&str; 5] = [
     include_str!("../page/start.js"),
 ];
 
-/// The page as it is sent.
+/// The page to send.
 #[derive(Debug)]
 pub struct Page {
     /// The document.
     pub html: Bytes,
-    /// Its `Content-Security-Policy`: its own style and script, its own server, and nothing else.
+    /// Its `Content-Security-Policy`: only its own style, script and server.
     pub policy: HeaderValue,
 }
 
 impl Page {
-    /// Puts the page together.
+    /// Builds the page.
     ///
     /// # Errors
     /// Never: the policy is plain ASCII.
@@ -50,7 +50,7 @@ impl Page {
     }
 }
 
-/// A source as a policy names it (Content Security Policy Level 3, 2.3.1).
+/// A hash source of a policy (Content Security Policy Level 3, 2.3.1).
 fn hash(source: &str) -> String {
     let digest = Sha256::digest(source.as_bytes());
     format!("sha256-{}", BASE64_STANDARD.encode(digest))

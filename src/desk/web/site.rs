@@ -1,4 +1,4 @@
-//! What the server answers.
+//! Answers the page's requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,14 +34,14 @@ use crate::desk::queue::{Item, Lane, State};
 use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};
 
-/// The most memories of a window.
+/// The most memories in a window.
 const MAX_WINDOW: usize = 200;
-/// The most others of a session.
+/// The most other memories of a session.
 const MAX_SESSION: usize = 8;
 
 type Answer = Response<Full<Bytes>>;
 
-/// Headers of every answer, besides the policy of the page.
+/// Headers of every answer, in addition to the page's policy.
 const HEADERS: [(HeaderName, &str); 7] = [
     (CACHE_CONTROL, "no-store"),
     (REFERRER_POLICY, "no-referrer"),
@@ -71,15 +71,15 @@ pub struct Site {
     page: Page,
     limits: Limits,
     began: Instant,
-    /// When somebody asked last, in milliseconds after the beginning.
+    /// The time of the last request, in milliseconds since the start.
     asked: AtomicU64,
     revision: AtomicU64,
-    /// Whether the nearest memories of a card were told.
+    /// Whether the nearest memories of a card have been sent.
     told_near: AtomicBool,
     over: Notify,
 }
 
-/// Why a request is not answered as it wishes.
+/// Why a request fails.
 struct Failure {
     status: StatusCode,
     message: String,
@@ -103,10 +103,10 @@ impl<E: ack_api::Diagnostic> From<E> for Failure {
 }
 
 impl Site {
-    /// A site over a desk.
+    /// A site for a desk.
     ///
     /// # Errors
-    /// The page cannot be put together.
+    /// The page cannot be built.
     pub fn new(
         desk: Desk,
         curator: Curator,
@@ -133,12 +133,12 @@ impl Site {
         Arc::clone(&self.desk)
     }
 
-    /// Waits until the page says that it is over.
+    /// Waits until the page says it is finished.
     pub async fn finished(&self) {
         self.over.notified().await;
     }
 
-    /// How long nobody has asked.
+    /// The time since the last request.
     pub fn silence(&self) -> Duration {
         let asked = Duration::from_millis(self.asked.load(Ordering::Relaxed));
         self.began.elapsed().saturating_sub(asked)
@@ -151,7 +151,7 @@ impl Site {
             Err(failure) => {
                 let mut answer = in_json(&json!({ "error": failure.message }));
                 *answer.status_mut() = failure.status;
-                // What was not read of the request must not count as the next one.
+                // The unread part of the request must not count as the next request.
                 let close = HeaderValue::from_static("close");
                 answer.headers_mut().insert(CONNECTION, close);
                 answer
@@ -189,7 +189,7 @@ impl Site {
         Ok(in_json(&work.await.map_err(failed)??))
     }
 
-    /// The request must be for this server and from its own page.
+    /// Checks that the request is for this server and comes from its own page.
     fn check_place(&self, request: &Request<Incoming>) -> Result<(), Failure> {
         let wrong = |message| Err(Failure::new(StatusCode::FORBIDDEN, message));
         let host = request.headers().get(hyper::header::HOST);
@@ -208,7 +208,7 @@ impl Site {
         let site = request.headers().get("sec-fetch-site");
         match site.map(HeaderValue::as_bytes) {
             None | Some(b"same-origin" | b"none") => Ok(()),
-            // Somebody follows a link to the page, which alone says nothing.
+            // Someone follows a link to the page. The page alone reveals nothing.
             Some(_) if request.uri().path() == "/" => Ok(()),
             Some(_) => wrong("the request comes from another page"),
         }
@@ -250,7 +250,7 @@ impl Site {
         answer
     }
 
-    /// Does what the page asks, on a thread that may wait for a store.
+    /// Handles a request, on a thread that may wait for a store.
     fn act(&self, path: &str, body: &[u8]) -> Result<Value, Failure> {
         match path {
             "/enter" => self.enter(&parse(body)?),
@@ -379,7 +379,7 @@ impl Site {
         Ok(told(&evidence(service, &candidate)))
     }
 
-    /// Waits until the nearest memories of a card were told, but no longer than this.
+    /// Waits until the nearest memories of a card have been sent, but no longer than this.
     pub fn wait_for_near(&self, longest: Duration) {
         let began = Instant::now();
         while !self.told_near.load(Ordering::Relaxed) && began.elapsed() < longest {
@@ -387,7 +387,7 @@ impl Site {
         }
     }
 
-    /// Looks for the memories that say nearly the same, while the page is used already.
+    /// Finds groups of similar memories while the page is already in use.
     pub fn find_groups(&self) {
         let candidates: Vec<Candidate> = {
             let desk = self.desk.lock();
@@ -398,27 +398,27 @@ impl Site {
         self.changed();
     }
 
-    /// Looks for approved memories that may be out of date, while the page is used already.
+    /// Finds approved memories that may be out of date, while the page is already in use.
     pub fn find_stale(&self) {
         if self.desk.lock().lane() == Lane::Stale {
-            // They lie on the desk already.
+            // They are on the desk already.
             return;
         }
         let search = self.desk.lock().stale_search();
-        // A store that cannot be read is none whose memories can be decided about.
+        // If a store cannot be read, its memories cannot be decided about anyway.
         if let Ok(found) = search.run() {
             self.desk.lock().add_stale(found);
             self.changed();
         }
     }
 
-    /// The approved memories that are nearest, each with what can be done with both.
+    /// The nearest approved memories, each with the possible actions for the pair.
     fn near(&self, ask: &AskCard) -> Result<Value, Failure> {
         let desk = self.desk.lock();
         let item = desk.items().get(ask.number);
         let candidate = item.map(|item| item.candidate.clone()).ok_or_else(gone)?;
         let (service, desk_now) = (desk.service(), desk.now());
-        // The first search may read a whole store, and decisions do not wait for it.
+        // The first search may read a whole store. Decisions must not wait for it.
         drop(desk);
         let near = beside(service, &candidate, desk_now);
         self.told_near.store(true, Ordering::Relaxed);
@@ -436,7 +436,7 @@ impl Site {
                 },
             ];
             let actions = choices.into_iter().filter_map(|(key, choice)| {
-                // One that cannot be chosen is no action.
+                // A choice that is not possible is not an action.
                 let preview = desk.preview(&[ask.number], &choice).ok()?;
                 Some(Action {
                     key,

@@ -1,4 +1,4 @@
-//! A line of JSON for each request, without any text of a question or a memory.
+//! Logs each request as one line of JSON, without any text of a question or memory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -48,11 +48,10 @@ struct Line<'a> {
 }
 
 impl AccessLog {
-    /// Appends to a file, or writes to standard error for `-`. A new file can be read only by its
-    /// owner.
+    /// Appends to a file, or writes to standard error for `-`. Only the owner can read a new file.
     ///
     /// # Errors
-    /// If the file cannot be opened.
+    /// The file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = (path.as_os_str() != "-").then(|| path.to_owned());
         let file = path.as_deref().map(append).transpose()?;
@@ -66,7 +65,7 @@ impl AccessLog {
         })
     }
 
-    /// Writes the line of a request. Returns what to report when that fails for the first time.
+    /// Writes the line of a request. Returns a message for the first failure.
     pub fn write(&self, record: &Record) -> Option<String> {
         let line = Line {
             time: format!("{:.3}", Timestamp::now()),
@@ -112,7 +111,7 @@ impl State {
             Some(file) => file,
             None => append(path)?,
         };
-        // One call, so that lines of several processes do not mix.
+        // A single call, so that lines of several processes do not mix.
         let written = file.write_all(line);
         self.file = Some(file);
         written

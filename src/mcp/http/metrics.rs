@@ -1,4 +1,4 @@
-//! What the server counts, in the text form of OpenMetrics, which Prometheus reads.
+//! The server's metrics in the OpenMetrics text format, which Prometheus reads.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -16,7 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::record::Record;
 use crate::service::Service;
 
-/// Upper bounds of the histogram in seconds. An answer from memory takes some milliseconds.
+/// Upper bounds of the histogram in seconds. A typical answer takes some milliseconds.
 const BOUNDS: [f64; 13] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 30.0,
 ];
@@ -180,7 +180,7 @@ impl Metrics {
             .observe(record.seconds());
     }
 
-    /// Remembers the state of the file of tokens.
+    /// Records the state of the token file.
     pub fn set_tokens(&self, clients: usize, is_broken: bool) {
         self.clients.set(i64::try_from(clients).unwrap_or(i64::MAX));
         self.tokens_broken.set(i64::from(is_broken));

@@ -1,6 +1,6 @@
-//! A connection whose client has to keep reading: if it reads more slowly than the minimum rate,
-//! the connection is closed. Otherwise a client that asks and never reads would keep its connection
-//! and its answers in memory for ever.
+//! A connection that is closed if its client reads more slowly than a minimum rate. Otherwise a
+//! client that sends requests and never reads would hold its connection and its answers in memory
+//! forever.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -16,9 +16,9 @@ use super::visitors::Visitor;
 /// How slowly a client may read.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// How long it may take, however much there is to read.
+    /// How long it may take in any case.
     pub pause: Duration,
-    /// Bytes that it has to read per second after that.
+    /// Bytes per second that it must read after that.
     pub rate: u32,
 }
 
@@ -57,8 +57,7 @@ impl<S> Patient<S> {
         }
     }
 
-    /// Counts the bytes that were sent. If none could be, waits until the rate is too low, and
-    /// fails.
+    /// Counts the sent bytes. If none can be sent, waits until the rate is too low, then fails.
     fn judge(
         &mut self,
         context: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! Whether the server can answer questions: at least one scope can be read, and the indexes that
-//! had to be made first are ready.
+//! Whether the server can answer questions: at least one scope is readable, and the indexes to
+//! build at startup are ready.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::service::Service;
 
-/// How long an answer is reused: anybody may ask.
+/// How long a result is cached, because anyone may ask.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
 type State = Result<(), &'static str>;
 
-/// Finds out whether the server is ready.
+/// Checks whether the server is ready.
 pub struct Readiness {
     service: &'static Service,
     is_warm: Arc<AtomicBool>,
@@ -20,7 +20,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Starts making the indexes of all shared scopes, if `warm` is set.
+    /// Starts building the indexes of all shared scopes if `warm` is set.
     pub fn new(service: &'static Service, warm: bool) -> Self {
         let is_warm = Arc::new(AtomicBool::new(!warm));
         if warm {

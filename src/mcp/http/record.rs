@@ -1,5 +1,5 @@
-//! What is known about a request when it is answered, for the metrics and the log. It has no text
-//! of a memory or a question.
+//! What is known about an answered request, for the metrics and the log. It contains no text of a
+//! memory or question.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 
 use crate::toolset::Toolset;
 
-/// The protocol's methods that clients call.
+/// The protocol's methods that clients can call.
 const METHODS: [&str; 16] = [
     "completion/complete",
     "initialize",
@@ -30,7 +30,7 @@ const METHODS: [&str; 16] = [
     "tools/list",
     "notifications/progress",
 ];
-/// Stands for any other method or tool: clients could invent any number of names.
+/// Replaces any other method or tool, because clients could invent any number of names.
 const OTHER: &str = "other";
 
 /// A request and how it ended.
@@ -61,7 +61,7 @@ pub enum Outcome {
     Answered,
     /// It was answered with an error of the tool or the protocol.
     Failed,
-    /// It was refused before that.
+    /// It was rejected before that.
     Refused,
 }
 
@@ -108,7 +108,7 @@ struct ToolResult {
 }
 
 impl Record {
-    /// A request that starts now.
+    /// Starts a record for a new request.
     pub fn begin(address: IpAddr) -> Self {
         Self {
             begun: Instant::now(),
@@ -124,7 +124,7 @@ impl Record {
 
     /// Records the method and the tool of a message.
     pub fn see_message(&mut self, body: &[u8], offered: &Toolset) {
-        // The parameters of other methods may have another form.
+        // The parameters of other methods may have another shape.
         let message: Message<'_> = serde_json::from_slice(body).unwrap_or_default();
         let method = message.method.unwrap_or_default();
         let known = METHODS.into_iter().find(|known| *known == method);
@@ -146,7 +146,7 @@ impl Record {
         }
     }
 
-    /// Records the answer of HTTP.
+    /// Records the HTTP answer.
     pub fn end(&mut self, status: StatusCode, bytes: usize) {
         self.status = status;
         self.bytes = bytes;

@@ -1,8 +1,8 @@
-//! `config.toml`, read again when it changes.
+//! Reloads `config.toml` when it changes.
 //!
-//! What a request asks about counts from then on: limits, the default scope, which memories agents
-//! may ask for. Which tools and upstream servers there are was told to clients that are connected,
-//! and how much of a scope is held in memory decides what was made; both stay as they were.
+//! Settings that affect single requests apply immediately: limits, the default scope, which
+//! memories agents may ask for. Tools, upstream servers and the number of memories held in memory
+//! stay as they were, because connected clients and existing indexes depend on them.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -14,25 +14,25 @@ use ack_api::Diagnostic;
 /// How often to check whether the file changed.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// What shows that the file changed; `None` where there is none.
+/// Identifies a version of the file; `None` if there is no file.
 type Stamp = Option<(u64, SystemTime, u64)>;
 
-/// The file of the settings in force.
+/// The file of the current settings.
 pub struct Settings {
     path: PathBuf,
     state: Mutex<(Instant, Stamp)>,
 }
 
-/// What became of a file that changed.
+/// The result of reading a changed file.
 pub struct News {
-    /// The settings, if it can be used.
+    /// The settings, if the file is valid.
     pub config: Option<Config>,
-    /// What to tell the owner.
+    /// The message for the owner.
     pub told: String,
 }
 
 impl Settings {
-    /// The file that settings came from, or would have come from.
+    /// The settings file of a configuration, whether it exists or not.
     pub fn of(config: &Config) -> Self {
         let path = config.root.value.join("config.toml");
         let stamp = stamp(&path);
@@ -42,7 +42,7 @@ impl Settings {
         }
     }
 
-    /// Reads the file again if it changed. Settings that cannot be used change nothing.
+    /// Reads the file again if it has changed. Invalid settings change nothing.
     pub fn refresh(&self, config: &Config) -> Option<News> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (checked, known) = &mut *state;

@@ -1,4 +1,4 @@
-//! What the server answers: its paths, the limits of a message, and the refusals.
+//! The server's answers: its paths, the limits of a message, and the rejections.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -37,7 +37,7 @@ const LARGE: usize = 64 << 10;
 /// How many large messages are handled at the same time.
 const LARGE_ONES: usize = 4;
 
-/// JSON-RPC's code for errors that a server defines itself.
+/// The JSON-RPC code for errors that a server defines itself.
 const REFUSED: i32 = -32000;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -45,7 +45,7 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 /// The paths of the server.
 pub(super) struct Site {
     gate: Gate,
-    /// What is served with the settings in force.
+    /// The service with the current settings.
     served: Mutex<Arc<Served>>,
     settings: Settings,
     limits: Limits,
@@ -55,12 +55,12 @@ pub(super) struct Site {
     readiness: Readiness,
 }
 
-/// What is served with certain settings.
+/// The service with one set of settings.
 struct Served {
     server: Server,
-    /// What clients without limits see.
+    /// The view of clients without limits.
     whole: Arc<View>,
-    /// What clients with limits see, made when the first of them asks.
+    /// The views of clients with limits, each built on first use.
     limited: Mutex<Vec<(Bounds, Arc<View>)>>,
 }
 
@@ -74,7 +74,7 @@ impl Served {
     }
 }
 
-/// What clients of one kind see.
+/// The view of one kind of client.
 struct View {
     mcp: StreamableHttpService<Server, NeverSessionManager>,
     /// Whether there are upstream servers, whose results are passed on.
@@ -205,7 +205,7 @@ impl Site {
         }
     }
 
-    /// Who sent a request: a client of the file of tokens, or `None` if there is no such file.
+    /// The client that sent a request, from the token file; `None` if there is no such file.
     fn caller(&self, headers: &HeaderMap) -> Result<Option<Arc<Client>>, Refusal> {
         let Some(tokens) = &self.extras.tokens else {
             return self.gate.token(headers).map(|()| None);
@@ -217,7 +217,7 @@ impl Site {
         client.map(Some).ok_or(Refusal::WrongToken)
     }
 
-    /// What is served with the settings as they are now.
+    /// The service with the current settings.
     fn served(&self) -> Arc<Served> {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(news) = self.settings.refresh(&served.server.service.config) {
@@ -230,7 +230,7 @@ impl Site {
         Arc::clone(&served)
     }
 
-    /// What a client sees.
+    /// The view of a client.
     fn view(&self, client: &Client) -> Arc<View> {
         let bounds = Bounds {
             scopes: client.entry.scopes.clone(),
@@ -267,7 +267,7 @@ impl Site {
         if let Some(tokens) = &self.extras.tokens {
             self.metrics.set_tokens(tokens.count(), tokens.is_broken());
         }
-        // It checks the store of each scope.
+        // This reads the store of each scope.
         let text = tokio::task::block_in_place(|| self.metrics.text(self.served().server.service));
         let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
         answer.headers_mut().insert(
@@ -362,7 +362,7 @@ impl Site {
 }
 
 impl Site {
-    /// Reads a body; `None` if it is too long. A large one takes one of the few permits for large
+    /// Reads a body; `None` if it is too long. A large body takes one of the few permits for large
     /// messages and keeps it until the message is answered.
     async fn body(
         &self,
@@ -420,11 +420,11 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
         let scheme = HeaderValue::from_static("Bearer realm=\"ack-memory\"");
         answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
     }
-    // The body of a refused request is not read.
+    // The body of a rejected request is not read.
     closing(answer)
 }
 
-/// Tells a client that asks too often when to try again.
+/// Tells a client that sends too many requests when to try again.
 fn later(client: &str, too_often: TooOften) -> Answer {
     let TooOften { retry_after, limit } = too_often;
     let allowed = match limit {

@@ -1,7 +1,7 @@
-//! Several clients with a token each: the file that names them, read again when it changes, and how
-//! often each may ask.
+//! Several clients, each with its own token. The token file names them and is read again when it
+//! changes. Also limits how often each client may send requests.
 //!
-//! The file holds a table for each client, with the hash of its token, not the token:
+//! The file has a table for each client, with the hash of its token instead of the token:
 //!
 //! ```toml
 //! [mei]
@@ -32,7 +32,7 @@ const CHECK_AFTER: Duration = Duration::from_secs(1);
 const MAX_BYTES: u64 = 1 << 20;
 /// What a hash begins with.
 const HASH_PREFIX: &str = "sha256:";
-/// Running requests that one client may have, if its table does not say.
+/// Concurrent requests per client, if its table does not say.
 const AT_ONCE: u32 = 32;
 
 /// A client's table.
@@ -76,7 +76,7 @@ pub struct Client {
     usage: Arc<Usage>,
 }
 
-/// What a client has used. It is kept when the file is read again.
+/// The usage of a client. It survives a reload of the file.
 #[derive(Debug)]
 struct Usage {
     under_way: AtomicU32,
@@ -94,16 +94,16 @@ impl Drop for UnderWay {
     }
 }
 
-/// A client asks too often.
+/// A client sends too many requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooOften {
-    /// Seconds after which it may try again.
+    /// Seconds until it may try again.
     pub retry_after: u64,
-    /// What it exceeds.
+    /// The limit that it exceeds.
     pub limit: Limit,
 }
 
-/// A bound of a client.
+/// A limit of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// `requests_per_minute`.
@@ -124,14 +124,14 @@ struct State {
     checked: Instant,
     stamp: Stamp,
     clients: Arc<Vec<Arc<Client>>>,
-    /// Why the file cannot be used now. The clients are those from before.
+    /// Why the file is not usable now. The previous clients stay.
     problem: Option<String>,
 }
 
-/// What shows that the file changed.
+/// Identifies a version of the file.
 type Stamp = Option<(u64, SystemTime, u64)>;
 
-/// Why a file of tokens cannot be used.
+/// Why a token file is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
     /// It cannot be read.
@@ -142,7 +142,7 @@ pub enum TokensError {
         /// The error from the system.
         source: std::io::Error,
     },
-    /// Something in it is wrong.
+    /// It is invalid.
     #[error("the tokens in `{}` cannot be used: {reason}", path.display())]
     Wrong {
         /// The file.
@@ -156,7 +156,7 @@ impl TokenFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or something in it is wrong.
+    /// It cannot be read, or it is invalid.
     pub fn open(path: &Path) -> Result<Self, TokensError> {
         let stamp = stamp(path);
         let clients = read(path, &[])?;
@@ -176,7 +176,7 @@ impl TokenFile {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let clients = self.clients();
         let mut found = None;
-        // All are compared, so that the time reveals nothing.
+        // Compare all of them, so that the time reveals nothing.
         for client in clients.iter() {
             if bool::from(client.hash.ct_eq(&hash)) {
                 found = Some(client);
@@ -193,8 +193,8 @@ impl TokenFile {
         self.lock().clients.len()
     }
 
-    /// Reads the file again if it changed. Returns what to report: that it was read, or why it
-    /// cannot be used. In that case the clients stay as they were.
+    /// Reads the file again if it has changed. Returns a message: that it was read, or why it is
+    /// not usable. In the second case the clients stay as they were.
     pub fn refresh(&self) -> Option<String> {
         let mut state = self.lock();
         if state.checked.elapsed() < CHECK_AFTER {
@@ -226,7 +226,7 @@ impl TokenFile {
         }
     }
 
-    /// Whether the file cannot be used now.
+    /// Whether the file is not usable now.
     pub fn is_broken(&self) -> bool {
         self.lock().problem.is_some()
     }
@@ -244,7 +244,7 @@ impl Client {
     /// Counts a request, if the client may make one now.
     ///
     /// # Errors
-    /// It asks too often.
+    /// It sends too many requests.
     pub fn begin(&self) -> Result<UnderWay, TooOften> {
         self.begin_at(Instant::now())
     }
@@ -285,7 +285,7 @@ impl Client {
     }
 }
 
-/// The hash of a token as the file has it.
+/// The hash of a token, as written in the file.
 pub fn hash(token: &str) -> String {
     let digest = Sha256::digest(token.as_bytes());
     let mut text = HASH_PREFIX.to_owned();
@@ -295,7 +295,7 @@ pub fn hash(token: &str) -> String {
     text
 }
 
-/// Whether a client can have this name.
+/// Whether a name is valid for a client.
 pub fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=64).contains(&name.len()) && name.bytes().all(plain)
@@ -308,7 +308,7 @@ fn stamp(path: &Path) -> Stamp {
     Some((metadata.len(), modified, metadata.ino()))
 }
 
-/// Reads the clients of a file. What clients of `before` have used still counts.
+/// Reads the clients of a file. Keeps the usage of the clients in `before`.
 fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensError> {
     let text = files::read_text(path, MAX_BYTES).map_err(|source| TokensError::Read {
         path: path.to_owned(),
@@ -338,7 +338,7 @@ fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensE
     Ok(clients)
 }
 
-/// What is wrong in a TOML file, without quoting a line of it: hashes are not printed.
+/// Describes an error in a TOML file without quoting a line of it, so that no hash is printed.
 fn without_source(error: &toml::de::Error) -> String {
     let place = error.span().map_or_else(String::new, |span| {
         format!(" (at byte {} of the file)", span.start)
@@ -403,7 +403,7 @@ fn parse(digits: &str) -> Option<[u8; 32]> {
     let mut hash = [0; 32];
     for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
         let pair = std::str::from_utf8(pair).ok()?;
-        // `+f` would be a number too.
+        // `+f` would also parse as a number.
         *byte = pair
             .bytes()
             .all(|digit| digit.is_ascii_hexdigit())

@@ -1,9 +1,9 @@
-//! Which connections are open, and which is closed to make room for another.
+//! Tracks the open connections and decides which one to close when another needs its place.
 //!
-//! A connection is a stranger's until a request on it has passed the gate and shown the token.
-//! There may be few strangers, fewer from one address, and none may stay long; the oldest makes
-//! room for the next one. So clients without a token cannot keep out those that have it. If every
-//! place is taken, a stranger goes first, then the connection that has been idle longest.
+//! A connection belongs to a stranger until one of its requests passes the gate and shows the
+//! token. Strangers have limits: in total, per address, and in time. The oldest stranger makes room
+//! for the next one. So clients without a token cannot keep out clients that have one. If every
+//! place is taken, a stranger is closed first, then the connection that has been idle longest.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use tokio::time::sleep;
 /// How often to look for an idle connection while every place is taken.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// How many connections there may be.
+/// How many connections are allowed.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
     /// In total.
@@ -26,7 +26,7 @@ pub struct Places {
     pub strangers: usize,
     /// Of strangers from one address.
     pub of_one_address: usize,
-    /// How long a stranger may stay one.
+    /// How long a connection may remain a stranger.
     pub patience: Duration,
 }
 
@@ -57,9 +57,9 @@ pub struct Visitor {
 
 #[derive(Debug)]
 struct State {
-    /// A request is being answered.
+    /// Whether a request is being answered.
     asked: bool,
-    /// An answer is being written.
+    /// Whether an answer is being written.
     writing: bool,
     /// When it was last busy.
     last: Instant,
@@ -92,8 +92,8 @@ impl Visitors {
         }
     }
 
-    /// Takes a place, and closes another connection if that is needed; `None` if every connection
-    /// is busy.
+    /// Takes a place, and closes another connection if necessary; `None` if every connection is
+    /// busy.
     fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Guest> {
         let mut open = self.open();
         let strangers = || {
@@ -145,12 +145,12 @@ impl Visitor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where it connects from.
+    /// The address of the client.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Remembers that it has shown the token.
+    /// Marks that it has shown the token.
     pub fn make_known(&self) {
         self.known.store(true, Ordering::Relaxed);
     }
@@ -173,7 +173,7 @@ impl Visitor {
     }
 }
 
-/// The place of one connection; free again when this is dropped.
+/// The place of one connection. It is free again when this is dropped.
 #[derive(Debug)]
 pub struct Guest {
     visitors: Arc<Visitors>,
@@ -183,7 +183,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Waits until the connection has to be closed: another one needs its place, or it has been a
+    /// Waits until the connection must be closed: another one needs its place, or it has been a
     /// stranger for too long.
     pub async fn leave(&self) {
         let too_long = async {
@@ -242,7 +242,7 @@ mod tests {
         [192, 0, 2, number].into()
     }
 
-    /// Whether the connection has to be closed.
+    /// Whether the connection must be closed.
     async fn has_to_go(guest: &Guest) -> bool {
         tokio::time::timeout(Duration::from_millis(5), guest.visitor.dismissed.notified())
             .await
@@ -280,7 +280,7 @@ mod tests {
         known.push(visitors.welcome(from(1)).await);
         known.last().unwrap().visitor.make_known();
         assert!(has_to_go(&stranger).await);
-        // Among those that showed a token, the one that has been idle longest goes.
+        // Among those that showed a token, the one that has been idle longest is closed.
         let first = Asking::new(&known[0].visitor);
         known[1].visitor.set_writing(true);
         let next = visitors.welcome(from(3)).await;

@@ -1,7 +1,8 @@
-//! The memories about files, for the moment before they are edited.
+//! The memories about files that are about to be edited.
 //!
-//! Only what is certain counts: an approved memory of the project itself whose files name the file,
-//! its folder, or a glob that it matches. What merely mentions a similar word is not shown.
+//! Only certain matches count: an approved memory of the project itself whose file list names the
+//! file, its folder, or a glob that matches it. A memory that only mentions a similar word is not
+//! shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,37 +25,38 @@ use ack_search::dedup::Signature;
 use ack_store::StoreError;
 use ack_store::outline::{FindWords, Outline};
 
-/// An edit waits no longer than this for a store that is locked.
+/// How long an edit waits for a locked store.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
-/// How many records are read for each memory that is shown.
+/// How many records to read per shown memory.
 const READ_FACTOR: usize = 3;
-/// How many are looked at for each memory that is shown, those that newer ones replace included.
+/// How many candidates to check per shown memory, including those that newer ones replace.
 const LOOK_FACTOR: usize = 20;
 
 /// The files that are about to be edited.
 #[derive(Debug, Clone, Default)]
 pub struct FilesRequest {
-    /// The project's folder. Default: the one the process runs for.
+    /// The project's folder. Default: the current project's.
     pub project_path: Option<String>,
-    /// Their paths, absolute or from the project's folder.
+    /// Their paths, absolute or relative to the project's folder.
     pub files: Vec<String>,
-    /// Most memories.
+    /// Maximum number of memories.
     pub max: usize,
 }
 
 /// What is known about files.
 #[derive(Debug, Clone, Default)]
 pub struct FilesBrief {
-    /// The memories, the most certain first.
+    /// The memories, most certain first.
     pub memories: Vec<MemoryHit>,
-    /// Some are from a store that keeps no status, whose notes count as approved unreviewed.
+    /// Whether some come from a store without a status, whose notes count as approved without
+    /// review.
     pub unreviewed: bool,
 }
 
-/// Finds the memories about files. Scopes that cannot be read are passed over.
+/// Finds the memories about files. Skips scopes that cannot be read.
 ///
 /// # Errors
-/// No scope at all, an invalid folder, or no store that can be read.
+/// No scope, an invalid folder, or no readable store.
 pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Error> {
     let mut notes = Vec::new();
     let asked = ack_api::ContextRequest {
@@ -93,7 +95,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
             continue;
         }
         let mut hit = answer::hit(&memory, &scope.scope.name, Detail::Concise);
-        // Its successor is one that may not be shown.
+        // The successor may not be visible.
         hit.superseded_by = None;
         hit.why = match naming {
             Naming::Path | Naming::Name => None,
@@ -132,8 +134,8 @@ fn named_in(
     })
 }
 
-/// The memories that name one of the files: by the exactness of the naming, then what holds for
-/// long, then the newest.
+/// The memories that name one of the files, sorted by how exactly they name it, then lasting ones
+/// first, then newest first.
 fn best(read: &[NamedInScope]) -> Vec<(Naming, &NamedInScope, &Outline)> {
     let own = read.iter().flat_map(|scope| {
         let outlines = scope.outlines.iter();
@@ -159,8 +161,7 @@ fn best(read: &[NamedInScope]) -> Vec<(Naming, &NamedInScope, &Outline)> {
     found
 }
 
-/// Reads a record, unless a newer one replaces it. The store says once more whether it may be
-/// shown.
+/// Reads a record, unless a newer one replaces it. The store decides again whether it may be shown.
 fn record(scope: &NamedInScope, outline: &Outline) -> Option<Memory> {
     let wanted = [(outline.key, outline.id.as_str())];
     let store = &scope.scope.store;
@@ -174,7 +175,7 @@ fn record(scope: &NamedInScope, outline: &Outline) -> Option<Memory> {
     found.ok()?.remove(&outline.id)
 }
 
-/// The bit of each naming, the most exact first.
+/// The bit of each kind of naming, most exact first.
 const BITS: [(u128, Naming); 4] = [
     (1, Naming::Path),
     (1 << 1, Naming::Name),
@@ -182,14 +183,14 @@ const BITS: [(u128, Naming); 4] = [
     (1 << 3, Naming::Glob),
 ];
 const NAMINGS: u128 = 0b1111;
-/// The type or a tag is one of [`LASTING`].
+/// Whether the type or a tag is one of [`LASTING`].
 const IS_LASTING: u128 = 1 << 4;
 
-/// Looks for files in the lists of memories.
+/// Finds files in the file lists of memories.
 struct FileFinder {
     files: Vec<ProjectFile>,
-    /// Names of the files and of their folders: a list without any of them, and without a glob,
-    /// names none of the files.
+    /// Names of the files and their folders. A list that contains none of them, and no glob, names
+    /// none of the files.
     names: Option<AhoCorasick>,
 }
 

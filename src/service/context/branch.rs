@@ -1,11 +1,11 @@
-//! What a branch's name says a piece of work is about.
+//! The words in a branch's name that say what the work is about.
 //!
-//! Teams put the kind of change, a person's name or a ticket in front of it. None of these is a
-//! word that a memory should be chosen for.
+//! Teams put the kind of change, a person's name or a ticket in front. None of these should select
+//! a memory.
 
-/// Branches that work is merged into: their names say nothing.
+/// Branches that work is merged into. Their names say nothing.
 const MAIN: [&str; 5] = ["main", "master", "develop", "trunk", "dev"];
-/// Kinds of change, as branches and commits begin.
+/// Kinds of change that branch names and commits begin with.
 const KINDS: [&str; 31] = [
     "bug",
     "bugfix",
@@ -39,9 +39,9 @@ const KINDS: [&str; 31] = [
     "tests",
     "wip",
 ];
-/// What stands before the name of a person.
+/// Prefixes of a person's name.
 const PEOPLE: [&str; 4] = ["people", "u", "user", "users"];
-/// What is done, wherever it stands in a name.
+/// Verbs, anywhere in a name.
 const VERBS: [&str; 17] = [
     "add",
     "allow",
@@ -61,18 +61,18 @@ const VERBS: [&str; 17] = [
     "update",
     "wip",
 ];
-/// What stands before the number of a ticket, beside the keys of a tracker.
+/// Prefixes of a ticket number, other than tracker keys.
 const TICKETS: [&str; 9] = [
     "bug", "gh", "issue", "issues", "jira", "pr", "story", "task", "ticket",
 ];
 
-/// The words that say what the branch is about, in lower case; none for a main branch.
+/// The words that say what the branch is about, in lower case; empty for a main branch.
 pub fn words(branch: &str) -> Vec<String> {
     if MAIN.contains(&branch) {
         return Vec::new();
     }
     let mut parts: Vec<&str> = branch.split('/').filter(|part| !part.is_empty()).collect();
-    // Before a slash stands the kind of change, a person, or a team.
+    // The part before a slash is the kind of change, a person, or a team.
     if parts.len() > 1 {
         let first = parts.remove(0).to_lowercase();
         if PEOPLE.contains(&first.as_str()) && parts.len() > 1 {
@@ -95,7 +95,7 @@ fn about(name: &str) -> Vec<String> {
     for (position, part) in parts.iter().enumerate() {
         let word = part.to_lowercase();
         let next = parts.get(position + 1);
-        // Alone, it is what the branch is about: `chore/deps`.
+        // On its own it is the topic: `chore/deps`.
         let is_kind = position == 0 && next.is_some() && KINDS.contains(&word.as_str());
         if is_kind
             || is_noise(part)
@@ -110,7 +110,7 @@ fn about(name: &str) -> Vec<String> {
     words
 }
 
-/// Numbers, dates, digests, single letters.
+/// Whether a part is a number, a date, a digest or a single letter.
 fn is_noise(part: &str) -> bool {
     let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
     let is_digest = part.len() >= 7
@@ -119,8 +119,8 @@ fn is_noise(part: &str) -> bool {
     is_number || is_digest || part.chars().count() < 2
 }
 
-/// Whether a part and the next one are the name of a ticket: `PAY-1234`, `issue-7`, and, where a
-/// name begins so, `pay-1234`.
+/// Whether a part and the next one form a ticket: `PAY-1234`, `issue-7`, and at the start of a name
+/// also `pay-1234`.
 fn is_ticket(part: &str, next: &str, begins: bool) -> bool {
     let is_number = next.bytes().all(|byte| byte.is_ascii_digit());
     let is_key = part.len() >= 2

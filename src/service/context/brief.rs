@@ -1,4 +1,4 @@
-//! The memories a session starts with, for its hook.
+//! The memories that a session starts with, for the hook.
 
 use std::time::Duration;
 
@@ -13,46 +13,46 @@ use ack_api::memory::{Memory, StatusFilter};
 use ack_api::queue::Flow;
 use ack_api::{ContextRequest, ContextResponse, MemoryHit};
 
-/// How many of its own memories a session starts with.
+/// How many of the project's own memories a session starts with.
 pub const AT_START: usize = 6;
-/// A session's start waits no longer than this for a store that is locked.
+/// How long a session's start waits for a locked store.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// What to choose.
 #[derive(Debug, Clone, Default)]
 pub struct BriefRequest {
-    /// The project's folder. Default: the one the process runs for.
+    /// The project's folder. Default: the current project's.
     pub project_path: Option<String>,
-    /// Most memories of the project itself.
+    /// Maximum memories of the project itself.
     pub own: usize,
-    /// Most memories that others learned.
+    /// Maximum memories of other projects.
     pub others: usize,
-    /// Whether recent sessions are wanted.
+    /// Whether to include recent sessions.
     pub sessions: bool,
 }
 
 /// What a session starts with.
 #[derive(Debug, Clone, Default)]
 pub struct Brief {
-    /// The memories, as `get_context` answers.
+    /// The memories, as in an answer of `get_context`.
     pub context: ContextResponse,
-    /// How many memories the scopes searched would serve.
+    /// How many memories the searched scopes could serve.
     pub served: usize,
-    /// How many wait for review in all of them.
+    /// How many memories wait for review in all of them.
     pub waiting: u64,
-    /// What came into the review queue of the project's scope and left it lately.
+    /// How many memories recently entered and left the review queue of the project's scope.
     pub flow: Flow,
-    /// Some of these memories are from a store that keeps no status, whose notes count as approved
-    /// unreviewed.
+    /// Whether some come from a store without a status, whose notes count as approved without
+    /// review.
     pub unreviewed: bool,
-    /// Ids of the memories shown that more than one of the scopes searched holds.
+    /// Ids of shown memories that several of the searched scopes contain.
     pub shared_ids: HashSet<String>,
 }
 
 /// Chooses what a session starts with.
 ///
 /// # Errors
-/// No scope at all, an invalid folder, or no store that can be read.
+/// No scope, an invalid folder, or no readable store.
 pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     let mut notes = Vec::new();
     let asked = ContextRequest {
@@ -89,11 +89,11 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     })
 }
 
-/// What a session of the project that the process runs for would not start with any more, if a
-/// memory of a scope were approved. `None` if it would not start with that one.
+/// What a session of the current project would no longer start with if a memory of a scope were
+/// approved. `None` if the session would not start with that memory.
 ///
 /// # Errors
-/// No scope at all, or no store that can be read.
+/// There is no scope, or no readable store.
 pub fn pushed_out(
     service: &Service,
     scope: &str,

@@ -1,8 +1,7 @@
-//! Which memories a project needs now: the one chooser behind `get_context` and the session start
-//! hook.
+//! Chooses the memories that a project needs now, for `get_context` and for the session start hook.
 //!
-//! What may be shown is decided as everywhere: the scopes by `Service::select`, the status by the
-//! store, again when the record is read.
+//! The usual rules decide what may be shown: `Service::select` chooses the scopes, and the store's
+//! status is checked again when the record is read.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -32,51 +31,52 @@ use ack_search::dedup::Signature;
 use ack_store::links::Contradiction;
 use ack_store::outline::Outline;
 
-/// Why a memory is there that nothing but its date speaks for.
+/// The reason for a memory that was chosen only by its date.
 pub const RECENT: &str = "recent in this project";
 
 /// How much to choose.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Most memories of the project itself.
+    /// Maximum memories of the project itself.
     pub own: usize,
-    /// Most memories that others learned.
+    /// Maximum memories of other projects.
     pub others: usize,
-    /// Whether recent sessions are wanted.
+    /// Whether to include recent sessions.
     pub sessions: bool,
-    /// How long a locked store is waited for.
+    /// How long to wait for a locked store.
     pub timeout: Duration,
-    /// Whether buckets may be waited for.
+    /// Whether to wait for buckets.
     pub patience: Patience,
-    /// The present, for the review queue.
+    /// The present time, for the review queue.
     pub now: jiff::Timestamp,
 }
 
-/// What was chosen.
+/// The result of choosing.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     pub own: Vec<MemoryHit>,
     pub others: Vec<MemoryHit>,
     pub sessions: Vec<SessionEntry>,
-    /// What waits for review in the project's scope.
+    /// The memories that wait for review in the project's scope.
     pub pending: Option<Pending>,
-    /// What came into that scope's queue and left it lately.
+    /// How many memories recently entered and left that scope's queue.
     pub flow: Flow,
-    /// How many memories the scopes would serve.
+    /// How many memories the scopes could serve.
     pub served: usize,
-    /// How many wait for review in all of them.
+    /// How many memories wait for review in all of them.
     pub waiting: u64,
-    /// Some are from a store that keeps no status, whose notes count as approved unreviewed.
+    /// Whether some come from a store without a status, whose notes count as approved without
+    /// review.
     pub unreviewed: bool,
-    /// Chosen ids that more than one of the scopes holds.
+    /// Chosen ids that several of the scopes contain.
     pub shared_ids: HashSet<String>,
 }
 
-/// Chooses by what the project's files say. Scopes that cannot be read leave the selection, with a
-/// note. Where outlines are `kept`, the pace of the review queue is as old as these.
+/// Chooses by the state of the project's files. A scope that cannot be read is removed from the
+/// selection, with a note. If outlines are `kept`, the queue's flow is as old as the outlines.
 ///
 /// # Errors
-/// No scope that can be read.
+/// No scope can be read.
 pub(super) fn choose(
     selection: &mut Selection,
     signals: Signals,
@@ -141,11 +141,11 @@ pub(super) fn choose(
     })
 }
 
-/// The project's own memories that are chosen now, and those that were chosen if one more memory of
-/// a scope were approved.
+/// The project's own memories that are chosen now, and those that would be chosen if one more
+/// memory of a scope were approved.
 ///
 /// # Errors
-/// No scope that can be read.
+/// No scope can be read.
 pub(super) fn rehearse(
     selection: &mut Selection,
     signals: Signals,
@@ -177,7 +177,7 @@ pub(super) fn rehearse(
     Ok([choose(None)?, choose(one_more.as_ref())?])
 }
 
-/// What waits for review in the project's scope.
+/// The memories that wait for review in the project's scope.
 fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
     let own = selection.current.scope.as_ref()?;
     let read = read.iter().find(|read| read.scope.name == own.name)?;
@@ -191,7 +191,7 @@ fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
     })
 }
 
-/// Says why the project has no memory to show.
+/// Adds a note that says why the project has no memory to show.
 fn note_pending(selection: &Selection, read: &[ScopeOutline], count: u64, notes: &mut Vec<Note>) {
     let Some(own) = &selection.current.scope else {
         return;
@@ -205,21 +205,21 @@ fn note_pending(selection: &Selection, read: &[ScopeOutline], count: u64, notes:
     notes.push(super::hidden_by_status(&own.name, count));
 }
 
-/// A memory that may be chosen, with why.
+/// A memory that may be chosen, with the reason.
 struct Candidate<'a> {
     scope: usize,
     outline: &'a Outline,
     why: String,
-    /// What speaks for it; `None` where nothing but its date does.
+    /// The reason for it; `None` if only its date counts.
     reason: Option<Reason>,
 }
 
-/// The records of candidates, by the number of their scope and their id.
+/// The records of candidates, by the position of their scope and their id.
 type Records = HashMap<(usize, String), (Memory, Vec<Contradiction>)>;
 
-/// A memory that counts as if it were approved.
+/// A memory that is treated as approved.
 struct OneMore<'a> {
-    /// The number of its scope.
+    /// The position of its scope.
     scope: usize,
     outline: Outline,
     memory: &'a Memory,
@@ -231,7 +231,7 @@ struct Chooser<'a> {
     evidence: Evidence<'a>,
     timeout: Duration,
     staleness: Staleness,
-    /// What is in the answer already: nothing is shown twice, in whichever list.
+    /// What is in the answer already, so that nothing is shown twice in either list.
     chosen: Vec<Signature>,
 }
 
@@ -252,8 +252,8 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The project's own memories, or those of others: those that a reason speaks for, and of its
-    /// own the newest too.
+    /// The project's own memories, or those of other projects, that have a reason. For its own,
+    /// also the newest.
     fn choose(
         &mut self,
         own: bool,
@@ -267,7 +267,7 @@ impl<'a> Chooser<'a> {
         let mut known: HashSet<(usize, RowKey)> = HashSet::default();
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
         for reason in Reason::ALL {
-            // Near-duplicates among them are folded afterwards.
+            // Near-duplicates among them are folded later, so take more.
             let enough = reason.until(own, max, 0) * 2;
             if enough == 0 {
                 continue;
@@ -314,11 +314,11 @@ impl<'a> Chooser<'a> {
         Ok(self.take(&candidates, &records, own, max))
     }
 
-    /// The project's own memories, or those of others, each with the number of its scope.
+    /// The project's own memories, or those of other projects, each with the position of its scope.
     fn memories(&self, own: bool) -> Vec<(usize, &'a Outline)> {
         let mut memories = Vec::new();
         for (number, read) in self.read.iter().enumerate() {
-            // A store holds few projects and many memories.
+            // A store has few projects and many memories.
             let mut known: HashMap<(&str, &str), bool> = HashMap::default();
             let one_more = self.one_more.filter(|one_more| one_more.scope == number);
             let served = read.outlines.served.iter();
@@ -336,7 +336,7 @@ impl<'a> Chooser<'a> {
         memories
     }
 
-    /// Whether other projects have memories at all.
+    /// Whether other projects have any memories.
     fn has_others(&self) -> bool {
         !self.memories(false).is_empty()
     }
@@ -353,7 +353,7 @@ impl<'a> Chooser<'a> {
             .then_with(|| a.1.id.cmp(&b.1.id))
     }
 
-    /// Reads the candidates' records. The store says once more whether each may be shown.
+    /// Reads the candidates' records. The store decides again whether each may be shown.
     fn records(
         &self,
         candidates: &[Candidate<'_>],
@@ -409,7 +409,7 @@ impl<'a> Chooser<'a> {
         let mut hits: Vec<MemoryHit> = Vec::new();
         let mut asked = None;
         let mut until = max;
-        // Where there is room left at the end, what a reason found beyond its share is shown too.
+        // If there is room left at the end, also show what a reason found beyond its share.
         let shared = candidates.iter().map(|candidate| (candidate, true));
         let beyond = candidates.iter().map(|candidate| (candidate, false));
         for (candidate, is_shared) in shared.chain(beyond) {
@@ -435,7 +435,7 @@ impl<'a> Chooser<'a> {
                 continue;
             }
             let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
-            // Its successor is one that may not be shown.
+            // The successor may not be visible.
             hit.superseded_by = None;
             answer::doubt(
                 &mut hit,
@@ -452,7 +452,7 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// Whether a memory is shown already, by its id or its title.
+/// Whether a memory is already shown, by id or title.
 pub(super) fn same_memory(hit: &MemoryHit, memory: &Memory) -> bool {
     hit.id == memory.id || fold_name(&hit.title) == fold_name(&memory.title)
 }

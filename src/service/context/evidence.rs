@@ -1,8 +1,8 @@
-//! What speaks for a memory at the start of a session, and how much.
+//! The reasons for showing a memory at the start of a session, and their weight.
 //!
-//! A memory of the project itself needs no more than its date. One of another project needs
-//! evidence: it names a changed file, this project or a dependency, or words of the branch. That it
-//! is recent is none.
+//! A memory of the project itself needs no more than its date. A memory of another project needs
+//! evidence: it names a changed file, this project or a dependency, or words of the branch. Being
+//! recent is not evidence.
 
 use super::branch;
 use super::files::ProjectRoots;
@@ -13,21 +13,22 @@ use super::words::{Origin, Words};
 use crate::scope::resolve::Current;
 use ack_store::outline::Outline;
 
-/// A word that more than this share of the memories hold says nothing, once there are a few.
+/// A word counts for nothing if more than this share of the memories contain it, and more than
+/// [`FEW`] of them.
 const COMMON_SHARE: f64 = 0.2;
-/// So many memories are a few.
+/// A word that at most this many memories contain is never too common.
 const FEW: usize = 10;
-/// A word in the title or among the tags counts this often.
+/// The weight factor of a word in the title or the tags.
 const PROMINENT: f64 = 2.0;
-/// The shortest name by which memories of others name this project.
+/// The minimum length of a project name that memories of other projects can match.
 const MIN_NAME_CHARS: usize = 3;
 
-/// What speaks for a memory, in the order in which it is asked.
+/// The reasons for a memory, in the order they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// It is about files that were changed.
+    /// It is about changed files.
     Changed,
-    /// It holds words of the branch's name.
+    /// It contains words of the branch's name.
     Branch,
     /// It names this project.
     Named,
@@ -57,8 +58,8 @@ impl Reason {
         }
     }
 
-    /// The part of the best score that a memory has to reach: a word shared with a changed file, or
-    /// a dependency that the project's own memories name, is little by itself.
+    /// The share of the best score that a memory must reach. A word shared with a changed file, or
+    /// a dependency that the project's own memories name, is weak evidence by itself.
     pub const fn min_share(self, own: bool) -> f64 {
         match (self, own) {
             (Self::Changed, _) | (Self::Uses, true) => 0.5,
@@ -66,9 +67,9 @@ impl Reason {
         }
     }
 
-    /// How long a list of at most `max` memories may be once this reason was asked, being `so_far`
-    /// long before. No reason fills a list alone, and of the project's own memories something
-    /// recent always has a place.
+    /// The maximum length of a list of at most `max` memories after this reason, if it had `so_far`
+    /// before. No reason fills a list alone, and the project's own list always has room for
+    /// something recent.
     pub fn until(self, own: bool, max: usize, so_far: usize) -> usize {
         let fifths = |count: usize| (max * count).div_ceil(5);
         match (self, own) {
@@ -82,7 +83,7 @@ impl Reason {
     }
 }
 
-/// The words of a project, as they are looked for in the stores.
+/// The words of a project, as searched for in the stores.
 pub(super) struct Terms {
     pub words: Words,
     branch: Vec<String>,
@@ -134,24 +135,24 @@ impl Terms {
     }
 }
 
-/// The words of each reason, and what each word is worth in these stores.
+/// The words of each reason, and the weight of each word in these stores.
 pub(super) struct Evidence<'a> {
     words: &'a Words,
     weights: Vec<f64>,
     branch: u128,
     lasting: u128,
-    /// By which the project's own memories name the changed files.
+    /// The words by which the project's own memories name the changed files.
     endings: u128,
-    /// Of these, the names of the files themselves.
+    /// The file names among these.
     paths: u128,
-    /// By which those of others may.
+    /// The words by which memories of other projects may match them.
     subjects: u128,
     project: u128,
     dependencies: u128,
-    /// Dependencies whose names are everyday words, and languages: others have to be tagged with
-    /// them.
+    /// Languages, and dependencies whose names are everyday words. Memories of other projects must
+    /// be tagged with them.
     labels: u128,
-    /// Words that only few memories hold.
+    /// Words that only a few memories contain.
     distinctive: u128,
 }
 
@@ -178,7 +179,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The words that speak for a memory, of those that the reason looks for.
+    /// The words of a reason that a memory contains.
     fn found(&self, outline: &Outline, reason: Reason, own: bool) -> u128 {
         let matches = outline.matches;
         match reason {
@@ -186,7 +187,7 @@ impl<'a> Evidence<'a> {
             Reason::Changed => matches.anywhere & self.subjects,
             Reason::Branch => {
                 let found = matches.anywhere & self.branch;
-                // A single word in passing is no evidence that another project met the same.
+                // A single word in passing does not show that another project had the same problem.
                 let counts = own || found & matches.title_or_tags != 0 || found.count_ones() > 1;
                 if counts { found } else { 0 }
             }
@@ -202,12 +203,12 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Whether a memory names a changed file. It need not be compared with the best then.
+    /// Whether a memory names a changed file. Then it need not be compared with the best score.
     pub fn names_file(&self, outline: &Outline, reason: Reason, own: bool) -> bool {
         own && reason == Reason::Changed && outline.matches.anywhere & self.paths != 0
     }
 
-    /// How much speaks for a memory; `None` where nothing does.
+    /// The score of a memory; `None` if nothing matches.
     pub fn score(&self, outline: &Outline, reason: Reason, own: bool) -> Option<f64> {
         let found = self.found(outline, reason, own);
         if reason == Reason::Lasting {
@@ -226,7 +227,7 @@ impl<'a> Evidence<'a> {
         (score > 0.0).then_some(score)
     }
 
-    /// What speaks for it, in words.
+    /// The reason in words.
     pub fn why(&self, outline: &Outline, reason: Reason, own: bool) -> String {
         let found = self.found(outline, reason, own);
         if reason == Reason::Lasting {
@@ -250,7 +251,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The numbers of the bits of a set.
+/// The positions of the bits in a set.
 fn bits(mut set: u128) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let number = set.trailing_zeros();
@@ -259,7 +260,7 @@ fn bits(mut set: u128) -> impl Iterator<Item = u32> {
     })
 }
 
-/// How many memories hold each word.
+/// How many memories contain each word.
 struct Frequencies {
     counts: Vec<usize>,
     memories: usize,
@@ -280,7 +281,7 @@ impl Frequencies {
         Self { counts, memories }
     }
 
-    /// What each word is worth: the rarer it is, the more; a common one nothing.
+    /// The weight of each word: rare words count more, common ones count nothing.
     #[expect(clippy::cast_precision_loss, reason = "counts of memories")]
     fn weights(&self) -> Vec<f64> {
         let weight = |count: &usize| {
@@ -295,7 +296,7 @@ impl Frequencies {
         self.counts.iter().map(weight).collect()
     }
 
-    /// The words of which [`is_distinctive`] holds.
+    /// The words for which [`is_distinctive`] holds.
     fn distinctive(&self) -> u128 {
         let counted = (0u32..).zip(&self.counts);
         let few = counted.filter(|(_, count)| is_distinctive(**count, self.memories));

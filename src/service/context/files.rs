@@ -1,13 +1,13 @@
-//! Whether a memory names a file of the project: itself, its folder, or by a glob.
+//! Whether a memory names a file of the project: the file itself, its folder, or a glob.
 
 use super::signals::{FOLDERS, is_everyday, stem};
 use crate::scope::resolve::Current;
 use ack_search::file_pattern::{glob_matches, is_glob, normalize};
 
-/// Fewest letters of a glob that say which files are meant: `*.rs` says nothing.
+/// Minimum letters of a specific glob. `*.rs` has too few.
 const MIN_GLOB_LETTERS: usize = 2;
 
-/// How a memory names a file, the most exact first.
+/// How a memory names a file, most exact first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Naming {
     /// By its path.
@@ -20,13 +20,14 @@ pub(super) enum Naming {
     Glob,
 }
 
-/// The folders from which paths of a project's files are written.
+/// The folders that paths of a project's files may start from.
 pub(super) struct ProjectRoots {
-    /// Absolute, without a last `/`, in lower case.
+    /// Absolute, without a trailing `/`, in lower case.
     roots: Vec<String>,
     /// The name of the repository's folder.
     name: String,
-    /// The project's folder from the top of the repository, with a last `/` unless it is that.
+    /// The project's folder relative to the top of the repository, with a trailing `/`; empty if it
+    /// is the top.
     inner: String,
 }
 
@@ -87,7 +88,7 @@ impl ProjectRoots {
     }
 }
 
-/// A file of the project, as memories may name it. Case does not matter.
+/// A file of the project, as memories may name it. Ignores case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProjectFile {
     /// Its path from the top of the repository, and from the project's folder.
@@ -102,7 +103,7 @@ impl ProjectFile {
         self.paths.first().map_or("", String::as_str)
     }
 
-    /// The names of its folders, which an entry that covers it has.
+    /// The names of its folders, one of which occurs in every entry that covers it.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         let folders = self.path().rsplit('/').skip(1);
         folders.filter(|folder| !FOLDERS.contains(folder))
@@ -114,7 +115,7 @@ impl ProjectFile {
         let inside = if is_absolute(&entry) {
             match self.relative(&entry) {
                 Some(inside) => inside,
-                // The same project elsewhere, under another name.
+                // The same project in another place, under another name.
                 None => {
                     let is_same = self.path().contains('/') && ends_with_path(&entry, self.path());
                     return is_same.then_some(Naming::Name);
@@ -157,8 +158,8 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
     (!is_everyday && !entry.ends_with('/') && ends_with_path(path, entry)).then_some(Naming::Name)
 }
 
-/// The letters of a glob that say which files are meant, without the ending of a name and the
-/// folders of every project.
+/// The number of specific letters in a glob, not counting the file extension and common folder
+/// names.
 fn telling_letters(glob: &str) -> usize {
     let (folders, name) = glob.rsplit_once('/').unwrap_or(("", glob));
     let name = name.split_once('.').map_or(name, |(name, _)| name);

@@ -1,5 +1,5 @@
-//! What a session is about (`focus`): a search with the scopes' indexes. Of the project's own
-//! memories the newest follow; of others only those that the search finds.
+//! Chooses by what a session is about (`focus`): a search with the scopes' indexes. The newest of
+//! the project's own memories follow; memories of other projects come only from the search.
 
 use std::collections::HashSet;
 
@@ -24,16 +24,16 @@ use ack_search::interner::NameId;
 use ack_search::inverted::Index;
 use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
 
-/// Why a memory is there that was searched for.
+/// The reason for a memory that the search found.
 const FOCUS: &str = "matches the focus";
-/// Least cosine of a memory that shares no word with the focus; what is merely recent is worth more
-/// than a farther one.
+/// Minimum cosine of a memory that shares no word with the focus. Below it, a recent memory is more
+/// useful.
 const FOCUS_FLOOR: f32 = 0.35;
 
 /// Chooses by what the session is about.
 ///
 /// # Errors
-/// No scope that can be read.
+/// No scope can be read.
 pub(super) fn choose(
     service: &Service,
     selection: &mut Selection,
@@ -75,13 +75,13 @@ pub(super) fn choose(
 struct FocusSearch<'a> {
     opened: &'a OpenScopes,
     selection: &'a Selection,
-    /// What is in the answer already: nothing is shown twice, in whichever list.
+    /// What is in the answer already, so that nothing is shown twice in either list.
     chosen: Vec<Signature>,
 }
 
 impl<'a> FocusSearch<'a> {
-    /// Searches the project's own memories or those of others, or lists the newest without a text,
-    /// and takes what is not there yet until the list is `max` long.
+    /// Searches the project's own memories or those of other projects, or lists the newest if there
+    /// is no text. Adds new ones until the list has `max` entries.
     fn take(
         &mut self,
         text: Option<&str>,
@@ -118,7 +118,7 @@ impl<'a> FocusSearch<'a> {
             withheld: None,
         };
         let search = Search::new(self.opened, self.selection, &spec, None)?;
-        // As many more as may be there already, in either list or under another id.
+        // Fetch more, because some may be in either list already, perhaps under another id.
         let page = search.page(None, max + self.chosen.len() + 2)?;
         for (scope, reason) in page.failed {
             let is_noted = |note: &Note| {
@@ -164,8 +164,8 @@ impl<'a> FocusSearch<'a> {
                 continue;
             };
             let own = self.selection.current.rows_in(scope);
-            // Memories come before sessions: a store that cannot be read for these is named where
-            // its memories are read.
+            // Memories are read before sessions, so a store that cannot be read has been reported
+            // already.
             let wanted = SessionQuery {
                 projects: &own.names,
                 unnamed: own.unnamed,
@@ -182,7 +182,7 @@ impl<'a> FocusSearch<'a> {
     }
 }
 
-/// The memories of sessions, as the index knows them.
+/// The memories of sessions, according to the index.
 fn members(index: &Index, sessions: &HashSet<&str>, filter: StatusFilter) -> Members {
     let wanted: FxHashMap<NameId, &str> = sessions
         .iter()

@@ -1,9 +1,9 @@
-//! Stores in outline, kept between the requests of a process.
+//! A cache of store outlines between the requests of a process.
 //!
-//! Reading a store in outline takes a scan of it. As long as the store's files, the words that are
-//! looked for and the day are the same, a second scan would find the same. What is kept chooses and
-//! orders. It vouches for nothing: each memory and each session that is shown is read again, with
-//! the status that the store has then.
+//! Reading a store's outline takes a full scan. While the store's files, the search words and the
+//! day are the same, a second scan would give the same result. The cached outlines are only used to
+//! choose and rank. Each memory and each session is read again before it is shown, with its present
+//! status.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -17,29 +17,29 @@ use ack_store::open::FileState;
 use ack_store::outline::Outlines;
 use ack_store::sessions::{Members, RecentSession};
 
-/// For so many lists of words outlines are kept: a server has few clients that begin at once.
+/// The maximum number of cached word lists. A server has few clients that start at the same time.
 const MAX_LISTS: usize = 4;
-/// About the bytes of a session, and of a scope without memories.
+/// The approximate size of a session, and of a scope without memories, in bytes.
 const SESSION_BYTES: usize = 1_000;
 
-/// The outlines that a process keeps.
+/// The cached outlines of a process.
 #[derive(Debug)]
 pub(crate) struct KeptOutlines {
-    /// Most bytes of all of them.
+    /// The maximum size of all of them, in bytes.
     bound: usize,
-    /// By the words that were looked for, the last ones used last.
+    /// One entry per word list, least recently used first.
     lists: Mutex<Vec<KeptList>>,
 }
 
-/// What is looked for in a store.
+/// The key of a cached outline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sought {
     pub words: WordsKey,
-    /// What was put off until a later day does not wait.
+    /// The day matters, because memories deferred until a later day do not wait yet.
     pub today: Date,
 }
 
-/// The outlines of one list of words, by the name of the scope.
+/// The outlines for one word list, by scope name.
 #[derive(Debug)]
 struct KeptList {
     sought: Arc<Sought>,
@@ -47,10 +47,10 @@ struct KeptList {
     bytes: usize,
 }
 
-/// A scope in outline, in one state of its store.
+/// The outline of a scope, for one version of its store.
 #[derive(Debug)]
 pub(super) struct KeptScope {
-    /// The scope that was read. One whose manifest changed is another one.
+    /// The scope that was read. A changed manifest makes a new scope.
     scope: Weak<Scope>,
     state: FileState,
     /// The rows whose sessions were read.
@@ -85,7 +85,7 @@ impl KeptScope {
 }
 
 impl KeptOutlines {
-    /// Nothing yet, and never more than `bound` bytes.
+    /// An empty cache with at most `bound` bytes.
     pub const fn new(bound: usize) -> Self {
         Self {
             bound,
@@ -93,12 +93,12 @@ impl KeptOutlines {
         }
     }
 
-    /// About how many bytes are kept.
+    /// The approximate size of the cache in bytes.
     pub fn bytes(&self) -> usize {
         self.with_lists(|lists| lists.iter().map(|list| list.bytes).sum())
     }
 
-    /// The same value for what was looked for before. Scopes that are gone are forgotten.
+    /// Returns the shared value for an equal earlier search. Also drops scopes that are gone.
     pub(super) fn share(&self, sought: Sought) -> Arc<Sought> {
         self.with_lists(|lists| {
             for list in lists.iter_mut() {
@@ -128,7 +128,7 @@ impl KeptOutlines {
         })
     }
 
-    /// A scope in outline, if it was kept in this state of its store.
+    /// The cached outline of a scope, if its store has not changed.
     pub(super) fn find(
         &self,
         sought: &Arc<Sought>,
@@ -146,8 +146,8 @@ impl KeptOutlines {
         })
     }
 
-    /// Keeps a scope in outline where there is room, if need be in place of what was looked for
-    /// earlier.
+    /// Caches the outline of a scope if there is room. If necessary, drops the outlines of older
+    /// word lists.
     pub(super) fn keep(&self, sought: &Arc<Sought>, scope: &Scope, kept: KeptScope) {
         let bytes = kept.bytes();
         self.with_lists(|lists| {

@@ -1,4 +1,4 @@
-//! What a project's manifests declare: its languages and its direct dependencies.
+//! The languages and direct dependencies that a project's manifests declare.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use ack_sys::files;
 
-/// Largest manifest that is read, in bytes.
+/// The largest manifest that is read, in bytes.
 const LARGEST: u64 = 1 << 20;
-/// Most dependencies that are looked for.
+/// Maximum number of dependencies to search for.
 const MAX_NAMES: usize = 60;
 
 /// Dependencies whose names are everyday words.
@@ -84,7 +84,7 @@ impl Declared {
     }
 }
 
-/// What the manifests in a folder and in the repository's top declare.
+/// What the manifests in a folder and at the top of the repository declare.
 pub fn read(folder: &Path, top: Option<&Path>) -> Declared {
     let mut declared = Declared::default();
     for place in std::iter::once(folder).chain(top.filter(|top| *top != folder)) {
@@ -185,7 +185,7 @@ fn python(folder: &Path, found: &mut Declared) {
     );
 }
 
-/// The names in a list of requirements; other entries, as those that include a group, have none.
+/// The names in a list of requirements. Skips other entries, such as included groups.
 fn requirements(list: &Value) -> Vec<String> {
     let entries = list
         .as_array()
@@ -195,7 +195,7 @@ fn requirements(list: &Value) -> Vec<String> {
     entries.map(requirement).collect()
 }
 
-/// The name of a requirement as PEP 508 writes it: it ends at the first character that is none of a name's.
+/// The name in a PEP 508 requirement: it ends at the first character that is not valid in a name.
 fn requirement(text: &str) -> String {
     let name = text
         .trim()

@@ -1,9 +1,9 @@
-//! The scopes of a session's start, each in outline.
+//! The outlines of the scopes at a session's start.
 //!
-//! An index pays for itself in a server that is asked again and again. It would be most of the time
-//! of a process that answers once, and of a server's first request. So the words of a project are
-//! looked for in the stores themselves, and only the records that are shown are read in full. A
-//! server that is asked again looks only at the stores that changed ([`super::kept`]).
+//! An index pays off in a server that answers many requests. For a process that answers once, and
+//! for a server's first request, building it would take most of the time. So this searches the
+//! stores directly for a project's words, and reads only the shown records in full. Later requests
+//! to a server read only the stores that have changed ([`super::kept`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use ack_store::open::FileState;
 use ack_store::outline::Outlines;
 use ack_store::sessions::{Members, RecentSession, SessionQuery};
 
-/// One scope in outline.
+/// The outline of one scope.
 pub(super) struct ScopeOutline {
     pub scope: Arc<Scope>,
     /// The current project's rows in it.
@@ -37,10 +37,9 @@ pub(super) struct ScopeOutline {
 
 /// The project's recent sessions in a scope.
 enum Sessions {
-    /// As the store has them.
+    /// As read from the store.
     Read(Vec<RecentSession>),
-    /// As the store had them earlier, with their memories. They are read again before they are
-    /// shown.
+    /// From the cache, with their memories. They are read again before they are shown.
     Kept(Arc<KeptScope>),
 }
 
@@ -48,24 +47,24 @@ enum Sessions {
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'a> {
     pub words: &'a Words,
-    /// Whether the project's recent sessions are read too.
+    /// Whether to read the project's recent sessions too.
     pub sessions: bool,
-    /// How long a locked store is waited for.
+    /// How long to wait for a locked store.
     pub timeout: Duration,
-    /// Whether buckets may be waited for.
+    /// Whether to wait for buckets.
     pub patience: Patience,
-    /// The present, for the review queue.
+    /// The present time, for the review queue.
     pub now: jiff::Timestamp,
-    /// What is kept for the next request, in a process that may be asked again. The pace of the
-    /// queue is then as old as what was kept.
+    /// The cache, in a process that may get further requests. The queue's flow is then as old as
+    /// the cache entry.
     pub kept: Option<&'a KeptOutlines>,
 }
 
-/// Reads every scope of a selection in outline. A scope that cannot be read leaves the selection,
-/// with a note.
+/// Reads the outline of every scope of a selection. A scope that cannot be read is removed from the
+/// selection, with a note.
 ///
 /// # Errors
-/// The first failure, where no scope can be read.
+/// The first failure, if no scope can be read.
 pub(super) fn read(
     selection: &mut Selection,
     reading: Reading<'_>,
@@ -97,11 +96,11 @@ pub(super) fn read(
     )
 }
 
-/// Reads something of every scope of a selection. It gets the scope and the current project's rows
-/// in it. A scope that cannot be read leaves the selection, with a note.
+/// Runs `read` for every scope of a selection, with the scope and the current project's rows in it.
+/// A scope that cannot be read is removed from the selection, with a note.
 ///
 /// # Errors
-/// The first failure, where no scope can be read.
+/// The first failure, if no scope can be read.
 pub(super) fn each<T>(
     selection: &mut Selection,
     patience: Patience,
@@ -139,7 +138,7 @@ pub(super) fn each<T>(
     }
 }
 
-/// A scope as it was kept, if its store is as it was; else as it is read now, which is kept.
+/// The cached scope if its store has not changed; otherwise reads it and caches it.
 fn find_or_read(
     scope: &Arc<Scope>,
     own: ProjectRows,
@@ -174,10 +173,10 @@ fn find_or_read(
     })
 }
 
-/// A store in outline, its recent sessions, and their memories.
+/// The outline of a store, its recent sessions, and their memories.
 type ReadScope = (Outlines, Vec<RecentSession>, Members);
 
-/// Reads a scope, and says in which state of its store.
+/// Reads a scope, and returns the version of its store.
 fn read_one(
     scope: &Scope,
     own: &ProjectRows,
@@ -210,8 +209,8 @@ const fn session_query(own: &ProjectRows) -> SessionQuery<'_> {
     }
 }
 
-/// The newest sessions of some scopes, each with the name of its scope. Those that were kept are
-/// read again; a scope that cannot be read now has none.
+/// The newest sessions of some scopes, each with the name of its scope. Cached ones are read again;
+/// a scope that cannot be read now yields none.
 pub(super) fn newest_sessions(
     read: &[ScopeOutline],
     timeout: Duration,

@@ -1,4 +1,4 @@
-//! What a project's files say it is about now: what was changed, its branch, its languages, its
+//! What a project's files say about the present work: changed files, the branch, languages,
 //! dependencies.
 
 use std::time::Duration;
@@ -8,10 +8,10 @@ use crate::config::Config;
 use crate::scope::resolve::Current;
 use ack_worktree::changes::Changes;
 
-/// How long the working tree may be looked through for changes; half as long again stays within 20
-/// ms with all the rest.
+/// The time limit for finding changes in the working tree. It leaves enough for a total below 20
+/// ms.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Types and tags of memories that hold for long.
+/// Types and tags of memories that stay valid for long.
 pub const LASTING: [&str; 7] = [
     "decision",
     "decisions",
@@ -21,7 +21,7 @@ pub const LASTING: [&str; 7] = [
     "pitfalls",
     "convention",
 ];
-/// Files that programs write: that they changed says nothing.
+/// Generated files, whose changes mean nothing.
 const WRITTEN: [&str; 10] = [
     "cargo.lock",
     "composer.lock",
@@ -34,7 +34,7 @@ const WRITTEN: [&str; 10] = [
     "uv.lock",
     "yarn.lock",
 ];
-/// Names that files of every project have, without what follows the first dot.
+/// Common file names, up to the first dot.
 const EVERYDAY: [&str; 28] = [
     "__init__",
     "app",
@@ -65,28 +65,28 @@ const EVERYDAY: [&str; 28] = [
     "types",
     "utils",
 ];
-/// Folders that say nothing about what lies in them.
+/// Folder names that say nothing about their content.
 pub const FOLDERS: [&str; 11] = [
     "app", "apps", "cmd", "crates", "internal", "lib", "packages", "pkg", "src", "test", "tests",
 ];
 
-/// So many memories hold a word that is still distinctive, however small the store.
+/// A word in at most this many memories is distinctive, however small the store is.
 const FEW_HOLDERS: usize = 5;
 
-/// Words to search for, from the most telling source to the least.
+/// Words to search for, from the most to the least specific source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Signals {
-    /// The files of the working tree that differ from what was committed, new ones too.
+    /// The files of the working tree that differ from the last commit, including new ones.
     pub changes: Changes,
-    /// The branch that is checked out.
+    /// The current branch.
     pub branch: Option<String>,
     /// What the manifests declare.
     pub declared: Declared,
 }
 
 impl Signals {
-    /// Reads a project's folder (and, for a folder inside a repository, the repository's top). The
-    /// user's settings say which files git ignores.
+    /// Reads a project's folder and, if it is inside a repository, the repository's top. The user's
+    /// git settings decide which files are ignored.
     pub fn of(current: &Current, config: &Config) -> Self {
         let repository = current.repository.as_ref();
         let home = config.home.as_deref();
@@ -103,7 +103,7 @@ impl Signals {
         }
     }
 
-    /// The ends of the changed paths by which the project's own memories name them.
+    /// The ends of the changed paths, by which the project's own memories name them.
     pub fn endings(&self) -> Vec<String> {
         let mut endings: Vec<String> = Vec::new();
         for ending in self.changes.files.iter().map(|path| ending(path)) {
@@ -114,7 +114,7 @@ impl Signals {
         endings
     }
 
-    /// What the changed files are about, for memories that name none of their paths.
+    /// The topics of the changed files, for memories that name none of their paths.
     pub fn subjects(&self) -> Subjects {
         let mut subjects = Subjects::default();
         for path in &self.changes.files {
@@ -138,13 +138,13 @@ impl Signals {
     }
 }
 
-/// What changed files are about, in lower case.
+/// The topics of changed files, in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subjects {
-    /// Names: of files, and of what is written as no ordinary word is.
+    /// Names: of files, and of words that look like code.
     pub names: Vec<String>,
-    /// What may as well be an ordinary word: `query.rs` makes no memory about some query worth
-    /// telling. These count only where [`is_distinctive`] holds.
+    /// Possibly ordinary words: `query.rs` does not make every memory about a query relevant. They
+    /// count only if [`is_distinctive`] holds.
     pub words: Vec<String>,
 }
 
@@ -154,7 +154,7 @@ impl Subjects {
         if lower.chars().count() < 3 || self.names.contains(&lower) || self.words.contains(&lower) {
             return;
         }
-        // A capital inside, a digit, a mark: `retry_policy`, `PayoutJob`, `e2e`.
+        // An inner capital, a digit or a symbol: `retry_policy`, `PayoutJob`, `e2e`.
         let ordinary = subject.chars().skip(1).all(char::is_lowercase)
             && subject.chars().all(char::is_alphabetic);
         if ordinary {
@@ -165,20 +165,19 @@ impl Subjects {
     }
 }
 
-/// Whether a word that so many of the memories hold says which of them are meant.
+/// Whether a word that this many memories contain is specific enough.
 pub const fn is_distinctive(holders: usize, memories: usize) -> bool {
     let few = memories / 50;
     holders <= if few > FEW_HOLDERS { few } else { FEW_HOLDERS }
 }
 
-/// Everything by which a memory may name a file.
+/// All the ways a memory may name a file.
 pub fn names(path: &str) -> Vec<String> {
     let name = name(path);
     vec![ending(path), name.to_owned(), stem(name).to_owned()]
 }
 
-/// How memories name a file: by its name, with its folder where every project has files of that
-/// name.
+/// How memories name a file: by its name, with its folder if the name is common.
 fn ending(path: &str) -> String {
     let name = name(path);
     let start = if is_everyday(stem(name)) {
@@ -198,7 +197,7 @@ fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A file's name until its first dot; one that begins with a dot is whole.
+/// A file's name up to its first dot. A name that begins with a dot stays whole.
 pub fn stem(name: &str) -> &str {
     name.split_once('.')
         .map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })

@@ -1,4 +1,4 @@
-//! Which of a few words stand in a text: one pass over its bytes for all of them.
+//! Finds which of a few words occur in a text, in one pass over its bytes.
 
 use std::collections::HashSet;
 
@@ -9,41 +9,41 @@ use ack_search::analysis::is_stop_word;
 use ack_search::stems::stem;
 use ack_store::outline::FindWords;
 
-/// Most words, one bit each.
+/// Maximum number of words, one bit each.
 const MOST: usize = u128::BITS as usize;
 
-/// Where a word came from, which decides how it is looked for.
+/// The origin of a word, which decides how to search for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// A word of ordinary language: found in its other forms too.
+    /// An ordinary word, which also matches its other forms.
     Prose,
-    /// A name: found as it is written, `-` and `_` being equal.
+    /// A name, which matches as written, except that `-` and `_` are equal.
     Name,
 }
 
-/// What makes two lists of words find the same.
+/// Two word lists with equal keys find the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WordsKey {
     entries: Vec<(String, Origin)>,
     files: Vec<(ProjectFile, u128)>,
 }
 
-/// Words to look for, numbered in the order in which they were added.
+/// Words to search for, numbered in the order they were added.
 #[derive(Debug, Default)]
 pub struct Words {
     entries: Vec<(String, Origin)>,
     /// The word of each pattern.
     owners: Vec<usize>,
     automaton: Option<AhoCorasick>,
-    /// Files that a memory may name by their folder or by a glob, each with its names.
+    /// Files that a memory may name by their folder or a glob, each with the bits of its names.
     files: Vec<(ProjectFile, u128)>,
     /// Names of their folders.
     folders: Option<AhoCorasick>,
 }
 
 impl Words {
-    /// Prepares words; what is too short, too common or too much is passed over. Case does not
-    /// matter.
+    /// Prepares words. Skips those that are too short or too common, and any beyond the maximum.
+    /// Ignores case.
     pub fn new(words: impl IntoIterator<Item = (String, Origin)>) -> Self {
         let mut list: Vec<(String, Origin)> = Vec::new();
         let (mut patterns, mut owners) = (Vec::new(), Vec::new());
@@ -54,9 +54,9 @@ impl Words {
                 continue;
             }
             let mut forms = match origin {
-                // An `i` at the end may stand for a `y`: `retry`, `retries`.
+                // A final `i` may stand for a `y`: `retry`, `retries`.
                 Origin::Prose => vec![stem(&word).trim_end_matches('i').to_owned()],
-                // A list of files is JSON, in which a backslash is written twice.
+                // A list of files is JSON, which escapes a backslash as two.
                 Origin::Name => vec![
                     word.clone(),
                     word.replace('-', "_"),
@@ -71,7 +71,7 @@ impl Words {
             patterns.extend(forms);
             list.push((word, origin));
         }
-        // Overlapping searches need the standard kind.
+        // Overlapping matches need the standard kind.
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .ascii_case_insensitive(true)
@@ -86,8 +86,8 @@ impl Words {
         }
     }
 
-    /// Has folders and globs among a memory's files count as the names of the first of these files
-    /// that they cover. Each file comes with its names.
+    /// Makes a folder or glob in a memory's files count as the names of the first of these files
+    /// that it covers. Each file comes with its names.
     pub(super) fn with_files(mut self, files: Vec<(ProjectFile, Vec<String>)>) -> Self {
         let mut folders: Vec<&str> = files.iter().flat_map(|(file, _)| file.folders()).collect();
         folders.sort_unstable();
@@ -104,7 +104,7 @@ impl Words {
         self
     }
 
-    /// What was given.
+    /// The key of this word list.
     pub(super) fn key(&self) -> WordsKey {
         WordsKey {
             entries: self.entries.clone(),
@@ -112,7 +112,7 @@ impl Words {
         }
     }
 
-    /// The names of the first file that a folder or a glob in a list covers.
+    /// The names of the first file that a folder or glob in a list covers.
     fn covered(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
         let may_cover = list.contains(&b'*')
             || self
@@ -133,7 +133,7 @@ impl Words {
         found.map_or(0, |(_, names)| *names)
     }
 
-    /// The set of some of the words, by how they were given.
+    /// The bit set of some of the words, as they were given.
     pub fn set<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> u128 {
         let words: HashSet<String> = words.into_iter().map(str::to_lowercase).collect();
         let numbered = (0u32..)
@@ -147,7 +147,8 @@ impl Words {
         self.entries.len()
     }
 
-    /// The words of a set, as they were given, without those that stand in another one of it.
+    /// The words of a set, as they were given, except those that are part of another word of the
+    /// set.
     pub fn list(&self, set: u128) -> Vec<&str> {
         let words = (0u32..)
             .zip(&self.entries)
@@ -161,7 +162,7 @@ impl Words {
         words.iter().filter(|word| !within(word)).copied().collect()
     }
 
-    /// The words that stand in a text.
+    /// The words that occur in a text.
     fn find(&self, text: &[u8]) -> u128 {
         let Some(automaton) = &self.automaton else {
             return 0;
@@ -185,7 +186,7 @@ impl Words {
                 }
                 Origin::Name => ending == 0,
             };
-            // The name of a file is no end of another one's.
+            // A file name does not match the end of another file name.
             let is_file = word.contains('.');
             let goes_on = |byte: &u8| is_part(*byte) || (is_file && matches!(byte, b'_' | b'-'));
             if ends && !before.is_some_and(goes_on) {
@@ -196,13 +197,13 @@ impl Words {
     }
 }
 
-/// Whether a word of a text has the stem of another one.
+/// Whether a word of a text has the same stem as another word.
 fn is_form_of(found: &[u8], word: &str) -> bool {
     let found = str::from_utf8(found).unwrap_or_default().to_lowercase();
     found == word || stem(&found) == stem(word)
 }
 
-/// Whether a byte belongs to a word; bytes of other scripts do.
+/// Whether a byte belongs to a word. Non-ASCII bytes do.
 const fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }

@@ -16,10 +16,11 @@ use ack_search::postings::DocId;
 use ack_store::Snapshot;
 use ack_store::StoreError;
 
-/// Whether a document belongs to the same whole.
+/// Whether a document belongs to the range of a timeline.
 type Holds<'a> = &'a dyn Fn(&Doc) -> bool;
 
-/// Neighbours in time: within what is asked for, or the session where it has others, else the project, else the scope.
+/// The neighbours in time, within the requested range. Without one: the session if it has others,
+/// else the project, else the scope.
 pub(super) fn timeline(
     snapshot: &Snapshot<'_>,
     scope: &Scope,
@@ -37,7 +38,7 @@ pub(super) fn timeline(
         (doc.session != 0 && other.session == doc.session)
             || (doc.session_id != 0 && other.session_id == doc.session_id)
     };
-    // The project under each of its names, as everywhere.
+    // Match the project under all its names.
     let rows = scope.rows_of(&fold_name(index.name(doc.project)), &[]);
     let holds: HashMap<(NameId, NameId), bool> = index
         .live()
@@ -99,7 +100,7 @@ pub(super) fn timeline(
     Ok(None)
 }
 
-/// Why a timeline within what was asked for is empty.
+/// Why a timeline within the requested range is empty.
 pub(super) fn nobody_else(memory: &Memory, within: Within) -> String {
     let id = &memory.id;
     match within {

@@ -1,8 +1,8 @@
 //! The approved memories nearest to one, without an index: one pass over the store.
 //!
-//! An index of a large store takes seconds to make, and a person at the desk looks at the first card
-//! now. So the words of the memory are looked for in the rows in outline, those with the rarest of
-//! them are read in full and compared, and the index is made meanwhile.
+//! Building the index of a large store takes seconds, and a reviewer wants to see the first card
+//! now. So this searches the row outlines for the words of the memory, then reads the rows with the
+//! rarest words in full and compares them. The index is built meanwhile.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use super::{Near, PROPOSED, compared};
 use crate::scope::Scope;
 use crate::service::context::words::{Origin, Words};
 
-/// A store whose file is no larger than this has its index before anybody notices.
+/// The index of a store up to this size is built without a noticeable delay.
 const MAX_BYTES: u64 = 4 << 20;
-/// The most bytes of a text whose words are looked for.
+/// Maximum bytes of a text whose words are searched for.
 const MAX_TEXT: usize = 4_000;
-/// What a word in the title or the tags counts beside one elsewhere.
+/// The extra weight of a word that is in the title or the tags, as a share of its weight.
 const IN_TITLE: f64 = 0.5;
 
-/// Whether the index of a scope takes long enough to make that nobody should wait for it.
+/// Whether the index of a scope takes too long to wait for.
 pub fn is_large(scope: &Scope) -> bool {
     let metadata = std::fs::metadata(scope.store.path());
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() > MAX_BYTES)
 }
 
-/// The approved memories of a scope that are nearest to one of it.
+/// The approved memories of a scope that are nearest to one of its memories.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -51,7 +51,7 @@ pub fn run(
     Ok(compared((&scope.name, memory), profile, found))
 }
 
-/// The words of a memory, those of its title first.
+/// The words of a memory, title first.
 fn words(memory: &Memory) -> Words {
     let mut seen = HashSet::new();
     let mut list = Vec::new();
@@ -100,7 +100,7 @@ fn best(rows: &[Outline], words: usize) -> Vec<&Outline> {
     scored.into_iter().map(|(_, row)| row).collect()
 }
 
-/// The weight of a word that some of all rows have (the inverse document frequency).
+/// The weight of a word by how many of all rows contain it (inverse document frequency).
 #[expect(clippy::cast_precision_loss, reason = "counts of rows")]
 fn weight(all: usize, holders: usize) -> f64 {
     (1.0 + all as f64 / (holders as f64 + 1.0)).ln()

@@ -10,19 +10,19 @@ use ack_search::dedup::{self, Signature};
 use ack_search::ranking::Ranked;
 use ack_search::semantic::QuantizedVector;
 
-/// A result with its place in the order.
+/// A result with its place in the ranking.
 pub(crate) struct Hit {
     /// What the answer shows.
     pub hit: MemoryHit,
     /// The record behind it.
     pub memory: Memory,
-    /// Its number among the page's places.
+    /// The position of its place on the page.
     pub(super) place: usize,
-    /// The numbers of the places folded into it.
+    /// The positions of the places folded into it.
     pub(super) also_places: Vec<usize>,
 }
 
-/// A place of the order that a page has used up.
+/// A place of the ranking that a page has used.
 pub(super) struct Place {
     pub(super) scope: String,
     pub(super) id: String,
@@ -31,43 +31,45 @@ pub(super) struct Place {
     pub(super) tie: u64,
 }
 
-/// A page: results, and the places of the order that they and what is folded into them take.
+/// A page: its results, and the places of the ranking that they and the memories folded into them
+/// take.
 #[derive(Default)]
 pub(crate) struct Page {
     /// The results, in order.
     pub hits: Vec<Hit>,
     pub(super) places: Vec<Place>,
-    /// Whether there are places behind this page.
+    /// Whether there are places after this page.
     pub more: bool,
     /// Matches over all pages.
     pub total: u64,
-    /// Matches left out.
+    /// Hidden matches.
     pub hidden: Hidden,
     /// Matches that were gone, or had another status, when their record was read.
     pub gone: usize,
     /// Scopes whose records could not be read, with the reason.
     pub failed: Vec<(String, String)>,
-    /// No memory holds a word of the query.
+    /// Whether no memory contains a word of the query.
     pub lacks_words: bool,
-    /// No memory is certain to answer the query.
+    /// Whether no memory certainly answers the query.
     pub is_uncertain: bool,
-    /// The query was nothing but stop words.
+    /// Whether the query has only stop words.
     pub only_stop_words: bool,
     /// The best lexical score of the first page.
     pub(super) top: f32,
 }
 
 impl Page {
-    /// Ends the page before the result with this number. What was folded into earlier results from
-    /// after that place comes again on the next page, so that nothing is lost or shown twice.
+    /// Ends the page before the result at this position. A memory after that place that was folded
+    /// into an earlier result appears again on the next page, so that nothing is lost or shown
+    /// twice.
     pub fn end_before(&mut self, number: usize) {
         if let Some(end) = self.hits.get(number).map(|hit| hit.place) {
             self.end_at(end);
         }
     }
 
-    /// Ends the page within what is folded into the first result: this many of these memories stay,
-    /// and the others come again on the next page.
+    /// Ends the page within the memories folded into the first result: keeps `max` of them, and the
+    /// others appear on the next page.
     pub fn end_within_first(&mut self, max: usize) {
         let first = self
             .hits
@@ -78,7 +80,7 @@ impl Page {
         }
     }
 
-    /// Takes everything out but what is counted as hidden.
+    /// Removes everything except the hidden counts.
     pub fn clear(&mut self) {
         *self = Self {
             hidden: self.hidden,
@@ -111,10 +113,10 @@ impl Page {
     }
 }
 
-/// What a memory is compared with others by.
+/// What is needed to compare a memory with others.
 pub(super) struct Known {
     pub code: Option<QuantizedVector>,
-    /// Made when it is asked for: most memories of a page are far from each other.
+    /// Computed on first use, because most memories of a page are far apart.
     pub signature: OnceCell<Signature>,
 }
 
@@ -123,7 +125,8 @@ impl Known {
         self.signature.get_or_init(|| Signature::of(memory))
     }
 
-    /// The number of the first hit that says the same as a memory, in nearly the same words or in others.
+    /// The position of the first hit that says the same as a memory, in nearly the same words or in
+    /// other words.
     pub fn same(&self, memory: &Memory, known: &[Self], hits: &[Hit]) -> Option<usize> {
         let cosines: Vec<Option<f32>> = known
             .iter()

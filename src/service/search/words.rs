@@ -1,5 +1,5 @@
-//! Whether memories hold the words of a query, and what is told where none does or where none is
-//! certain to answer it.
+//! Whether memories contain the words of a query, and the messages if none does or if none
+//! certainly answers it.
 
 use super::{Hit, Search};
 use ack_api::memory::StatusFilter;
@@ -8,18 +8,18 @@ use ack_search::lexical::Matcher;
 use ack_search::query::QueryTerms;
 use ack_search::retrieve::{Candidate, CandidateSet, Query};
 
-/// How many memories are shown where none holds a word of the query, or none is certain to answer
-/// it: the nearest in meaning, or by words that look alike.
+/// How many memories to show if none contains a word of the query, or none certainly answers it:
+/// the nearest in meaning, or by similar words.
 pub(super) const NEAREST: usize = 3;
 
-/// Keeps the nearest.
+/// Keeps only the nearest candidates.
 pub(super) fn keep_nearest(candidates: &mut Vec<Candidate>) {
     if let Some(least) = least_of_nearest(candidates) {
         candidates.retain(|near| near.score >= least);
     }
 }
 
-/// The score of the last of the nearest, if there are others.
+/// The score of the last of the nearest, if there are more candidates.
 fn least_of_nearest(candidates: &[Candidate]) -> Option<f32> {
     let mut scores: Vec<f32> = candidates.iter().map(|near| near.score).collect();
     let place = scores.len().checked_sub(NEAREST)?;
@@ -28,12 +28,13 @@ fn least_of_nearest(candidates: &[Candidate]) -> Option<f32> {
 }
 
 impl Search<'_> {
-    /// Whether something speaks for a candidate beside words that only look like those of the query.
+    /// Whether a candidate has evidence other than words that only look like those of the query.
     pub(super) fn has_evidence(&self, candidate: &Candidate, min_cosine: f32) -> bool {
         candidate.cosine >= min_cosine || self.holds_words(candidate)
     }
 
-    /// Whether words and their meaning were searched for and none of the best candidates is certain to answer.
+    /// Whether this is a hybrid search in which none of the best candidates certainly answers the
+    /// query.
     pub(super) fn is_uncertain(&self, found: &CandidateSet) -> bool {
         let Some(Query::Hybrid(bm25, _)) = self.question() else {
             return false;
@@ -49,7 +50,7 @@ impl Search<'_> {
             && !is_certain(&self.views, bm25, &found.cosines, &self.spec.filters, &best)
     }
 
-    /// Whether a candidate, or its session, holds a word of the query.
+    /// Whether a candidate, or its session, contains a word of the query.
     fn holds_words(&self, candidate: &Candidate) -> bool {
         let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(candidate.scope)) else {
             return true;
@@ -63,7 +64,7 @@ impl Search<'_> {
             && (bm25.expansions.is_empty() || self.session_words(candidate).is_some() || is_held())
     }
 
-    /// Whether words were searched for and no candidate holds one.
+    /// Whether the search has words and no candidate contains any of them.
     pub(in crate::service) fn lacks_words(&self, found: &CandidateSet) -> bool {
         self.terms.is_some()
             && !found
@@ -72,12 +73,12 @@ impl Search<'_> {
                 .any(|candidate| self.holds_words(candidate))
     }
 
-    /// What is said where no memory is certain to answer.
+    /// The message if no memory certainly answers the query.
     pub(in crate::service) const fn nothing_certain() -> &'static str {
         "nothing certain; these are the nearest in meaning"
     }
 
-    /// What is said where no memory holds a word of the query.
+    /// The message if no memory contains a word of the query.
     pub(in crate::service) fn no_words(&self, hits: &[Hit]) -> String {
         let which = match self.spec.filters.restricts() {
             true => " that passes the filters",

@@ -1,4 +1,4 @@
-//! Arguments as they arrive: JSON checked against the schema of an operation, and decoded.
+//! Decodes JSON arguments and checks them against the schema of an operation.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,22 +12,22 @@ use crate::service::same_id::address;
 use ack_api::memory::nearest;
 use ack_api::{ALIASES, MAX_LIMIT};
 
-/// Longest query text, in bytes.
+/// Maximum query text, in bytes.
 const LONGEST_QUERY: usize = 8_000;
-/// Longest id, in bytes: one is shown with at most 200 characters.
+/// Maximum id, in bytes. At most 200 characters of an id are shown.
 const LONGEST_ID: usize = 803;
-/// Longest address of a memory, in bytes.
+/// Maximum address of a memory, in bytes.
 const LONGEST_ADDRESS: usize = 4_000;
-/// Longest path, in bytes.
+/// Maximum path, in bytes.
 const LONGEST_PATH: usize = 4_096;
-/// Longest cursor, in bytes: it carries a number for each term of a query.
+/// Maximum cursor, in bytes. A cursor has a number for each term of a query.
 const LONGEST_CURSOR: usize = 64 << 10;
-/// Longest text of any other argument, in bytes.
+/// Maximum text of any other argument, in bytes.
 const LONGEST: usize = 1_000;
-/// Most entries of a list argument.
+/// Maximum entries of a list argument.
 const MOST_ENTRIES: usize = 50;
 
-/// The schema of an operation's arguments, made once: every call is checked against it.
+/// The schema of an operation's arguments. Built once, because every call is checked against it.
 fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
     static KNOWN: Mutex<BTreeMap<&'static str, Arc<Value>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,8 +38,8 @@ fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
     )
 }
 
-/// Decodes the arguments of an operation. Unknown arguments and wrong types are refused by name; a list may be given as
-/// a single string.
+/// Decodes the arguments of an operation. Rejects unknown arguments and wrong types by name. A list
+/// may be given as a single string.
 ///
 /// # Errors
 /// [`Error::UnknownArgument`] or [`Error::InvalidArgument`].
@@ -99,10 +99,11 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
         .map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
 }
 
-/// Refuses a text that is longer than an argument's may be: names are compared with every name there is.
+/// Rejects a text that is too long for an argument, because names are compared with every existing
+/// name.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] with the limit.
+/// [`Error::InvalidArgument`], with the limit.
 pub fn short(argument: &str, text: &str) -> Result<(), Error> {
     let (most, advice) = match argument {
         "query" | "focus" => (LONGEST_QUERY, "; give the words that matter"),
@@ -215,7 +216,7 @@ fn check(
         let allowed = format!("a string for {operation}");
         return Err(match argument {
             "since" | "until" => wrong(allowed, Vec::new(), json!("2026-01-31")),
-            // Any text would name a scope that is not there, or no page.
+            // An arbitrary text would name an unknown scope, or no page.
             "scope" | "cursor" => Error::invalid(
                 argument,
                 ack_api::text::line(&value.to_string(), 120),
@@ -227,8 +228,8 @@ fn check(
     Ok(())
 }
 
-/// What a value was meant to say as a text: types stand between commas, other words of a list follow
-/// each other.
+/// A value as the text that was probably meant: types separated by commas, other list entries by
+/// spaces.
 fn as_text(argument: &str, value: &Value) -> String {
     let between = if argument == "type" { "," } else { " " };
     let words = value.as_array().map(|list| {
@@ -239,7 +240,7 @@ fn as_text(argument: &str, value: &Value) -> String {
     ack_api::text::line(&text.unwrap_or_else(|| value.to_string()), 60)
 }
 
-/// Checks a string against the words it may be; no words: any string.
+/// Checks a string against the allowed words. An empty list allows any string.
 fn word(
     value: &Value,
     words: &[String],
@@ -285,7 +286,7 @@ fn word(
     ))
 }
 
-/// The whole number a value looks like.
+/// The whole number that a value looks like.
 fn whole(value: &Value) -> Option<i64> {
     #[expect(
         clippy::cast_possible_truncation,
@@ -307,7 +308,7 @@ fn accepts(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// The words an argument may be, where it has a fixed set of them.
+/// The allowed words of an argument, if it has a fixed set.
 fn choices(schema: &Value, root: &Value) -> Vec<String> {
     let mut words = Vec::new();
     collect(schema, root, &mut words, 0);
