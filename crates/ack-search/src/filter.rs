@@ -1,5 +1,5 @@
-//! Filters, evaluated on the columns of the index during retrieval, so that filtering never costs a
-//! result that exists.
+//! Filters, evaluated on the columns of the index during retrieval, so that filtering never loses a
+//! result.
 
 use super::file_pattern::FilePattern;
 use super::interner::NameId;
@@ -56,7 +56,7 @@ impl ProjectNames {
 }
 
 /// The filters that a database can evaluate, in the spellings of one scope. Every memory that
-/// passes all filters passes these; the others have to be evaluated afterwards.
+/// passes all filters passes these; the others must be evaluated afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PushdownFilter<'a> {
     /// The project.
@@ -164,8 +164,8 @@ impl<'a> ResolvedFilters<'a> {
         self.failed_filter(doc).is_none()
     }
 
-    /// The first filter that a document does not pass, by the name of its argument. The status
-    /// filter is not evaluated.
+    /// The first filter that a document fails, by the name of its argument. The status filter is
+    /// not evaluated.
     pub fn failed_filter(&self, doc: DocId) -> Option<&'static str> {
         let (index, filters) = (self.index, self.filters);
         let is_whose = |row: &&Doc| {

@@ -1,11 +1,11 @@
 //! The lexical leg: BM25 over the indexes of all scopes of a search, as if they were one.
 //!
-//! Each term of the query counts on its own (OR). The score is Okapi BM25 (Robertson and Zaragoza,
+//! Each term of the query counts separately (OR). The score is Okapi BM25 (Robertson and Zaragoza,
 //! "The Probabilistic Relevance Framework", 2009) over weighted frequencies. Document frequencies
-//! and the mean length are taken over all scopes of the request and over the memories that the
-//! status filter allows, so scores of different scopes compare and an unreviewed memory changes
-//! nothing. A specific identifier in the query weighs more than a word, so that the memory that
-//! contains it comes first.
+//! and the mean length cover all scopes of the request and the memories that the status filter
+//! allows. So scores of different scopes are comparable, and an unreviewed memory changes nothing.
+//! A specific identifier in the query weighs more than a word, so that the memory that contains it
+//! comes first.
 //!
 //! See `docs/retrieval.md` for the constants.
 
@@ -30,8 +30,8 @@ const B: f32 = 0.75;
 
 /// Weight of a specific identifier in a short query, relative to a word of the same rarity.
 const IDENTIFIER_BOOST: f32 = 4.0;
-/// The same in a longer query: an error message contains several identifiers, and not each of them
-/// is its point.
+/// The same in a longer query: an error message contains several identifiers, and not all of them
+/// matter.
 const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
 /// A query of at most this many words is short: an identifier in it is all that it asks for.
 const MAX_SHORT_QUERY_WORDS: usize = 2;
@@ -44,14 +44,14 @@ const WEIGHT_UNIT: f32 = 1.0 / 512.0;
 const NORM_UNIT: f32 = 1.0 / 64.0;
 /// Weight of a similar word, relative to a term of the query.
 const EXPANSION_WEIGHT: f32 = 0.5;
-/// The same where the word is misspelt.
+/// The same if the word is misspelt.
 const CORRECTION_WEIGHT: f32 = 0.8;
 
 /// The weight of a word that one memory in ten contains.
 const MIN_RARE_WEIGHT: f32 = 2.3;
-/// So many of the rarest terms are searched however common they are.
+/// This many of the rarest terms are searched even if they are common.
 const MIN_RARE_TERMS: usize = 3;
-/// In a smaller scope every term is searched.
+/// In a smaller scope, every term is searched.
 const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
 
 /// A term of a query.
@@ -59,12 +59,12 @@ const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
 pub struct QueryTerm {
     /// The term as the index writes it, see [`term_key`].
     pub key: String,
-    /// A word as the query writes it, in lower case.
+    /// The word as the query writes it, in lower case.
     pub word: String,
     /// Multiplies its inverse document frequency.
     pub weight: f32,
-    /// Whether it is an identifier that one memory may be asked for by: a specific one in a short
-    /// query ([`analysis::is_specific`]), a singular one in a longer ([`analysis::is_singular`]).
+    /// Whether it is an identifier that may ask for one memory: a specific one in a short query
+    /// ([`analysis::is_specific`]), a singular one in a longer query ([`analysis::is_singular`]).
     pub specific: bool,
 }
 
@@ -83,7 +83,7 @@ fn is_flag(query: &str, identifier: &str) -> bool {
 pub struct QueryTerms {
     /// Every distinct term, in a fixed order.
     pub terms: Vec<QueryTerm>,
-    /// Whether all words are stop words. These are then searched after all.
+    /// Whether all words are stop words. They are then searched anyway.
     pub only_stop_words: bool,
     /// Whether the query has at most two words.
     pub is_short: bool,
@@ -142,15 +142,15 @@ pub struct WeightedTerm {
     pub weight: f32,
 }
 
-/// The weights of a query's terms over all scopes of a search, and what else BM25 needs.
+/// The weights of a query's terms over all scopes of a search, and other inputs of BM25.
 #[derive(Debug)]
 pub struct Bm25Weights {
     /// The terms that are searched, in the order of the query.
     pub terms: Vec<WeightedTerm>,
     /// The mean number of tokens of a memory.
     mean_length: f32,
-    /// The specific identifiers that an answer has to contain: those of a short query, or those
-    /// that hardly any memory contains.
+    /// The specific identifiers that an answer must contain: those of a short query, or those that
+    /// hardly any memory contains.
     pub required_identifiers: Vec<String>,
     /// Their share of the weights, from 0 to 1.
     pub identifier_share: f32,
@@ -158,10 +158,10 @@ pub struct Bm25Weights {
     pub frozen_norm: Option<f32>,
     /// Terms that replace words of the query that no memory contains.
     pub expansions: BTreeSet<String>,
-    /// Words of the query that are misspelt, and how they are written.
+    /// The misspelt words of the query, and their corrections.
     pub corrections: Vec<(String, String)>,
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that
-    /// matches nothing but expansions from scoring as a full match.
+    /// matches only expansions from scoring as a full match.
     pub unmatched_weight: f32,
     /// What all words that no memory contains would weigh.
     pub unknown_weight: f32,
@@ -224,7 +224,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
                 EXPANSION_WEIGHT
             };
             corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
-            // A misspelt word weighs what the right one would.
+            // A misspelt word weighs what the correct one would.
             let meant = similar.keys.first().filter(|_| similar.is_misspelt);
             let full = idf(meant.map_or(0, |key| frequency(key)));
             unmatched_weight += if similar.keys.is_empty() { 0.0 } else { full };
@@ -236,7 +236,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             }
         }
     }
-    // A word that every memory of a large scope contains weighs next to nothing, but still matches.
+    // A word that every memory of a large scope contains weighs almost nothing, but still matches.
     // If the query is about an identifier, such a word is only a part of it (`err` of `ERR_00042`)
     // and may weigh 0.
     let min_units = if required_identifiers.is_empty() {
@@ -266,9 +266,9 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
 }
 
 impl Bm25Weights {
-    /// Drops the terms that many memories contain, for a search that only proposes memories to
-    /// look at: in a large scope nearly every memory matches such a term, and none is proposed for
-    /// it. The heaviest few always stay.
+    /// Drops the terms that many memories contain, for a search that only proposes memories to look
+    /// at. In a large scope nearly every memory matches such a term, so it selects nothing. The
+    /// heaviest few always stay.
     pub fn keep_rare_terms(&mut self, views: &[View<'_>], filters: &Filters) {
         let sizes = views.iter().map(|view| view.index.size(filters.status));
         if sizes.map(|size| size.documents).sum::<u64>() < MIN_DOCS_FOR_RARE_TERMS {
@@ -282,7 +282,7 @@ impl Bm25Weights {
     }
 }
 
-/// The inverse document frequency of a term that one memory would contain, as in [`bm25_weights`].
+/// The inverse document frequency of a term that only one memory contains, as in [`bm25_weights`].
 pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
     let documents: u64 = views
         .iter()
@@ -294,7 +294,7 @@ pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
 }
 
 impl Bm25Weights {
-    /// A text with the words corrected that are misspelt in the query.
+    /// A text in which the misspelt words of the query are corrected.
     pub fn corrected<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.corrections.is_empty() {
             return Cow::Borrowed(text);

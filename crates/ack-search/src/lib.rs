@@ -2,13 +2,13 @@
 //!
 //! A search passes through these modules in order:
 //! - [`analysis`] splits text into terms, the same way for memories and for queries, with the
-//!   [`stems`] of their words;
-//!   [`analyzer`] turns a memory into the terms and the vector that an index stores;
+//!   [`stems`] of their words; [`analyzer`] turns a memory into the terms and the vector that an
+//!   index stores;
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
-//! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
-//! - [`spelling`] finds what stands for a word that no memory contains;
+//! - [`view`] is one scope in one search, including the [`remote`] documents fetched for it;
+//! - [`spelling`] finds replacements for a word that no memory contains;
 //! - [`lexical`] scores words, [`semantic`] scores vectors, and [`retrieve`] fuses the two;
-//! - [`certainty`] tells what answers a query from what is merely nearest to it;
+//! - [`certainty`] distinguishes answers from results that are merely the nearest;
 //! - [`ranking`] makes the order total, [`cursor`] resumes it on the next page, and [`dedup`]
 //!   recognizes near-duplicates.
 //!
