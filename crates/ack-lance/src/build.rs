@@ -190,8 +190,8 @@ fn batch_of(rows: usize) -> usize {
     rows.div_ceil(rounds * threads).clamp(SMALLEST_BATCH, BATCH)
 }
 
-/// The fingerprint of every row that may be served, in the order of the store. If several rows have
-/// the same id, the first one counts.
+/// The fingerprint of every row that may be served, in the order of the store. Of several rows with
+/// the same id, the one with the strongest claim is used.
 fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreError> {
     let mut rows = snapshot.fingerprints()?;
     let mut ids: HashSet<Box<str>> = HashSet::with_capacity(rows.len());
