@@ -21,7 +21,7 @@ pub struct Snapshot<'a> {
     /// How it was opened.
     pub opening: Opening,
     pub(crate) unreviewed: Unreviewed,
-    /// What people decided about its memories.
+    /// People's decisions about its memories.
     pub decisions: Arc<Decisions>,
     pub(crate) overviews: Option<Overviews>,
     /// Whether overviews may be shown, by [`Self::overviews`] or by the store itself. Computed on
@@ -35,7 +35,7 @@ pub struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    /// What decides the status of a row.
+    /// What determines the status of a row.
     pub(crate) fn rule(&self) -> StatusRule<'_> {
         StatusRule {
             unreviewed: self.unreviewed,
