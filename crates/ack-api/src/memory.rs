@@ -181,7 +181,7 @@ pub struct Memory {
     pub updated_at: Option<Timestamp>,
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<Date>,
-    /// What spoke against it when a person kept it all the same: the marks of that moment.
+    /// The reasons against it that applied when a person kept it anyway.
     pub kept_despite: Option<String>,
     /// The stored status, if it is not a known word. The memory then counts as rejected.
     pub unknown_status: Option<String>,

@@ -39,7 +39,7 @@ impl Problem {
         }
     }
 
-    /// Adds the names that are allowed in place of `word`.
+    /// Adds the names that are allowed instead of `word`.
     #[must_use]
     pub fn among<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         self.known = known.into_iter().map(str::to_owned).collect();

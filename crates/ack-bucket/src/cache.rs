@@ -42,7 +42,7 @@ pub struct Cache {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// The bucket, for people who look into the folder.
+    /// The bucket, for people who inspect the folder.
     pub address: String,
     /// The last `HEAD.json` that was read.
     pub head: Option<Head>,

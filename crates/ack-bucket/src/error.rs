@@ -27,7 +27,7 @@ pub enum BucketError {
     Credentials {
         /// The bucket.
         address: String,
-        /// What was looked for.
+        /// What was searched for.
         problem: String,
     },
     /// The server refuses.
@@ -37,7 +37,7 @@ pub enum BucketError {
         address: String,
         /// What was tried.
         action: String,
-        /// What the server said.
+        /// The server's reason.
         reason: String,
     },
     /// The server cannot be reached, or failed.
@@ -113,7 +113,7 @@ pub enum BucketError {
     Conflict {
         /// The bucket.
         address: String,
-        /// The version that is there.
+        /// The version in the bucket.
         version: u64,
         /// What that means for this publication.
         problem: String,
@@ -153,9 +153,9 @@ pub enum BucketError {
     Io {
         /// What was tried.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: std::io::Error,
     },
     /// The local copy of the records cannot be written.
@@ -163,7 +163,7 @@ pub enum BucketError {
     Sqlite {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error from SQLite.
         source: rusqlite::Error,
     },
     /// The local copy of the records cannot be read.

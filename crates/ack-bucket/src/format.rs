@@ -1,11 +1,11 @@
 //! What a bucket contains.
 //!
 //! ```text
-//! HEAD.json                    the one object that changes: which version is current
-//! log/12-9f3a1c22.json         one object a version: who published it, when, what changed, its files
+//! HEAD.json                        the one object that changes: which version is current
+//! log/12-9f3a1c22.json             one object per version: publisher, time, changes, files
 //! manifests/12-9f3a1c22.manifest   the list of fragments and indexes that Lance reads first
-//! memories.lance/…             the table's files, under the random names that Lance gives them
-//! links/12-9f3a1c22.jsonl      the links between memories
+//! memories.lance/…                 the table's files, under the random names that Lance gives them
+//! links/12-9f3a1c22.jsonl          the links between memories
 //! ```
 //!
 //! All objects but the first are written once, before `HEAD.json` names them, and never changed. A

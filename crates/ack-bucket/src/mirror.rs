@@ -239,7 +239,7 @@ impl Writer {
     /// Opens or creates the database.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn open(path: &Path, is_new: bool) -> Result<Self, BucketError> {
         let failed = |source| BucketError::Sqlite {
             path: path.to_owned(),
@@ -290,7 +290,7 @@ impl Writer {
     /// Adds or replaces a record under its row number.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn put(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
         self.put_values(rowid, values(record.clone()))
     }
@@ -307,7 +307,7 @@ impl Writer {
     /// The highest row number.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn last_row(&self) -> Result<i64, BucketError> {
         let sql = "SELECT coalesce(max(rowid), 0) FROM memories";
         self.sqlite(self.connection.query_row(sql, [], |row| row.get(0)))
@@ -316,7 +316,7 @@ impl Writer {
     /// The row number of a memory.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn row_of(&self, id: &str) -> Result<Option<i64>, BucketError> {
         let found = (|| {
             let sql = "SELECT rowid FROM memories WHERE id = ?1";
@@ -330,7 +330,7 @@ impl Writer {
     /// Removes records.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn remove(&mut self, rows: &[i64]) -> Result<(), BucketError> {
         let done = (|| {
             let mut statement = self
@@ -345,7 +345,7 @@ impl Writer {
     /// Replaces all links.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn set_links(&mut self, links: &[Link]) -> Result<(), BucketError> {
         let done = (|| {
             self.connection.execute("DELETE FROM memory_links", [])?;
@@ -364,7 +364,7 @@ impl Writer {
     /// Completes the database.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn finish(self) -> Result<(), BucketError> {
         let failed = |source| BucketError::Sqlite {
             path: self.path.clone(),

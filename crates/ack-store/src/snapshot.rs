@@ -30,7 +30,8 @@ pub struct Snapshot<'a> {
     pub(crate) path: &'a Path,
     /// Whether the whole store was scanned. Such a connection is closed, which frees its memory.
     pub(crate) scanned: Cell<bool>,
-    /// If a writer has a log: another connection that sees the same state, see [`crate::parallel_scan`].
+    /// If a writer has a log: another connection that sees the same state, see
+    /// [`crate::parallel_scan`].
     pub(crate) second: RefCell<Option<Connection>>,
 }
 

@@ -23,9 +23,9 @@ pub enum FetchError {
     Io {
         /// What was tried.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: io::Error,
     },
     /// The download is not the model.

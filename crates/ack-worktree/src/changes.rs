@@ -54,8 +54,8 @@ const FOLDER_MARGIN_SECS: u64 = 2;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Their paths from the top of the working tree, with `/`, including new files: conflicts
-    /// first, then by modification time with the newest first, then deleted files, then those of the
-    /// branch's commits.
+    /// first, then by modification time with the newest first, then deleted files, then those of
+    /// the branch's commits.
     pub files: Vec<String>,
     /// How many files git tracks here.
     pub tracked: usize,
@@ -342,8 +342,8 @@ fn folders<'a>(
         }
         start += run.len();
     }
-    // A folder without files of its own has no recorded time to compare with. It is checked first
-    // and counts as inactive.
+    // A folder that directly contains no files has no recorded time to compare with. It is checked
+    // first and counts as inactive.
     let with_files: Vec<&str> = newest.keys().copied().collect();
     for mut folder in with_files {
         while let Some((above, _)) = folder.rsplit_once('/') {

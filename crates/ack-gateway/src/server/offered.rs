@@ -1,5 +1,5 @@
-//! An upstream tool as it is offered: with a safe schema and description. The arguments of calls
-//! are checked by name.
+//! An upstream tool in the form in which it is offered: with a safe schema and description. The
+//! arguments of calls are checked by name.
 //!
 //! Hosts refuse a whole tool list if they cannot compile one schema in it. So a tool whose schema
 //! is not an object with properties is left out, combinators at the root are removed, and output

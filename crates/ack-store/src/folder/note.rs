@@ -58,7 +58,7 @@ impl Standing {
 pub struct Note {
     /// The id that comes from its path.
     pub id: String,
-    /// The id that its header gives it.
+    /// The id in its header.
     pub declared: Option<String>,
     /// The status in its header.
     pub standing: Standing,
