@@ -1,4 +1,5 @@
-//! The decision log: what people decided about the memories of a store, which itself stays as it is.
+//! The decision log: what people decided about the memories of a store. The store itself does not
+//! change.
 //!
 //! `decisions.jsonl` holds one [`Decision`] per line and only grows. The last line about a memory
 //! counts. It is bound to the memory's content by a digest: when the content changes, the decision
@@ -48,7 +49,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The status that it gives a memory, if that does not depend on anything else.
+    /// The status that the verdict gives a memory, if it does not depend on anything else.
     pub const fn status(self) -> Option<Status> {
         match self {
             Self::Approve | Self::Edit => Some(Status::Approved),
@@ -59,7 +60,7 @@ impl Verdict {
         }
     }
 
-    /// The word in the log.
+    /// The word used in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Approve => "approve",
@@ -197,7 +198,7 @@ impl Decision {
         Err(InvalidDecision::Field(wrong))
     }
 
-    /// The day until which the memory is out of the review queue.
+    /// The day until which the memory stays out of the review queue.
     pub fn put_off_until(&self) -> Option<Date> {
         self.until.as_deref()?.parse().ok()
     }
@@ -218,8 +219,8 @@ pub fn is_digest(text: &str) -> bool {
     })
 }
 
-/// The id that a damaged line names, if that part of it can still be read. Lines begin with the id,
-/// so that a torn one says which memory it was about.
+/// The id in a damaged line, if that part can still be read. Lines begin with the id, so that even
+/// a truncated line shows which memory it was about.
 pub fn id_of_damaged_line(line: &str) -> Option<String> {
     let start = line.find("\"id\"")? + 4;
     let rest = line.get(start..)?.trim_start().strip_prefix(':')?;

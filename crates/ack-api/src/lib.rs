@@ -1,8 +1,8 @@
 //! The contract between an agent and ack-memory: requests, answers, notes and the error body.
 //!
 //! These types define the tools' JSON schemas, the output of `--json` and the files under
-//! `schemas/`. They hold no logic beyond defaults. Fields of the published design keep their names;
-//! a test compares the schemas.
+//! `schemas/`. They hold no logic beyond defaults. Published field names do not change; a test
+//! compares the schemas.
 //!
 //! The crate also holds what every other crate uses: the memory record and its status ([`memory`]),
 //! memories as lines of JSON ([`import_line`]), safe text ([`text`]), dates ([`time`]), numbers in words ([`number`]), the numbers of the review

@@ -1,5 +1,5 @@
 //! The vocabulary of every other module: the memory record, its curation status, and small value
-//! types. It does no input or output.
+//! types. It does no I/O.
 
 use std::fmt;
 
@@ -181,7 +181,7 @@ pub struct Memory {
     pub updated_at: Option<Timestamp>,
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<Date>,
-    /// What spoke against it when a person kept it all the same: the marks of that moment.
+    /// The reasons against it that applied when a person kept it anyway.
     pub kept_despite: Option<String>,
     /// The stored status, if it is not a known word. The memory then counts as rejected.
     pub unknown_status: Option<String>,
@@ -190,7 +190,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A memory that says nothing and waits for review, for values that name only some fields.
+    /// An empty memory in `staging`: the base for literals that set only some fields.
     pub const fn empty() -> Self {
         Self {
             id: String::new(),
@@ -239,7 +239,7 @@ pub enum Successor<'a> {
 
 /// Whether the memory `id`, whose `superseded_by` is `first`, is superseded by a memory that may be
 /// served. A successor that is missing, rejected or hidden by the filter does not count, because
-/// then neither would be shown. In a circle of successors, no memory is superseded.
+/// then neither would be shown. A memory in a cycle of successors is not superseded.
 pub fn is_superseded<'a>(
     id: &str,
     first: Option<&'a str>,
@@ -275,7 +275,7 @@ pub struct ProjectRows {
 }
 
 impl ProjectRows {
-    /// Whether a row belongs to the project, by the project and the second name that it records.
+    /// Whether a row belongs to the project, given the project and the alias that it records.
     pub fn hold(&self, project: &str, alias: &str) -> bool {
         let named = |name: &str| !name.is_empty() && self.names.contains(&fold_name(name));
         named(project) || named(alias) || (project.is_empty() && self.unnamed)
@@ -292,12 +292,12 @@ pub fn fold_name(name: &str) -> String {
         .collect()
 }
 
-/// The longest names that are compared letter by letter, in bytes. The cost grows with the product
+/// The longest names, in bytes, that are compared letter by letter. The cost grows with the product
 /// of their lengths.
 const MAX_COMPARED_BYTES: usize = 200;
 
 /// The candidates most similar to `wanted`, best first, at most `max`. If the request is stopped,
-/// they are incomplete.
+/// the list is incomplete.
 pub fn nearest<'a>(
     wanted: &str,
     candidates: impl Iterator<Item = &'a str>,

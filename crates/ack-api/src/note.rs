@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// The longest message of a note. It quotes names, paths and other programs, all made safe to
-/// print.
+/// The longest message of a note. It may quote names, paths and other programs; all are made safe
+/// to print.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
 /// Something the reader should know, in a form that a program can act on.
@@ -22,7 +22,7 @@ pub struct Note {
 }
 
 impl Note {
-    /// Each message once, with the scopes that it is about, for a reader of text.
+    /// Each message once, with the scopes that it is about, for plain-text output.
     pub fn by_message<'a>(
         notes: impl IntoIterator<Item = &'a Self>,
     ) -> Vec<(&'a str, Vec<&'a str>)> {

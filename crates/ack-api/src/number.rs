@@ -23,7 +23,7 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// The form of a verb for a number of things: `1 row is`, `2 rows are`.
+/// The form of a verb that agrees with a number: `1 row is`, `2 rows are`.
 pub const fn verb(number: u64, one: &'static str, many: &'static str) -> &'static str {
     if number == 1 { one } else { many }
 }

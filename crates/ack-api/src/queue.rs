@@ -1,4 +1,4 @@
-//! The numbers of the review queue: how much waits, how old it is, and whether people keep up.
+//! Statistics of the review queue: how much waits, how old it is, and whether people keep up.
 
 use std::fmt;
 
@@ -6,27 +6,28 @@ use jiff::{Timestamp, ToSpan};
 
 use crate::memory::Status;
 
-/// How many days the pace of the queue is measured over.
+/// The number of days over which the pace of the queue is measured.
 pub const PACE_DAYS: i64 = 7;
-/// A queue this short never counts as outrun.
+/// A queue of at most this length never counts as outrun.
 const MAX_CALM: u64 = 50;
-/// It is outrun if this many times as many memories come as are decided.
+/// A queue is outrun if at least this many times as many memories arrive as are decided.
 const OUTRUN_FACTOR: u64 = 3;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// When the days began over which the pace is measured.
+/// The start of the period over which the pace is measured.
 pub fn pace_began(now: Timestamp) -> Timestamp {
     now.checked_sub((PACE_DAYS * 24).hours()).unwrap_or(now)
 }
 
-/// How many memories came into the queue and left it in the last [`PACE_DAYS`] days.
+/// How many memories entered the queue and left it in the last [`PACE_DAYS`] days.
 ///
-/// A memory came if it was written in these days, and waits or was reviewed. It left if it was
-/// reviewed in these days, and does not wait. One that waits again because its text changed left
-/// nothing and came when it was written: no store says when the text changed.
+/// A memory entered if it was written in that period and either waits or was reviewed. It left if
+/// it was reviewed in that period and does not wait. A memory that waits again because its text
+/// changed did not leave, and counts as entered when it was written: no store records when the text
+/// changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// How many came.
+    /// How many entered.
     pub came: u64,
     /// How many were decided.
     pub decided: u64,
@@ -47,21 +48,22 @@ impl Flow {
         self.decided += u64::from(is_recent(reviewed) && !waits);
     }
 
-    /// `in 7 days: 12 came, 26 decided`; `None` if nothing did.
+    /// `in 7 days: 12 came, 26 decided`; `None` if both are zero.
     pub fn in_words(self) -> Option<String> {
         let Self { came, decided } = self;
         (came > 0 || decided > 0)
             .then(|| format!("in {}: {came} came, {decided} decided", days(PACE_DAYS)))
     }
 
-    /// Whether so much comes, and so much waits, that the queue will not be worked off: three times
-    /// as many came as were decided, and more than fifty wait.
+    /// Whether the queue grows too fast to be worked off: at least three times as many memories
+    /// came as were decided, and more than fifty wait.
     pub const fn outruns(self, waiting: u64) -> bool {
         waiting > MAX_CALM && self.came > 0 && self.came >= self.decided * OUTRUN_FACTOR
     }
 }
 
-/// The numbers of a queue. [`fmt::Display`] says them in one line.
+/// The statistics of a queue. [`fmt::Display`] writes them in one line, and the pace in a second
+/// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueNumbers {
     /// How many memories wait.
@@ -72,23 +74,23 @@ pub struct QueueNumbers {
     pub median_days: Option<i64>,
     /// The age of the oldest, in days.
     pub oldest_days: Option<i64>,
-    /// What came and went lately.
+    /// What came and was decided recently.
     pub flow: Flow,
 }
 
-/// How long a queue takes at its present pace.
+/// How long the queue takes to empty at its present pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// Nothing came and nothing was decided.
     Still,
-    /// So many days.
+    /// It is empty in this many days.
     Days(u64),
-    /// It does not get shorter: by so many memories in [`PACE_DAYS`] days.
+    /// It does not get shorter: it grows by this many memories in [`PACE_DAYS`] days.
     Grows(u64),
 }
 
 impl QueueNumbers {
-    /// How long the queue takes if as many memories come and are decided every day as lately.
+    /// How long the queue takes if memories come and are decided at the recent rate.
     pub fn pace(&self) -> Pace {
         let Flow { came, decided } = self.flow;
         let days = PACE_DAYS.unsigned_abs();
@@ -101,8 +103,8 @@ impl QueueNumbers {
 }
 
 impl QueueNumbers {
-    /// What a line about the queue goes on with: how many were put off, and in a line of its own
-    /// the pace. Empty if there is nothing to say.
+    /// The rest of the summary: how many were put off and, on a second line, the pace. Empty if
+    /// there is nothing to report.
     pub fn pace_in_words(&self) -> String {
         let mut words = match self.put_off {
             0 => String::new(),
@@ -151,7 +153,7 @@ fn days(days: i64) -> String {
     }
 }
 
-/// Counts a queue, memory by memory.
+/// Builds the statistics of a queue, memory by memory.
 #[derive(Debug, Clone)]
 pub struct QueueCount {
     now: Timestamp,
@@ -200,7 +202,7 @@ impl QueueCount {
         self.ages.extend(created.map(age));
     }
 
-    /// The numbers.
+    /// The statistics.
     pub fn numbers(mut self) -> QueueNumbers {
         self.ages.sort_unstable();
         QueueNumbers {
@@ -252,7 +254,8 @@ mod tests {
         count.count(Status::Staging, ago(40), None, true);
         count.count(Status::Approved, ago(30), ago(6), false);
         count.count(Status::Rejected, ago(1), ago(1), false);
-        // Approved when it was written, and decided long ago: neither came nor went.
+        // Approved when it was written, and decided long ago: it neither came nor left in the
+        // period.
         count.count(Status::Approved, ago(1), None, false);
         count.count(Status::Approved, ago(90), ago(8), false);
         let numbers = count.numbers();

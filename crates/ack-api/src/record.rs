@@ -1,14 +1,14 @@
-//! A memory as one JSON object that has all of it: what a published version holds for each memory.
+//! A complete memory as one JSON object: the form in which a published version stores each memory.
 //!
-//! The keys are those of an import line. What is absent is absent in the memory. Keys that are not
-//! known are passed over, so that an older program reads what a newer one published.
+//! The keys are those of an import line. A missing key means that the memory lacks the value.
+//! Unknown keys are ignored, so that an older program can read what a newer one published.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::{Memory, Status};
 
-/// All of a memory but the marks that reading leaves on it.
+/// A memory without the marks that reading adds to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Public id.
@@ -104,7 +104,7 @@ impl Record {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads one; `None` if it is none, or if its memory may not be served.
+    /// Parses a record; `None` if it is invalid, or if its memory may not be served.
     pub fn parse(json: &str) -> Option<Self> {
         let record: Self = serde_json::from_str(json).ok()?;
         let is_whole = !record.id.trim().is_empty() && !record.title.trim().is_empty();

@@ -1,5 +1,5 @@
-//! `[remote]` of a manifest: how a bucket is reached, and how long what was fetched counts; and how
-//! up to date what was fetched is.
+//! `[remote]` of a manifest: how to reach a bucket, and how long fetched memories stay valid. Also
+//! how up to date they are.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -130,19 +130,20 @@ impl RemoteSettings {
     }
 }
 
-/// How up to date the memories here are.
+/// How up to date the local copy is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// They are what was published, as of `max_age` ago at most.
+    /// It is what was published, as of at most `max_age` ago.
     Current,
-    /// It is not known, or a newer version is on its way.
+    /// It may be out of date: the bucket was not asked recently, did not answer, or a newer version
+    /// is being fetched.
     Stale {
-        /// When the bucket answered last.
+        /// When the bucket last answered.
         asked_at: Option<Timestamp>,
         /// Why there is no newer answer.
         reason: String,
     },
-    /// No version is here that may be served.
+    /// There is no local version that may be served.
     Cold {
         /// Why.
         reason: String,
@@ -152,9 +153,9 @@ pub enum Standing {
 /// Whether a question may wait for the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// For a short time.
+    /// It may wait for a short time.
     Some,
-    /// Not at all: nothing is asked.
+    /// It may not wait: the bucket is not asked.
     None,
 }
 

@@ -14,11 +14,11 @@ pub const MAX_NEIGHBOURS: i64 = 20;
 /// The largest number of steps along links.
 pub const MAX_DEPTH: i64 = 8;
 
-/// Other names of arguments, after the fields of answers that hold the same: the name, and the
+/// Aliases of arguments, after the fields of answers that hold the same: the alias, and the
 /// argument that it stands for.
 pub const ALIASES: [(&str, &str); 2] = [("concepts", "tags"), ("session_id", "session")];
-/// Arguments that measure the search. They are taken, and not listed for agents, who would pay for
-/// their schemas in every session.
+/// Arguments for measuring the search. They are accepted but not listed for agents, which would pay
+/// for their schemas in every session.
 pub const UNLISTED: [&str; 3] = ["mode", "explain", "expect"];
 
 /// Arguments of `query_memories`. Without `query`, the newest memories that match the filters.

@@ -165,8 +165,8 @@ impl MemoryHit {
         format!("the newer {newer} contradicts it")
     }
 
-    /// The memory that `stale` names for contradicting this one. It is in `contradicts` too, and a
-    /// text need say it only once.
+    /// The memory that `stale` names because it contradicts this one. It is in `contradicts` too,
+    /// so plain-text output can mention it only once.
     pub fn newer_contradiction(&self) -> Option<&str> {
         let stale = self.stale.as_deref()?;
         let mut others = self.contradicts.iter().map(String::as_str);

@@ -1,4 +1,4 @@
-//! Shared by the readers of settings files: a problem and the keys that lead to it, bounded
+//! Shared by the parsers of settings files: a problem and the keys that lead to it, bounded
 //! numbers, TOML values as JSON, and the limits that clients put on tool names and descriptions.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ const MAX_NAME_CHARS: usize = 64;
 /// The longest description of a tool or an argument, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 
-/// What is wrong in a file, and where.
+/// What is wrong in a settings file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The keys that lead to it.
@@ -39,7 +39,7 @@ impl Problem {
         }
     }
 
-    /// Adds the names that are allowed in place of `word`.
+    /// Adds the names that are allowed instead of `word`.
     #[must_use]
     pub fn among<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         self.known = known.into_iter().map(str::to_owned).collect();
@@ -67,7 +67,7 @@ pub fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(allowed)
 }
 
-/// The message for a name that clients do not accept.
+/// The error message for a name that clients do not accept.
 pub fn no_name(name: &str) -> String {
     format!(
         "`{}` is no name of a tool: 1 to {MAX_NAME_CHARS} letters, digits, `_` and `-`",

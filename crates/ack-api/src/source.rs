@@ -12,10 +12,10 @@ pub struct RowKey {
     pub rowid: i64,
 }
 
-/// A row's claim to its id. Where several rows of a store have one id, the strongest claim decides
-/// which of them the id means, and the others are not there for anybody: a row that agents see goes
-/// before one that waits for review, that one before a rejected one, and of equals the first as
-/// stored counts. Whatever reads rows asks this, so that every door shows the same one.
+/// A row's claim to its id. If several rows of a store share an id, the row with the strongest
+/// claim owns it, and the others are ignored everywhere. A row that agents see beats one that waits
+/// for review, which beats a rejected one. Between equals, the first as stored wins. All code that
+/// reads rows uses this, so that every entry point shows the same row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     rank: u8,
@@ -33,7 +33,7 @@ impl Claim {
         Self { rank, key }
     }
 
-    /// Whether it is stronger than that of another row with the same id.
+    /// Whether this claim is stronger than that of another row with the same id.
     pub fn beats(self, other: Self) -> bool {
         (self.rank, self.key) < (other.rank, other.key)
     }
@@ -102,7 +102,7 @@ pub trait Records {
     /// # Errors
     /// The store cannot be read, or `visit` failed.
     fn scan(&self, visit: Visit<'_, Self::Error>) -> Result<(), Self::Error>;
-    /// Lists every record in stored order, with what shows whether it changed.
+    /// Lists every record in stored order, with what is needed to tell whether it changed.
     ///
     /// # Errors
     /// The store cannot be read.

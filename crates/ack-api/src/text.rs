@@ -23,8 +23,8 @@ pub const BLOCK_CAP: usize = 24_000;
 /// The longest id of a memory, in characters.
 pub const ID_CAP: usize = 200;
 
-/// A memory's id as answers show it: a safe line of at most [`ID_CAP`] characters. A longer one is
-/// cut and ends in a digest of all of it, so that ids with the same beginning stay apart.
+/// A memory's id as answers show it: a safe line of at most [`ID_CAP`] characters. A longer id is
+/// cut and ends in a digest of the whole, so that ids with the same prefix stay distinct.
 pub fn id(raw: &str) -> String {
     let whole = line(raw, usize::MAX);
     if whole.len() <= ID_CAP || whole.chars().count() <= ID_CAP {
@@ -96,7 +96,7 @@ pub fn block(raw: &str) -> String {
     }
 }
 
-/// Makes a message safe that quotes others: like [`block()`], but not trimmed.
+/// Makes a message that quotes other text safe: like [`block()`], but not trimmed.
 pub fn safe(raw: &str) -> Cow<'_, str> {
     clean(raw)
 }
@@ -116,7 +116,7 @@ pub fn clean_json(value: &mut serde_json::Value) {
     }
 }
 
-/// Why one line of JSON could not be read, without the number of the line: only the caller knows it.
+/// Why one line of JSON could not be read, without the line number: only the caller knows it.
 pub fn json_line_problem(error: &serde_json::Error) -> String {
     if error.is_data() {
         let said = error.to_string();

@@ -1,4 +1,4 @@
-//! The addresses of scopes and memories as resources of the protocol.
+//! The addresses of scopes and memories as MCP resources.
 //!
 //! Names and ids are percent-encoded except for unreserved characters (RFC 3986, 2.3), like the
 //! simple expansion of a URI template (RFC 6570, 3.2.2). An address is a key: no part of it becomes
@@ -15,7 +15,7 @@ pub const SCOPE_TEMPLATE: &str = "memory://scope/{name}";
 /// The template of a memory's address.
 pub const MEMORY_TEMPLATE: &str = "memory://scope/{name}/memory/{id}";
 
-/// What is encoded: everything except letters, digits, `-`, `.`, `_` and `~`.
+/// The characters that are encoded: everything except letters, digits, `-`, `.`, `_` and `~`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')

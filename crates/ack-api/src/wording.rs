@@ -1,6 +1,6 @@
-//! The names in messages, hints and notes, for readers who know tools and arguments by other names.
+//! Tool and argument names in messages, hints and notes, for readers who know them by other names.
 //!
-//! A message names the four tools as they are (`get_memory`, between backticks or not), and their
+//! A message uses the four tools' own names (`get_memory`, between backticks or not), and their
 //! arguments between backticks, alone (`` `scope` ``) or with a value (`` `status: "all"` ``). An
 //! agent whose tools are renamed and a person at a terminal read the same message through a
 //! [`Vocabulary`].
@@ -12,20 +12,21 @@ use std::borrow::Cow;
 pub enum Name<'a> {
     /// A word that may be the name of a tool.
     Tool(&'a str),
-    /// What is between backticks and may be an argument, with its value if it has one, as written.
+    /// A quotation between backticks that may be an argument, with its value if it has one, as
+    /// written.
     Argument(&'a str, Option<&'a str>),
 }
 
 /// What a reader calls tools and arguments.
 pub trait Vocabulary {
-    /// What to write instead, with the backticks that belong to it; `None` keeps what is there.
+    /// The replacement, with its backticks if any; `None` keeps what is there.
     fn translate(&mut self, name: Name<'_>) -> Option<String>;
 }
 
-/// A message with the names of a vocabulary.
+/// A message with its names replaced by those of a vocabulary.
 pub fn reword<'a>(message: &'a str, vocabulary: &mut impl Vocabulary) -> Cow<'a, str> {
     let mut out = String::new();
-    // Everything before this place is in `out`.
+    // Everything before this position is in `out`.
     let mut copied = 0;
     let mut at = 0;
     while let Some((start, end, name)) = next_name(message, at) {

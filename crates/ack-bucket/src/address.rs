@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::BucketError;
 
-/// Who keeps a bucket.
+/// The kind of service that hosts a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Amazon S3, or a server that speaks its protocol.
@@ -31,26 +31,26 @@ impl Kind {
 /// Where memories are published: `s3://bucket/prefix`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// Who keeps the bucket.
+    /// The kind of service.
     pub kind: Kind,
     /// The bucket; with Azure, the container.
     pub bucket: String,
-    /// What the names of all objects begin with; without a slash at its ends, and not empty.
+    /// The prefix of all object names. It is not empty, and does not begin or end with a slash.
     pub prefix: String,
 }
 
 impl Address {
-    /// Whether a value is meant to be an address of any kind, and not a path.
+    /// Whether a value looks like an address of any kind, and not a path.
     pub fn is_one(value: &str) -> bool {
         value.contains("://")
     }
 
-    /// The name of an object.
+    /// The full key of an object.
     pub fn key(&self, name: &str) -> String {
         format!("{}/{name}", self.prefix)
     }
 
-    /// A name for the folder of what was fetched from here.
+    /// A name for the local folder of what is fetched from this address.
     pub fn folder_name(&self) -> String {
         let digest = Sha256::digest(self.to_string().as_bytes());
         digest

@@ -9,9 +9,9 @@
 //! .lock                 held by the process that fetches or publishes
 //! ```
 //!
-//! A version is complete before it gets its name, and never changes afterwards. Files have names
-//! that Lance never uses twice, so nothing has to be invalidated. Everything here can be removed at
-//! any time: it is fetched again.
+//! A version is complete before it gets its name, and never changes afterwards. Lance never reuses
+//! a file name, so nothing has to be invalidated. Everything here can be deleted at any time: it is
+//! fetched again.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ use crate::BucketError;
 use crate::address::Address;
 use crate::format::{self, Head, LINKS, Version};
 
-/// What a version that is no longer current may still be read by.
+/// How long a version is kept after it is no longer current, because a reader may still use it.
 const GRACE: Duration = Duration::from_mins(10);
 /// The largest state file that is read.
 const MAX_STATE: u64 = 1 << 20;
@@ -42,24 +42,24 @@ pub struct Cache {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// The bucket, for people who look into the folder.
+    /// The bucket, for people who inspect the folder.
     pub address: String,
-    /// What it said last.
+    /// The last `HEAD.json` that was read.
     pub head: Option<Head>,
-    /// The entity tag of that.
+    /// The entity tag of `head`.
     pub tag: Option<String>,
-    /// When it was asked last and answered, in milliseconds since 1970.
+    /// When the bucket last answered, in milliseconds since 1970.
     pub asked_at: i64,
-    /// When it was asked last and did not answer.
+    /// When the bucket last failed to answer.
     pub failed_at: i64,
-    /// How often in a row that happened.
+    /// How many times in a row it failed.
     pub failures: u32,
     /// What went wrong.
     pub problem: Option<String>,
 }
 
 impl Cache {
-    /// The folder of a bucket, in the folder of a scope. Nothing is made yet.
+    /// The folder of a bucket, in the folder of a scope. Nothing is created yet.
     pub fn new(scope: &Path, address: &Address) -> Self {
         Self {
             folder: scope.join("remote").join(address.folder_name()),
@@ -88,7 +88,7 @@ impl Cache {
         read_version(&self.installed()?)
     }
 
-    /// What is known of the bucket; nothing where that cannot be read.
+    /// What is known of the bucket; the default if it cannot be read.
     pub fn state(&self) -> State {
         let text = ack_sys::files::read_text(&self.folder.join("state.json"), MAX_STATE);
         text.ok()
@@ -96,7 +96,7 @@ impl Cache {
             .unwrap_or_default()
     }
 
-    /// Notes what is known of the bucket.
+    /// Saves what is known of the bucket.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -106,11 +106,11 @@ impl Cache {
         replace(&path, &text)
     }
 
-    /// Makes the folder and takes its lock, which ends with the process. `None` if another process
-    /// has it.
+    /// Creates the folder and takes its lock, which ends with the process. `None` if another
+    /// process holds it.
     ///
     /// # Errors
-    /// The folder cannot be made, or the lock not be asked for.
+    /// The folder cannot be created, or the lock cannot be requested.
     pub fn lock(&self) -> Result<Option<File>, BucketError> {
         make_folder(&self.folder)?;
         let path = self.folder.join(".lock");
@@ -133,10 +133,10 @@ impl Cache {
         self.folder.join("files").join(sha256)
     }
 
-    /// An empty folder to make a version in. The lock must be held.
+    /// Creates an empty folder to build a version in. The lock must be held.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub fn work_folder(&self) -> Result<tempfile::TempDir, BucketError> {
         make_folder(&self.folder)?;
         let made = tempfile::Builder::new()
@@ -165,13 +165,13 @@ impl Cache {
             fs::remove_dir_all(&place).map_err(BucketError::io("remove", &place))?;
         }
         fs::rename(made.path(), &place).map_err(BucketError::io("rename", &place))?;
-        // The folder has another name now.
+        // The folder was renamed.
         let _ = made.keep();
         self.serve(name)?;
         Ok(place)
     }
 
-    /// Makes a version that is there the one that is served.
+    /// Serves a version that is already installed.
     ///
     /// # Errors
     /// The link cannot be replaced.
@@ -191,14 +191,14 @@ impl Cache {
         }
     }
 
-    /// A version that was fetched before and is still there.
+    /// The folder of a version that was fetched earlier and still exists.
     pub fn kept(&self, name: &str) -> Option<PathBuf> {
         let folder = self.folder.join("versions").join(name);
         read_version(&folder).map(|_| folder)
     }
 
-    /// Removes what nothing needs any more: versions that were replaced some time ago, files of no
-    /// version, and what a process that was killed left. The lock must be held.
+    /// Removes what nothing needs any more: versions that were replaced some time ago, files that
+    /// belong to no version, and what a killed process left. The lock must be held.
     pub fn clean(&self) {
         let current = self.installed();
         let old = |path: &Path| {
@@ -226,7 +226,7 @@ impl Cache {
     }
 }
 
-/// The number of a version and a random part: no two publishers give the same name.
+/// A name from the number of a version and a random part, so that no two publishers use the same.
 pub fn version_name(version: u64, log: &str) -> String {
     let name = Path::new(log)
         .file_stem()
@@ -243,8 +243,8 @@ fn read_version(folder: &Path) -> Option<Version> {
     serde_json::from_str(&text).ok()
 }
 
-/// Whether the files of a version are there, as long as they should be; with `thorough`, what is in
-/// them is compared too.
+/// Whether the files of a version exist and have the right length. With `thorough`, their contents
+/// are compared too.
 pub fn is_intact(folder: &Path, thorough: bool) -> bool {
     let Some(version) = read_version(folder) else {
         return false;
@@ -257,7 +257,7 @@ pub fn is_intact(folder: &Path, thorough: bool) -> bool {
     folder.join("memory.db").is_file() && version.files.iter().all(fits)
 }
 
-/// Where a version keeps a file.
+/// The path of a version's file.
 pub fn place(folder: &Path, path: &str) -> PathBuf {
     if path == LINKS {
         folder.join(path)
@@ -283,7 +283,7 @@ pub fn digest(path: &Path) -> std::io::Result<String> {
     }
 }
 
-/// Makes a folder, and those above it that are not there, for its owner alone.
+/// Creates a folder and its missing parents, for its owner only.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), BucketError> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
@@ -292,7 +292,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), BucketError> {
         .map_err(BucketError::io("make", folder))
 }
 
-/// A hard link, or a copy where the file system has none.
+/// Creates a hard link, or a copy if the file system does not support links.
 pub(crate) fn link(from: &Path, to: &Path) -> Result<(), BucketError> {
     if let Some(folder) = to.parent() {
         make_folder(folder)?;
@@ -305,7 +305,7 @@ pub(crate) fn link(from: &Path, to: &Path) -> Result<(), BucketError> {
         .map_err(BucketError::io("copy", from))
 }
 
-/// Replaces a file at once.
+/// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), BucketError> {
     let failed = BucketError::io("write", path);
     let folder = path.parent().unwrap_or(Path::new("."));

@@ -1,4 +1,4 @@
-//! Reading and writing objects: what is needed of a bucket, with time limits, for threads that wait.
+//! Reads and writes objects: the operations that a bucket needs, blocking, with time limits.
 
 use std::future::Future;
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub struct Client {
     address: Address,
 }
 
-/// An object, with what identifies its state.
+/// An object and its state.
 #[derive(Debug, Clone)]
 pub struct Object {
     /// Its contents.
@@ -37,7 +37,7 @@ pub struct Object {
     pub state: ObjectState,
 }
 
-/// The state of an object: two states with different contents differ.
+/// Identifies the contents of an object: states with different contents differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectState {
     tag: Option<String>,
@@ -53,7 +53,7 @@ impl ObjectState {
         }
     }
 
-    /// A state that an object in this one is not in.
+    /// A state that differs from this one.
     #[must_use]
     pub fn another(&self) -> Self {
         Self {
@@ -68,14 +68,14 @@ impl ObjectState {
     }
 }
 
-/// What a read gave.
+/// The result of a read.
 #[derive(Debug)]
 pub enum Read {
     /// The object.
     Found(Object),
-    /// It is still in the state that was named.
+    /// The object is still in the given state.
     Unchanged,
-    /// It is not there.
+    /// There is no such object.
     Missing,
 }
 
@@ -90,25 +90,27 @@ pub struct Listed {
     pub modified: jiff::Timestamp,
 }
 
-/// On what condition an object is written.
+/// The condition under which an object is written.
 #[derive(Debug, Clone)]
 pub enum Condition<'a> {
-    /// On none.
+    /// Unconditionally.
     Always,
-    /// It is not there yet.
+    /// Only if it does not exist yet.
     New,
-    /// It is still in this state.
+    /// Only if it is still in this state.
     Still(&'a ObjectState),
 }
 
 impl Client {
-    /// A client for an address. Nothing is contacted yet; a command that gives credentials runs.
+    /// A client for an address. It contacts nothing yet, but runs the command that prints
+    /// credentials, if there is one.
     ///
     /// # Errors
     /// [`BucketError::Setting`] or [`BucketError::Credentials`].
     pub fn new(address: &Address, settings: &RemoteSettings) -> Result<Self, BucketError> {
         settings.check()?;
-        // The first of the process stays; the upstream connections of this program use the same.
+        // The first provider in a process stays; this program's upstream connections use the same
+        // one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let store: Arc<dyn ObjectStore> = match address.kind {
             Kind::S3 => Arc::new(s3(address, settings)?),
@@ -130,7 +132,7 @@ impl Client {
         Path::from(self.address.key(name))
     }
 
-    /// Reads an object, unless it is in a state that is known.
+    /// Reads an object, unless it is still in the known state.
     ///
     /// # Errors
     /// The server refuses, fails or takes longer than `within`.
@@ -162,7 +164,7 @@ impl Client {
         }
     }
 
-    /// Reads an object that must be there.
+    /// Reads an object that must exist.
     ///
     /// # Errors
     /// As [`Client::read`], and [`BucketError::Missing`].
@@ -176,11 +178,11 @@ impl Client {
         }
     }
 
-    /// Reads parts of objects, several at once, and hands each to `take` in the order they arrive.
-    /// `take` says whether to go on.
+    /// Reads parts of objects, several at once, and passes each to `take` in the order they arrive.
+    /// `take` returns whether to continue.
     ///
     /// # Errors
-    /// The first that fails.
+    /// The first failure.
     pub fn get_parts(
         &self,
         parts: Vec<(usize, String, Range<u64>)>,
@@ -207,7 +209,7 @@ impl Client {
             });
             let mut reads = futures::stream::iter(reads).try_buffer_unordered(together);
             while let Ok(Some(done)) = reads.try_next().await {
-                // Sending may wait until a part is written; the runtime has another thread.
+                // Sending may block until a part is written; the runtime has another thread.
                 if tokio::task::block_in_place(|| sender.send(done)).is_err() {
                     break;
                 }
@@ -261,7 +263,7 @@ impl Client {
                 version: put.version,
             })),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
-            // A condition on an object that is not there does not hold either.
+            // A condition on a missing object does not hold either.
             Err(Error::NotFound { .. }) if matches!(condition, Condition::Still(_)) => Ok(None),
             Err(error) => Err(self.failed("write", name, &error)),
         }
@@ -300,7 +302,7 @@ impl Client {
         Ok(())
     }
 
-    /// Removes objects that may not be there.
+    /// Removes objects; missing ones are no error.
     ///
     /// # Errors
     /// The server refuses, fails or takes too long.
@@ -315,7 +317,7 @@ impl Client {
         Ok(())
     }
 
-    /// The objects whose names begin with a folder.
+    /// The objects in a folder.
     ///
     /// # Errors
     /// The server refuses, fails or takes too long.
@@ -378,14 +380,14 @@ impl Client {
     }
 }
 
-/// What happened, without the layers that it came through.
+/// The cause of an error, without the layers around it.
 pub(crate) fn reason(error: &Error) -> String {
     let mut last: &dyn std::error::Error = error;
     while let Some(next) = last.source() {
         last = next;
     }
     let (told, root) = (error.to_string(), last.to_string());
-    // The library tells the address, the time and its settings before the cause.
+    // The library prints the address, the time and its settings before the cause.
     let told = if root.is_empty() || told.contains("<Code>") {
         told
     } else {
@@ -394,7 +396,7 @@ pub(crate) fn reason(error: &Error) -> String {
     ack_api::text::line(&told, 300)
 }
 
-/// The threads that requests run on: one runtime a process, started with the first request.
+/// The runtime of all requests: one per process, started with the first request.
 fn runtime() -> Result<&'static Runtime, BucketError> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {

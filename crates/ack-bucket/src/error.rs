@@ -27,7 +27,7 @@ pub enum BucketError {
     Credentials {
         /// The bucket.
         address: String,
-        /// What was looked for.
+        /// What was searched for.
         problem: String,
     },
     /// The server refuses.
@@ -37,7 +37,7 @@ pub enum BucketError {
         address: String,
         /// What was tried.
         action: String,
-        /// What the server said.
+        /// The server's reason.
         reason: String,
     },
     /// The server cannot be reached, or failed.
@@ -55,7 +55,7 @@ pub enum BucketError {
     Timeout {
         /// The bucket.
         address: String,
-        /// How long it was waited for.
+        /// How long the program waited.
         waited: Duration,
     },
     /// An object is not there.
@@ -66,13 +66,13 @@ pub enum BucketError {
         /// The object.
         key: String,
     },
-    /// Nothing was published yet.
+    /// Nothing is published yet.
     #[error("nothing is published in {address}")]
     Unpublished {
         /// The bucket.
         address: String,
     },
-    /// What is there does not fit together.
+    /// The published objects do not fit together.
     #[error("what is published in {address} is damaged: {problem}")]
     Damaged {
         /// The bucket.
@@ -87,10 +87,10 @@ pub enum BucketError {
         address: String,
         /// Its format.
         found: u32,
-        /// The newest one that is known.
+        /// The newest format that this program reads.
         known: u32,
     },
-    /// The published version is larger than what may be kept.
+    /// The published version is larger than `cache` allows.
     #[error("version {version} takes {needed} MiB, and `cache` of [remote] allows {allowed}")]
     TooLarge {
         /// The version.
@@ -100,7 +100,7 @@ pub enum BucketError {
         /// How much is allowed.
         allowed: u64,
     },
-    /// The server acknowledges conditional writes and does not keep to the condition.
+    /// The server acknowledges conditional writes but ignores the condition.
     #[error("{address} cannot be published to safely: {problem}")]
     Unsafe {
         /// The bucket.
@@ -113,9 +113,9 @@ pub enum BucketError {
     Conflict {
         /// The bucket.
         address: String,
-        /// The version that is there.
+        /// The version in the bucket.
         version: u64,
-        /// What that means for what was to be published.
+        /// What that means for this publication.
         problem: String,
     },
     /// There is no such version.
@@ -126,7 +126,7 @@ pub enum BucketError {
         /// The version.
         version: u64,
     },
-    /// What was withdrawn would come back.
+    /// Withdrawn memories would come back.
     #[error("version {version} has memories that were withdrawn since: {}", ids.join(", "))]
     BringsBack {
         /// The version.
@@ -153,9 +153,9 @@ pub enum BucketError {
     Io {
         /// What was tried.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: std::io::Error,
     },
     /// The local copy of the records cannot be written.
@@ -163,7 +163,7 @@ pub enum BucketError {
     Sqlite {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error from SQLite.
         source: rusqlite::Error,
     },
     /// The local copy of the records cannot be read.
@@ -189,7 +189,7 @@ impl BucketError {
         }
     }
 
-    /// In one line, for a note.
+    /// The error in one line, for a note.
     pub fn line(&self) -> String {
         text::line(&self.to_string(), 300)
     }
@@ -242,7 +242,7 @@ impl BucketError {
         }
     }
 
-    /// Whether trying again later can help, with nothing changed here.
+    /// Whether trying again later can help, without any change on this machine.
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
     }

@@ -1,4 +1,5 @@
-//! Fetching a version: its files in large parts, several at once, each compared with its digest.
+//! Fetches a version: its files in large parts, several at once, each file checked against its
+//! digest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -15,28 +16,28 @@ use crate::client::Client;
 use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, hex, sha256};
 use crate::mirror;
 
-/// Bytes that one request asks for.
+/// How many bytes one request asks for.
 const PART: u64 = 8 << 20;
-/// Requests that run at once.
+/// How many requests run at once.
 const TOGETHER: usize = 6;
-/// How often a file is fetched that does not have its digest.
+/// How often a file is fetched if its digest does not match.
 const ATTEMPTS: usize = 2;
-/// How much more than its files a version takes: the records are kept a second time.
+/// How much more than its files a version takes: the records are stored a second time.
 const WITH_RECORDS: u64 = 3;
 
-/// How far fetching is.
+/// The progress of a fetch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that are here.
+    /// Bytes that are fetched.
     pub done: u64,
-    /// Bytes that the version has.
+    /// Bytes of the whole version.
     pub whole: u64,
 }
 
-/// Reads what a head says of its version.
+/// Reads the version that a head names.
 ///
 /// # Errors
-/// It is not there, or not as the head says.
+/// It is missing, or does not match the head.
 pub fn version(client: &Client, head: &Head, within: Duration) -> Result<Version, BucketError> {
     let damaged = |problem: String| BucketError::Damaged {
         address: client.address().to_string(),
@@ -98,12 +99,12 @@ fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
     Ok(())
 }
 
-/// Fetches a version and makes it the one that is served. The lock of the cache must be held. Once the
-/// files are here, `beside` gets their folder, while the records are written; the folder has another
-/// name afterwards.
+/// Fetches a version and makes it the one that is served. The lock of the cache must be held. Once
+/// the files are fetched, `beside` gets their folder and runs while the records are written. The
+/// folder is renamed afterwards.
 ///
 /// # Errors
-/// It cannot be fetched, or is damaged. What was served before is served on.
+/// It cannot be fetched, or is damaged. The previous version is still served.
 pub fn install(
     client: &Client,
     cache: &Cache,
@@ -145,7 +146,7 @@ pub fn install(
     Ok(folder)
 }
 
-/// Fetches the files of a version that are not here.
+/// Fetches the missing files of a version.
 fn fetch(
     client: &Client,
     cache: &Cache,
@@ -187,24 +188,24 @@ fn fetch(
     Ok(())
 }
 
-/// A file on its way.
+/// A file that is being fetched.
 struct Partial<'a> {
     entry: &'a FileEntry,
     file: File,
     path: PathBuf,
     left: u64,
     hasher: Sha256,
-    /// Bytes from the start that are in the digest.
+    /// How many bytes from the start are hashed.
     hashed: u64,
-    /// Parts behind those, from where to where.
+    /// Parts that arrived ahead of those: start and end.
     ahead: BTreeMap<u64, u64>,
-    /// A part did not have its length.
+    /// Whether a part had the wrong length.
     is_damaged: bool,
 }
 
 impl Partial<'_> {
-    /// Writes a part in its place. The digest goes on with it if it is the next one: parts arrive
-    /// nearly in order, and what was waited for is read again.
+    /// Writes a part in its place, and hashes it if it is the next one. Parts arrive nearly in
+    /// order; a part that arrived early is read back when its turn comes.
     fn take(&mut self, range: &Range<u64>, bytes: &[u8]) -> Result<(), BucketError> {
         self.file
             .write_all_at(bytes, range.start)
@@ -227,7 +228,7 @@ impl Partial<'_> {
         Ok(())
     }
 
-    /// Goes on with the digest up to a place that is in the file.
+    /// Hashes the file up to `end`, from disk.
     fn hash_again(&mut self, end: u64) -> Result<(), BucketError> {
         let mut block = vec![0; 1 << 18];
         while self.hashed < end {
@@ -245,7 +246,7 @@ impl Partial<'_> {
     }
 }
 
-/// Fetches files, and returns those that do not have their digest.
+/// Fetches files, and returns those whose digest does not match.
 fn fetch_once<'a>(
     client: &Client,
     cache: &Cache,
@@ -299,7 +300,7 @@ fn fetch_once<'a>(
     Ok(damaged)
 }
 
-/// Gives a file its name if it has its digest.
+/// Gives a file its name if its digest matches.
 fn finish(cache: &Cache, done: Partial<'_>) -> Result<bool, BucketError> {
     let digest = hex(&done.hasher.finalize());
     if done.is_damaged || done.hashed != done.entry.bytes || digest != done.entry.sha256 {
@@ -319,7 +320,7 @@ fn ranges(bytes: u64) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// Whether a file of a version is the one with the links.
+/// Whether this is the file of links.
 pub(crate) fn is_links(file: &FileEntry) -> bool {
     file.path == LINKS
 }

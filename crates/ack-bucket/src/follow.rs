@@ -1,9 +1,9 @@
-//! Following what is published in a bucket, for processes that answer questions.
+//! Follows what is published in a bucket, for processes that answer questions.
 //!
-//! A question waits for the bucket only if what is known of it is older than `max_age`, and never
-//! for long: until then it gets what was fetched before, and the answer says so. A bucket that does
-//! not answer is left alone for 1 s, then 2 s, up to a minute; all processes of a user share that
-//! knowledge. Fetching a new version goes on in the background.
+//! A request waits for the bucket only if the local state is older than `max_age`, and never for
+//! long: it then gets what was fetched before, and the answer says so. After a failure, the bucket
+//! is not asked for 1 s, then 2 s, up to a minute; all processes of a user share that state. New
+//! versions are fetched in the background.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,18 +26,18 @@ use crate::fetch::{self, Progress};
 use crate::format::{HEAD, Head};
 use crate::mirror;
 
-/// How long a question waits for the bucket where a version is here.
+/// How long a request waits for the bucket if there is a local version.
 const FOREGROUND: Duration = Duration::from_millis(1_500);
-/// How long a question waits for the first version.
+/// How long a request waits for the first version.
 const FIRST: Duration = Duration::from_secs(10);
 /// How long reading a small object may take.
 const SMALL: Duration = Duration::from_secs(10);
-/// How long another process is waited for that fetches the same.
+/// How long to wait for another process that fetches the same version.
 const OTHER: Duration = Duration::from_mins(10);
-/// How long a bucket that failed is left alone, at most.
+/// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Published memories of a bucket, as far as they are here.
+/// The published memories of a bucket, as far as they are fetched.
 #[derive(Debug)]
 pub struct Remote {
     address: Address,
@@ -48,15 +48,15 @@ pub struct Remote {
     cache: Cache,
     work: Mutex<Work>,
     done: Condvar,
-    /// The largest table, in memories, that may be read into memory before it is asked for.
+    /// The largest table, in memories, that may be loaded before it is requested.
     resident: AtomicUsize,
     early: Mutex<Option<Early>>,
 }
 
-/// What was read of a table.
+/// The result of loading a table.
 pub type Loaded = Result<(Index, TableInfo), TableError>;
 
-/// The first version's table, read while its records were written, and kept until it is asked for.
+/// The first version's table, loaded while its records are written, and kept until it is requested.
 struct Early {
     table: PathBuf,
     loaded: Loaded,
@@ -70,10 +70,10 @@ impl std::fmt::Debug for Early {
     }
 }
 
-/// Asking the bucket, in the background.
+/// The state of the background work.
 #[derive(Debug, Default)]
 struct Work {
-    /// When the running one began.
+    /// When the running work began.
     began: Option<Instant>,
     progress: Progress,
     /// The version that was found intact.
@@ -81,7 +81,8 @@ struct Work {
 }
 
 impl Remote {
-    /// What is published at an address, kept in the folder of a scope. Nothing is contacted yet.
+    /// The memories published at an address, kept in the folder of a scope. Nothing is contacted
+    /// yet.
     ///
     /// # Errors
     /// [`BucketError::Address`] or [`BucketError::Setting`].
@@ -102,7 +103,7 @@ impl Remote {
         })
     }
 
-    /// The bucket and the version that is served, for people.
+    /// The bucket and the version that is served, for display.
     pub fn title(&self) -> String {
         match self.number() {
             0 => self.address.to_string(),
@@ -110,37 +111,37 @@ impl Remote {
         }
     }
 
-    /// The number of the version that is served; 0 if none is here.
+    /// The number of the version that is served; 0 if there is none.
     pub fn number(&self) -> u64 {
         self.cache.version().map_or(0, |version| version.version)
     }
 
-    /// The database of the version that is served, whether it is there or not.
+    /// The database of the version that is served, whether or not it exists.
     pub fn database(&self) -> PathBuf {
         mirror::database(&self.cache.current())
     }
 
-    /// The folder of the table of the version that is served. It is another folder for each version.
+    /// The folder of the table of the version that is served. Each version has its own.
     pub fn table_folder(&self) -> PathBuf {
         let current = self.cache.current();
         mirror::table(&self.cache.installed().unwrap_or(current))
     }
 
-    /// Allows the table of the first version to be read while its records are written, if it has no
-    /// more than so many memories: both take about as long.
+    /// Allows the table of the first version to be loaded while its records are written, if it has
+    /// at most `memories` memories: both take about as long.
     pub fn set_resident(&self, memories: usize) {
         self.resident.store(memories, Ordering::Relaxed);
     }
 
-    /// What was read of a table already. It is given away once.
+    /// Takes the table that was loaded early. Only the first call returns it.
     pub fn take_loaded(&self, table: &Path) -> Option<Loaded> {
         let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         let early = early.take()?;
         (early.table == table).then_some(early.loaded)
     }
 
-    /// Reads the table of a version that is being made, if nothing else is served yet: two indexes
-    /// would take twice the memory.
+    /// Loads the table of a version that is being installed, if no version is served yet: two
+    /// indexes would take twice the memory.
     fn load_early(&self, rows: u64, folder: &Path) -> Option<Loaded> {
         let resident = self.resident.load(Ordering::Relaxed);
         let fits = usize::try_from(rows).is_ok_and(|rows| rows <= resident);
@@ -151,8 +152,7 @@ impl Remote {
         Some(load(&mirror::table(folder), encoder, resident))
     }
 
-    /// Sees to it that the memories that are here are those that are published, as far as that is
-    /// possible without waiting for long.
+    /// Brings the local memories up to date, as far as that is possible without a long wait.
     pub fn prepare(self: &Arc<Self>, patience: Patience) -> Standing {
         let standing = self.standing();
         if patience == Patience::None {
@@ -177,10 +177,10 @@ impl Remote {
         }
     }
 
-    /// Asks the bucket now and fetches what is new, on this thread.
+    /// Asks the bucket and fetches what is new, on this thread.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// Why that failed.
     pub fn refresh(&self, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
         let result = self.ask(progress);
         if let Err(error) = &result {
@@ -200,7 +200,7 @@ impl Remote {
         }
     }
 
-    /// Checks what is here and fetches it again where it is damaged: something could not be read.
+    /// Verifies the local files after a failed read, so that damaged ones are fetched again.
     pub fn distrust(self: &Arc<Self>) {
         let Ok(Some(_lock)) = self.cache.lock() else {
             return;
@@ -256,7 +256,7 @@ impl Remote {
         }
     }
 
-    /// Why what is published is not here.
+    /// Why the newest version is not available.
     fn reason(&self, state: &State) -> String {
         let work = self.work();
         if work.began.is_some() && work.progress.whole > 0 {
@@ -275,7 +275,7 @@ impl Remote {
         }
     }
 
-    /// Whether the files of a version are all there. Looked at once a process.
+    /// Whether all files of a version exist. Checked once per process.
     fn is_whole(&self, folder: &Path) -> bool {
         if self.work().checked.as_deref() == Some(folder) {
             return true;
@@ -287,7 +287,7 @@ impl Remote {
         is_whole
     }
 
-    /// Whether the bucket failed, and is left alone for a while.
+    /// Whether the bucket failed recently and is not asked for a while.
     fn pauses(&self) -> bool {
         let state = self.cache.state();
         if state.failures == 0 || state.failed_at < state.asked_at {
@@ -307,7 +307,7 @@ impl Remote {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to ask the bucket, unless that is being done.
+    /// Starts to ask the bucket, unless that is running already.
     fn start(self: &Arc<Self>) {
         let mut work = self.work();
         if work.began.is_some() {
@@ -330,7 +330,7 @@ impl Remote {
         }
     }
 
-    /// Waits until the bucket was asked, for so long from when that began.
+    /// Waits until the bucket is asked, for at most `patience` after that began.
     fn wait(self: &Arc<Self>, patience: Duration) {
         self.start();
         let mut work = self.work();
@@ -339,7 +339,8 @@ impl Remote {
                 .checked_sub(began.elapsed())
                 .filter(|left| !left.is_zero())
             else {
-                // It may still answer. If this process ends before, the next one need not wait again.
+                // It may still answer. If this process ends first, the next one need not wait
+                // again.
                 if work.progress.whole == 0 {
                     drop(work);
                     self.note_failure(&BucketError::Timeout {
@@ -373,7 +374,7 @@ impl Remote {
             }
         };
         if self.cache.installed().is_none() || before_log.as_ref() != Some(&head.log) {
-            // Whoever waits is told what is being fetched.
+            // Requests that wait report what is being fetched.
             let mut coming = self.cache.state();
             coming.head = Some(head.clone());
             coming.tag = None;
@@ -392,7 +393,7 @@ impl Remote {
         self.cache.note(&state)
     }
 
-    /// Sees to it that the version that a head names is served.
+    /// Makes sure that the version that a head names is served.
     fn bring(
         &self,
         client: &Client,
@@ -453,7 +454,7 @@ fn now() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// How long ago a moment is; a moment to come is now: clocks are set back.
+/// How long ago a moment was. A moment in the future counts as now: clocks may be set back.
 fn age(moment: i64) -> Duration {
     let passed = now().saturating_sub(moment);
     Duration::from_millis(u64::try_from(passed).unwrap_or_default())

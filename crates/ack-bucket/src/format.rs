@@ -1,35 +1,35 @@
-//! What lies in a bucket.
+//! What a bucket contains.
 //!
 //! ```text
-//! HEAD.json                    the one object that changes: which version is current
-//! log/12-9f3a1c22.json         one object a version: who published it, when, what changed, its files
+//! HEAD.json                        the one object that changes: which version is current
+//! log/12-9f3a1c22.json             one object per version: publisher, time, changes, files
 //! manifests/12-9f3a1c22.manifest   the list of fragments and indexes that Lance reads first
-//! memories.lance/…             the table's files, under the random names that Lance gives them
-//! links/12-9f3a1c22.jsonl      the links between memories
+//! memories.lance/…                 the table's files, under the random names that Lance gives them
+//! links/12-9f3a1c22.jsonl          the links between memories
 //! ```
 //!
-//! Objects but the first are written once, before `HEAD.json` names them, and never changed. A
-//! publisher that was killed leaves objects that no version names. `HEAD.json` is replaced only if
-//! it is what the publisher had read (`If-Match`). So a reader always sees one complete version.
+//! All objects but the first are written once, before `HEAD.json` names them, and never changed. A
+//! killed publisher leaves objects that no version names. `HEAD.json` is replaced only if it is
+//! still what the publisher read (`If-Match`). So a reader always sees one complete version.
 
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The newest format that this program reads, and the one it writes.
+/// The newest format that this program reads, and the one that it writes.
 pub const FORMAT: u32 = 1;
 /// The name of the object that names the current version.
 pub const HEAD: &str = "HEAD.json";
 /// The file of links, in the folder of a version.
 pub const LINKS: &str = "links.jsonl";
-/// Most files that a version may have.
+/// The largest number of files of a version.
 const MAX_FILES: usize = 20_000;
 
 /// `HEAD.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The format of everything there.
+    /// The format of everything in the bucket.
     pub format: u32,
     /// The number of the current version.
     pub version: u64,
@@ -37,13 +37,13 @@ pub struct Head {
     pub log: String,
     /// The SHA-256 of that object.
     pub sha256: String,
-    /// How many memories it has.
+    /// How many memories the version has.
     pub rows: u64,
     /// When it was published.
     pub published_at: String,
-    /// By whom.
+    /// Who published it.
     pub by: String,
-    /// The number of the version before.
+    /// The number of the previous version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<u64>,
 }
@@ -66,16 +66,16 @@ pub struct FileEntry {
 pub struct Withdrawn {
     /// Its id.
     pub id: String,
-    /// When.
+    /// When it was withdrawn.
     pub at: String,
-    /// By whom.
+    /// Who withdrew it.
     pub by: String,
 }
 
 /// A published version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// The format of everything there.
+    /// The format of everything in the bucket.
     pub format: u32,
     /// Its number.
     pub version: u64,
@@ -83,7 +83,7 @@ pub struct Version {
     pub scope: String,
     /// When it was published.
     pub published_at: String,
-    /// By whom.
+    /// Who published it.
     pub by: String,
     /// How many memories it has.
     pub rows: u64,
@@ -91,15 +91,16 @@ pub struct Version {
     pub added: u64,
     /// How many memories changed.
     pub changed: u64,
-    /// How many memories went away.
+    /// How many memories were removed.
     pub withdrawn: u64,
-    /// The object that describes the version before.
+    /// The object that describes the previous version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// The version whose content it has again.
+    /// The version that it restores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restores: Option<u64>,
-    /// Memories that were withdrawn by hand, and are not published again unless somebody says so.
+    /// Memories that were withdrawn by hand. They are not published again unless somebody asks for
+    /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<Withdrawn>,
     /// The encoder that made the vectors.
@@ -114,7 +115,7 @@ impl Version {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// What is wrong with it: everything in a bucket is other people's text.
+    /// What is wrong with it: everything in a bucket is untrusted.
     pub(crate) fn problem(&self) -> Option<String> {
         if self.files.len() > MAX_FILES {
             return Some(format!("it lists {} files", self.files.len()));
@@ -134,7 +135,7 @@ impl Version {
     }
 }
 
-/// Whether a path stays in its folder, written in the one way that there is.
+/// Whether a path stays in its folder and is in canonical form.
 fn is_inside(path: &str) -> bool {
     let plain = |part: Component<'_>| match part {
         Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
@@ -151,7 +152,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Bytes in hexadecimal digits.
+/// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,5 @@
-//! The records of a version as a native store, made from its table: everything that reads a store
-//! reads a bucket the same way.
+//! The records of a version as a native store, made from its table. Code that reads a store reads a
+//! bucket the same way.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -30,20 +30,19 @@ const COLUMNS: &str = "id, project, session, session_id, date, type, title, subt
     concepts, files, narrative, status, confidence, reviewed_at, reviewed_by, superseded_by, \
     created_at, updated_at, stale_after";
 
-/// Records that are handed over at once.
+/// How many records are sent at once.
 const TOGETHER: usize = 256;
-/// Such bundles that wait to be written, at most.
+/// How many such batches may wait to be written.
 const WAITING: usize = 4;
-/// Memory that SQLite may use for pages while it writes, in KiB: the index of ids is filled in no
-/// order.
+/// SQLite's page cache while it writes, in KiB: the index of ids is filled in random order.
 const PAGES_KIB: i64 = 32 << 10;
 
 /// A link between two memories.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The memory that it begins at.
+    /// The memory where it begins.
     pub from: String,
-    /// The memory that it leads to.
+    /// The memory where it ends.
     pub to: String,
     /// Its kind.
     pub kind: String,
@@ -70,7 +69,7 @@ pub fn store(folder: &Path) -> Store {
     Store::new(database(folder), Unreviewed::Staging)
 }
 
-/// Names the version of the table that readers use, as Lance does.
+/// Tags the version of the table that readers use, in Lance's format.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -99,8 +98,8 @@ pub fn tag(folder: &Path, version: &Version) -> Result<(), BucketError> {
     cache::replace(&path, contents.to_string().as_bytes())
 }
 
-/// The number that Lance gave a version: it counts down in the file's name, so that the newest one
-/// comes first in a listing.
+/// The Lance version number of a manifest. The number in the file name counts down, so that the
+/// newest file comes first in a listing.
 fn manifest_number(path: &str) -> Option<u64> {
     let name = Path::new(path).file_stem()?.to_str()?;
     let number: u64 = name.parse().ok()?;
@@ -111,11 +110,11 @@ fn manifest_number(path: &str) -> Option<u64> {
     })
 }
 
-/// Makes the database of a version: the one of the version before with what changed, if there is
-/// one.
+/// Makes the database of a version. If there is a previous version, its database is copied and
+/// updated.
 ///
 /// # Errors
-/// The table cannot be read, or the database not be written.
+/// The table cannot be read, or the database cannot be written.
 pub fn update(address: &Address, before: Option<&Path>, folder: &Path) -> Result<(), BucketError> {
     let path = database(folder);
     let before = before.filter(|before| fs::copy(database(before), &path).is_ok());
@@ -147,7 +146,7 @@ fn write(
     let mut writer = Writer::open(&database(folder), known.is_empty())?;
     let mut seen: HashSet<i64> = HashSet::new();
     let (mut twice, mut unreadable) = (false, 0_u64);
-    // One thread decodes the table and the records, the other one only writes.
+    // One thread decodes the table and the records; the other one only writes.
     let (read, written) = std::thread::scope(|threads| {
         let (sender, receiver) = sync_channel::<Vec<Row>>(WAITING);
         let writing = threads.spawn(|| {
@@ -169,7 +168,7 @@ fn write(
                 }
                 if bundle.len() == TOGETHER {
                     let whole = std::mem::replace(&mut bundle, Vec::with_capacity(TOGETHER));
-                    // The other side ends early if it failed, and says why.
+                    // The receiver stops early if it failed, and reports why.
                     let _ = sender.send(whole);
                 }
             },
@@ -202,7 +201,7 @@ fn write(
 /// A row number and the values of its columns.
 type Row = (i64, [Value; 20]);
 
-/// Writes rows as they come.
+/// Writes rows as they arrive.
 fn write_all(writer: &mut Writer, rows: &Receiver<Vec<Row>>) -> Result<(), BucketError> {
     rows.iter()
         .flatten()
@@ -226,21 +225,21 @@ pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
     Ok(links)
 }
 
-/// Writes the database of a version. Nobody else reads or writes it yet.
+/// Writes the database of a version. Nothing else reads or writes it yet.
 pub struct Writer {
     connection: Connection,
     path: PathBuf,
-    /// What makes the indexes, at the end.
+    /// The SQL that creates the indexes, at the end.
     indexes: String,
-    /// What adds or replaces a record.
+    /// The SQL that adds or replaces a record.
     put: String,
 }
 
 impl Writer {
-    /// Opens it, or makes it.
+    /// Opens or creates the database.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn open(path: &Path, is_new: bool) -> Result<Self, BucketError> {
         let failed = |source| BucketError::Sqlite {
             path: path.to_owned(),
@@ -257,7 +256,7 @@ impl Writer {
                  PRAGMA cache_size = -{PAGES_KIB}; BEGIN"
             ))
             .map_err(failed)?;
-        // Indexes that are made at the end take half the time.
+        // Creating the indexes at the end takes half the time.
         let (indexes, tables): (Vec<&str>, Vec<&str>) = SCHEMA
             .lines()
             .partition(|line| line.starts_with("CREATE INDEX"));
@@ -291,7 +290,7 @@ impl Writer {
     /// Adds or replaces a record under its row number.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn put(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
         self.put_values(rowid, values(record.clone()))
     }
@@ -308,7 +307,7 @@ impl Writer {
     /// The highest row number.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn last_row(&self) -> Result<i64, BucketError> {
         let sql = "SELECT coalesce(max(rowid), 0) FROM memories";
         self.sqlite(self.connection.query_row(sql, [], |row| row.get(0)))
@@ -317,7 +316,7 @@ impl Writer {
     /// The row number of a memory.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn row_of(&self, id: &str) -> Result<Option<i64>, BucketError> {
         let found = (|| {
             let sql = "SELECT rowid FROM memories WHERE id = ?1";
@@ -331,7 +330,7 @@ impl Writer {
     /// Removes records.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn remove(&mut self, rows: &[i64]) -> Result<(), BucketError> {
         let done = (|| {
             let mut statement = self
@@ -346,7 +345,7 @@ impl Writer {
     /// Replaces all links.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn set_links(&mut self, links: &[Link]) -> Result<(), BucketError> {
         let done = (|| {
             self.connection.execute("DELETE FROM memory_links", [])?;
@@ -365,7 +364,7 @@ impl Writer {
     /// Completes the database.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// The error from SQLite.
     pub fn finish(self) -> Result<(), BucketError> {
         let failed = |source| BucketError::Sqlite {
             path: self.path.clone(),

@@ -1,8 +1,8 @@
-//! Publishing: a version is made in a folder of this machine, uploaded under names that nobody else
-//! uses, and shown to readers by replacing one object.
+//! Publishes a version: it is built in a local folder, uploaded under names that nobody else uses,
+//! and shown to readers by replacing one object.
 //!
-//! A publisher that is killed at any moment leaves readers with the version before. Two publishers
-//! cannot both replace the same head: the second one is told, and makes its version anew.
+//! If a publisher is killed at any moment, readers keep the previous version. Two publishers cannot
+//! both replace the same head: the second one gets a conflict and builds its version again.
 
 mod history;
 mod plan;
@@ -46,54 +46,54 @@ pub struct Publisher {
     allowed: u64,
 }
 
-/// Who publishes, and how.
+/// The conditions of a publication.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
     /// The scope it comes from.
     pub scope: &'a str,
     /// Who publishes.
     pub by: &'a str,
-    /// Readers keep tables of up to so many rows in memory.
+    /// The largest table, in rows, that readers keep in memory.
     pub resident: usize,
-    /// Make the table anew, indexes included.
+    /// Whether to rebuild the table, indexes included.
     pub rebuild: bool,
 }
 
 /// A step of publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The version before is fetched.
+    /// Fetches the previous version.
     Fetching(Progress),
-    /// The table is made: so many of so many rows.
+    /// Builds the table: rows done, and all rows.
     Making(usize, usize),
-    /// Bytes are uploaded.
+    /// Uploads files.
     Uploading(Progress),
 }
 
-/// A version that was made here and not uploaded yet.
+/// A version that was built locally and is not uploaded yet.
 #[derive(Debug)]
 pub struct Made {
     version: Version,
     name: String,
     work: TempDir,
-    /// What is not in the bucket yet.
+    /// The files that are not in the bucket yet.
     uploads: Vec<FileEntry>,
     _lock: fs::File,
 }
 
-/// What uploading a version takes.
+/// The cost of uploading a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Cost {
-    /// Bytes that are uploaded.
+    /// Bytes to upload.
     pub upload_bytes: u64,
-    /// Requests that write.
+    /// Write requests.
     pub write_requests: u64,
     /// Bytes of the whole version.
     pub version_bytes: u64,
 }
 
 impl Publisher {
-    /// A publisher for an address. What it makes is kept in the folder of a scope.
+    /// A publisher for an address. Its versions are kept in the folder of a scope.
     ///
     /// # Errors
     /// The settings or credentials cannot be used.
@@ -109,7 +109,7 @@ impl Publisher {
         })
     }
 
-    /// What is published now, fetched where it is not here.
+    /// What is published now, fetched if it is not in the cache.
     ///
     /// # Errors
     /// It cannot be fetched or read.
@@ -174,10 +174,10 @@ impl Publisher {
         }
     }
 
-    /// Makes a version with what a plan says. Nothing is uploaded yet.
+    /// Builds the version of a plan. Nothing is uploaded yet.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be built.
     pub fn make(
         &self,
         base: &Base,
@@ -260,7 +260,7 @@ impl Publisher {
     ///
     /// # Errors
     /// The bucket fails, cannot be written safely, or somebody else published meanwhile. Readers
-    /// then see what they saw before.
+    /// then keep the previous version.
     pub fn publish(
         &self,
         base: &Base,
@@ -277,7 +277,7 @@ impl Publisher {
             _lock,
         } = made;
         let (head, state) = self.show(base, &version, &name)?;
-        // What follows only spares fetching what was made here.
+        // The rest only saves fetching what was built here.
         let kept = uploads.iter().try_for_each(|file| {
             let kept = self.cache.file(&file.sha256);
             if kept.exists() {
@@ -298,7 +298,7 @@ impl Publisher {
         Ok(head)
     }
 
-    /// Writes what describes a version, and then the head.
+    /// Writes the description of a version, and then the head.
     fn show(
         &self,
         base: &Base,
@@ -328,7 +328,7 @@ impl Publisher {
         if let Ok(Some(state)) = written {
             return Ok((head, state));
         }
-        // An answer that was lost looks like a failure: what is there tells.
+        // A lost response looks like a failure: reading the head tells whether it was one.
         match self.head() {
             Ok(Some((there, state))) if there == head => Ok((head, state)),
             Ok(Some((there, _))) if matches!(written, Ok(None)) => Err(BucketError::Conflict {
@@ -344,8 +344,8 @@ impl Publisher {
         }
     }
 
-    /// Makes sure that the server keeps to the conditions of a write: many acknowledge and ignore
-    /// them.
+    /// Makes sure that the server honours conditional writes: many acknowledge them and ignore the
+    /// condition.
     fn probe(&self) -> Result<(), BucketError> {
         let name = format!("probe-{}", random()?);
         let word = || Bytes::from_static(b"ack-memory asks whether conditional writes work here\n");
@@ -362,7 +362,7 @@ impl Publisher {
         let other = state.another();
         let changed = self.client.put(&name, word(), &Condition::Still(&other))?;
         let kept = self.client.put(&name, word(), &Condition::Still(&state))?;
-        // A publisher who may not remove leaves an object of fifty bytes.
+        // A publisher without the permission to delete leaves a small object.
         let _ = self.client.delete(&[name]);
         match (again, changed, kept) {
             (Some(_), ..) => answer("it replaced an object that was to be written only if new"),
@@ -374,7 +374,7 @@ impl Publisher {
 }
 
 impl Made {
-    /// What uploading it takes.
+    /// What uploading the version takes.
     pub fn cost(&self) -> Cost {
         let parts = |file: &FileEntry| upload::requests(file.bytes);
         Cost {
@@ -386,7 +386,7 @@ impl Made {
     }
 }
 
-/// Fills a folder with the version that a plan begins from.
+/// Fills a folder with the version that a plan is based on.
 fn begin(base: &Base, work: &Path) -> Result<(), BucketError> {
     let (Some(folder), Some(version)) = (&base.folder, &base.version) else {
         return Ok(());
@@ -402,7 +402,7 @@ fn begin(base: &Base, work: &Path) -> Result<(), BucketError> {
     mirror::tag(work, version)
 }
 
-/// Brings the records in a folder to what a plan says, and returns how many there are.
+/// Applies a plan to the records in a folder, and returns how many there are.
 fn write_records(base: &Base, plan: &Plan, work: &Path) -> Result<usize, BucketError> {
     let mut writer = Writer::open(&mirror::database(work), base.folder.is_none())?;
     let mut gone = Vec::new();
@@ -436,7 +436,7 @@ fn write_links(links: &[Link], work: &Path) -> Result<(), BucketError> {
     fs::write(&path, lines).map_err(BucketError::io("write", &path))
 }
 
-/// The files of a version that was made. Those of the version before keep their objects.
+/// The files of a new version. Files of the previous version keep their objects.
 fn files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, BucketError> {
     let known: HashMap<&str, &FileEntry> = base
         .version

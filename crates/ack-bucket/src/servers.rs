@@ -1,6 +1,6 @@
-//! The servers that keep buckets, and the credentials for each. Credentials come from the
-//! environment by the names that the cloud's own tools use, from the machine, or from a command that
-//! the owner of a scope names.
+//! Connects to the services that host buckets, with their credentials. Credentials come from the
+//! environment variables that the cloud's own tools use, from the machine, or from a command that
+//! the owner of a scope configures.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::client::{REQUEST, reason};
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(3);
-/// How long the command that gives credentials may take.
+/// How long the command that prints credentials may take.
 const COMMAND: Duration = Duration::from_secs(20);
 
 fn options(settings: &RemoteSettings) -> ClientOptions {
@@ -151,7 +151,7 @@ fn only_for_s3() -> BucketError {
     })
 }
 
-/// What a command prints, as AWS's `credential_process` does.
+/// The output of such a command, in the format of AWS's `credential_process`.
 #[derive(Deserialize)]
 struct Given {
     #[serde(rename = "AccessKeyId")]

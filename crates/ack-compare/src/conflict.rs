@@ -1,12 +1,12 @@
-//! Whether two memories say things that cannot both be true.
+//! Whether two memories make statements that cannot both be true.
 //!
-//! Every statement of one is held against every statement of the other. A conflict needs two
-//! things: both statements are about the same matter (they share most of what they are about, and
-//! neither is limited to a case that the other leaves out), and one of these differs:
+//! Every statement of one is compared with every statement of the other. A conflict needs two
+//! things. First, both statements are about the same subject: they share most of their content, and
+//! neither is limited to a case that the other leaves out. Second, they differ in one of these:
 //! - a number of the same kind;
-//! - what one says is not so, or was replaced, the other says is so;
+//! - one denies or replaces what the other asserts;
 //! - a word and its opposite;
-//! - one name in the same place of the same sentence.
+//! - a name in the same position of the same sentence.
 
 mod names;
 
@@ -20,27 +20,27 @@ use crate::statement::Statement;
 use crate::subject::{are_other_things, is_label, topic};
 use crate::term::{NameKind, RARE_WEIGHT as RARE, Term, TermKind};
 
-/// Share of common content of two statements about the same matter.
+/// Minimum share of common content for statements about the same subject.
 pub(crate) const SAME_MATTER: f32 = 0.5;
-/// The same, for statements that differ in nothing else.
+/// The same, for statements that must differ in nothing else.
 const SAME_FRAME: f32 = 0.66;
-/// Weight of words that are as good as a name.
+/// Weight of words that count like a name.
 const HEAVY: f32 = 0.9;
-/// Topic of memories that are certainly about the same matter.
+/// Topic score of memories that are certainly about the same subject.
 const SURE_TOPIC: f32 = 0.6;
-/// Topic of memories of which one says that a name of the other was replaced.
+/// Topic score that is enough if one memory says that a name in the other was replaced.
 const SAME_TOPIC: f32 = 0.4;
-/// Pairs of statements of two long texts.
+/// More pairs of statements than this count as two long texts.
 const MANY_PAIRS: usize = 24;
 /// How much more two statements of long texts must have in common.
 const MARGIN: f32 = 0.2;
-/// Weight of a word that says something.
+/// Weight of a meaningful word.
 const WORTH: f32 = 0.9;
-/// Weight of one word, as the newer statement may have it for itself.
+/// Weight of one word: the most that the newer statement may add.
 const ONE_WORD: f32 = 1.25;
-/// Weight of two words, as the older statement may have them.
+/// Weight of two words: the most that the older statement may add.
 const TWO_WORDS: f32 = 2.7;
-/// Words around a number that say what it measures.
+/// How many words around a number tell what it measures.
 const NEAR: usize = 4;
 
 /// Two statements that cannot both be true.
@@ -50,25 +50,25 @@ pub struct Conflict {
     pub newer: String,
     /// What the older memory says.
     pub older: String,
-    /// In what they differ.
+    /// How they differ.
     pub reason: ConflictReason,
 }
 
-/// In what two statements differ.
+/// How two statements differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConflictReason {
-    /// Another number, version or amount.
+    /// A different number, version or amount.
     Value,
-    /// What one says, the other denies or replaces.
+    /// One denies or replaces what the other asserts.
     Denial,
     /// A word and its opposite.
     Opposite,
-    /// Another name in the same place.
+    /// A different name in the same position.
     Name,
 }
 
 impl ConflictReason {
-    /// The reason in a word.
+    /// The reason as a word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Value => "value",
@@ -117,7 +117,7 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     None
 }
 
-/// The claims of a memory that another one does not make too. What both say, neither denies.
+/// The claims of a memory that the other does not make too. What both say, neither denies.
 fn unsaid<'a>(own: &'a Profile, other: &'a Profile) -> impl Iterator<Item = &'a Statement> {
     let claims = own.claims().iter();
     claims.filter(|claim| {
@@ -126,7 +126,7 @@ fn unsaid<'a>(own: &'a Profile, other: &'a Profile) -> impl Iterator<Item = &'a 
     })
 }
 
-/// Two statements of two memories.
+/// One statement from each memory.
 struct Pair<'a> {
     newer: &'a Statement,
     older: &'a Statement,
@@ -174,7 +174,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Whether a name is one that only a setting has: `busy_timeout`, but not `width`.
+    /// Whether only a setting would have this name: `busy_timeout`, but not `width`.
     fn is_setting(&self, key: Option<u64>) -> bool {
         let terms = self.newer.terms.iter().filter(|term| Some(term.key) == key);
         terms.into_iter().any(|term| {
@@ -182,7 +182,7 @@ impl Pair<'_> {
         })
     }
 
-    /// How sure it is that the statements are about the same matter.
+    /// How certain it is that the statements are about the same subject.
     fn matter(&self) -> f32 {
         let covered = self
             .newer
@@ -191,7 +191,7 @@ impl Pair<'_> {
         self.dice.max(0.5 * covered + 0.5 * self.topic.min(covered))
     }
 
-    /// Whether each is limited to a case that the other is not.
+    /// Whether each is limited to a case that the other lacks.
     fn are_different_cases(&self) -> bool {
         let cases = |statement: &Statement, other: &Statement| -> FxHashSet<&'static str> {
             let denied = |key: u64| {
@@ -215,7 +215,7 @@ impl Pair<'_> {
         differs || self.are_events()
     }
 
-    /// Whether both tell what happened on different days.
+    /// Whether both describe events on different days.
     fn are_events(&self) -> bool {
         let dates = |statement: &Statement| -> FxHashSet<u64> {
             let dates = statement
@@ -228,8 +228,8 @@ impl Pair<'_> {
         !newer.is_empty() && !older.is_empty() && newer.is_disjoint(&older)
     }
 
-    /// Whether each has names that the other's memory does not know: they are about different
-    /// things.
+    /// Whether the two are about different things: each has names that the other's memory does not
+    /// contain.
     fn are_different_subjects(&self) -> bool {
         let own = |statement: &Statement, other: &Profile| {
             statement.terms.iter().any(|term| {
@@ -247,7 +247,7 @@ impl Pair<'_> {
         {
             return true;
         }
-        // What a sentence begins with is usually what it is about.
+        // The start of a sentence is usually its subject.
         let begins_with_own = |statement: &Statement, other: &Profile| {
             let mut content = statement.terms.iter().filter(|term| term.is_content());
             content.next().is_some_and(|term| {
@@ -257,8 +257,8 @@ impl Pair<'_> {
         begins_with_own(self.newer, self.memories.1)
     }
 
-    /// Whether a statement begins with what its memory's title begins with, and the other memory
-    /// does not know that.
+    /// Whether a statement starts with the first word of its memory's title, and the other memory
+    /// does not contain that word.
     fn has_another_title(&self, statement: &Statement, (own, other): (&Profile, &Profile)) -> bool {
         let first = |statement: &Statement| {
             let mut content = statement.terms.iter().filter(|term| term.is_content());
@@ -293,7 +293,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Whether each statement, or the newer one, says much that the other memory has no word of.
+    /// Whether the newer statement, or each of them, has many words that the other memory lacks.
     fn have_other_words(&self) -> bool {
         let own = |statement: &Statement, other: &Profile| -> f32 {
             let own = statement.content.iter();
@@ -304,7 +304,7 @@ impl Pair<'_> {
         own(self.newer, self.memories.1) > ONE_WORD || own(self.older, self.memories.0) > TWO_WORDS
     }
 
-    /// Whether two numbers measure the same and differ, and neither statement has the other's.
+    /// Whether two numbers measure the same thing and differ, and neither statement has both.
     fn differ(&self, newer: usize, older: usize) -> bool {
         let quantity = |statement: &Statement, at: usize| -> Option<Quantity> {
             statement.terms.get(at)?.quantity().cloned()
@@ -327,7 +327,7 @@ impl Pair<'_> {
         if says(self.newer, &other) || says(self.older, &one) {
             return false;
         }
-        // `two ways` is no other value than `port 8080`.
+        // `two ways` does not conflict with `port 8080`.
         let in_digits = |statement: &Statement, at: usize| {
             let word = statement.terms.get(at).map_or("", |term| &term.word);
             word.contains(|c: char| c.is_ascii_digit())
@@ -335,7 +335,7 @@ impl Pair<'_> {
         if one.unit == Unit::None && in_digits(self.newer, newer) != in_digits(self.older, older) {
             return false;
         }
-        // Both values are in both memories: they belong to different things.
+        // Both values are in both memories, so they belong to different things.
         let terms = self.newer.terms.get(newer).zip(self.older.terms.get(older));
         if terms.is_some_and(|(one, other)| {
             self.memories.0.says(None, other) && self.memories.1.says(None, one)
@@ -372,7 +372,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Whether one name stands directly before both numbers: `Node 20`, `alpine:3.19`.
+    /// Whether the same name directly precedes both numbers: `Node 20`, `alpine:3.19`.
     fn is_of_one_name(&self, newer: usize, older: usize) -> bool {
         let before = |statement: &Statement, at: usize| -> Option<u64> {
             let term = statement.terms.get(at.checked_sub(1)?)?;
@@ -461,7 +461,7 @@ impl Pair<'_> {
         }
         let rest = one.shared(other) - flipped.iter().map(|term| term.weight).sum::<f32>();
         if flipped.iter().any(|term| term.replaced) {
-            // In long texts the same words stand in many sentences.
+            // In long texts, many sentences contain the same words.
             if self.margin > 0.0 && self.matter() < SAME_MATTER + self.margin {
                 return false;
             }
@@ -480,7 +480,7 @@ impl Pair<'_> {
 
     fn opposites(&self) -> bool {
         let tells_how = self.newer.tells_how() || self.older.tells_how();
-        // A long text says much on both sides of a matter.
+        // A long text contains many statements on both sides.
         let is_long = self.margin > 0.0;
         if is_long || tells_how || self.matter() < SAME_MATTER {
             return false;
@@ -521,12 +521,12 @@ impl Pair<'_> {
     }
 }
 
-/// Whether a term is a name, or a word that is as rare as one.
+/// Whether a term is a name, or a word as rare as one.
 fn is_named(term: &Term) -> bool {
     term.name().is_some() || term.is_content() && term.weight >= RARE
 }
 
-/// Whether a statement tells why something went wrong, which denies nothing.
+/// Whether a statement explains why something went wrong. That denies nothing.
 fn tells_a_cause(statement: &Statement) -> bool {
     let mut words = statement.terms.iter().map(|term| term.word.as_str());
     let first = [words.next(), words.next()];

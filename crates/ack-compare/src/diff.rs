@@ -3,13 +3,13 @@
 use similar::{Algorithm, ChangeTag, TextDiff};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The most words of a text that are compared. What follows is left out.
+/// How many words of each text are compared. The rest is left out.
 const MAX_WORDS: usize = 4_000;
 
 /// A part of two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffPart {
-    /// Where it stands.
+    /// Which texts have it.
     pub side: DiffSide,
     /// Its text, with the spaces in it.
     pub text: String,
@@ -37,8 +37,8 @@ impl DiffSide {
     }
 }
 
-/// The difference of two texts, in the order of reading. Where words differ, those of the older
-/// text come first. Of very long texts the first 4,000 words are compared.
+/// The difference of two texts, in reading order. Where words differ, those of the older text come
+/// first. Only the first 4,000 words of a long text are compared.
 pub fn words(older: &str, newer: &str) -> Vec<DiffPart> {
     let (older, newer) = (split(older), split(newer));
     let diff = TextDiff::configure()
@@ -62,7 +62,7 @@ pub fn words(older: &str, newer: &str) -> Vec<DiffPart> {
     parts
 }
 
-/// Words, spaces and signs, each on its own.
+/// Words, spaces and punctuation, each on its own.
 fn split(text: &str) -> Vec<&str> {
     text.split_word_bounds().take(2 * MAX_WORDS).collect()
 }

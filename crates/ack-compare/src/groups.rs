@@ -1,8 +1,8 @@
 //! Near-duplicates among many memories, in about linear time.
 //!
-//! Each memory is a set of word hashes with a [`sketch`] of it. Memories whose
-//! sketches agree in a band are candidates. A memory joins the first earlier one that it is near, and only leaders are
-//! candidates: a chain of small changes does not become one group.
+//! Each memory is a set of word hashes with a [`sketch`] of it. Memories whose sketches agree in a
+//! band are candidates. A memory joins the first earlier group whose leader it resembles. Only
+//! leaders are candidates, so that a chain of small changes does not become one group.
 
 use ack_api::memory::Memory;
 use ack_search::analysis::{self, TextRole};
@@ -14,13 +14,13 @@ use crate::sketch::{self, Bands};
 use crate::term::hash;
 use crate::{RelationKind, relate};
 
-/// Share of common words of near-duplicates (Jaccard index).
+/// Minimum share of common words of near-duplicates (Jaccard index).
 const MIN_OVERLAP: f64 = 0.5;
-/// The same, where one says all of the other.
+/// Minimum share of a memory's words in another that contains all of it.
 const MIN_COVERED: f64 = 0.9;
 /// The most words of a memory that are sketched.
 const MAX_WORDS: usize = 2_000;
-/// The most leaders of one band that are looked at. A template that many memories share fills one.
+/// How many leaders of one band are examined. A template that many memories share can fill a band.
 const MAX_CANDIDATES: usize = 32;
 
 /// A memory as the set of its words.
@@ -29,9 +29,9 @@ struct Sketch {
     bands: Bands,
 }
 
-/// Puts memories into groups of near-duplicates, by their positions. Every memory is in one group;
-/// groups are in the order of their first members, and members in ascending order. Memories that
-/// contradict the first of a group are not in it.
+/// Groups near-duplicates by their positions. Every memory is in exactly one group. Groups are in
+/// the order of their first members, and members in ascending order. Memories that contradict the
+/// first member of a group are not in it.
 pub fn near_duplicates(memories: &[&Memory]) -> Vec<Vec<usize>> {
     let sketches: Vec<Sketch> = memories.par_iter().map(|memory| sketched(memory)).collect();
     let mut groups: Vec<Vec<usize>> = Vec::new();

@@ -1,5 +1,5 @@
-//! The words that rules look at: negations, opposites, units, and words that limit where a
-//! statement holds. English first; German, French, Spanish and Russian where a word decides.
+//! The words that the rules use: negations, opposites, units, and words that limit where a
+//! statement holds. Mostly English; German, French, Spanish and Russian where a word decides.
 
 /// Words that deny what follows them.
 #[rustfmt::skip]
@@ -12,7 +12,7 @@ const DENY_NEXT: &[&str] = &[
     "won't", "wouldn't", "не", "нельзя", "нет", "никогда", "без",
 ];
 
-/// Words that deny what stands before them in the clause.
+/// Words that deny what precedes them in the clause.
 #[rustfmt::skip]
 const DENY_PREVIOUS: &[&str] = &[
     "abandoned", "abgeschafft", "abolished", "decommissioned", "defunct", "discontinued", "deleted", "deprecated", "dropped",
@@ -21,7 +21,7 @@ const DENY_PREVIOUS: &[&str] = &[
     "удалён", "удален", "устарел",
 ];
 
-/// Forms of `be` and `have`, before a word that denies what it is said of.
+/// Forms of `be` and `have`, before a word that denies their subject.
 #[rustfmt::skip]
 const AUXILIARIES: &[&str] = &[
     "are", "be", "been", "being", "es", "est", "fue", "get", "gets", "got", "had", "has", "have",
@@ -29,7 +29,7 @@ const AUXILIARIES: &[&str] = &[
     "était", "été", "был", "была", "были",
 ];
 
-/// Verbs that many sentences have.
+/// Verbs that many sentences contain.
 #[rustfmt::skip]
 const VERBS: &[&str] = &[
     "can", "cannot", "comes", "do", "does", "gives", "goes", "has", "keeps", "lives", "may",
@@ -38,7 +38,7 @@ const VERBS: &[&str] = &[
     "muss", "soll", "debe", "puede", "doit", "peut",
 ];
 
-/// Two words that mean opposite things, by the stem that they have here.
+/// Words that mean opposite things, in groups with a name and two sides.
 #[rustfmt::skip]
 const OPPOSITES: &[(&str, &[&str], &[&str])] = &[
     ("always", &["always", "immer", "toujours", "siempre", "всегда"], &["never", "nie", "jamais",
@@ -84,7 +84,7 @@ const OPPOSITES: &[(&str, &[&str], &[&str])] = &[
     ("blocking", &["blocking"], &["non-blocking", "nonblocking"]),
 ];
 
-/// Words that say where, for whom or when a statement holds. If both texts have one and they
+/// Words that say where, for whom or when a statement holds. If both texts have one and these
 /// differ, the texts are about different cases.
 #[rustfmt::skip]
 const QUALIFIERS: &[(&str, &[&str])] = &[
@@ -111,7 +111,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("europe", &["eu", "europe"]), ("us", &["us-east-1", "us-west-2", "us"]),
 ];
 
-/// Words that say that something is not so, or goes wrong, beside those that deny.
+/// Further words that say that something is not so, or goes wrong.
 #[rustfmt::skip]
 const NEGATIVE: &[&str] = &[
     "away", "bad", "breaks", "broken", "broke", "crashed", "crashes", "dead", "disable",
@@ -127,7 +127,7 @@ const NEGATIVE: &[&str] = &[
     "unnecessary", "unneeded", "unsafe", "unused", "useless", "wrong", "wrongly",
 ];
 
-/// Words that tell what was, or what could be.
+/// Words for what was, or what could be.
 #[rustfmt::skip]
 const PAST: &[&str] = &[
     "could", "earlier", "formerly", "had", "might", "once", "originally", "previously", "used",
@@ -135,7 +135,7 @@ const PAST: &[&str] = &[
     "eran", "был", "была", "было", "были",
 ];
 
-/// Words for a change, after which `from` names what was and `to` what is.
+/// Words for a change, after which `from` names the old state and `to` the new one.
 #[rustfmt::skip]
 const CHANGES: &[&str] = &[
     "bumped", "changed", "changes", "cut", "decreased", "doubled", "down", "dropped", "increased",
@@ -146,7 +146,7 @@ const CHANGES: &[&str] = &[
     "migramos", "pasó", "перешли", "переехал", "изменён",
 ];
 
-/// Words that carry no subject in the languages other than English.
+/// Stop words of other languages than English.
 #[rustfmt::skip]
 const FOREIGN_STOPS: &[&str] = &[
     "aber", "als", "am", "an", "auf", "aus", "bei", "beim", "bis", "das", "dass", "dem", "den",
@@ -163,7 +163,7 @@ const FOREIGN_STOPS: &[&str] = &[
     "от", "по", "при", "с", "со", "то", "у", "что", "это",
 ];
 
-/// Spellings of one thing.
+/// Different spellings of the same thing.
 #[rustfmt::skip]
 const SAME: &[(&str, &str)] = &[
     ("auth", "authentication"), ("config", "configuration"), ("configs", "configuration"),
@@ -182,7 +182,7 @@ const SAME: &[(&str, &str)] = &[
     ("ownership", "own"),
 ];
 
-/// What a number measures, as stems.
+/// What a number can measure, as stems.
 #[rustfmt::skip]
 const ATTRIBUTES: &[&str] = &[
     "age", "attempt", "backlog", "batch", "budget", "buffer", "cache", "capacity", "concurr",
@@ -210,7 +210,7 @@ pub fn denies_next(word: &str) -> bool {
     DENY_NEXT.contains(&word) || word.ends_with("n't")
 }
 
-/// Whether a word denies what stands before it.
+/// Whether a word denies what precedes it.
 pub fn denies_previous(word: &str) -> bool {
     DENY_PREVIOUS.contains(&word)
 }
@@ -228,12 +228,12 @@ pub fn is_negative(word: &str) -> bool {
         || denies_previous(word)
 }
 
-/// Whether a word tells what was, or what could be.
+/// Whether a word is about what was, or what could be.
 pub fn is_past(word: &str) -> bool {
     PAST.contains(&word)
 }
 
-/// The group of opposites that a word belongs to, and on which side it stands.
+/// The group of opposites that a word belongs to, and its side.
 pub fn pole(word: &str) -> Option<(&'static str, bool)> {
     OPPOSITES.iter().find_map(|(group, one, other)| {
         if one.contains(&word) {
@@ -250,7 +250,7 @@ pub fn qualifier(word: &str) -> Option<&'static str> {
     found.map(|(case, _)| *case)
 }
 
-/// Whether a word makes a sentence of others.
+/// Whether a word turns others into a sentence.
 pub fn is_verb(word: &str) -> bool {
     is_auxiliary(word) || VERBS.contains(&word)
 }
@@ -260,7 +260,7 @@ pub fn is_change(word: &str) -> bool {
     CHANGES.contains(&word)
 }
 
-/// Whether a word of another language than English carries no subject.
+/// Whether a word is a stop word of another language than English.
 pub fn is_foreign_stop(word: &str) -> bool {
     FOREIGN_STOPS.contains(&word)
 }

@@ -1,12 +1,13 @@
 //! How two memories relate: the same, more, something else, a contradiction.
 //!
-//! A [`Profile`] is a memory read once: its statements, and what it says altogether. [`relate`]
-//! compares two of them by rule; nothing is learned and nothing random. [`diff`] shows what changed
+//! A [`Profile`] is a memory parsed once: its statements and its content as a whole. [`relate`]
+//! compares two of them by fixed rules; nothing is learned or random. [`diff`] shows what changed
 //! word by word, and [`groups`] finds near-duplicates among many.
 //!
 //! The rules are measured on pairs that were labelled by hand, see `tests/relations`. A relation is
-//! a hint for the person who decides. A missed contradiction is shown as two texts side by side; a
-//! false one costs trust. So rules that find contradictions prefer silence.
+//! a hint for the person who decides. If a contradiction is missed, the person still sees both
+//! texts side by side; a false one costs trust. So the rules report a contradiction only when they
+//! are sure.
 
 mod conflict;
 pub mod diff;
@@ -25,21 +26,21 @@ use ack_api::memory::Memory;
 pub use crate::conflict::{Conflict, ConflictReason};
 pub use crate::profile::Profile;
 
-/// Share of the newer memory's content that the older one has, where it says nothing new.
+/// Share of the newer memory's content in the older one, if the newer one adds nothing.
 const NOTHING_NEW: f32 = 0.85;
-/// Share of the older memory's content that the newer one has, where it says all of it.
+/// Share of the older memory's content in the newer one, if the newer one contains all of it.
 const ALL_OF_IT: f32 = 0.7;
 /// Cosine of memories that say the same in other words.
 const REWORDED: f32 = 0.85;
-/// Cosine of memories about the same matter.
+/// Cosine of memories about the same subject.
 const RELATED: f32 = 0.35;
-/// Resemblance of memories about the same matter.
+/// Resemblance of memories about the same subject.
 const RESEMBLING: f32 = 0.18;
 
 /// How a newer memory relates to an older one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relation {
-    /// In a word.
+    /// The kind of relation.
     pub kind: RelationKind,
     /// How much of their content is common, over the whole text, from 0 to 1.
     pub resemblance: f64,
@@ -47,8 +48,8 @@ pub struct Relation {
     pub conflict: Option<Conflict>,
 }
 
-/// How a newer memory relates to an older one. For more than one comparison, make the profiles
-/// once and use [`relate`].
+/// How a newer memory relates to an older one. For several comparisons, make the profiles once and
+/// use [`relate`].
 pub fn relation(newer: &Memory, older: &Memory) -> Relation {
     relate(&Profile::of(newer), &Profile::of(older))
 }
@@ -95,8 +96,8 @@ fn without_conflict(newer: &Profile, older: &Profile, resemblance: f64) -> Relat
     }
 }
 
-/// The share of common content of two memories, from 0 to 1 (Dice coefficient with the weights of
-/// the encoder). Equal texts have 1.
+/// The share of common content of two memories, from 0 to 1 (Dice coefficient with the encoder's
+/// weights). It is 1 for equal texts.
 fn resemblance(newer: &Profile, older: &Profile) -> f64 {
     if newer.wording == older.wording {
         return 1.0;

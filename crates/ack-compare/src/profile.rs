@@ -1,4 +1,4 @@
-//! A memory, read once for any number of comparisons.
+//! A memory, parsed once for any number of comparisons.
 
 use std::sync::OnceLock;
 
@@ -11,13 +11,13 @@ use crate::conflict::SAME_MATTER;
 use crate::statement::{Statement, shared_weight};
 use crate::term::{NameKind, Term, TermKind, hash};
 
-/// The most bytes of a narrative that are read.
+/// How many bytes of a narrative are read.
 const MAX_NARRATIVE_BYTES: usize = 16_000;
-/// The most statements that are compared one by one.
+/// How many statements are compared one by one.
 const MAX_STATEMENTS: usize = 64;
-/// Weight of a statement that says something of its own.
+/// Minimum weight of a statement that can add something.
 const MIN_STATEMENT: f32 = 1.5;
-/// Share of a statement that is known where the other memory says as much.
+/// A statement is new if less than this share of it is known to the other memory.
 const MIN_KNOWN: f32 = 0.5;
 /// Weight of a number in the resemblance.
 const NUMBER_WEIGHT: f32 = 1.0;
@@ -27,15 +27,15 @@ const NUMBER_WEIGHT: f32 = 1.0;
 pub struct Profile {
     /// The title, the subtitle, the facts and the sentences of the narrative, each once.
     pub(crate) statements: Vec<Statement>,
-    /// How many sentences it has, headings too, but not code.
+    /// How many sentences it has, including headings but not code.
     pub(crate) length: usize,
-    /// The weight of everything it says, code too.
+    /// The weight of all its content terms, including code.
     pub(crate) content: FxHashMap<u64, f32>,
-    /// Together.
+    /// The sum of these weights.
     pub(crate) weight: f32,
     /// Its names and numbers.
     pub(crate) details: FxHashSet<u64>,
-    /// Whether the title is the beginning of another text, and may be cut.
+    /// Whether another text begins with the title, which may then be cut off.
     pub(crate) is_title_repeated: bool,
     pub(crate) project: Option<String>,
     /// Hash of its words in order.
@@ -45,7 +45,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Reads a memory.
+    /// Parses a memory.
     pub fn of(memory: &Memory) -> Self {
         let narrative = memory
             .narrative
@@ -60,7 +60,7 @@ impl Profile {
         profile
     }
 
-    /// Reads texts; the first one is the title.
+    /// Parses texts; the first one is the title.
     pub fn of_texts(texts: &[&str]) -> Self {
         let mut profile = Self {
             statements: Vec::new(),
@@ -92,7 +92,7 @@ impl Profile {
                 let own: String = statement.terms.iter().map(|term| &*term.word).collect();
                 let is_new = !own.is_empty() && seen.insert(own);
                 if !is_new && position > 0 {
-                    // The title is a whole sentence of the text, if it is that one.
+                    // The title is not cut if it is a whole sentence of the text.
                     let title = profile.statements.first();
                     if title.is_some_and(|title| title.has_the_words_of(&statement)) {
                         profile.is_title_repeated = false;
@@ -139,7 +139,7 @@ impl Profile {
         self.statements.get(first..).unwrap_or_default()
     }
 
-    /// Whether it has a statement of which the other one says little.
+    /// Whether it has a statement that is mostly new to the other memory.
     pub(crate) fn adds_a_statement_to(&self, other: &Self) -> bool {
         self.claims().iter().any(|statement| {
             let known = statement
@@ -151,7 +151,7 @@ impl Profile {
         })
     }
 
-    /// Whether it says somewhere how much something is.
+    /// Whether one of its statements contains a value, assigned to `key` if one is given.
     pub(crate) fn says(&self, key: Option<u64>, value: &Term) -> bool {
         let mut terms = self
             .statements
@@ -164,7 +164,7 @@ impl Profile {
         })
     }
 
-    /// Whether a statement like this one says that something is not so.
+    /// Whether a similar statement denies a term.
     pub(crate) fn denies(&self, key: u64, like: &Statement) -> bool {
         self.statements
             .iter()
@@ -177,7 +177,7 @@ impl Profile {
             .any(|statement| statement.dice(like) >= SAME_MATTER)
     }
 
-    /// Whether one of its statements says that something is not so.
+    /// Whether any of its statements denies a term.
     pub(crate) fn denies_anywhere(&self, key: u64) -> bool {
         let mut terms = self
             .statements
@@ -196,7 +196,7 @@ impl Profile {
         self.statements.first()
     }
 
-    /// The share of this one's content that the other has, from 0 to 1.
+    /// The share of its content that the other memory has, from 0 to 1.
     pub(crate) fn covered_by(&self, other: &Self) -> f32 {
         if self.weight > 0.0 {
             self.shared(other) / self.weight
@@ -220,7 +220,7 @@ impl Profile {
         }
     }
 
-    /// How near two memories are in meaning: the cosine of their vectors, 0 without.
+    /// How near two memories are in meaning: the cosine of their vectors; 0 if a vector is missing.
     pub(crate) fn cosine(&self, other: &Self) -> f32 {
         match (self.vector(), other.vector()) {
             (Some(one), Some(other)) => one.iter().zip(other).map(|(a, b)| a * b).sum(),
@@ -234,7 +234,7 @@ impl Profile {
     }
 }
 
-/// Whether another text begins with the title, as where a title was cut from the text.
+/// Whether another text begins with the title, because the title was cut from it.
 fn is_title_repeated(texts: &[&str]) -> bool {
     let Some((title, rest)) = texts.split_first() else {
         return false;
@@ -279,8 +279,8 @@ fn sentences(text: &str) -> Vec<(String, bool)> {
     sentences
 }
 
-/// Whether a line holds a text together and says nothing itself: a heading, a row of a table, markup, where a
-/// link leads, or what introduces an example.
+/// Whether a line is structure and not a statement: a heading, a table row, markup, an image, or a
+/// link definition.
 fn is_frame(line: &str) -> bool {
     let is_link = line.starts_with('[') && line.contains("]:");
     line.starts_with(['#', '|', '<'])
@@ -289,7 +289,7 @@ fn is_frame(line: &str) -> bool {
         || is_link
 }
 
-/// A title without a number that merely counts: `Network questions (23)`.
+/// A title without a number that only counts something: `Network questions (23)`.
 fn without_count(title: &str) -> &str {
     let inner = title.trim_end().strip_suffix(')');
     let parts = inner.and_then(|inner| inner.rsplit_once('('));
@@ -299,7 +299,7 @@ fn without_count(title: &str) -> &str {
     }
 }
 
-/// Whether a line is a command behind a prompt: `$ git stash`, `(main)$ git stash`.
+/// Whether a line is a command after a prompt: `$ git stash`, `(main)$ git stash`.
 fn is_command(line: &str) -> bool {
     let start = line.split_whitespace().next().unwrap_or_default();
     start == "$" || start.starts_with('(') && start.ends_with(")$")

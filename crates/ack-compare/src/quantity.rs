@@ -1,6 +1,6 @@
 //! Numbers with their units: `30 s`, `1 min`, `512MB`, `10k`, `3.11`.
 
-/// What a number counts in.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// No unit.
@@ -13,18 +13,18 @@ pub enum Unit {
     Percent,
     /// A version.
     Version,
-    /// How many times as much: `30x`.
+    /// A factor: `30x`.
     Times,
     /// A time of day.
     Clock,
-    /// An amount of money, by the sign.
+    /// An amount of money, by its currency sign.
     Money(char),
 }
 
 /// A number with its unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantity {
-    /// In the base of the unit.
+    /// The value in the base unit.
     pub value: f64,
     /// The unit.
     pub unit: Unit,
@@ -42,7 +42,7 @@ impl Quantity {
         }
     }
 
-    /// One spelling for all that say the same.
+    /// One spelling for all equal quantities.
     pub fn canonical(&self) -> String {
         match &self.version {
             Some(version) => version.to_string(),
@@ -50,7 +50,7 @@ impl Quantity {
         }
     }
 
-    /// Whether two numbers say the same.
+    /// Whether two quantities are equal.
     pub fn same(&self, other: &Self) -> bool {
         if let (Some(one), Some(other)) = (&self.version, &other.version) {
             // `1.4` and `1.4.2` may both be true of one thing.
@@ -67,7 +67,7 @@ impl Quantity {
         (self.value - other.value).abs() <= tolerance * self.value.abs().max(other.value.abs())
     }
 
-    /// With the unit that a word names, if the number has none yet.
+    /// Applies the unit that a word names, if the number has none yet.
     pub fn with_unit(&mut self, word: &str) -> bool {
         let Some((unit, factor)) = unit(word).filter(|_| self.unit == Unit::None) else {
             return false;
@@ -85,7 +85,7 @@ const HOUR: f64 = 60.0 * MINUTE;
 const DAY: f64 = 24.0 * HOUR;
 const KIB: f64 = 1_024.0;
 
-/// The unit that a word names, and how many of the base it has.
+/// The unit that a word names, and its factor to the base unit.
 pub fn unit(word: &str) -> Option<(Unit, f64)> {
     Some(match word {
         "ms" | "msec" | "millis" | "millisecond" | "milliseconds" | "millisekunden"

@@ -1,19 +1,19 @@
-//! Sketches of sets of words: sets that share much of their words have sketches that agree.
+//! Sketches of sets of words: sets that share many words have sketches that agree.
 //!
 //! A sketch is a MinHash (Broder 1997) in bands. Sets whose sketches agree in a band are candidates
-//! (locality-sensitive hashing), so most pairs of many sets are never looked at.
+//! (locality-sensitive hashing), so most pairs are never compared.
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Bands of a sketch, and hashes of each: sets with a Jaccard index of 0.5 agree in one of them
-/// with a probability of 0.97, those with 0.2 of 0.18.
+/// The number of bands of a sketch, and of hashes per band. Sets with a Jaccard index of 0.5 agree
+/// in at least one band with a probability of 0.97, sets with an index of 0.2 with 0.18.
 const BANDS: usize = 24;
 const ROWS: usize = 3;
-/// Bands in which sets agree that share most of their words. Those with a Jaccard index of 0.8
-/// agree in fewer once in a hundred thousand times.
+/// In how many bands sets agree that share most of their words. Sets with a Jaccard index of 0.8
+/// almost never agree in fewer.
 const MANY_BANDS: u8 = 3;
-/// The most sets of one band that are looked at. A template that many memories share fills one.
+/// How many sets of one band are examined. A template that many memories share can fill a band.
 const MAX_ALIKE: usize = 2_000;
 
 /// A sketch of a set.
@@ -32,8 +32,8 @@ pub fn sketch(words: &FxHashSet<u64>) -> Bands {
     bands
 }
 
-/// For each set of hashes, the positions of the earlier ones that may share at least four fifths of
-/// their union with it, in ascending order. Empty sets have none.
+/// For each set of hashes, the positions of the earlier sets whose Jaccard index with it may be at
+/// least 0.8, in ascending order. Empty sets have none.
 pub fn earlier_alike(sets: &[&FxHashSet<u64>]) -> Vec<Vec<usize>> {
     let sketches: Vec<Bands> = sets.par_iter().map(|set| sketch(set)).collect();
     let mut buckets: FxHashMap<(usize, u64), Vec<usize>> = FxHashMap::default();
@@ -72,7 +72,7 @@ const fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Sets of 20 words, each of which takes `kept` of them from the one before it.
+    /// Sets of 20 words, each of which shares `kept` words with the previous one.
     fn chain(count: u64, kept: u64) -> Vec<FxHashSet<u64>> {
         let first = |set: u64| set * (20 - kept);
         (0..count)
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn sets_that_share_four_fifths_are_found_and_strangers_are_not() {
-        // 18 of 22 words are common to neighbours, 12 of 28 to those three apart.
+        // Neighbours share 18 of 22 words, sets three apart 12 of 28.
         let sets = chain(500, 18);
         let alike = earlier_alike(&sets.iter().collect::<Vec<_>>());
         for (position, found) in alike.iter().enumerate().skip(1) {

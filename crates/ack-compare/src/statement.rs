@@ -1,29 +1,30 @@
-//! One sentence, with what it says is not so.
+//! One sentence, and what it denies.
 
 use rustc_hash::FxHashMap;
 
 use crate::lexicon;
 use crate::term::{Term, TermKind, terms};
 
-/// How many words a negation reaches.
+/// How many words a negation covers.
 const REACH: usize = 4;
-/// Share of a statement that another one has that says it too.
+/// Minimum share of a statement's content in another one that contains it.
 const MIN_SAID: f32 = 0.8;
 
 /// A sentence, a fact or a title.
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// As it is written.
+    /// The text as written.
     pub text: String,
     /// Its terms in order.
     pub terms: Vec<Term>,
     /// The weight of each content term, once each.
     pub content: FxHashMap<u64, f32>,
-    /// Together.
+    /// The sum of these weights.
     pub weight: f32,
 }
 
-/// The weight of what two contents share. It is added in order, so that it is the same each time.
+/// The weight of what two contents share. It is summed in a fixed order, so that the result never
+/// varies.
 pub fn shared_weight(one: &FxHashMap<u64, f32>, other: &FxHashMap<u64, f32>) -> f32 {
     let (small, large) = if one.len() <= other.len() {
         (one, other)
@@ -37,7 +38,7 @@ pub fn shared_weight(one: &FxHashMap<u64, f32>, other: &FxHashMap<u64, f32>) -> 
 }
 
 impl Statement {
-    /// Reads a sentence.
+    /// Parses a sentence.
     pub fn read(text: &str) -> Self {
         let mut terms = terms(text);
         deny(&mut terms);
@@ -47,7 +48,7 @@ impl Statement {
             .map(|term| (term.key, term.weight))
             .collect();
         let mut weights: Vec<f32> = content.values().copied().collect();
-        // A sum in another order may differ in its last digit.
+        // Summing in another order may change the last digit.
         weights.sort_by(f32::total_cmp);
         Self {
             text: text.to_owned(),
@@ -57,7 +58,7 @@ impl Statement {
         }
     }
 
-    /// Whether two statements have the same words in order.
+    /// Whether two statements have the same words in the same order.
     pub fn has_the_words_of(&self, other: &Self) -> bool {
         let words = |statement: &Self| -> Vec<String> {
             let terms = statement.terms.iter();
@@ -66,7 +67,8 @@ impl Statement {
         words(self) == words(other)
     }
 
-    /// Whether another one says all of it: its words, its names and numbers, and denies the same.
+    /// Whether another statement contains all of it: its words, names and numbers, with the same
+    /// negations.
     pub fn is_said_by(&self, other: &Self) -> bool {
         let is_there = |term: &Term| {
             let mut others = other.terms.iter();
@@ -86,19 +88,19 @@ impl Statement {
             })
     }
 
-    /// Whether it tells how to reach something, and does not say that it is so: `To turn it off, …`.
+    /// Whether it is an instruction or a condition, and not an assertion: `To turn it off, …`.
     pub fn tells_how(&self) -> bool {
         let first = self.terms.first().map_or("", |term| &term.word);
         ["to", "if", "when", "want", "um", "pour", "para", "wenn"].contains(&first)
     }
 
-    /// Whether it names its subject only by a word like `it`.
+    /// Whether its subject is only a word like `it`.
     pub fn is_about_it(&self) -> bool {
         let first = self.terms.first().map_or("", |term| &*term.word);
         ["it", "this", "that", "these", "they", "those"].contains(&first)
     }
 
-    /// Whether it is a heading: each word begins with a capital letter, or there is one only.
+    /// Whether it is a heading: each word begins with a capital letter, or it has only one word.
     pub fn is_heading(&self) -> bool {
         let words = self.text.split_whitespace().filter(|word| word.len() > 3);
         let words: Vec<&str> = words.filter(|word| !word.starts_with('`')).collect();
@@ -107,21 +109,21 @@ impl Statement {
         !self.is_sentence() && (content < 2 || words.len() > 1 && words.iter().all(is_upper))
     }
 
-    /// Whether it says something, and does not only name it, as headings do.
+    /// Whether it asserts something, and is not only a name like a heading.
     pub fn is_sentence(&self) -> bool {
         let mut words = self.terms.iter();
         self.text.trim_end().ends_with(['.', '!', ';'])
             || words.any(|term| lexicon::is_verb(&term.word))
     }
 
-    /// Whether it tells what was, or what could be.
+    /// Whether it is about what was, or what could be.
     pub fn is_past(&self) -> bool {
         let mut words = self.terms.iter();
         words.any(|term| lexicon::is_past(&term.word))
     }
 
-    /// Whether a part of the sentence that names something has a negation, or a word that means as
-    /// much, which another statement does not have.
+    /// Whether a clause that contains a term has a negation, or a word with that meaning, that the
+    /// other statement lacks.
     pub fn is_negative_about(&self, key: u64, other: &Self) -> bool {
         let named = self.terms.iter().filter(|term| term.key == key);
         let clauses: Vec<u16> = named.map(|term| term.clause).collect();
@@ -133,7 +135,7 @@ impl Statement {
         near.any(|term| lexicon::is_negative(&term.word) && !is_known(&term.word))
     }
 
-    /// Whether a number is the time or the version from which on something is so, or until which.
+    /// Whether a number is the time or version since when, or until when, something holds.
     pub fn is_since(&self, at: usize) -> bool {
         let before = |back: usize| at.checked_sub(back).map_or("", |at| word(&self.terms, at));
         let is_border = |back: usize| match before(back) {
@@ -150,7 +152,7 @@ impl Statement {
         is_border(1) || skips_name && (is_border(2) || before(2) == "in")
     }
 
-    /// Whether it only says where to read on: `See man tac`.
+    /// Whether it only refers to another source: `See man tac`.
     pub fn is_pointer(&self) -> bool {
         let first = self.terms.first().map_or("", |term| &*term.word);
         let shows = ["similar", "given", "example", "e.g", "eg"].contains(&first)
@@ -182,7 +184,7 @@ impl Statement {
         }
     }
 
-    /// The share of this one's content that the other has.
+    /// The share of its content that the other statement has.
     pub fn covered_by(&self, other: &Self) -> f32 {
         if self.weight > 0.0 {
             self.shared(other) / self.weight
@@ -192,7 +194,7 @@ impl Statement {
     }
 }
 
-/// Marks what a sentence says is not so, or is not so any more.
+/// Marks the terms that a sentence denies, or says are no longer so.
 fn deny(terms: &mut [Term]) {
     for at in 0..terms.len() {
         let word = word(terms, at).to_owned();
@@ -233,7 +235,7 @@ fn deny(terms: &mut [Term]) {
                     "requires",
                 ];
                 if passive.contains(&after) {
-                    // `packages no longer needed` are some, and it says nothing of them.
+                    // `packages no longer needed` only describes some packages.
                     let is_said = (1..=2)
                         .filter_map(|back| at.checked_sub(back))
                         .any(|before| {
@@ -313,7 +315,7 @@ fn deny(terms: &mut [Term]) {
     }
 }
 
-/// Words that begin what a negation does not reach.
+/// Words that end the reach of a negation.
 const PREPOSITIONS: [&str; 18] = [
     "at", "by", "during", "for", "from", "in", "on", "to", "when", "auf", "bei", "für", "im", "à",
     "dans", "en", "в", "на",
@@ -324,10 +326,10 @@ pub fn is_preposition(word: &str) -> bool {
     PREPOSITIONS.contains(&word)
 }
 
-/// Words behind which a negation does not reach.
+/// Further words that end the reach of a negation.
 const ENDS: [&str; 9] = ["and", "und", "et", "y", "и", "then", "so", "than", "that"];
 
-/// Whether a negation says which ones are meant, and claims nothing: `tags that are not annotated`.
+/// Whether a negation only selects things and asserts nothing: `tags that are not annotated`.
 fn is_restriction(terms: &[Term], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).map_or("", |at| word(terms, at));
     (1..=2).any(|back| ["that", "who", "whose"].contains(&before(back)))
@@ -335,7 +337,7 @@ fn is_restriction(terms: &[Term], at: usize) -> bool {
         && at > 2
 }
 
-/// Whether a negation begins a part of the sentence that ends after one or two words: `X, not Y`.
+/// Whether a negation begins a clause that ends after one or two words: `X, not Y`.
 fn is_aside(terms: &[Term], at: usize) -> bool {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return false;
@@ -360,12 +362,12 @@ fn word_at(terms: &[Term], at: usize) -> &str {
 }
 
 fn mark(term: &mut Term, replaced: bool) {
-    // Twice denied is said.
+    // A double negation asserts.
     term.denied = !term.denied;
     term.replaced |= replaced;
 }
 
-/// Denies the words behind a negation, to the end of its part of the sentence.
+/// Denies the words after a negation, up to the end of its clause.
 fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return;
@@ -374,7 +376,7 @@ fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
         .iter_mut()
         .skip(at + 1)
         .take_while(|term| term.clause == clause && !ENDS.contains(&&*term.word));
-    // A preposition ends it, where something was reached: `not allowed in tests`.
+    // A preposition ends it once something is denied: `not allowed in tests`.
     let mut count = 0;
     let mut is_verb_reached = false;
     for term in reached {
@@ -391,7 +393,7 @@ fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
     }
 }
 
-/// Denies the words before a negation, to the beginning of its part of the sentence.
+/// Denies the words before a negation, back to the start of its clause.
 fn deny_before(terms: &mut [Term], at: usize, replaced: bool) {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return;
@@ -408,7 +410,7 @@ fn deny_before(terms: &mut [Term], at: usize, replaced: bool) {
     }
 }
 
-/// Denies what stands behind `instead of`: a name, or the next two words.
+/// Denies what follows `instead of`: a name, or the next two words.
 fn deny_names_after(terms: &mut [Term], at: usize) {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return;
@@ -423,7 +425,7 @@ fn deny_names_after(terms: &mut [Term], at: usize) {
     }
 }
 
-/// Denies what `X is not read any more` says, before and behind the negation.
+/// Denies the assertion in `X is not read any more`, before and after the negation.
 fn deny_whole(terms: &mut [Term], at: usize) {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return;
@@ -439,7 +441,7 @@ fn deny_whole(terms: &mut [Term], at: usize) {
     }
 }
 
-/// Whether a participle stands behind a negation, and nothing else does.
+/// Whether a participle follows a negation, and nothing else does.
 fn is_participle(terms: &[Term], at: usize) -> bool {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return false;
@@ -474,7 +476,7 @@ fn deny_name_before(terms: &mut [Term], at: usize) {
     }
 }
 
-/// Whether what stands before `off` says that something is off.
+/// Whether the word before `off` means that something is off.
 fn is_switched(word: &str) -> bool {
     lexicon::is_auxiliary(word) || ["switched", "turned"].contains(&word)
 }
@@ -513,7 +515,7 @@ fn replacement(terms: &mut [Term], at: usize) {
 fn changed_from(terms: &mut [Term], at: usize) {
     let before = terms.iter().take(at).rev().enumerate();
     let has_change = before.into_iter().any(|(back, term)| {
-        // `up` and `down` mean much else, and a migration may be run from somewhere.
+        // `up` and `down` have other meanings, and a migration may be run from somewhere.
         let means_more = [
             "up",
             "down",

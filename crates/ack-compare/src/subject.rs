@@ -1,4 +1,4 @@
-//! What two memories are about: the same matter, or two things of one kind.
+//! What two memories are about: the same subject, or two things of one kind.
 
 use rustc_hash::FxHashSet;
 
@@ -7,14 +7,14 @@ use crate::profile::Profile;
 use crate::statement::Statement;
 use crate::term::{NameKind, Term};
 
-/// Topic of a memory that says something about what the title of another one names.
+/// Topic score if one memory says something about what the other's title names.
 const NAMED_MATTER: f32 = 0.75;
-/// Weight of a title that names something certain.
+/// Minimum weight of a title that names something specific.
 const MIN_LABEL: f32 = 1.0;
-/// Words in a title before what it is about.
+/// Words in a title that precede its subject.
 const OF: [&str; 8] = ["of", "for", "in", "on", "von", "für", "de", "para"];
 
-/// Whether the titles say that the memories are about two things of one kind.
+/// Whether the titles show that the memories are about two things of one kind.
 pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
     let Some((one, other)) = newer.title().zip(older.title()) else {
         return false;
@@ -55,7 +55,7 @@ pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
         && own(other, newer) == 1
 }
 
-/// How much two memories are about the same matter, from 0 to 1.
+/// How far two memories are about the same subject, from 0 to 1.
 pub fn topic(newer: &Profile, older: &Profile) -> f32 {
     let titles = newer.title().zip(older.title());
     let titles = titles.map_or(0.0, |(one, other)| {
@@ -66,7 +66,7 @@ pub fn topic(newer: &Profile, older: &Profile) -> f32 {
     titles.max(newer.cosine(older))
 }
 
-/// Whether a title says something about what another title only names: `Rate limit is 600`, and
+/// Whether a title asserts something about what another title only names: `Rate limit is 600`, and
 /// `Rate limit`.
 fn names_the_matter_of(title: &Statement, label: &Statement, older: &Profile) -> bool {
     let said = title
@@ -85,7 +85,7 @@ fn names_the_matter_of(title: &Statement, label: &Statement, older: &Profile) ->
             .all(|term| older.content.contains_key(&term.identity()))
 }
 
-/// Whether a title names a matter, and says nothing about it.
+/// Whether a title names a subject, and asserts nothing about it.
 pub fn is_label(title: &Statement) -> bool {
     !title.terms.iter().any(|term| {
         term.denied

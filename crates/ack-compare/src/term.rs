@@ -1,5 +1,4 @@
-//! From a sentence to its terms: words by their stems, names as they are written, numbers with
-//! their units.
+//! Splits a sentence into terms: words by their stems, names as written, numbers with their units.
 
 use std::hash::{Hash, Hasher};
 
@@ -15,25 +14,25 @@ const NAME_WEIGHT: f32 = 1.5;
 /// Weight of a word that the encoder does not know: it is rare.
 pub(crate) const RARE_WEIGHT: f32 = 1.2;
 
-/// What a name is the name of.
+/// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameKind {
     /// A path or an address.
     Path,
     /// An option of a command.
     Flag,
-    /// A name in capitals, as of an environment variable.
+    /// A name in capitals, such as an environment variable.
     Constant,
     /// Any other identifier, or a word in a code span.
     Identifier,
-    /// A word with a capital letter inside of a sentence.
+    /// A capitalized word inside a sentence.
     Proper,
 }
 
 /// What a term is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TermKind {
-    /// A word without a subject.
+    /// A stop word.
     Stop,
     /// A word.
     Word,
@@ -50,19 +49,19 @@ pub enum TermKind {
 pub struct Term {
     /// The word in lower case.
     pub word: String,
-    /// Hash of what it is compared by: the stem, or the name.
+    /// The hash by which terms are compared: of the stem, or of the name.
     pub key: u64,
-    /// What it is.
+    /// The kind of term.
     pub kind: TermKind,
-    /// How much it says about the subject.
+    /// How much it contributes to the subject.
     pub weight: f32,
-    /// The part of the sentence that it stands in.
+    /// The clause that contains it.
     pub clause: u16,
-    /// Whether the sentence says that this is not so.
+    /// Whether the sentence denies it.
     pub denied: bool,
-    /// Whether the sentence says that something else took its place.
+    /// Whether the sentence says that something else replaced it.
     pub replaced: bool,
-    /// Whether the sentence names what took its place.
+    /// Whether the sentence names its replacement.
     pub set_aside: bool,
     /// The name that it is assigned to: `timeout` in `timeout=30`.
     pub assigned_to: Option<u64>,
@@ -71,7 +70,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// Whether it says something about the subject, apart from numbers and opposites.
+    /// Whether it contributes to the subject. Numbers and opposites do not.
     pub fn is_content(&self) -> bool {
         matches!(self.kind, TermKind::Word | TermKind::Name(_)) && self.pole.is_none()
     }
@@ -84,7 +83,7 @@ impl Term {
         }
     }
 
-    /// What the term is known by in a whole text: numbers by their value.
+    /// The hash that identifies the term in a whole text. Numbers are identified by their value.
     pub fn identity(&self) -> u64 {
         match &self.kind {
             TermKind::Number(quantity) => hash(&quantity.canonical()),
@@ -120,7 +119,7 @@ pub fn terms(sentence: &str) -> Vec<Term> {
     for piece in sentence.split_whitespace() {
         let (before, address, behind) = address(piece);
         reader.piece(before, &mut in_code);
-        // Where a link leads says nothing; an address that is written out does.
+        // A link target is not content; a written-out address is.
         if !before.ends_with("](") && !before.ends_with('"') && !address.is_empty() {
             reader.push(address, TermKind::Name(NameKind::Path));
         }
@@ -129,7 +128,7 @@ pub fn terms(sentence: &str) -> Vec<Term> {
     reader.terms
 }
 
-/// The address of a page in a piece of text, and what stands before and behind it.
+/// The URL in a piece of text, and what precedes and follows it.
 fn address(piece: &str) -> (&str, &str, &str) {
     let scheme = ["https://", "http://"]
         .iter()
@@ -154,14 +153,14 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads what stands between two spaces.
+    /// Parses the text between two spaces.
     fn piece(&mut self, piece: &str, in_code: &mut bool) {
         let separates = |c: char| "()[]{}<>\"“”„«»,;|`=…!?".contains(c);
         let mut start = 0;
         for (at, c) in piece.char_indices().filter(|(_, c)| separates(*c)) {
             let chunk = piece.get(start..at).unwrap_or_default();
             let next = piece.get(at + c.len_utf8()..).unwrap_or_default();
-            // A comma inside of a number belongs to it.
+            // A comma inside a number belongs to it.
             let digits = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
             if c == ',' && chunk.ends_with(|c: char| c.is_ascii_digit()) && digits(next) {
                 continue;
@@ -224,7 +223,7 @@ impl Reader {
             && let (Some(mut from), Some(to)) = (quantity::parse(from), quantity::parse(to))
             && !is_date(chunk)
         {
-            // `80-150ms`: the unit stands behind the second one.
+            // `80-150ms`: the unit follows the second number.
             if from.unit == Unit::None && to.unit != Unit::None {
                 let unit = chunk.trim_start_matches(|c: char| !c.is_alphabetic());
                 from.with_unit(&unit.to_lowercase());
@@ -371,7 +370,7 @@ impl Reader {
     }
 }
 
-/// How much a word says about the subject: about 1 for an ordinary noun.
+/// How much a word contributes to the subject: about 1 for an ordinary noun.
 fn weight(word: &str) -> f32 {
     let known = Encoder::embedded().and_then(|encoder| encoder.weight(word));
     known.unwrap_or(RARE_WEIGHT).clamp(0.2, 1.5)
@@ -400,7 +399,7 @@ fn is_date(chunk: &str) -> bool {
     numbers && has_year && (2..=3).contains(&parts.len()) && day.len() >= 7
 }
 
-/// Words that begin another part of a sentence.
+/// Words that begin a new clause.
 const BREAKS: [&str; 20] = [
     "but", "while", "whereas", "unless", "because", "so", "since", "until", "when", "if", "which",
     "aber", "weil", "wenn", "sondern", "mais", "pero", "sino", "но", "а",
@@ -417,7 +416,7 @@ const YEAR_AFTER: [&str; 10] = [
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
-/// Months and weekdays: what is so in or until one of them.
+/// Months and weekdays: something may hold in or until one of them.
 const PERIODS: [&str; 18] = [
     "january",
     "february",

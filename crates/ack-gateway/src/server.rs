@@ -2,8 +2,8 @@
 //!
 //! Each server has one task that connects, keeps the connection up and reconnects
 //! (`supervisor.rs`). It starts when tools are first listed or called. A call waits no longer than
-//! its own time-out, and calls of our own tools never wait for it. A tool that was offered stays
-//! listed while its server is down for a short time; a call then says why there is no answer.
+//! its own timeout, and calls of ack-memory's own tools never wait for it. When a server goes down,
+//! its tools stay listed for a short time; a call then reports why there is no answer.
 
 mod bounded;
 mod guard;
@@ -45,10 +45,10 @@ const MAX_CONCURRENT_CALLS: usize = 8;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long all servers together may take to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a call whose connection ended waits for the reason.
+/// How long a call whose connection was lost waits for the reason.
 const REASON_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Takes one line about an upstream server, for people.
+/// Receives log lines about upstream servers.
 pub type Report = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The upstream servers of this process. All clients share them.
@@ -61,7 +61,7 @@ pub struct Upstreams {
 struct Shared {
     /// Counts changes of the offered tools.
     changes: watch::Sender<u64>,
-    /// Whether we are shutting down.
+    /// Whether this process is shutting down.
     stop: watch::Sender<bool>,
     report: Report,
 }
@@ -71,21 +71,21 @@ struct Link {
     settings: Upstream,
     started: AtomicBool,
     state: watch::Sender<State>,
-    /// The tools it offers, as last listed.
+    /// The offered tools, as last listed.
     tools: RwLock<Vec<OfferedTool>>,
     /// Configured tools that were not offered when they were last listed.
     withheld: RwLock<Vec<WithheldTool>>,
     permits: Semaphore,
-    /// Signalled when a call found that it no longer answers.
+    /// Signalled when a call finds that the server no longer answers.
     unresponsive: Notify,
     shared: Arc<Shared>,
 }
 
 #[derive(Clone)]
 enum State {
-    /// Never connected yet.
+    /// Connecting for the first time.
     Connecting,
-    /// Being connected again.
+    /// Connecting again.
     Reconnecting,
     Up(Peer<RoleClient>),
     Down {
@@ -96,9 +96,9 @@ enum State {
 
 /// The outcome of a call.
 pub enum Answer {
-    /// The result as the server gave it, with its origin.
+    /// The server's result, with its origin.
     Result(Value),
-    /// The protocol error that the server gave.
+    /// The server's protocol error.
     Refused(ErrorData),
     /// The arguments are not valid for the tool.
     Arguments(Box<ErrorBody>),
@@ -121,7 +121,7 @@ pub struct Health {
 }
 
 impl Upstreams {
-    /// The servers. None is contacted yet.
+    /// Creates the connections. No server is contacted yet.
     pub fn new(settings: Vec<Upstream>, report: Report) -> Self {
         let shared = Arc::new(Shared {
             changes: watch::channel(0).0,
@@ -147,7 +147,7 @@ impl Upstreams {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no upstream servers.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
@@ -158,7 +158,7 @@ impl Upstreams {
         tables.map(|(_, table)| table.name.as_str()).collect()
     }
 
-    /// Changes of what is offered.
+    /// Notifies about changes of the offered tools.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changes.subscribe()
     }
@@ -398,7 +398,7 @@ impl Link {
         }
     }
 
-    /// Waits for the connection until the deadline, or says why there is none.
+    /// Waits for the connection until the deadline, or returns why there is none.
     async fn ready(&self, deadline: Instant) -> Result<Peer<RoleClient>, UpstreamError> {
         let mut state = self.state.subscribe();
         let settled =
@@ -421,7 +421,7 @@ impl Link {
         }
     }
 
-    /// The result as the server gave it, with its origin in `_meta`.
+    /// The server's result, with its origin in `_meta`.
     fn result(&self, result: ServerResult) -> Answer {
         let value = match result {
             ServerResult::CustomResult(CustomResult(Value::String(kept))) => {
@@ -459,7 +459,7 @@ impl Link {
         Answer::Result(Value::Object(result))
     }
 
-    /// After a call timed out: if the server does not even list its tools, it is considered dead.
+    /// After a call timed out: a server that does not even list its tools is considered dead.
     async fn probe_after_timeout(self: Arc<Self>, peer: Peer<RoleClient>) {
         let limit = PROBE_TIMEOUT.min(self.settings.call.max(Duration::from_secs(1)));
         if !matches!(timeout(limit, list_tools(&peer)).await, Ok(Ok(_))) {

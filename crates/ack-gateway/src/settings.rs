@@ -1,7 +1,7 @@
-//! `[upstream.NAME]` of `config.toml`: other MCP servers whose tools are offered beside ours.
+//! `[upstream.NAME]` of `config.toml`: other MCP servers whose tools are offered with ack-memory's.
 //!
-//! This is what the owner may write; [`check`] validates it and [`crate::server`] connects. Only
-//! servers that are configured here are contacted.
+//! These types are what the owner may write; [`check`] validates them and [`crate::server`]
+//! connects. Only servers that are configured here are contacted.
 
 pub mod check;
 pub mod declared;
@@ -135,7 +135,7 @@ fn schema_of_arguments<'de, D: Deserializer<'de>>(
     ack_api::settings::values(input).map(Some)
 }
 
-// Written by hand: the derived implementation of an untagged enum loses the position of an error.
+// Written by hand: a derived implementation for an untagged enum loses the position of an error.
 impl<'de> Deserialize<'de> for ToolOfUpstream {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         struct Reader;

@@ -1,9 +1,9 @@
-//! Building and updating a vector table: what `index` does.
+//! Builds and updates a vector table: what `index` does.
 //!
-//! The store is read twice: first the fingerprints of its rows, in one short snapshot, then in
-//! batches the rows that the table lacks. No snapshot lasts longer than it takes to read a batch,
-//! so that a program that writes the store is not held up. A few batches become one version of the
-//! table. Only the last step, moving the tag, shows them to readers.
+//! The store is read twice: first the fingerprints of its rows, in one short snapshot, then the
+//! rows that the table lacks, in batches. No snapshot lasts longer than reading one batch, so that
+//! programs that write to the store are not blocked. A few batches become one version of the table.
+//! Only the last step, moving the tag, shows them to readers.
 
 mod feed;
 mod prepare;
@@ -31,18 +31,18 @@ use ack_search::encoder::{EmbedError, Embedder, Encoder};
 use ack_store::StoreError;
 use ack_store::{READ_TIMEOUT, Snapshot};
 
-/// Rows that one thread prepares at once: each batch has a lexicon of its own. A small number of
+/// How many rows one thread prepares at once; each batch has its own lexicon. A small number of
 /// rows is divided among all threads.
 const BATCH: usize = 16_384;
 const SMALLEST_BATCH: usize = 1_024;
-/// Batches that become one version and one fragment of the table: a build that is killed loses at
-/// most these. Every fragment makes each search of a large table a little slower.
+/// How many batches become one version and one fragment of the table. A killed build loses at most
+/// these. Every fragment slows down each search of a large table a little.
 const TOGETHER: usize = 8;
-/// Rows of a batch if a transformer embeds them. That takes long, so what is done is kept.
+/// Rows per batch if a transformer embeds them. That takes long, so progress is saved more often.
 const BATCH_WITH_MODEL: usize = 256;
 /// Rows of one fragment.
 pub const FRAGMENT: usize = BATCH * TOGETHER;
-/// Most rows that one condition names.
+/// How many rows one condition may name.
 const NAMED: usize = 1_000;
 /// Versions of the table older than this are removed, except the published one.
 const KEEP_HOURS: i64 = 1;
@@ -51,12 +51,12 @@ const KEEP_HOURS: i64 = 1;
 struct Plan {
     /// Rows to add.
     add: Vec<RowKey>,
-    /// Rows to take out first.
+    /// Rows to remove first.
     remove: Vec<RowKey>,
     kept: usize,
 }
 
-/// Why a table cannot be built. Readers still see what they saw before.
+/// Why a table cannot be built. Readers keep the previous version.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The store cannot be read.
@@ -88,7 +88,8 @@ impl BuildError {
 /// Brings a vector table up to date with its store.
 ///
 /// # Errors
-/// If the store cannot be read or the table not written. Readers then see what they saw before.
+/// If the store cannot be read or the table cannot be written. Readers then keep the previous
+/// version.
 pub fn build(
     target: &Target<'_>,
     options: Options<'_>,
@@ -124,7 +125,7 @@ pub fn build(
     };
     let _lock = lock(folder)?;
     match write(target, encoders, options.rebuild, &wanted, progress) {
-        // A table that cannot be extended is rebuilt behind the published version, which readers
+        // A table that cannot be extended is rebuilt next to the published version, which readers
         // keep until the new one is complete.
         Err(BuildError::Table(error)) if error.is_of_the_table() && !options.rebuild => {
             let mut report = write(target, encoders, true, &wanted, progress)?;
@@ -142,7 +143,7 @@ struct Encoders<'a> {
     model: Option<&'a dyn Embedder>,
 }
 
-/// Vectors that a transformer took part in, each with the transformer's hash, by the hash of the
+/// Vectors that a transformer contributed to, each with the transformer's hash, by the hash of the
 /// encoded text.
 type ReusableVectors = HashMap<u64, (Box<[f32]>, String)>;
 
@@ -182,15 +183,15 @@ fn write(
     Ok(report)
 }
 
-/// Rows per batch, so that every thread prepares the same number.
+/// Rows per batch, so that every thread prepares about the same number.
 fn batch_of(rows: usize) -> usize {
     let threads = analyzer_threads();
     let rounds = rows.div_ceil(BATCH * threads).max(2);
     rows.div_ceil(rounds * threads).clamp(SMALLEST_BATCH, BATCH)
 }
 
-/// The fingerprint of every row that may be served, in the order of the store. If several rows have
-/// the same id, the first one counts.
+/// The fingerprint of every row that may be served, in the order of the store. Of several rows with
+/// the same id, the one with the strongest claim is used.
 fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreError> {
     let mut rows = snapshot.fingerprints()?;
     let mut ids: HashSet<Box<str>> = HashSet::with_capacity(rows.len());
@@ -211,7 +212,7 @@ impl Plan {
             .filter(|(key, fingerprint)| there.get(key) != Some(&Some(*fingerprint)))
             .map(|(key, _)| *key)
             .collect();
-        // A row that is in the table twice, after a build that was killed, is written again.
+        // A row that a killed build left in the table twice is written again.
         let mut seen = HashSet::new();
         let twice: HashSet<RowKey> = known
             .iter()
@@ -239,7 +240,7 @@ impl Plan {
     }
 }
 
-/// Takes the lock of a build. It is released when the process ends, however it ends.
+/// Takes the build lock. It is released when the process ends for any reason.
 fn lock(folder: &Path) -> Result<File, TableError> {
     let io = |action: &'static str, path: &Path| {
         let path = path.to_owned();
@@ -249,8 +250,8 @@ fn lock(folder: &Path) -> Result<File, TableError> {
             source,
         }
     };
-    // The table has the text of memories: only the owner may read what the store itself may keep
-    // from others.
+    // The table contains the text of memories, so only the owner may read it: the store itself may
+    // be private.
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -273,17 +274,17 @@ fn lock(folder: &Path) -> Result<File, TableError> {
 #[derive(Clone, Copy)]
 struct Known {
     key: RowKey,
-    /// `None` if its vector is not the one that is wanted, or its terms cannot be read.
+    /// `None` if its vector is not the wanted one, or its terms cannot be read.
     fingerprint: Option<u64>,
-    /// The number of the batch that it was written in.
+    /// The number of the batch in which it was written.
     batch: u64,
 }
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Default)]
 struct Contents {
     rows: Vec<Known>,
-    /// The batches whose lexicons are there.
+    /// The batches whose lexicons exist.
     lexicons: HashSet<u64>,
 }
 
@@ -320,7 +321,7 @@ struct Writer<'a> {
     table: Table,
     encoders: Encoders<'a>,
     extent: Extent,
-    /// What it contained when it was opened.
+    /// Its contents when it was opened.
     contents: Contents,
     /// The number of the first batch to add.
     batch: u64,
@@ -387,7 +388,7 @@ impl<'a> Writer<'a> {
                     .push(key.rowid.to_string());
             }
             for (source, rows) in by_source {
-                // Only numbers: no text of a store is in this condition.
+                // This condition has only numbers, no text of a store.
                 let condition = format!("source = {source} AND row IN ({})", rows.join(", "));
                 let vectors = wait(reusable_vectors(&self.table, &condition))?;
                 self.reusable.extend(vectors);
@@ -403,7 +404,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Makes indexes where they are worth it, and shows the result to readers.
+    /// Creates worthwhile indexes, and publishes the result.
     fn publish(&self, target: &Target<'_>) -> Result<u64, TableError> {
         let folder = &target.folder;
         wait(async {
@@ -440,8 +441,7 @@ impl<'a> Writer<'a> {
                 None => tags.create(PUBLISHED, version).await,
             };
             done.map_err(TableError::lance("publish the new version"))?;
-            // The rest of earlier versions is not needed, so a failure to remove it is not an
-            // error.
+            // Earlier versions are not needed, so a failure to remove them is not an error.
             let prune = OptimizeAction::Prune {
                 older_than: Some(chrono::Duration::hours(KEEP_HOURS)),
                 delete_unverified: None,
@@ -453,7 +453,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Makes an empty table. An existing one keeps its published version until the new one is
+/// Creates an empty table. An existing one keeps its published version until the new one is
 /// published. One that cannot even be replaced is moved aside.
 fn create(folder: &Path, schema: &SchemaRef, place: &Path) -> Result<Table, TableError> {
     let make = || {
@@ -479,7 +479,7 @@ fn create(folder: &Path, schema: &SchemaRef, place: &Path) -> Result<Table, Tabl
     make()
 }
 
-/// What the latest version holds.
+/// The contents of the latest version.
 async fn contents(
     table: &Table,
     encoder: &Encoder,
@@ -491,7 +491,7 @@ async fn contents(
         .map_err(TableError::lance("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
     extent::check(schema.metadata(), extent)?;
-    // All columns that are ever read: if one of them cannot be read, the table is rebuilt now.
+    // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
     let columns: Vec<&str> = COLUMNS
         .into_iter()
         .chain(["detail", "batch", "vector"])
@@ -530,7 +530,7 @@ async fn contents(
     Ok(contents)
 }
 
-/// The vectors that a transformer took part in, of the rows that a condition names.
+/// The vectors that a transformer contributed to, of the rows that a condition selects.
 async fn reusable_vectors(table: &Table, condition: &str) -> Result<ReusableVectors, TableError> {
     let condition = format!("model IS NOT NULL AND ({condition})");
     let mut batches = rows(table, &["content", "vector", "model"], Some(&condition)).await?;

@@ -1,16 +1,16 @@
-//! The columns of a vector table: their names and types, how rows become batches, and how a batch
-//! is read back.
+//! The columns of a vector table: their names and types, and how rows are written to batches and
+//! read back.
 //!
-//! Version 3. `source` and `row` say where the memory is in the store. `fingerprint` (XXH3) is the
-//! hash of all values of that row, `content` the hash of the text that was encoded. `batch` is the
-//! number of the batch that the row was written in. Each batch begins with a row that is not a
-//! memory but its lexicon. `detail` is what a score needs of the memory, and `words` its terms for
-//! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1, less if the encoder
-//! knows few words of the text, or is null if it knows none. `model` is the XXH3 of the transformer's weights if it took part in
-//! the vector.
+//! Version 3. `source` and `row` locate the memory in the store. `fingerprint` is the XXH3 hash of
+//! all values of that row, `content` the hash of the encoded text. `batch` is the number of the
+//! batch in which the row was written. Each batch begins with a row that is not a memory but the
+//! batch's lexicon. `detail` is what a score needs of the memory, and `words` its terms for
+//! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1, or less if the encoder
+//! knows few words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of
+//! the transformer's weights, if one contributed to the vector.
 //!
-//! A table that stands in for its store ([`Extent::Records`]) also has `record`: all of the memory
-//! as JSON, see [`ack_api::record`].
+//! A table that replaces its store ([`Extent::Records`]) also has `record`: the whole memory as
+//! JSON, see [`ack_api::record`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,10 +37,10 @@ use ack_search::encoder::Encoder;
 use ack_search::inverted::DocEntry;
 use ack_search::semantic::QuantizedVector;
 
-/// Version of the columns, of the analysis that makes the terms and of the text that is encoded.
+/// Version of the columns, of the analysis that produces the terms, and of the encoded text.
 pub const VERSION: &str = "3";
 
-/// Most bytes of a memory's text that the table keeps, for people who read it with other tools.
+/// How many bytes of a memory's text the table keeps, for people who read it with other tools.
 const TEXT_CAP: usize = 4_000;
 
 /// The version of the columns. This and the next four constants are keys of the schema's metadata.
@@ -57,7 +57,7 @@ pub const META_TEMPLATE: &str = "ack-memory.template";
 /// The fields of a memory that are encoded, in order.
 pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
 
-/// The columns that every reader needs. One that searches in memory also needs `detail`.
+/// The columns that every reader needs. A reader that searches in memory also needs `detail`.
 pub const COLUMNS: [&str; 17] = [
     "source",
     "row",
@@ -127,13 +127,13 @@ pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
-/// A column that LanceDB does not compress: compression would slow every reader down and save next
-/// to nothing.
+/// A column that LanceDB does not compress: compression would slow every reader and save almost
+/// nothing.
 fn plain(field: Field) -> Field {
     field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
 }
 
-/// The metadata of a table that is made now.
+/// The metadata of a new table.
 pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
         (META_VERSION, VERSION.to_owned()),
@@ -146,7 +146,7 @@ pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     .into()
 }
 
-/// Checks that a table's vectors and terms are those that this program would make.
+/// Checks that a table's vectors and terms are those that this program would produce.
 ///
 /// # Errors
 /// [`TableError::Mismatch`] with the first difference.
@@ -174,7 +174,7 @@ pub struct Written<'a> {
     pub memory: &'a Memory,
     /// Its terms and vector.
     pub doc: &'a AnalyzedDoc,
-    /// Hash of the transformer that took part in the vector, if one did.
+    /// Hash of the transformer that contributed to the vector, if one did.
     pub model: Option<&'a str>,
     /// The analyzer whose dictionary numbers its terms.
     pub analyzer: usize,
@@ -352,7 +352,7 @@ pub fn encoded_text(memory: &Memory) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// Hash of the encoded text of a memory: as long as it is the same, so is the vector.
+/// Hash of a memory's encoded text: if it is unchanged, so is the vector.
 pub fn content_hash(memory: &Memory) -> u64 {
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
     let parts = std::iter::once(memory.title.as_str())
@@ -433,7 +433,7 @@ impl<'a> Rows<'a> {
         column.ok_or(TableError::Column { column: name })
     }
 
-    /// Visits the detail of every row, with its place in the batch.
+    /// Visits the detail of every row, with its position in the batch.
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] if a detail cannot be decoded.
@@ -456,7 +456,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Visits every memory, with its place in the batch.
+    /// Visits every memory, with its position in the batch.
     ///
     /// # Errors
     /// [`TableError::Column`], or [`TableError::Damaged`] if values contradict each other.

@@ -1,10 +1,9 @@
-//! Reading the files of a table on the thread that asks for them.
+//! Reads the files of a table on the calling thread.
 //!
 //! LanceDB's own layer for local files hands every read to another thread. A search of a large
-//! scope makes a few hundred reads of half a kilobyte each, nearly always of what the system has in
-//! memory. Handing such a read to a thread and back takes several times as long as the read itself,
-//! and so does opening the file each time. Tables are written through LanceDB's own layer; this one
-//! cannot write.
+//! scope makes hundreds of small reads, nearly always from the page cache. Handing such a read to a
+//! thread takes several times as long as the read itself, and so does opening the file each time.
+//! Tables are written through LanceDB's own layer; this one is read-only.
 
 use std::fs::File;
 use std::ops::Range;
@@ -30,7 +29,7 @@ use ack_sys::idle_pool::IdlePool;
 
 /// The scheme of addresses that are read this way.
 pub const SCHEME: &str = "file-object-store";
-/// Reads that are closer together than this many bytes become one.
+/// Reads that are closer together than this many bytes are merged.
 const BLOCK: usize = 4_096;
 /// How many reads may run at once.
 const PARALLEL: usize = 8;
@@ -42,7 +41,7 @@ pub fn address(folder: &FilePath) -> Option<String> {
     Some(format!("{SCHEME}:{}", rest.trim_end_matches('/')))
 }
 
-/// Makes [`Direct`] for LanceDB.
+/// Provides [`Direct`] to LanceDB.
 #[derive(Debug)]
 pub struct Provider;
 
@@ -141,10 +140,10 @@ struct Opened {
     modified: SystemTime,
 }
 
-/// Files that are read again and again: a table of a million memories has about twenty.
+/// Files that are read repeatedly: a table of a million memories has about twenty.
 static OPENED: IdlePool<Arc<Opened>> = IdlePool::new(96);
 
-/// Whether a file never changes once it is written: LanceDB gives data and indexes random names.
+/// Whether a file never changes once written: LanceDB gives data and indexes random names.
 fn is_final(location: &Path) -> bool {
     let mut parts = location.parts().rev().skip(1);
     let folder = parts.next();

@@ -1,22 +1,22 @@
-//! What a table is for, and so which columns it fills.
+//! The purpose of a table, and so which columns it fills.
 
 use std::collections::HashMap;
 
 use super::TableError;
 
-/// What a table holds besides what every table has; absent for [`Extent::Derived`].
+/// The metadata key of a table's purpose; absent for [`Extent::Derived`].
 pub const META_EXTENT: &str = "ack-memory.extent";
 
-/// What a table is for.
+/// The purpose of a table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// It lies beside its store.
+    /// It is next to its store.
     #[default]
     Derived,
-    /// It stands in for its store, so it has whole records.
+    /// It replaces its store, so it has whole records.
     Records {
-        /// Whether it is so large that readers search it on disk. Otherwise they read it into
-        /// memory and do without the columns that only a search on disk needs: these are empty.
+        /// Whether it is so large that readers search it on disk. Otherwise they load it into
+        /// memory, and the columns that only a search on disk needs are empty.
         on_disk: bool,
     },
 }
@@ -39,7 +39,7 @@ impl Extent {
     }
 }
 
-/// Checks that a table is for what it is wanted for.
+/// Checks that a table has the wanted purpose.
 ///
 /// # Errors
 /// [`TableError::Mismatch`].

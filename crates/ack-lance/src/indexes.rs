@@ -1,4 +1,4 @@
-//! The indexes of a vector table: made where they are worth it, updated by every build.
+//! The indexes of a vector table: created when they are worth it, updated by every build.
 
 use lancedb::Table;
 use lancedb::index::Index;
@@ -13,21 +13,21 @@ use super::build::FRAGMENT;
 use super::extent::Extent;
 
 /// The smallest table that gets indexes. A larger one gets them once it is searched on disk, or
-/// soon will be. Nobody would read them while all of the table is in memory, and making them takes
-/// as long as writing the rows.
+/// soon will be. Nothing reads them while the whole table is in memory, and creating them takes as
+/// long as writing the rows.
 const INDEXES_FROM: usize = 10_000;
-/// From this size on, the vectors get an index, and so do the other columns that a search on disk
-/// needs.
+/// From this size on, the vectors and the other columns that a search on disk needs get an index.
 const VECTOR_FROM: usize = 100_000;
 
-/// As many rows may be missing in the indexes of a table that readers fetch, or a tenth of all.
+/// How many rows, or a tenth of all rows, may be missing in the indexes of a table that readers
+/// fetch.
 const UNINDEXED: usize = 5_000;
 
-/// Most threads that index words: each of them makes a part that every search has to look into.
+/// How many threads index words: each of them creates a part that every search has to read.
 const WORKERS: usize = 2;
 
-/// With this many fragments more than needed, reading is slow: fragments of successive small builds
-/// are merged.
+/// With this many fragments more than needed, reading is slow. Fragments of successive small builds
+/// are then merged.
 const SPARE_FRAGMENTS: usize = 32;
 
 /// Merges small fragments if there are many.
@@ -49,13 +49,13 @@ pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Whether a table of this size is searched on disk, or soon will be, where readers keep tables of
-/// up to `resident` rows in memory. A scope that grows has its indexes before it needs them.
+/// Whether a table of this size is searched on disk, or soon will be. Readers keep tables of up to
+/// `resident` rows in memory. A growing scope gets its indexes before it needs them.
 pub fn is_for_disk(rows: usize, resident: usize) -> bool {
     rows >= (resident - resident / 4).max(INDEXES_FROM)
 }
 
-/// Makes the indexes that a table of this size lacks, and updates the others. Readers keep tables
+/// Creates the indexes that a table of this size lacks, and updates the others. Readers keep tables
 /// of up to `resident` rows in memory.
 pub async fn update_indexes(
     table: &Table,
@@ -75,7 +75,7 @@ pub async fn update_indexes(
             .iter()
             .any(|index| index.columns.iter().any(|own| own == column))
     };
-    // The terms are already analysed: they only have to be split at blanks.
+    // The terms are already analysed: they only have to be split at spaces.
     let words = FtsIndexBuilder::default()
         .base_tokenizer("whitespace".to_owned())
         .with_position(false)
@@ -99,7 +99,7 @@ pub async fn update_indexes(
     if rows >= VECTOR_FROM {
         let vectors = IvfRqIndexBuilder::default()
             .distance_type(lancedb::DistanceType::Cosine)
-            // It only finds candidates, whose cosine is then computed from the whole vector: the
+            // It only finds candidates, whose cosine is then computed from the whole vector, so the
             // smallest code is enough.
             .num_bits(1);
         wanted.push(("vector", Index::IvfRq(vectors)));
@@ -126,8 +126,8 @@ pub async fn update_indexes(
     Ok(())
 }
 
-/// Whether so many rows are not in the indexes that every reader has to fetch new ones. Until then
-/// readers look through these rows.
+/// Whether so many rows are missing in the indexes that readers should fetch new ones. Until then,
+/// readers scan these rows.
 async fn is_behind(table: &Table, rows: usize) -> Result<bool, TableError> {
     let failed = TableError::lance("look at the indexes");
     for index in table.list_indices().await.map_err(&failed)? {
@@ -140,7 +140,7 @@ async fn is_behind(table: &Table, rows: usize) -> Result<bool, TableError> {
     Ok(false)
 }
 
-/// Makes indexes, one after another.
+/// Creates indexes, one after another.
 async fn make(table: &Table, wanted: Vec<(&str, Index)>) -> Result<(), TableError> {
     for (column, index) in wanted {
         let made = table.create_index(&[column], index).execute().await;

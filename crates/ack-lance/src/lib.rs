@@ -2,16 +2,16 @@
 //! absent, stale or broken.
 //!
 //! It is in the folder `lance/` of a scope and has, for every row of the store, what is expensive
-//! to make: the terms of the text, its vector, and the columns that filters need. A reader takes
-//! the rows that still match the store and makes the others itself. So a bad table can cost time,
-//! but never an answer.
+//! to compute: the terms of the text, its vector, and the columns that filters need. A reader uses
+//! the rows that still match the store and computes the others itself. So a bad table can cost
+//! time, but never an answer.
 //!
 //! Only [`build`] writes it, and only while it holds the lock in `lance/`. Readers see the version
 //! that the tag [`PUBLISHED`] names. A build adds versions after it and moves the tag at the end,
-//! in one step. So a reader sees the old state or the new one. A build that was killed leaves the
-//! old one, and the next build continues from what it had written.
+//! in one step. So a reader sees the old state or the new one. A killed build leaves the old one,
+//! and the next build continues from what it had written.
 
-// For the benchmark, which compares with LanceDB itself.
+// For the benchmark that compares with LanceDB itself.
 #[doc(hidden)]
 pub use arrow;
 #[doc(hidden)]
@@ -43,10 +43,10 @@ use lancedb::{Connection, ObjectStoreRegistry, Session, Table};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-/// Rows that are decoded at once. Rows that are decoded but not read yet count towards the peak
+/// How many rows are decoded at once. Decoded rows that are not read yet count towards the peak
 /// memory of the process.
 const BATCH: u32 = 1_024;
-/// Memory that LanceDB may use to cache the indexes and metadata of all tables, in bytes.
+/// The size of LanceDB's caches for the indexes and metadata of all tables, in bytes.
 const INDEX_CACHE: usize = 128 << 20;
 const METADATA_CACHE: usize = 16 << 20;
 
@@ -78,13 +78,13 @@ pub enum TableError {
     /// Its contents contradict each other, or LanceDB panicked while reading them.
     #[error("it is damaged")]
     Damaged,
-    /// No version of it was published yet.
+    /// No version of it is published yet.
     #[error("its first build has not finished")]
     Unpublished,
     /// Another build is running.
     #[error("another `index` is working on it")]
     Busy,
-    /// A file could not be made, read or removed.
+    /// A file could not be created, read or removed.
     #[error("{action} {}: {source}", .path.display())]
     Io {
         /// What was attempted.
@@ -157,15 +157,15 @@ fn started() -> Result<&'static Runtime, TableError> {
     })
 }
 
-/// Runs work of LanceDB on other threads.
+/// Runs LanceDB work on other threads.
 fn spawn<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<JoinHandle<T>, TableError> {
     Ok(started()?.spawn(work))
 }
 
-/// Runs work of LanceDB and waits for it. A panic of the library, which a damaged table can cause,
-/// is an error like any other.
+/// Runs LanceDB work and waits for it. A panic of the library, which a damaged table can cause, is
+/// an error like any other.
 fn wait<T: Send>(
     work: impl Future<Output = Result<T, TableError>> + Send,
 ) -> Result<T, TableError> {
@@ -194,7 +194,7 @@ fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
     })
 }
 
-/// The address that a folder is read from.
+/// The address from which a folder is read.
 fn address(folder: &Path) -> Result<String, TableError> {
     let place = absolute(folder)?;
     if let Some(address) = direct::address(&place) {
@@ -228,7 +228,7 @@ async fn open_at(connection: &Connection) -> Result<Table, TableError> {
         .map_err(TableError::lance("open the table"))
 }
 
-/// Opens the version that readers see, for searching.
+/// Opens the published version for searching.
 async fn open_published(folder: &Path) -> Result<Table, TableError> {
     let table = open_at(&connect_at(&address(folder)?).await?).await?;
     table
@@ -238,7 +238,7 @@ async fn open_published(folder: &Path) -> Result<Table, TableError> {
     Ok(table)
 }
 
-/// Opens the version that readers see, for reading all of it.
+/// Opens the published version to read all of it.
 async fn published(folder: &Path) -> Result<Dataset, TableError> {
     DatasetBuilder::from_uri(address(&folder.join(format!("{TABLE}.lance")))?)
         .with_session(session())
@@ -248,9 +248,8 @@ async fn published(folder: &Path) -> Result<Dataset, TableError> {
         .map_err(TableError::reading("open the published version"))
 }
 
-/// Reads columns of all rows, with their numbers in `_rowid`, in ascending order of these, file by
-/// file. A query would give the same, but planning one takes longer than reading ten thousand rows,
-/// and 30 MiB of program code.
+/// Reads columns of all rows, with their numbers in `_rowid`, in ascending order, file by file. A
+/// query would give the same rows, but planning one is slow and loads much program code.
 async fn each_batch(
     dataset: &Dataset,
     columns: &[&str],
@@ -265,7 +264,7 @@ async fn each_batch(
         let reader = fragment.open(&schema, config).await.map_err(&failed)?;
         let rows =
             u32::try_from(fragment.count_rows(None).await.map_err(&failed)?).unwrap_or(u32::MAX);
-        // One part at a time: what is read ahead stays in memory.
+        // One part at a time: data that is read ahead stays in memory.
         for first in (0..rows).step_by(BATCH as usize) {
             let part = first..rows.min(first.saturating_add(BATCH));
             let mut batches = reader
@@ -281,7 +280,7 @@ async fn each_batch(
     Ok(())
 }
 
-/// Reads columns of the rows that a condition names, or of all rows.
+/// Reads columns of the rows that a condition selects, or of all rows.
 async fn rows(
     table: &Table,
     columns: &[&str],

@@ -1,4 +1,4 @@
-//! Reading the published version of a vector table into an index.
+//! Loads the published version of a vector table into an index.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -23,7 +23,7 @@ const POSTINGS: usize = 400;
 /// The columns with the contents of memories.
 const CONTENT_COLUMNS: [&str; 2] = ["source", "detail"];
 
-/// Reads all rows of the published version into an index, which still has to be reconciled with the
+/// Loads all rows of the published version into an index, which still has to be reconciled with the
 /// store. If the table has more than `resident` rows, terms and vectors stay on disk and are
 /// searched there. Otherwise a second thread reads them while this one reads the columns.
 ///
@@ -158,7 +158,7 @@ fn read_contents(
     // The index's numbers for the terms of each batch.
     let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut numbered: Vec<(u32, u32)> = Vec::new();
-    // The counts in the lexicons are trusted only up to a limit: a damaged one must not use up the
+    // The counts in the lexicons are trusted only up to a limit: a damaged one must not exhaust
     // memory.
     let mut room = rows.saturating_mul(POSTINGS);
     for (batch, numbers) in batches {

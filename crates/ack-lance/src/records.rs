@@ -1,4 +1,4 @@
-//! Reading whole records from a table that stands in for its store.
+//! Reads whole records from a table that replaces its store.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::columns::Rows;
 use super::terms::LEXICON;
 use super::{TABLE, TableError, published, wait};
 
-/// Rows that are read at once.
+/// How many rows are read at once.
 const TOGETHER: u32 = 4_096;
 
-/// Asks `wanted` about every row, and hands the record of each wanted one to `visit`, as JSON.
+/// Asks `wanted` about every row, and passes the record of each wanted one to `visit`, as JSON.
 ///
 /// # Errors
 /// If the table cannot be read.
@@ -76,7 +76,7 @@ pub fn read(
     })
 }
 
-/// Notes for each row of a batch whether it is wanted.
+/// Records for each row of a batch whether it is wanted.
 fn ask(
     batch: &RecordBatch,
     asked: &mut Vec<Option<RowKey>>,
@@ -97,10 +97,10 @@ fn ask(
     Ok(())
 }
 
-/// What the published version consists of.
+/// The files of the published version.
 #[derive(Debug)]
 pub struct Files {
-    /// Its files, from the folder of the table.
+    /// Their paths, relative to the folder of the table.
     pub paths: Vec<PathBuf>,
     /// How many memories it has.
     pub rows: usize,

@@ -1,9 +1,9 @@
-//! Searching a large scope in its vector table. LanceDB's full-text and vector indexes find
-//! candidates, and what their scores are computed from is read row by row.
+//! Searches a large scope in its vector table. LanceDB's full-text and vector indexes find
+//! candidates, and the data for their scores is read row by row.
 //!
-//! Kept in memory are the row of each document of the index, and the lexicon: which terms there
-//! are, how many memories have each, and the numbers that each batch of the table uses for them
-//! (see [`super::terms`]).
+//! Kept in memory are the row of each document of the index, and the lexicon: the terms, how many
+//! memories have each, and the numbers that each batch of the table uses for them (see
+//! [`super::terms`]).
 
 use std::sync::Arc;
 
@@ -30,19 +30,19 @@ use ack_search::remote::{
     Eligibility, PushdownFilter, RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery,
 };
 
-/// How many parts a list of memories is read in, in parallel.
+/// In how many parallel parts a list of memories is read.
 const PARTS: usize = 2;
 /// How many memories to ask the full-text index for.
 const BY_WORDS: usize = 150;
-/// How many memories to ask the vector index for. It stores one bit per component, and twice as
-/// many as the semantic leg admits include nearly all of the nearest.
+/// How many memories to ask the vector index for. It stores one bit per component; twice as many as
+/// the semantic leg admits include nearly all of the nearest.
 const BY_MEANING: usize = 400;
 /// How many memories with a rare identifier of the query to ask for.
 const BY_ANCHORS: usize = 50;
 /// How many memories that the status filter excludes to ask for.
 const KEPT_OUT: usize = 20;
-/// If more than this share of the memories is eligible, the indexes are asked for that many more,
-/// and the others are dropped here. LanceDB takes longer to find out which memories meet a
+/// If more than this share of the memories is eligible, the indexes are asked for more candidates,
+/// and ineligible ones are dropped here. LanceDB takes longer to find out which memories meet a
 /// condition than to return a few thousand more.
 const DENSE: f32 = 0.01;
 
@@ -66,7 +66,7 @@ struct Lexicon {
     terms: Dictionary,
     /// How many memories have each term: approved and promoted ones, and those in staging.
     holders: Vec<[u32; 2]>,
-    /// The terms of each batch, by their places in its lexicon.
+    /// The terms of each batch, by their positions in its lexicon.
     batches: FxHashMap<u32, Box<[u32]>>,
 }
 
@@ -197,7 +197,7 @@ impl Searcher {
             .vector
             .map(|vector| (vector.to_f32(), enough(BY_MEANING), allowed));
         let (lists, near) = wait(async {
-            // Each search is a task of its own: planning a query takes about as long as running it.
+            // Each search is a separate task: planning a query takes about as long as running it.
             let searches = searches
                 .into_iter()
                 .map(|search| tokio::spawn(by_words(self.table.clone(), search)));
@@ -296,7 +296,7 @@ impl Searcher {
         Ok(read?.into_iter().flatten().collect())
     }
 
-    /// The document of a row. `None` for a row that the index did not take in.
+    /// The document of a row. `None` for a row that the index did not accept.
     fn doc(&self, row: u64) -> Option<DocId> {
         self.rows
             .binary_search(&row)
@@ -360,7 +360,7 @@ async fn by_meaning(
     found(batches, "_distance", |distance| distance).await
 }
 
-/// The rows of an answer, in the order of a column.
+/// The rows of a result, in the order of a column.
 async fn found(
     mut batches: SendableRecordBatchStream,
     column: &'static str,
@@ -377,7 +377,7 @@ async fn found(
     Ok(found)
 }
 
-/// The terms of a query: from the lexicon's number to the place in the query.
+/// The terms of a query: from the lexicon's number to the position in the query.
 type QueryTerms = FxHashMap<u32, usize>;
 
 /// Memories that one task reads.

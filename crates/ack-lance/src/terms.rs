@@ -1,21 +1,21 @@
 //! How a table stores the terms and the vectors of its memories: the column `detail`.
 //!
-//! The rows of one batch share a lexicon, which is a row of its own: its `source` is [`LEXICON`],
-//! its `row` the number of the batch. Its `detail` is the number of the batch (4 bytes), the length
-//! of the text that follows (4 bytes), the distinct terms of the batch as this program's analysis
-//! writes them (UTF-8, separated by blanks), and how many memories of the batch had each term when
+//! The rows of one batch share a lexicon, which is a separate row: its `source` is [`LEXICON`], its
+//! `row` the number of the batch. Its `detail` is the number of the batch (4 bytes), the length of
+//! the text that follows (4 bytes), the distinct terms of the batch as this program's analysis
+//! writes them (UTF-8, separated by spaces), and how many memories of the batch had each term when
 //! it was written: for each term, in that order, the approved and promoted ones and then those in
 //! staging (LEB128).
 //!
 //! The `detail` of a memory is the number of its batch (4 bytes), the length of the vector that
-//! follows (2 bytes; 0 if it has none), the vector as searches use it (a factor, single precision,
-//! then a signed byte per component; multiplied by the factor they are the vector), and the terms:
-//! pairs in the order of the lexicon, without separators. A pair is the distance from the place
-//! after the previous term to the term's place in the lexicon (LEB128), and one byte of weighted
-//! frequency in half units. So a reader looks up each term once per batch and not once per memory,
-//! and everything that a score needs is in one place. Numbers are little endian.
+//! follows (2 bytes; 0 if there is none), the quantized vector (a single-precision factor, then a
+//! signed byte per component, to be multiplied by the factor), and the terms: pairs in the order of
+//! the lexicon, without separators. A pair is the distance from the position after the previous
+//! term to the term's position in the lexicon (LEB128), and one byte of weighted frequency in half
+//! units. So a reader looks up each term once per batch and not once per memory, and all data for a
+//! score is in one place. Numbers are little endian.
 //!
-//! The `words` of a memory are its terms again, for LanceDB's full-text index: separated by blanks,
+//! The `words` of a memory are its terms again, for LanceDB's full-text index: separated by spaces,
 //! and repeated one to four times depending on the weighted frequency (`times`).
 
 use super::columns::Written;
@@ -57,7 +57,7 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
         };
         for weighted in &row.doc.terms {
             let (term, weight) = unpack_term(*weighted);
-            // A term never contains a blank: analysis splits there.
+            // A term never contains a space: analysis splits there.
             let text = row.lexicon.map_or("", |lexicon| lexicon.get(term));
             if text.is_empty() || text.contains(' ') {
                 continue;
@@ -181,7 +181,7 @@ pub fn memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
     Some((u32::from_le_bytes(*batch), code, terms))
 }
 
-/// Reads a LEB128 number. The outer `None` is the end, the inner one means that the bytes are
+/// Reads a LEB128 number. The outer `None` is the end; the inner one means that the bytes are
 /// damaged.
 fn number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
     let mut byte = *bytes.next()?;
@@ -212,7 +212,8 @@ pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
     })
 }
 
-/// The terms of a row: places in the lexicon and weights. `None` means that the bytes are damaged.
+/// The terms of a row: positions in the lexicon and weights. `None` means that the bytes are
+/// damaged.
 pub fn read(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, u32)>> {
     let mut rest = bytes.iter();
     let mut next = 0u32;

@@ -1,18 +1,18 @@
-//! From text to terms: the same analysis for memories and for queries.
+//! Splits text into terms: the same analysis for memories and for queries.
 //!
 //! White space, brackets, quotes and the like separate *chunks*. A chunk with inner punctuation is
 //! an *identifier*: it is a term as a whole (`err_pnpm_outdated_lockfile`, `tokio::select`,
 //! `src/store/ack.rs`), and its words are terms too. A word in camel case is also split. Words are
-//! lower-cased, stripped of diacritics, dropped if they are stop words, and stemmed ([`super::stems`]).
-//! Text in scripts without spaces between words (Chinese, Japanese, Thai and others; also Korean)
-//! becomes pairs of adjacent characters.
+//! lower-cased, stripped of diacritics, dropped if they are stop words, and stemmed
+//! ([`super::stems`]). Text in scripts without spaces between words (Chinese, Japanese, Thai and
+//! others; also Korean) becomes pairs of adjacent characters.
 
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Words that say nothing about a text's subject.
+/// Words that do not tell what a text is about.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "because", "been", "before", "being", "but", "by", "can", "could", "did", "do", "does",
@@ -51,8 +51,8 @@ pub struct Token<'a> {
     pub text: Cow<'a, str>,
 }
 
-/// Whether a text is a memory or a query. They differ for ideographs: a query for a single one has
-/// to match it inside of words.
+/// Whether a text is a memory or a query. They differ for ideographs: a query for a single one must
+/// match it inside words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextRole {
     /// A memory.
@@ -65,8 +65,8 @@ pub enum TextRole {
 #[derive(Debug)]
 pub struct WordSet {
     words: &'static [&'static str],
-    /// For each first letter, a bit for every length of a word with it. It rules out most words
-    /// without a search.
+    /// For each first letter, a bit for every length of a word that starts with it. It rules out
+    /// most words without a search.
     lengths: [u32; 26],
 }
 
@@ -109,7 +109,7 @@ pub fn is_stop_word(word: &str) -> bool {
 }
 
 /// Whether an identifier is so specific that a query for it asks for the memories that contain it:
-/// an error code, a path, a qualified name, a flag, a version, but not a hyphenated word.
+/// an error code, a path, a qualified name, a flag or a version, but not a hyphenated word.
 pub fn is_specific(identifier: &str) -> bool {
     let has_digit = identifier.bytes().any(|byte| byte.is_ascii_digit());
     let has_letter = identifier.chars().any(char::is_alphabetic);
@@ -279,7 +279,7 @@ fn ascii_chunk<'a>(raw: &'a str, emit: &mut impl FnMut(Token<'a>)) {
             .bytes()
             .all(|byte| byte.is_ascii_digit());
         // What follows an apostrophe (`s`, `t`, `re`) and the single digits of a version mean
-        // nothing on their own.
+        // nothing alone.
         let is_useful = is_alphanumeric
             || (part.len() > 1 && !(is_number && part.len() < 3))
                 && (first || !has_apostrophe || part.len() > 2);

@@ -1,7 +1,8 @@
-//! From memories to what the index stores: terms with their weighted frequencies, and the vector.
+//! Turns memories into what the index stores: terms with their weighted frequencies, and the
+//! vector.
 //!
-//! This is the expensive part of reading a store, so an [`Analyzer`] caches what it split before
-//! and an [`AnalyzerPool`] uses several threads.
+//! This is the expensive part of reading a store, so an [`Analyzer`] caches the text that it has
+//! split, and an [`AnalyzerPool`] uses several threads.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,17 +26,17 @@ const SUBTITLE_WEIGHT: u32 = 3;
 const BODY_WEIGHT: u32 = 2;
 const FILES_WEIGHT: u32 = 2;
 
-/// Threads of a pool. More would only wait for the thread that reads.
+/// The largest number of threads of a pool. More would only wait for the thread that reads.
 const MAX_THREADS: usize = 4;
-/// With fewer memories per thread, starting a thread does not pay.
+/// With fewer memories per thread, starting a thread does not pay off.
 const MIN_MEMORIES_PER_THREAD: usize = 64;
 
-/// Segments and words that an analyzer caches.
+/// How many segments and words an analyzer caches.
 const MAX_CACHED: usize = 200_000;
 /// The longest segment that it caches.
 const MAX_CACHED_BYTES: usize = 40;
-/// Terms that an analyzer can number: [`PackedTerm`] has 24 bits for one. A larger store is beyond
-/// what is searched in memory.
+/// How many terms an analyzer can number: [`PackedTerm`] has 24 bits for one. A larger store is not
+/// searched in memory anyway.
 const MAX_TERMS: u32 = 1 << 24;
 
 /// A term of a memory: its number in the upper 24 bits, and in the lower 8 its weighted frequency

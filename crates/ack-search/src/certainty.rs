@@ -1,11 +1,11 @@
-//! Whether what was found answers a query, or is merely nearest to it.
+//! Decides whether the results answer a query, or are merely the nearest to it.
 //!
 //! ```text
 //! evidence = coverage + STANDING_WEIGHT · standing
 //! ```
 //!
-//! Coverage is the share of the query's lexical weight that a result contains. Standing says how far
-//! its cosine is above those of the other memories, in standard deviations, where 1 is what the
+//! Coverage is the share of the query's lexical weight that a result contains. Standing tells how
+//! far its cosine is above those of the other memories, in standard deviations; 1 is what the
 //! nearest of as many unrelated memories would have. Neither depends on the scale of an encoder's
 //! cosines. See `docs/retrieval.md` for how the constants were chosen.
 
@@ -17,20 +17,20 @@ use super::retrieve::Candidate;
 use super::view::{DocScores, EligibilityRules, View};
 use ack_api::cancel;
 
-/// Evidence of results that answer a query.
+/// Minimum evidence of results that answer a query.
 const MIN_EVIDENCE: f32 = 0.5;
-/// What a standing of 1 counts, relative to full coverage.
+/// The weight of a standing of 1, relative to full coverage.
 const STANDING_WEIGHT: f32 = 0.3;
-/// Coverage is a share of at most as much weight as so many of the rarest words have: of a long
-/// text, an answer need not contain everything.
+/// Coverage is measured against at most the weight of this many of the rarest words: an answer to a
+/// long query need not contain everything.
 const MAX_COVERED_WORDS: f32 = 5.0;
 
-/// Memories whose cosines stand for those of all.
+/// How many memories are sampled to estimate the distribution of the cosines.
 const SAMPLE: usize = 8_192;
-/// With fewer in the sample, all are looked at.
+/// If the sample has fewer, all memories are used.
 const MIN_SAMPLE: f32 = 512.0;
 
-/// Whether one of the best results of hybrid retrieval is certain enough to answer the query, where
+/// Whether one of the best results of hybrid retrieval is certain enough to answer the query.
 /// `cosines` are those of each view's documents.
 pub fn is_certain(
     views: &[View<'_>],
@@ -43,14 +43,14 @@ pub fn is_certain(
         .iter()
         .map(|candidate| coverage(views, bm25, filters, candidate))
         .fold(0.0, f32::max);
-    // Of a scope that is not in memory, only the nearest memories are known.
+    // For a scope that is not in memory, only the nearest memories are known.
     coverage >= MIN_EVIDENCE
         || views.iter().any(|view| view.index.remote().is_some())
         || coverage + STANDING_WEIGHT * standing(views, cosines, filters, best) >= MIN_EVIDENCE
 }
 
-/// The share of the query's lexical weight that a candidate contains. A required identifier is all
-/// of it.
+/// The share of the query's lexical weight that a candidate contains. A required identifier counts
+/// as all of it.
 fn coverage(
     views: &[View<'_>],
     bm25: &Bm25Weights,
@@ -79,7 +79,7 @@ fn coverage(
 }
 
 /// How far the nearest of the best results is above all memories that may be shown. Their mean and
-/// deviation are those of a sample.
+/// deviation come from a sample.
 fn standing(
     views: &[View<'_>],
     cosines: &[DocScores],
@@ -103,7 +103,7 @@ fn standing(
     };
     let mut step = documents.div_ceil(SAMPLE).max(1);
     let (mut count, mut sum, mut squares) = sample(step);
-    // Filters may leave too few of the sample.
+    // Filters may leave too few memories in the sample.
     if step > 1 && count < MIN_SAMPLE {
         step = 1;
         (count, sum, squares) = sample(step);
@@ -115,7 +115,7 @@ fn standing(
     let deviation = (squares / f64::from(count) - mean * mean).max(0.0).sqrt();
     let nearest = best.iter().map(|candidate| candidate.cosine);
     let distance = f64::from(nearest.fold(0.0, f32::max)) - mean;
-    // About how many deviations the largest of so many normal values is above their mean.
+    // About how many deviations the largest of that many normal values is above their mean.
     #[expect(clippy::cast_precision_loss, reason = "a small number")]
     let all = count * step as f32;
     let expected = f64::from((2.0 * all.ln()).sqrt());

@@ -73,8 +73,8 @@ impl Cursor {
         self.identity == identity(scope, id)
     }
 
-    /// Encodes the cursor as URL-safe base64, short because a model reads and repeats it: flags,
-    /// numbers, hashes, weights, and a check sum.
+    /// Encodes the cursor as URL-safe base64: flags, numbers, hashes, weights, and a checksum. It
+    /// is short because a model reads and repeats it.
     pub fn encode(&self) -> String {
         let flags = if self.current_project {
             BELONGS_TO_PROJECT
@@ -144,7 +144,7 @@ impl Cursor {
     }
 }
 
-/// Maps a number to one without a sign, small ones to small ones.
+/// Maps a signed number to an unsigned one, so that small magnitudes stay small.
 const fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }

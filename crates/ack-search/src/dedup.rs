@@ -1,6 +1,6 @@
-//! Near-duplicates: a learning that was noted twice is shown once, with the other ids in `also`.
+//! Near-duplicates: a learning that was recorded twice is shown once, with the other ids in `also`.
 //!
-//! Two memories are duplicates if one of two rules says so. Neither applies if an identifier, a
+//! Two memories are duplicates if one of two rules applies. Neither applies if an identifier, a
 //! number, a version or a negation differs.
 //!
 //! - **Nearly the same text** ([`Signature::is_near`]): most words are common, and neither memory
@@ -10,7 +10,7 @@
 //!   [`MIN_REWORDED_COSINE`], most stems and all contrasts are common, and the words that differ
 //!   hardly carry a subject (`need`, `must`, `found`), judged by their weight in the encoder.
 //!
-//! A cosine alone decides nothing: titles that differ only in `Ukrainian` and `Turkish` have a high
+//! A cosine alone is not enough: titles that differ only in `Ukrainian` and `Turkish` have a high
 //! one. See `docs/retrieval.md` for the measurements.
 
 use std::borrow::Cow;
@@ -23,20 +23,20 @@ use super::stems;
 use crate::encoder::Encoder;
 use ack_api::memory::Memory;
 
-/// Share of common words of nearly equal texts (Jaccard index).
+/// Minimum share of common words of nearly equal texts (Jaccard index).
 const MIN_WORD_OVERLAP: f64 = 0.8;
 /// With fewer distinct words, only equal texts are duplicates.
 const MIN_WORDS: usize = 8;
-/// Cosine of memories that may be nearly the same text. Below it, comparing words is pointless.
+/// Minimum cosine of memories that may be nearly the same text. Below it, words are not compared.
 pub const MIN_NEAR_COSINE: f32 = 0.6;
-/// Cosine of memories that may be the same in other words.
+/// Minimum cosine of memories that may say the same in other words.
 pub const MIN_REWORDED_COSINE: f32 = 0.9;
-/// Share of common stems of reworded texts (Jaccard index).
+/// Minimum share of common stems of reworded texts (Jaccard index).
 const MIN_STEM_OVERLAP: f64 = 0.65;
-/// Weight in the encoder from which a word is part of a text's subject: `slow` has 1.3, `need`
+/// From this weight in the encoder on, a word is part of a text's subject: `slow` has 1.3, `need`
 /// 0.35.
 const MIN_SUBJECT_WEIGHT: f32 = 0.9;
-/// Bytes of a narrative that are compared.
+/// How many bytes of a narrative are compared.
 const MAX_NARRATIVE_BYTES: usize = 4_000;
 
 /// Words that reverse a statement.
@@ -44,7 +44,7 @@ const NEGATIONS: [&str; 8] = [
     "not", "no", "nor", "never", "without", "cannot", "don", "doesn",
 ];
 
-/// Words that contrast with another one in texts that are otherwise the same.
+/// Words that contrast with another one in otherwise identical texts.
 #[rustfmt::skip]
 const CONTRASTS: &[&str] = &[
     "above", "accept", "accepted", "accepts", "add", "added", "adding", "adds", "after", "allow",
@@ -75,7 +75,7 @@ fn is_contrast(word: &str) -> bool {
     SET.contains(word)
 }
 
-/// Whether a token has to be in both texts: a number, a version, an identifier, a negation.
+/// Whether a token must be in both texts: a number, a version, an identifier, a negation.
 fn is_distinguishing(token: &Token<'_>) -> bool {
     let has_digit = token.text.bytes().any(|byte| byte.is_ascii_digit());
     has_digit || token.kind == TokenKind::Identifier || NEGATIONS.contains(&token.text.as_ref())
@@ -100,7 +100,7 @@ fn ratio(a: usize, b: usize) -> f64 {
     a as f64 / b as f64
 }
 
-/// What two memories are compared by: hashes of their words.
+/// The hashed words by which memories are compared.
 #[derive(Debug)]
 pub struct Signature {
     words: HashSet<u64>,
@@ -151,8 +151,8 @@ impl Signature {
         }
     }
 
-    /// Hashes of its words, without those that tell texts apart. Memories that are nearly the same
-    /// text share at least four fifths of them.
+    /// Hashes of its words, without the distinguishing ones. Memories with nearly the same text
+    /// share at least four fifths of them.
     pub const fn words(&self) -> &HashSet<u64> {
         &self.words
     }
@@ -165,7 +165,7 @@ impl Signature {
         {
             return false;
         }
-        // One title may say more than the other, but neither may replace a word of the other.
+        // One title may contain the other, but neither may replace a word of the other.
         if !is_subset_either_way(&self.title, &other.title)
             || !is_subset_either_way(&self.contrasts, &other.contrasts)
         {
@@ -193,7 +193,7 @@ fn is_subset_either_way(a: &HashSet<u64>, b: &HashSet<u64>) -> bool {
     a.is_subset(b) || b.is_subset(a)
 }
 
-/// A memory as its stems.
+/// A memory as a set of stems.
 #[derive(Default)]
 struct StemSet {
     /// Each stem with the first word that has it.
@@ -248,7 +248,7 @@ pub fn is_reworded(one: &Memory, other: &Memory) -> bool {
         .collect();
     let common = (one.words.len() + other.words.len() - different.len()) / 2;
     let union = common + different.len();
-    // A word without a token of its own is a name, or as distinctive as one.
+    // A word without its own token is a name, or as distinctive as one.
     let is_light = |word: &str| {
         Encoder::embedded()
             .and_then(|encoder| encoder.weight(word))

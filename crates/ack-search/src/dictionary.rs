@@ -22,7 +22,7 @@ impl Dictionary {
         self.ends.is_empty()
     }
 
-    /// The string with a number; the empty string if there is none.
+    /// The string with a number, or the empty string if there is none.
     pub fn get(&self, id: u32) -> &str {
         get(&self.text, &self.ends, id)
     }
@@ -32,7 +32,7 @@ impl Dictionary {
         self.ids.find(hash(text), |id| self.get(id) == text)
     }
 
-    /// The number of a string, which is added if it is new.
+    /// The number of a string. New strings are added.
     ///
     /// After 4 GiB of text, nothing more is added: every new string gets [`Dictionary::len`], which
     /// is the number of no string.
@@ -67,7 +67,7 @@ impl Dictionary {
         self.text.capacity() + self.ends.capacity() * size_of::<u32>() + self.ids.bytes()
     }
 
-    /// Releases memory that growth left over.
+    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();

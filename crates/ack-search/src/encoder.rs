@@ -1,10 +1,10 @@
-//! From text to a vector, without a model file: the static encoder inside the binary.
+//! Encodes text as a vector, without a model file: the static encoder inside the binary.
 //!
 //! The encoder is a table with one vector per WordPiece token ([`wordpiece`]). It was trained so
-//! that the sum over a text's tokens points to where the sentence transformer all-MiniLM-L6-v2 puts
-//! the text, centred and, if the artifact says so, projected. The norm of a token's vector is its
-//! weight, and the text changes it (`attention`). See `encoder/MODEL_CARD.md` for the training,
-//! the data and the accuracy.
+//! that the sum over a text's tokens has the same direction as the text's vector from the sentence
+//! transformer all-MiniLM-L6-v2, after that is centred and, if the artifact requires it, projected.
+//! The norm of a token's vector is its weight, which depends on the rest of the text (`attention`).
+//! See `encoder/MODEL_CARD.md` for the training, the data and the accuracy.
 
 mod attention;
 pub mod wordpiece;
@@ -23,18 +23,18 @@ use super::analysis::is_stop_word;
 /// The artifact that `encoder/export.py` wrote.
 static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
 
-/// Tokens of a memory that are encoded. What follows says little about its subject.
+/// How many tokens of a memory are encoded. The rest tells little about its subject.
 const MAX_MEMORY_TOKENS: usize = 512;
-/// Tokens of a query that are encoded.
+/// How many tokens of a query are encoded.
 const MAX_QUERY_TOKENS: usize = 256;
-/// Raise it when vectors or terms are made differently from the same artifact: tables with another
-/// number are made again.
+/// Increment this when the same artifact produces different vectors or terms: tables with another
+/// number are rebuilt.
 const ENCODING: u64 = 2;
-/// A text of which this share of the words is known counts as known: a few symbols and names are in
-/// every text.
+/// A text counts as known if this share of its words is known: every text has a few symbols and
+/// names.
 const MOSTLY_KNOWN: f32 = 0.8;
-/// What the known share of a query is multiplied by that has no word which the encoder knows
-/// ([`Encoder::is_known`]). `docs/retrieval.md` says why.
+/// Factor for the known share of a query without any word that the encoder knows
+/// ([`Encoder::is_known`]). See `docs/retrieval.md`.
 const PIECES: f32 = 0.45;
 /// Weight of a memory's title, relative to the rest of it.
 const TITLE_WEIGHT: f32 = 0.3;
@@ -49,7 +49,7 @@ pub trait Embedder: Send + Sync {
     /// Identifies its weights.
     fn hash(&self) -> &str;
 
-    /// The vectors of texts, of norm 1, in the network's own space.
+    /// The vectors of texts, with norm 1, in the network's own space.
     ///
     /// # Errors
     /// If the network fails.
@@ -72,7 +72,7 @@ pub struct Encoder {
     scales: Vec<f32>,
     /// The row of each token.
     token_rows: Vec<u32>,
-    /// What each token says about the word that it begins.
+    /// What each token tells about the word that it begins.
     beginnings: Vec<Beginning>,
     damping: Damping,
     attention: Option<Attention>,
@@ -85,18 +85,18 @@ pub struct Encoder {
     projection: Vec<f32>,
 }
 
-/// What a token says about a word.
+/// What a token tells about a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beginning {
-    /// It begins one that the encoder knows.
+    /// It begins a word that the encoder knows.
     Known,
-    /// It begins one that the encoder knows nothing of, such as one of another script.
+    /// It begins a word that the encoder does not know, such as one in another script.
     Unknown,
-    /// It begins none: punctuation, or the rest of a word.
+    /// It begins no word: punctuation, or the rest of a word.
     None,
 }
 
-/// How much a token counts that occurs several times in a text.
+/// How repeated tokens of a text are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Damping {
     /// The count.
@@ -232,8 +232,8 @@ impl Encoder {
         &self.name
     }
 
-    /// XXH3 of the artifact and of how it is used. Vectors of encoders with different hashes do not
-    /// compare.
+    /// XXH3 hash of the artifact and of how it is used. Vectors of encoders with different hashes
+    /// are not comparable.
     pub fn weights_hash(&self) -> &str {
         &self.weights_hash
     }
@@ -248,8 +248,8 @@ impl Encoder {
         &self.vocabulary
     }
 
-    /// The vector of a query; `None` if none of its words is known. Its norm says how well its words
-    /// are known, at most 1.
+    /// The vector of a query; `None` if none of its words is known. Its norm, at most 1, tells how
+    /// well its words are known.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
         let mut tokens = Vec::new();
         self.vocabulary.tokenize(text, &mut tokens);
@@ -267,9 +267,9 @@ impl Encoder {
         vector.map(|vector| scaled(vector, share))
     }
 
-    /// The vector of a memory: that of the title's tokens, weighted, plus that of the other tokens
-    /// (subtitle, facts, narrative and tags, in this order). Its norm says how well its words are
-    /// known, at most 1.
+    /// The vector of a memory: the weighted vector of the title's tokens plus that of the other
+    /// tokens (subtitle, facts, narrative and tags, in this order). Its norm, at most 1, tells how
+    /// well its words are known.
     pub fn memory(&self, title: &mut Vec<TokenId>, body: &mut Vec<TokenId>) -> Option<Vec<f32>> {
         title.truncate(MAX_MEMORY_TOKENS);
         body.truncate(MAX_MEMORY_TOKENS);
@@ -290,8 +290,8 @@ impl Encoder {
         }
     }
 
-    /// Whether the encoder knows a word, whole or in pieces of 2.5 letters on average. Shorter pieces
-    /// resemble everything.
+    /// Whether the encoder knows a word, as a whole or in pieces of at least 2.5 letters on
+    /// average. Shorter pieces resemble everything.
     fn is_known(&self, word: &str) -> bool {
         let mut pieces = Vec::new();
         self.vocabulary.tokenize(word, &mut pieces);
@@ -308,8 +308,7 @@ impl Encoder {
         is_long_enough && pieces.iter().all(has_meaning)
     }
 
-    /// How well texts are known: the share of the words that are, relative to [`MOSTLY_KNOWN`], at
-    /// most 1.
+    /// How well texts are known: the share of known words, relative to [`MOSTLY_KNOWN`], at most 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
     fn known_share(&self, texts: &[&[TokenId]]) -> f32 {
         let count = |wanted: Beginning| {
@@ -327,8 +326,8 @@ impl Encoder {
     }
 
     /// Combines the vectors of both encoders for a memory: the static vector plus the transformer's
-    /// vector of the same text, projected into this space, each of norm 1. The norm is that of the
-    /// static vector: both encoders know the same words.
+    /// vector of the same text, projected into this space, each with norm 1. The result has the
+    /// norm of the static vector: both encoders know the same words.
     pub fn with_transformer(
         &self,
         static_vector: Option<&[f32]>,
@@ -357,7 +356,7 @@ impl Encoder {
     }
 
     /// The weight of a word in the vector of a text, about 1 for an ordinary noun; `None` for a
-    /// word without a token of its own.
+    /// word without its own token.
     pub fn weight(&self, word: &str) -> Option<f32> {
         let mut tokens = Vec::new();
         self.vocabulary.tokenize(word, &mut tokens);
@@ -369,7 +368,7 @@ impl Encoder {
         (*scale > 0.0).then(|| scale * square.sqrt())
     }
 
-    /// The vector of tokens, of norm 1. Their order does not matter, and this sorts them.
+    /// The vector of tokens, with norm 1. Their order does not matter, and this sorts them.
     pub fn encode_tokens(&self, tokens: &mut [TokenId]) -> Option<Vec<f32>> {
         tokens.sort_unstable();
         let mut sum = vec![0f32; self.dimension];
@@ -427,7 +426,7 @@ fn exact_norm(vector: &[f32]) -> f64 {
     (sums.iter().sum::<f64>() + rest.sum::<f64>()).sqrt()
 }
 
-/// A vector times a factor; one of 1 changes no bit.
+/// A vector times a factor. A factor of 1 changes no bit.
 fn scaled(mut vector: Vec<f32>, factor: f32) -> Vec<f32> {
     vector.iter_mut().for_each(|value| *value *= factor);
     vector

@@ -10,8 +10,8 @@ use globset::{GlobBuilder, GlobMatcher};
 /// Characters of a glob.
 const GLOB_CHARS: [char; 3] = ['*', '?', '['];
 
-/// A path in one form: `/` between components, without `./` in front and without line numbers. A
-/// folder keeps its last `/`.
+/// A path in normal form: `/` between components, without a leading `./` and without line numbers.
+/// A folder keeps its last `/`.
 pub fn normalize(path: &str) -> Cow<'_, str> {
     let path = path.trim();
     let path = path.strip_prefix("file://").unwrap_or(path);
@@ -26,7 +26,7 @@ pub fn normalize(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Takes line numbers from the end of a path: `:10`, `:10-20`, `:10:5`, `#L10`, `#L10-L20`.
+/// Strips line numbers from the end of a path: `:10`, `:10-20`, `:10:5`, `#L10`, `#L10-L20`.
 fn without_lines(path: &str) -> &str {
     let mut path = path;
     while let Some(at) = path.rfind([':', '#']) {
@@ -52,8 +52,8 @@ pub fn is_glob(path: &str) -> bool {
     path.contains(GLOB_CHARS)
 }
 
-/// Whether a glob matches a path. `*` stays within a component; a glob without `/` is for files of
-/// that name in any folder.
+/// Whether a glob matches a path. `*` stays within a component; a glob without `/` matches files
+/// with that name in any folder.
 pub fn glob_matches(glob: &str, path: &str) -> bool {
     if glob.contains('/') {
         return fast_glob::glob_match(glob, path);
@@ -97,8 +97,8 @@ impl FilePattern {
         })
     }
 
-    /// Whether a file of a memory is meant. That may be a folder or a glob itself, for which the
-    /// entry is one of its files.
+    /// Whether the entry means a file of a memory. That file may itself be a folder or a glob that
+    /// contains the entry.
     pub fn matches(&self, file: &str) -> bool {
         let path = normalize(file);
         // A path may itself contain what looks like a glob (`app/[id]/page.tsx`).

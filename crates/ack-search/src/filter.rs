@@ -1,5 +1,5 @@
-//! Filters, evaluated on the columns of the index during retrieval, so that filtering never costs a
-//! result that exists.
+//! Filters, evaluated on the columns of the index during retrieval, so that filtering never loses a
+//! result.
 
 use super::file_pattern::FilePattern;
 use super::interner::NameId;
@@ -137,8 +137,8 @@ impl<'a> ResolvedFilters<'a> {
         self.failed_filter(doc).is_none()
     }
 
-    /// The first filter that a document does not pass, by the name of its argument. The status
-    /// filter is not evaluated.
+    /// The first filter that a document fails, by the name of its argument. The status filter is
+    /// not evaluated.
     pub fn failed_filter(&self, doc: DocId) -> Option<&'static str> {
         let (index, filters) = (self.index, self.filters);
         let is_whose = |row: &&Doc| {

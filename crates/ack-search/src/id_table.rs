@@ -21,8 +21,8 @@ impl IdTable {
         self.0.find(hash, |id| matches(*id)).copied()
     }
 
-    /// Adds a number that the table does not have. `hash_of` returns the hash of a number that it
-    /// has, for when the table grows.
+    /// Adds a number that is not in the table. `hash_of` returns the hash of a number that is, for
+    /// when the table grows.
     pub fn insert(&mut self, hash: u64, id: u32, hash_of: impl Fn(u32) -> Option<u64>) {
         self.0
             .insert_unique(hash, id, |other| hash_of(*other).unwrap_or_default());

@@ -34,7 +34,7 @@ impl Interner {
         self.names.bytes() + self.folded.capacity() * size_of::<NameId>()
     }
 
-    /// The id of a name, which is added if it is new.
+    /// The id of a name. New names are added.
     pub fn intern(&mut self, text: &str) -> NameId {
         let count = self.names.len();
         let name = self.names.intern(text);
@@ -81,8 +81,8 @@ impl Interner {
             .collect()
     }
 
-    /// Counts names, the most frequent first. Names with the same folded form are one, under their
-    /// most frequent spelling.
+    /// Counts names, most frequent first. Names with the same folded form count together, under
+    /// their most frequent spelling.
     pub fn counted(&self, names: impl Iterator<Item = NameId>) -> Vec<(&str, u64)> {
         let mut spellings: HashMap<NameId, u64> = HashMap::default();
         for name in names {
@@ -108,7 +108,7 @@ impl Interner {
 #[derive(Default)]
 struct SpellingGroup<'a> {
     total: u64,
-    /// The most frequent spelling, of several the alphabetically first, and its count.
+    /// The most frequent spelling (the alphabetically first of several), and its count.
     spelling: &'a str,
     spelling_count: u64,
 }

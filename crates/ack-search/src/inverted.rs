@@ -3,11 +3,10 @@
 //!
 //! The index is derived from the store and synchronized with it row by row ([`sync`]). It orders
 //! and filters; the caller reads what an answer shows from the store. Rejected rows are not
-//! indexed: the index only keeps their ids, to tell a rejected successor from a missing one.
+//! indexed: the index keeps only their ids, to tell a rejected successor from a missing one.
 //!
 //! A large scope keeps the terms and vectors of its first documents in a vector table. The index
-//! has only the columns of these; [`RemoteDocs`] searches the rest. All other documents are
-//! *resident*.
+//! has only their columns; [`RemoteDocs`] searches the rest. All other documents are *resident*.
 
 mod builder;
 pub mod docs;
@@ -32,7 +31,8 @@ const STRING_BYTES: usize = 80;
 /// What the legs check first about a document: one bit for its status, none if it is dead, and
 /// [`HAS_SUCCESSOR`].
 pub type DocFlags = u8;
-/// The document names a successor. [`Index::is_superseded`] tells whether that one replaces it.
+/// The document names a successor. [`Index::is_superseded`] tells whether the successor replaces
+/// it.
 pub const HAS_SUCCESSOR: DocFlags = 1 << 7;
 
 /// The flags of live documents that a status filter allows: `flags & allowed != 0`.
@@ -64,8 +64,8 @@ pub struct Index {
     rejected: HashSet<Box<str>>,
     terms: Dictionary,
     postings: Vec<Postings>,
-    /// The flags and the number of tokens of each document, apart from its other columns because
-    /// the legs read them for every match.
+    /// The flags and the number of tokens of each document. They are separate from its other
+    /// columns because the legs read them for every match.
     flags: Vec<DocFlags>,
     lengths: Vec<u32>,
     /// The vector of each resident document.
@@ -79,11 +79,12 @@ pub struct Index {
     /// The live documents of each status.
     sizes: HashMap<Status, Size>,
     bytes: usize,
-    /// Rows with the id of another row, whose claim is stronger ([`ack_api::source::Claim`]).
+    /// Rows that share their id with another row that has a stronger claim
+    /// ([`ack_api::source::Claim`]).
     pub duplicate_ids: usize,
     /// Rows without an id, which cannot be served.
     pub without_id: usize,
-    /// Whether the store tells which memories were reviewed.
+    /// Whether the store records which memories were reviewed.
     pub has_status: bool,
 }
 
@@ -109,7 +110,7 @@ impl Index {
         Self::default()
     }
 
-    /// Releases memory that growth left over.
+    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         self.postings.iter_mut().for_each(Postings::shrink);
         self.postings.shrink_to_fit();
@@ -246,8 +247,8 @@ impl Index {
         })
     }
 
-    /// As [`Index::doc_of_row`], for rows in the order of the store: there, a row's document is
-    /// nearly always the one after the last one that was found.
+    /// Like [`Index::doc_of_row`], for rows in the order of the store: there, a row's document is
+    /// nearly always the one after the last one found.
     fn next_doc_of_row(&self, last: &mut Option<DocId>, key: RowKey) -> Option<DocId> {
         let next = last.map_or(0, |last| last + 1);
         let next_fits = self

@@ -1,11 +1,11 @@
 //! The lexical leg: BM25 over the indexes of all scopes of a search, as if they were one.
 //!
-//! Each term of the query counts on its own (OR). The score is Okapi BM25 (Robertson and Zaragoza,
+//! Each term of the query counts separately (OR). The score is Okapi BM25 (Robertson and Zaragoza,
 //! "The Probabilistic Relevance Framework", 2009) over weighted frequencies. Document frequencies
-//! and the mean length are taken over all scopes of the request and over the memories that the
-//! status filter allows, so scores of different scopes compare and an unreviewed memory changes
-//! nothing. A specific identifier in the query weighs more than a word, so that the memory that
-//! contains it comes first.
+//! and the mean length cover all scopes of the request and the memories that the status filter
+//! allows. So scores of different scopes are comparable, and an unreviewed memory changes nothing.
+//! A specific identifier in the query weighs more than a word, so that the memory that contains it
+//! comes first.
 //!
 //! See `docs/retrieval.md` for the constants.
 
@@ -30,14 +30,14 @@ use ack_api::memory::StatusFilter;
 const MAX_REQUIRED_DF: u32 = 2;
 /// Weight of a similar word, relative to a term of the query.
 const EXPANSION_WEIGHT: f32 = 0.5;
-/// The same where the word is misspelt.
+/// The same if the word is misspelt.
 const CORRECTION_WEIGHT: f32 = 0.8;
 
 /// The weight of a word that one memory in ten contains.
 const MIN_RARE_WEIGHT: f32 = 2.3;
-/// So many of the rarest terms are searched however common they are.
+/// This many of the rarest terms are searched even if they are common.
 const MIN_RARE_TERMS: usize = 3;
-/// In a smaller scope every term is searched.
+/// In a smaller scope, every term is searched.
 const MIN_DOCS_FOR_RARE_TERMS: u64 = 10_000;
 
 /// Computes the weights of a query's terms from the number of memories, their lengths and how many
@@ -97,7 +97,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
                 EXPANSION_WEIGHT
             };
             corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
-            // A misspelt word weighs what the right one would.
+            // A misspelt word weighs what the correct one would.
             let meant = similar.keys.first().filter(|_| similar.is_misspelt);
             let full = idf(meant.map_or(0, |key| frequency(key)));
             unmatched_weight += if similar.keys.is_empty() { 0.0 } else { full };
@@ -109,7 +109,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             }
         }
     }
-    // A word that every memory of a large scope contains weighs next to nothing, but still matches.
+    // A word that every memory of a large scope contains weighs almost nothing, but still matches.
     // If the query is about an identifier, such a word is only a part of it (`err` of `ERR_00042`)
     // and may weigh 0.
     let min_units = if required_identifiers.is_empty() {
@@ -139,9 +139,9 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
 }
 
 impl Bm25Weights {
-    /// Drops the terms that many memories contain, for a search that only proposes memories to
-    /// look at: in a large scope nearly every memory matches such a term, and none is proposed for
-    /// it. The heaviest few always stay.
+    /// Drops the terms that many memories contain, for a search that only proposes memories to look
+    /// at. In a large scope nearly every memory matches such a term, so it selects nothing. The
+    /// heaviest few always stay.
     pub fn keep_rare_terms(&mut self, views: &[View<'_>], filters: &Filters) {
         let sizes = views.iter().map(|view| view.index.size(filters.status));
         if sizes.map(|size| size.documents).sum::<u64>() < MIN_DOCS_FOR_RARE_TERMS {
@@ -155,7 +155,7 @@ impl Bm25Weights {
     }
 }
 
-/// The inverse document frequency of a term that one memory would contain, as in [`bm25_weights`].
+/// The inverse document frequency of a term that only one memory contains, as in [`bm25_weights`].
 pub fn max_idf(views: &[View<'_>], status: StatusFilter) -> f32 {
     let documents: u64 = views
         .iter()

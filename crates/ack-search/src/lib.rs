@@ -2,8 +2,8 @@
 //!
 //! A search passes through these modules in order:
 //! - [`analysis`] splits text into terms, the same way for memories and for queries, with the
-//!   [`stems`] of their words;
-//!   [`analyzer`] turns a memory into the terms and the vector that an index stores;
+//!   [`stems`] of their words; [`analyzer`] turns a memory into the terms and the vector that an
+//!   index stores;
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
 //! - [`query`] is the query after analysis;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;

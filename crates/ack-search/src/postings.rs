@@ -36,7 +36,7 @@ impl Default for Postings {
 }
 
 impl Postings {
-    /// Reserves room for `additional` more postings. A single one needs no room.
+    /// Reserves room for `additional` more postings. A single one needs no heap memory.
     pub fn reserve(&mut self, additional: usize) {
         match self {
             Self::Many(list) if !list.is_empty() || additional > 1 => {
@@ -68,7 +68,7 @@ impl Postings {
         }
     }
 
-    /// Releases memory that growth left over.
+    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         if let Self::Many(list) = self {
             list.shrink_to_fit();

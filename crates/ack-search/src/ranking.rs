@@ -1,8 +1,8 @@
 //! The order of candidates: total, deterministic, and resumable from a cursor.
 //!
-//! Scores go in steps of `STEP_WIDTH`. Within a step the current project's memories come first, then
-//! the higher score. Among equals come the newer ones (or the older ones, on request), then scope
-//! and id decide.
+//! Scores are grouped in steps of `STEP_WIDTH`. Within a step, the current project's memories come
+//! first, then the higher score. Ties go to the newer memory (or the older one, on request), then
+//! to scope and id.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::inverted::docs::Doc;
 use crate::retrieve::Candidate;
 use crate::view::View;
 
-/// Scores that differ by less are equal.
+/// Scores that differ by less than this are equal.
 const RANK_WIDTH: f32 = 0.0001;
 /// How many of these make a step, within which the current project's memories come first.
 const RANKS_PER_STEP: i64 = 100;
@@ -36,7 +36,7 @@ impl Ranked {
     }
 }
 
-/// What orders candidates before scope and id: the score in steps, the current project, the score
+/// The order of candidates before scope and id: the score in steps, the current project, the score
 /// itself, and age.
 type SortKey = (i64, bool, i64, i64);
 
@@ -81,8 +81,8 @@ pub fn order(
             .and_then(|view| view.index.doc(candidate.doc));
         doc.map_or(i64::MIN, age_key)
     };
-    // With a limit, most candidates cannot make it: their score, or in a list their age, rules
-    // them out before anything else is looked up.
+    // With a limit, most candidates cannot make it: their score, or in a list their age, rules them
+    // out before anything else is looked up.
     let out_of_reach: Box<dyn Fn(&Candidate) -> bool + '_> = match limit {
         None => Box::new(|_| false),
         Some(limit) if unscored => {
@@ -91,8 +91,8 @@ pub fn order(
         }
         Some(limit) => {
             let scores = candidates.iter().map(|candidate| candidate.score);
-            // What may come before the last position scores at most one step less; half a step
-            // covers the rounding.
+            // A candidate before the last position scores at most one step less; half a step covers
+            // the rounding.
             let min = nth_largest(scores, limit, f32::total_cmp) - 1.5 * STEP_WIDTH;
             Box::new(move |candidate| candidate.score < min)
         }
@@ -154,7 +154,7 @@ fn rank(score: f32) -> i64 {
 }
 
 /// The position after a cursor: after the result that it names or, if that result is gone or has
-/// changed, after the position it had. `identity` returns a candidate's scope and id.
+/// changed, after its former position. `identity` returns a candidate's scope and id.
 pub fn resume(
     ranked: &[Ranked],
     cursor: &Cursor,
@@ -169,14 +169,14 @@ pub fn resume(
         let (scope, id) = identity(ranked);
         cursor.names(&scope, &id)
     });
-    // Without it, those that came before it have moved up to its place.
+    // If it is gone, the results after it have moved up by one.
     let gone = usize::try_from(cursor.tie)
         .unwrap_or(ties)
         .saturating_sub(1);
     start + named.map_or(gone.min(ties), |place| place + 1)
 }
 
-/// The number, from 1, of a place among those before it that only scope or id tell apart.
+/// The number, from 1, of a position among the results before it that differ only by scope or id.
 pub fn tie_number(ranked: &[Ranked], place: usize) -> u64 {
     let before = ranked.get(..=place).unwrap_or_default();
     let key = before.last().map(Ranked::sort_key);

@@ -1,7 +1,8 @@
 //! The documents of a scope that are not in memory.
 //!
-//! A large scope keeps the terms and vectors of its first documents in a vector table. Whatever
-//! searches that table implements [`RemoteDocs`], so this crate does not depend on its library.
+//! A large scope keeps the terms and vectors of its first documents in a vector table. The code
+//! that searches that table implements [`RemoteDocs`], so this crate does not depend on the table's
+//! library.
 
 use std::error::Error;
 use std::fmt;

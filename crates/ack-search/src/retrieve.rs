@@ -1,5 +1,5 @@
-//! From a query to candidates: both legs over every scope of the request, with the filters applied
-//! inside, and their fusion.
+//! From a query to candidates: runs both legs over every scope of the request, with the filters
+//! applied inside, and fuses their scores.
 //!
 //! The lexical leg admits every memory that shares a term with the query. The semantic leg admits
 //! the [`MAX_NEAREST`] eligible memories with the highest cosine, so filters never leave a page
@@ -15,10 +15,10 @@
 //! share of the query's lexical weight that is in required identifiers.
 //!
 //! A required identifier is a specific one (an error code, a path, a flag, a qualified name) that
-//! is all of the query or that hardly any memory contains. Such a query has one answer, so memories
+//! is the whole query or that hardly any memory contains. Such a query has one answer, so memories
 //! that are merely about the same subject rank after the best one that contains the identifier.
 //!
-//! See `docs/retrieval.md` for how the constants were chosen and for what was tried instead.
+//! See `docs/retrieval.md` for how the constants were chosen.
 
 use rustc_hash::FxHashSet;
 
@@ -35,10 +35,9 @@ use ack_api::cancel;
 pub const MAX_NEAREST: usize = 200;
 /// In hybrid retrieval, a memory that shares no term with the query needs this cosine.
 const MIN_COSINE: f32 = 0.3;
-/// Where no memory shares a term and all cosines are low, it needs this share of the best one.
+/// If no memory shares a term and all cosines are low, a memory needs this share of the best one.
 const MIN_COSINE_SHARE: f32 = 0.8;
-/// Below this cosine two texts have nothing to do with each other: one in three chance pairs of a
-/// question and a memory has more.
+/// Below this cosine, two texts count as unrelated.
 const UNRELATED: f32 = 0.2;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 4.0;
@@ -80,7 +79,7 @@ impl Candidate {
     }
 }
 
-/// What to search for, and thereby which legs run.
+/// What to search for, which determines the legs that run.
 #[derive(Debug, Clone, Copy)]
 pub enum Query<'a> {
     /// Nothing: list everything that passes the filters.
@@ -118,7 +117,7 @@ pub struct CandidateSet {
     pub hidden: Hidden,
     /// What fusion divided the lexical scores by, see [`Bm25Weights::score_norm`].
     pub score_norm: f32,
-    /// The cosine that a memory needs that shares no term with the query.
+    /// The cosine that a memory without a common term needs.
     pub min_cosine: f32,
     /// The cosines of each view's documents; empty if the semantic leg did not run.
     pub cosines: Vec<DocScores>,
@@ -135,7 +134,7 @@ impl CandidateSet {
     }
 }
 
-/// A memory whose own text shares no term with the query, but its context (its session) does.
+/// A memory that shares no term with the query, although its context (its session) does.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextMatch {
     /// Position of the scope in the list of views.
@@ -374,7 +373,7 @@ pub fn explain_fusion(query: Query<'_>, candidate: &Candidate, norm: f32) -> Str
             } else {
                 String::new()
             };
-            // The parts are rounded so that their sum is the one that is shown.
+            // The parts are rounded so that they add up to the displayed sum.
             let words = if norm > 0.0 {
                 (lexical / norm).min(1.0)
             } else {

@@ -1,10 +1,10 @@
-//! The semantic leg: the cosine of two texts' vectors says how near they are in meaning.
+//! The semantic leg: the cosine of two texts' vectors tells how near they are in meaning.
 //!
-//! Vectors are signed bytes in memory, a quarter of what single precision takes. Each is scaled by
+//! Vectors are signed bytes in memory, a quarter of the size of single precision. Each is scaled by
 //! the inverse of its own norm, so the cosine of two quantized vectors is exact and at most 1.
 //!
-//! The norm of a text's vector says how well the encoder knows its words, at most 1. In the search
-//! ([`QuantizedVector::nearness`]) it counts: a text of which little is known is near to nothing.
+//! The norm of a text's vector, at most 1, tells how well the encoder knows its words. The search
+//! uses it ([`QuantizedVector::nearness`]): a text that is mostly unknown is near to nothing.
 
 use multiversion::multiversion;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
@@ -13,11 +13,11 @@ use rayon::slice::{ParallelSlice, ParallelSliceMut};
 /// From this many documents on, work is spread over several threads.
 pub const MIN_PARALLEL_DOCS: usize = 20_000;
 
-/// Vectors that a thread compares at a time. With 384 components these are 2 MiB.
+/// How many vectors a thread compares at a time: 2 MiB with 384 components.
 const CHUNK_VECTORS: usize = 5_461;
 
-/// A vector as signed bytes. Multiplied by `scale`, its norm is that of the vector it was made
-/// from, at most 1.
+/// A vector as signed bytes. Multiplied by `scale`, it has the norm of the original vector, at most
+/// 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuantizedVector {
     /// The components.
@@ -26,7 +26,7 @@ pub struct QuantizedVector {
     pub scale: f32,
 }
 
-/// From this norm on a vector counts as one of norm 1.
+/// From this norm on, a vector counts as having norm 1.
 const NEARLY_ONE: f64 = 0.9999;
 
 impl QuantizedVector {
@@ -112,7 +112,7 @@ impl QuantizedVector {
     }
 }
 
-/// Components in steps of a 127th of the largest.
+/// Components rounded to steps of 1/127 of the largest.
 #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
 #[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
 fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
@@ -123,7 +123,7 @@ fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
     components
 }
 
-/// The inverse of the norm of components, which are not all 0.
+/// The inverse of the norm of components that are not all 0.
 fn unit_scale(components: &[i8]) -> f32 {
     let squares = components.iter().map(|byte| i64::from(*byte).pow(2));
     let square: i64 = squares.sum();
@@ -228,7 +228,7 @@ impl Vectors {
         self.components.capacity() + self.scales.capacity() * size_of::<f32>()
     }
 
-    /// Releases memory that growth left over.
+    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         self.components.shrink_to_fit();
         self.scales.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! What a word of a query may stand for that no memory contains: it may be misspelt, cut off, or a
+//! Finds what a query word that no memory contains may stand for: it may be misspelt, cut off, or a
 //! part of a compound.
 
 use std::cmp::Reverse;
@@ -10,13 +10,13 @@ use super::stems::stem;
 use super::view::View;
 use ack_api::cancel;
 
-/// The most words that stand in for an unknown one.
+/// How many words may replace an unknown one.
 const MAX_SIMILAR: usize = 3;
-/// Shortest word that anything stands in for.
+/// The shortest word that is replaced.
 const MIN_CHARS: usize = 4;
-/// Shortest word that is checked for a wrong letter.
+/// The shortest word that is checked for a wrong letter.
 const MIN_MISSPELT_CHARS: usize = 5;
-/// Shortest word that is looked for at the end of compounds: `lock` is not meant in `clock`.
+/// The shortest word that is searched at the end of compounds: `lock` does not mean `clock`.
 const MIN_END_CHARS: usize = 5;
 /// The fewest characters before it: the Arabic article has two.
 const MIN_CHARS_BEFORE: usize = 2;
@@ -28,7 +28,7 @@ pub struct Similar {
     pub keys: Vec<String>,
     /// Whether the first of them is the word with a letter corrected.
     pub is_misspelt: bool,
-    /// How the word is written then.
+    /// The corrected spelling.
     pub spelling: Option<String>,
 }
 
@@ -39,12 +39,12 @@ enum Likeness {
     Letter,
     /// One is the beginning of the other, or the end of a compound.
     Part,
-    /// One begins with the other up to one letter.
+    /// One begins with the other, except for one letter.
     Beginning,
 }
 
-/// Finds the terms of memories that the filter allows that are similar to a word which none
-/// contains: `key` is its stem.
+/// Finds terms that are similar to a word that no memory contains, in memories that the filter
+/// allows. `key` is the stem of the word.
 ///
 /// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
 /// `advisroy` is nearer to `advisory` than to its stem.
@@ -91,7 +91,8 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
     Similar {
         is_misspelt: first.is_some() && !is_word,
-        // The index has only stems, so of a name that the encoder does not know the stem is encoded.
+        // The index has only stems, so for a name that the encoder does not know, the stem is
+        // encoded.
         spelling: first
             .filter(|_| !is_word)
             .map(|(_, _, key, word)| word.clone().unwrap_or_else(|| key.clone())),
@@ -101,7 +102,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
 
 /// How similar a term is to an unknown one.
 fn likeness(key: &str, key_bytes: u64, term: &str) -> Option<Likeness> {
-    // Most words have other letters, which is cheaper to see than an edit distance.
+    // Most words have other letters, which is cheaper to detect than an edit distance.
     let foreign_bytes = (byte_set(term) & !key_bytes).count_ones();
     if foreign_bytes > 1 && !term.starts_with(key) && !term.ends_with(key) {
         return None;
@@ -126,8 +127,8 @@ fn likeness(key: &str, key_bytes: u64, term: &str) -> Option<Likeness> {
     }
 }
 
-/// The encoder's words that are the given one with a letter left out, added, replaced, or exchanged
-/// with the next. The first letter stays; a word that the encoder knows is not misspelt.
+/// The encoder's words that differ from the given one by one letter left out, added, replaced, or
+/// swapped with the next. The first letter stays; a word that the encoder knows is not misspelt.
 fn corrected(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
     let is_ascii = word.bytes().all(|byte| byte.is_ascii_lowercase());
     if word.len() < MIN_MISSPELT_CHARS || !is_ascii || vocabulary.is_word(word) {
@@ -165,8 +166,7 @@ fn corrected(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
     words
 }
 
-/// A word as German spells it without its own letters: `groesse` for `größe`, of which the index
-/// has `grosse`.
+/// A German word written without umlauts: `groesse` for `größe`, which the index has as `grosse`.
 fn without_umlauts(key: &str) -> Option<String> {
     let plain = key.replace("ae", "a").replace("oe", "o").replace("ue", "u");
     (plain != key && plain.chars().count() >= MIN_CHARS).then_some(plain)
@@ -177,7 +177,7 @@ fn byte_set(word: &str) -> u64 {
     word.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
 }
 
-/// Whether a word begins with another one of `length` characters, up to one letter.
+/// Whether a word begins with the `length` characters of another one, except for one letter.
 fn has_similar_prefix(word: &str, other: &str, length: usize) -> bool {
     let prefix = |count: usize| {
         let end = word.char_indices().nth(count).map(|(end, _)| end);

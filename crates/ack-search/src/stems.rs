@@ -1,9 +1,9 @@
-//! Stems of English words: the Snowball stemmer, corrected where it goes wrong for engineers.
+//! Stems of English words: the Snowball stemmer, with corrections for technical text.
 //!
-//! It cuts suffixes by rule. So it leaves irregular forms apart (`won` and `win`, `indices` and
-//! `index`), and gives some words that have little to do with each other one stem (`identical` and
-//! `identity`, `contain` and `container`). Two lists mend the common ones. The second was found by
-//! comparing the words of each stem in texts about software by meaning.
+//! Snowball cuts suffixes by rule. So it does not join irregular forms (`won` and `win`, `indices`
+//! and `index`), and it gives some unrelated words the same stem (`identical` and `identity`,
+//! `contain` and `container`). Two lists correct the common cases. The second list comes from
+//! comparing the meanings of words with the same stem in texts about software.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashMap;
 
-/// Words that get the stem of another one: irregular forms, and derived words that the stemmer
-/// does not follow.
+/// Words that get the stem of another word: irregular forms, and derived words that the stemmer
+/// misses.
 const LIKE: &[(&str, &str)] = &[
     (
         "analysis",
@@ -104,7 +104,7 @@ const LIKE: &[(&str, &str)] = &[
     ("write", "wrote written"),
 ];
 
-/// Words that the stemmer confuses with others: each line has a stem of its own, its first word.
+/// Words that the stemmer confuses with others: each line has its own stem, its first word.
 const APART: &[&str] = &[
     "animal animals",
     "authority authorities",
@@ -189,7 +189,7 @@ static CORRECTIONS: LazyLock<FxHashMap<&'static str, Box<str>>> = LazyLock::new(
     like.chain(apart).collect()
 });
 
-/// The stem of a normalized word. Words of other alphabets and with digits stay as they are.
+/// The stem of a normalized word. Words with digits or letters of other alphabets are unchanged.
 pub fn stem(word: &str) -> Cow<'_, str> {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Cow::Borrowed(word);
@@ -244,7 +244,7 @@ mod tests {
         for (base, words) in LIKE {
             assert!(!seen.contains(base), "{base} has a stem of its own");
             for word in words.split(' ') {
-                // What looks for words in a text compares their first letters first.
+                // Code that finds words in a text compares their first letters first.
                 assert_eq!(word.as_bytes()[0], snowball(base).as_bytes()[0]);
                 assert_ne!(snowball(word), snowball(base), "{word} needs no correction");
             }

@@ -1,5 +1,5 @@
-//! One scope in one search: its index, the request's filters, and the remote documents that were
-//! fetched for it.
+//! One scope in one search: its index, the request's filters, and the remote documents fetched for
+//! it.
 //!
 //! The vector table of a large scope only names candidates. Their scores are computed here, from
 //! the same terms and vectors and in the same order of operations as for documents in memory, so a
@@ -15,20 +15,20 @@ use super::semantic::QuantizedVector;
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
-/// Eligible documents that a search of the table should find: more than the largest page.
+/// How many eligible documents a search of the table should find: more than the largest page.
 const MIN_ELIGIBLE: usize = 100;
 /// If the table's indexes find fewer than [`MIN_ELIGIBLE`], and the filters leave at most this many
 /// documents, all of these are scored.
 const MAX_EXHAUSTIVE_DOCS: usize = 20_000;
-/// If the filters leave at most this many documents, these are scored without asking the indexes.
+/// If the filters leave at most this many documents, these are scored without the table's indexes.
 const MAX_UNINDEXED_DOCS: usize = 400;
 /// They are only counted if their estimated number is at most this.
 const MAX_EXPECTED_UNINDEXED_DOCS: f32 = 200.0;
-/// By how much each further query is wider, if too few of the documents found are eligible.
+/// By which factor each further query is wider, if too few of the documents found are eligible.
 const WIDENING_STEP: usize = 16;
 /// The widest query.
 const MAX_WIDENING: usize = 4_096;
-/// Documents that are sampled to estimate which share of them is eligible.
+/// How many documents are sampled to estimate the share of eligible ones.
 const SAMPLE_DOCS: u32 = 8_192;
 
 /// One scope of a search.
@@ -39,7 +39,7 @@ pub struct View<'a> {
     pub filter: ResolvedFilters<'a>,
     /// The remote documents that were fetched, in ascending order.
     fetched: Vec<FetchedDoc>,
-    /// Matches may be missing.
+    /// Whether matches may be missing.
     partial: bool,
 }
 
@@ -95,7 +95,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether weaker matches may be missing, because the table's indexes named only the best.
+    /// Whether weaker matches may be missing, because the table's indexes returned only the best.
     pub const fn is_partial(&self) -> bool {
         self.partial
     }
@@ -123,7 +123,7 @@ impl<'a> View<'a> {
         let share = rules.eligible_share();
         #[expect(clippy::cast_precision_loss, reason = "a count of documents")]
         let expected = share * index.first_resident() as f32;
-        // What the status filter hides counts here too: the answer reports how many these are.
+        // Documents that the status filter hides count here too: the answer reports their number.
         let unindexed = if expected <= MAX_EXPECTED_UNINDEXED_DOCS {
             let relevant = |doc| !matches!(rules.check(doc), Eligibility::Excluded);
             remote_docs_if_few(index, MAX_UNINDEXED_DOCS, &relevant)
@@ -241,8 +241,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The sum of what each term contributes to each document, where
-    /// `contribution(weight, frequency, length)` is that of one term.
+    /// The sum of the contributions of all terms to each document, where `contribution(weight,
+    /// frequency, length)` is that of one term.
     pub fn sum_terms(
         &self,
         terms: &[WeightedTerm],
@@ -302,8 +302,8 @@ fn remote_docs_if_few(
     (docs.len() <= limit).then_some(docs)
 }
 
-/// Searches the remote documents, more widely while too few of those found are eligible. Returns
-/// what was found, and whether matches may be missing.
+/// Searches the remote documents, and widens the search while too few of those found are eligible.
+/// Returns what was found, and whether matches may be missing.
 fn search_widening(
     remote: &dyn RemoteDocs,
     mut query: RemoteQuery<'_>,
@@ -320,14 +320,14 @@ fn search_widening(
     } = remote.search(&query)?;
     let mut partial = !complete;
     if partial && query.eligible_share < 1.0 && too_few(&docs) && cancel::check().is_ok() {
-        // The best matches are not where the filters point, so the table applies the filters.
+        // The best matches do not pass the filters, so the table applies the filters.
         query.eligible_share = 0.0;
         let hits = remote.search(&query)?;
         exhausted = hits.exhausted;
         merge(&mut docs, hits.docs);
     }
     if partial && too_few(&docs) {
-        // The filters leave too little for the table's indexes to name: score all that is left.
+        // The filters leave too few documents for the table's indexes to find: score all of them.
         if let Some(eligible) = remote_docs_if_few(index, MAX_EXHAUSTIVE_DOCS, &is_eligible) {
             merge(&mut docs, eligible);
             partial = false;
@@ -357,7 +357,7 @@ fn merge(docs: &mut Vec<DocId>, more: Vec<DocId>) {
 
 /// A deterministic sample of the first `documents` documents; all of them if there are few.
 ///
-/// The sample is even but has no period: it must not be in step with stores that are written in
+/// The sample is even but not periodic, so that it does not align with stores that are written in
 /// turn, such as every eighth memory in one project.
 fn sample(documents: DocId) -> impl Iterator<Item = DocId> {
     /// 2^32 divided by the golden ratio. Its multiples fill the range evenly (Fibonacci hashing).
@@ -376,7 +376,7 @@ pub struct EligibilityRules<'a> {
     pub(super) view: &'a View<'a>,
     status: StatusFilter,
     allowed: DocFlags,
-    /// Only the status filter restricts anything.
+    /// Whether the status filter is the only restriction.
     unrestricted: bool,
 }
 

@@ -1,11 +1,11 @@
-//! One row of each id: of several with the same one, the row with the strongest [`Claim`].
+//! Chooses one row for each id: of several with the same id, the row with the strongest [`Claim`].
 
 use std::collections::hash_map::Entry;
 
 use ack_api::source::Claim;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-/// What was read of the rows that count, in stored order of the first row of each id.
+/// The chosen rows, in stored order of the first row of each id.
 #[derive(Debug)]
 pub(super) struct Chosen<T> {
     rows: Vec<(Claim, T)>,
@@ -24,10 +24,11 @@ impl<T> Default for Chosen<T> {
 }
 
 impl<T> Chosen<T> {
-    /// Adds a row, if it counts so far. Rows without an id cannot be requested and never count.
+    /// Adds a row, if it has the strongest claim so far. Rows without an id cannot be requested and
+    /// are ignored.
     ///
     /// # Errors
-    /// The error of `read`, which is called for a row that counts so far.
+    /// The error of `read`, which is called only for a row with the strongest claim so far.
     pub(super) fn add<E>(
         &mut self,
         id: String,
@@ -54,23 +55,23 @@ impl<T> Chosen<T> {
         Ok(())
     }
 
-    /// What was read of the row with an id.
+    /// The chosen row with an id.
     pub(super) fn get(&self, id: &str) -> Option<&T> {
         let row = self.rows.get(*self.places.get(id)?)?;
         Some(&row.1)
     }
 
-    /// What was read of each row.
+    /// The chosen rows.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.rows.iter().map(|(_, row)| row)
     }
 
-    /// What was read of each row, and the ids that several rows have.
+    /// The chosen rows, and the ids that several rows share.
     pub(super) fn into_parts(self) -> (impl Iterator<Item = T>, HashSet<String>) {
         (self.rows.into_iter().map(|(_, row)| row), self.twins)
     }
 
-    /// What was read of each row.
+    /// The chosen rows.
     pub(super) fn into_rows(self) -> impl Iterator<Item = T> {
         self.into_parts().0
     }

@@ -1,12 +1,12 @@
 //! Private copies of databases that cannot be read in place.
 //!
-//! Only its owner can ever read a copy, whatever the umask: it is a new file of mode 0600 in a new
+//! Only its owner can read a copy, whatever the umask: it is a new file of mode 0600 in a new
 //! folder of mode 0700. Its log or journal is merged, a few connections are opened, and then the
-//! file is unlinked, so that it disappears with the process, however that ends. Only a limited
-//! number of copies is unlinked, to save file descriptors; the others keep their names.
+//! file is unlinked, so that it disappears with the process, however that ends. To save file
+//! descriptors, only a limited number of copies is unlinked; the others keep their names.
 //!
-//! The folder is locked while it holds files (`flock`, which ends with the process). Any of our
-//! processes may remove a folder that no process has locked. Folders of other users are left alone.
+//! The folder is locked while it holds files (`flock`, which ends with the process). Any ack-memory
+//! process may remove a folder that no process has locked. Folders of other users are left alone.
 
 use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{Error, Result};
@@ -24,11 +24,11 @@ use super::open::{Opening, Sidecars, connect, recover, sidecar_path};
 use crate::StoreError;
 use ack_sys::files;
 
-/// The prefix of our folders' names.
+/// The prefix of these folders' names.
 const PREFIX: &str = "ack-memory-copies-";
-/// How many reads of one copy run at the same time.
+/// How many reads of one copy can run at the same time.
 const CONNECTIONS_PER_COPY: usize = 2;
-/// How many copies are unlinked at most.
+/// The largest number of unlinked copies.
 const MAX_UNLINKED_COPIES: usize = 48;
 /// How many entries of the temporary folder are checked for orphans.
 const MAX_SWEPT_ENTRIES: usize = 20_000;
@@ -129,7 +129,7 @@ impl CopyFolder {
                 .prefix(PREFIX)
                 .permissions(fs::Permissions::from_mode(0o700))
                 .tempdir()?;
-            // Before it is locked, another process may remove it as an orphan.
+            // Until it is locked, another process may remove it as an orphan.
             let handle = match File::open(dir.path()) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 handle => handle?,

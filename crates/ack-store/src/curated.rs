@@ -1,4 +1,4 @@
-//! Memories with what a decision about them needs, and the review queue.
+//! Memories with the data for a decision about them, and the review queue.
 
 use ack_api::memory::{Memory, Status};
 use ack_api::source::Claim;
@@ -14,23 +14,23 @@ use super::layout::MemorySource;
 use super::{Snapshot, record};
 use crate::StoreError;
 
-/// A memory with what a decision about it needs.
+/// A memory with the data for a decision about it.
 #[derive(Debug, Clone)]
 pub struct Curated {
-    /// The memory, with the status that counts.
+    /// The memory, with its effective status.
     pub memory: Memory,
     /// The digest of its content.
     pub digest: String,
-    /// The newest decision about it counts.
+    /// Whether the newest decision about it applies.
     pub is_decided: bool,
-    /// It changed after the newest decision, or that cannot be read.
+    /// Whether it changed after the newest decision, or that decision cannot be read.
     pub is_outdated: bool,
     /// It is out of the review queue until this day.
     pub put_off_until: Option<Date>,
-    /// Its text, as stored, holds characters that are not shown: control characters, or such as
-    /// hide text from a reader.
+    /// Whether its stored text contains characters that are not shown: control characters, or
+    /// characters that hide text from a reader.
     pub hides_text: bool,
-    /// Another row has the same id, so that no decision can name one of the two.
+    /// Whether another row has the same id. A decision cannot tell the two apart.
     pub has_twin: bool,
 }
 
@@ -41,10 +41,10 @@ impl Curated {
     }
 }
 
-/// What the numbers of the review queue need of a memory.
+/// What the statistics of the review queue need of a memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Dated {
-    /// The status that counts.
+    /// The effective status.
     pub status: Status,
     /// When it was written.
     pub created: Option<Timestamp>,
@@ -129,12 +129,12 @@ impl JoinedRow<'_> {
     }
 }
 
-/// What is called for each row.
+/// The callback for each row.
 type Visit<'a> = &'a mut dyn FnMut(&JoinedRow<'_>) -> Result<(), StoreError>;
 
 impl Snapshot<'_> {
-    /// The memory with this id, with what a decision about it needs. Of several rows with the id,
-    /// the one with the strongest [`Claim`].
+    /// The memory with this id, with the data for a decision about it. Of several rows with the id,
+    /// the one with the strongest [`Claim`] is used.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -160,8 +160,8 @@ impl Snapshot<'_> {
         }))
     }
 
-    /// Visits every memory with what a decision about it needs, in stored order. Of several with
-    /// the same id, only the one with the strongest [`Claim`] counts.
+    /// Visits every memory with the data for a decision about it, in stored order. Of several rows
+    /// with the same id, only the one with the strongest [`Claim`] is visited.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -209,7 +209,7 @@ impl Snapshot<'_> {
         Ok(queue)
     }
 
-    /// Reads the rows that count for their ids.
+    /// Reads the chosen row of each id.
     fn choose<T>(
         &self,
         read: &dyn Fn(&JoinedRow<'_>) -> Result<T, StoreError>,

@@ -1,5 +1,5 @@
-//! A database of another program or of `import`, as a source of records: what tells that it
-//! changed, and how it is read while others write it.
+//! A database of another program or of `import`, as a source of records: how changes are detected,
+//! and how it is read while others write to it.
 
 mod attempt;
 mod locked;
@@ -20,7 +20,7 @@ use crate::{StoreError, idle, lock};
 /// The largest database that is copied after one slow read, or because of a lock.
 const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
 
-/// A database file that others may write.
+/// A database file that other processes may write.
 #[derive(Debug)]
 pub(crate) struct Database {
     path: PathBuf,
@@ -36,7 +36,7 @@ pub(crate) struct Database {
     settled: Mutex<Option<SettledState>>,
 }
 
-/// The state of a database at rest, and what shows that it has not changed.
+/// The state of a database at rest, and the metadata that shows that it has not changed.
 #[derive(Debug)]
 struct SettledState {
     state: FileState,
@@ -106,7 +106,7 @@ impl Database {
         self.retry(timeout, access, read)
     }
 
-    /// Runs what writes to the database. Nothing else of this process has it open meanwhile.
+    /// Runs a write to the database. Nothing else in this process has it open meanwhile.
     pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
         let turn = self.turns.write();
         let path = self.real_path();

@@ -1,9 +1,8 @@
-//! The decision log of a store, joined with its rows at the moment they are read.
+//! The decision log of a store, joined with its rows when they are read.
 //!
-//! The newest decision about a memory counts, as long as the memory's content is what was decided
-//! on ([`digest`]). When it is not, the memory waits for review again. A line that cannot be read,
-//! but names a memory, has the same effect: nothing is served on the strength of an unreadable
-//! decision.
+//! The newest decision about a memory applies as long as the memory's content is what was decided
+//! on ([`digest`]). If the content changed, the memory waits for review again. An unreadable line
+//! that names a memory has the same effect: an unreadable decision never makes a memory visible.
 
 use std::collections::HashMap;
 use std::fs;
@@ -27,10 +26,10 @@ use crate::{StoreError, lock};
 
 /// The largest log that is read.
 const MAX_LOG_BYTES: u64 = 256 << 20;
-/// How many damaged lines are described.
+/// How many damaged lines are reported.
 const MAX_DAMAGED: usize = 100;
 
-/// The fields that make up a memory's content, in the order in which the digest takes them.
+/// The fields that make up a memory's content, in the order in which they are hashed.
 const CONTENT: [(Field, &str); 8] = [
     (Field::Project, "project"),
     (Field::Kind, "type"),
@@ -51,7 +50,7 @@ pub struct DamagedLine {
     pub reason: String,
 }
 
-/// What the log says, by memory.
+/// The decisions of a log, by memory.
 #[derive(Debug, Default)]
 pub struct Decisions {
     by_id: HashMap<String, Decided>,
@@ -62,17 +61,17 @@ pub struct Decisions {
     version: u64,
 }
 
-/// What the log says about one memory.
+/// The log's entries for one memory.
 #[derive(Debug, Default)]
 struct Decided {
     /// Every valid line, oldest first.
     lines: Vec<Decision>,
-    /// A damaged line about it comes after the last valid one.
+    /// Whether a damaged line about it follows the last valid one.
     is_unreadable: bool,
 }
 
 impl Decisions {
-    /// Reads a whole log.
+    /// Parses a whole log.
     pub fn parse(content: &[u8]) -> Self {
         let mut decisions = Self {
             version: xxh3_64(content).max(1),
@@ -124,7 +123,7 @@ impl Decisions {
         self.by_id.is_empty()
     }
 
-    /// The memories that it says something about, in order, also where that cannot be read.
+    /// The ids of all memories in the log, in order, including those with unreadable lines.
     pub fn ids(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self.by_id.keys().map(String::as_str).collect();
         ids.sort_unstable();
@@ -141,13 +140,13 @@ impl Decisions {
         self.by_id.get(id).map_or(&[], |decided| &decided.lines)
     }
 
-    /// The newest decision about each memory, in no order. Those after which a damaged line comes
-    /// are left out.
+    /// The newest decision about each memory, in no particular order. A decision that a damaged
+    /// line follows is left out.
     pub fn newest(&self) -> impl Iterator<Item = &Decision> {
         self.by_id.values().filter_map(Decided::last)
     }
 
-    /// The memories whose newest decision says that this one replaces them.
+    /// The memories that this one replaces, by their newest decisions.
     pub fn replaced_by(&self, id: &str) -> &[String] {
         self.replaced.get(id).map_or(&[], Vec::as_slice)
     }
@@ -159,7 +158,7 @@ impl Decisions {
         (last.verdict == Verdict::Merge).then(|| text::id(into))
     }
 
-    /// A number that changes with the log.
+    /// A number that changes whenever the log does.
     pub const fn version(&self) -> u64 {
         self.version
     }
@@ -171,10 +170,10 @@ impl Decided {
     }
 }
 
-/// What decides the status of a store's rows.
+/// What determines the status of a store's rows.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusRule<'a> {
-    /// The status of rows that have none.
+    /// The status of rows without one.
     pub unreviewed: Unreviewed,
     /// What people decided.
     pub decisions: &'a Decisions,
@@ -183,16 +182,17 @@ pub struct StatusRule<'a> {
 /// A row's status with the decision about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Joined<'a> {
-    /// The status that counts.
+    /// The effective status.
     pub status: Status,
-    /// The newest decision about this content. What it says besides the status applies too.
+    /// The newest decision about this content. Its other effects apply too.
     pub decision: Option<&'a Decision>,
-    /// There is a decision, but not about this content, or it cannot be read.
+    /// Whether there is a decision that does not apply: it is about other content, or cannot be
+    /// read.
     pub is_outdated: bool,
 }
 
 impl Joined<'_> {
-    /// A row about which nothing was decided.
+    /// A row without a decision.
     pub const fn undecided(stored: Status) -> Self {
         Self {
             status: stored,
@@ -241,8 +241,8 @@ impl<'a> StatusRule<'a> {
             Verdict::Promote => Status::Promoted,
             Verdict::Reject => Status::Rejected,
             Verdict::Stage => Status::Staging,
-            // It stays for as long as its successor is not there. One that was never approved does
-            // not become visible by being replaced.
+            // It stays visible as long as its successor is missing. A memory that was never
+            // approved does not become visible by being replaced.
             Verdict::Supersede | Verdict::Merge => match last.was {
                 Status::Approved | Status::Promoted => last.was,
                 Status::Staging | Status::Rejected => Status::Rejected,
@@ -257,9 +257,9 @@ impl<'a> StatusRule<'a> {
     }
 }
 
-/// The digest of a row's content: SHA-256 over each field that has a value (name, type, length and
+/// The digest of a row's content: SHA-256 over each field with a value (name, type, length and
 /// bytes as stored), with the columns of the narrative last. The status, its history and the times
-/// do not belong to the content. The row must come from [`MemorySource::select_list`].
+/// are not part of the content. The row must come from [`MemorySource::select_list`].
 ///
 /// # Errors
 /// The error from SQLite.
@@ -301,7 +301,7 @@ pub struct DecisionLog {
     known: Mutex<Option<KnownLog>>,
 }
 
-/// A log as it was read, and what shows that it has not changed.
+/// A log that was read, and the metadata that shows that it has not changed.
 #[derive(Debug)]
 struct KnownLog {
     state: Option<QuickState>,
@@ -309,7 +309,7 @@ struct KnownLog {
 }
 
 impl DecisionLog {
-    /// A log at `path`, which need not exist.
+    /// A log at `path`, which may be missing.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -322,10 +322,10 @@ impl DecisionLog {
         &self.path
     }
 
-    /// What it says now. Without a file, nothing.
+    /// The current decisions; none if there is no file.
     ///
     /// # Errors
-    /// There is a file, and it cannot be read. Then no status of the store is certain.
+    /// The file exists but cannot be read. Then no status of the store is certain.
     pub fn read(&self) -> Result<Arc<Decisions>, StoreError> {
         let mut known = lock(&self.known);
         let before = match fs::metadata(&self.path) {

@@ -22,7 +22,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The folder holds no notes.
+    /// The folder contains no notes.
     #[error("`{}` holds no Markdown notes and no store that is known", path.display())]
     NoNotes {
         /// The folder.
@@ -64,7 +64,7 @@ pub enum StoreError {
         /// How many attempts were made.
         attempts: u32,
     },
-    /// A file name that SQLite uses is taken by something that is not a file.
+    /// A file name that SQLite uses belongs to something that is not a file.
     #[error("cannot read `{}`: {source}", path.display())]
     NotAFile {
         /// The path that is not a file.
@@ -72,7 +72,7 @@ pub enum StoreError {
         /// What it is instead.
         source: std::io::Error,
     },
-    /// The store has to be read from a private copy, and the copy failed.
+    /// The store must be read from a private copy, and the copy failed.
     #[error("cannot make a private copy of `{}` in `{}`: {source}", path.display(), folder.display())]
     NoCopy {
         /// The file.
@@ -109,7 +109,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Turns an SQLite failure on `path` into one of the cases that a person can act on.
+    /// Turns an SQLite failure on `path` into a case that a person can act on.
     pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {

@@ -1,12 +1,12 @@
 //! Serves notes in files: folders of Markdown, and server-memory's file of JSON lines.
 //!
-//! The files are read into an in-memory database with the native layout, so that everything else
-//! reads them as it reads any store. Before each answer the folder is listed; files whose metadata
-//! changed are read again, and only their rows are replaced. Nothing in the folder is written, and
-//! links in it are not followed.
+//! The files are read into an in-memory database with the native layout, so that the other modules
+//! read them like any store. Before each answer the folder is listed; files whose metadata changed
+//! are read again, and only their rows are replaced. Nothing in the folder is written, and links in
+//! it are not followed.
 //!
-//! No note has a review status of its own that counts: each waits for review until a person
-//! decides, unless the owner names the reference whose files are approved (`reference`).
+//! A note's own review status does not count: each note waits for review until a person decides,
+//! unless the owner names the reference whose files are approved (`reference`).
 
 mod files;
 pub mod front_matter;
@@ -37,16 +37,16 @@ use self::rows::{Content, Rows, TextOrigin, WantedRow, shown};
 use crate::layout::Profile;
 use crate::{StoreError, lock};
 
-/// A folder that was listed this recently was listed for the same request, which asks for the state
-/// of the files first and then reads.
+/// A listing that is at most this old belongs to the same request, which first asks for the state
+/// of the files and then reads them.
 pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(50);
-/// How many files in trouble are named.
+/// How many files with problems are named.
 const MAX_PROBLEMS: usize = 20;
-/// A watched folder is listed again after this time: what is written through a mapping of a file, or
-/// by another name that the file was given since, makes no event.
+/// A watched folder is listed again after this time. Writes through a memory-mapped file, or
+/// through a hard link created since, cause no event.
 const WATCHED_FOR: Duration = Duration::from_secs(5);
 
-/// Which program keeps the files.
+/// Which program writes the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Claude Code's auto-memory: `MEMORY.md` is an index.
@@ -84,7 +84,7 @@ impl Dialect {
         }
     }
 
-    /// Whether a file holds memories, by its path in the folder.
+    /// Whether a file contains memories, by its path in the folder.
     fn holds_memories(self, relative: &Path) -> bool {
         let name = relative.to_string_lossy();
         let is_markdown = listing::is_markdown(relative);
@@ -105,14 +105,14 @@ impl Dialect {
 /// Whether a store's path names files of notes and not a database.
 pub fn is_notes(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
-    // A folder where a database is expected is no folder of notes.
+    // A folder with the name of a database is not a folder of notes.
     let is_database = ["db", "sqlite", "sqlite3"]
         .iter()
         .any(|database| extension == *database);
     extension == "jsonl" || !is_database && path.is_dir()
 }
 
-/// Notes in files, as they were read last.
+/// Notes in files, as last read.
 #[derive(Debug, Default)]
 pub struct Notes {
     /// The name of the reference whose files are approved.
@@ -120,17 +120,17 @@ pub struct Notes {
     loaded: Mutex<Option<Loaded>>,
 }
 
-/// What was read.
+/// The notes that were read.
 #[derive(Debug)]
 struct Loaded {
     dialect: Dialect,
-    /// By their paths in the folder.
+    /// The files by their paths in the folder.
     files: FxHashMap<OsString, ReadFile>,
-    /// The length of all files.
+    /// The total length of all files.
     bytes: u64,
     rows: Rows,
     reference: Option<Reference>,
-    /// Something could not be read and may be readable next time.
+    /// Whether something could not be read and may be readable next time.
     is_incomplete: bool,
     /// The project of notes that name none.
     project: Option<String>,
@@ -142,12 +142,12 @@ struct Loaded {
     listed: Option<Listed>,
 }
 
-/// When a folder was listed last, and what tells whether it changed since then.
+/// When a folder was last listed, and how changes since then are detected.
 #[derive(Debug)]
 struct Listed {
     at: Instant,
     watch: Watch,
-    /// Device and inode of the folder: another one may take its place.
+    /// Device and inode of the folder: another folder may replace it.
     folder: Option<(u64, u64)>,
 }
 
@@ -157,7 +157,7 @@ impl Listed {
         Self { at, watch, folder }
     }
 
-    /// Whether listing it again would find the same.
+    /// Whether listing the folder again would give the same result.
     fn is_current(&self, path: &Path) -> bool {
         self.at.elapsed() < WATCHED_FOR
             && self.folder == identity(path)
@@ -175,7 +175,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 pub struct NotesState<'a> {
     /// The database.
     pub connection: &'a Connection,
-    /// Whose they are.
+    /// The program that writes them.
     pub profile: Profile,
     /// A hash of all contents.
     pub version: u64,
@@ -184,7 +184,7 @@ pub struct NotesState<'a> {
 }
 
 impl Notes {
-    /// Notes of which those are approved that are committed on a reference.
+    /// Notes that count as approved if they are committed on a reference.
     pub fn with_reference(reference: Option<String>) -> Self {
         Self {
             reference,
@@ -203,8 +203,9 @@ impl Notes {
         reference::real_path(path)
     }
 
-    /// Reads what changed, and passes the present state to `read`. The folder is not listed again
-    /// if that was done less than `same_request` ago, or if it is watched and nothing changed in it.
+    /// Reads what changed, and passes the current state to `read`. The folder is not listed again
+    /// if that happened less than `same_request` ago, or if it is watched and nothing changed in
+    /// it.
     ///
     /// # Errors
     /// The folder cannot be listed or holds no notes, or `read` failed.
@@ -216,7 +217,7 @@ impl Notes {
     ) -> Result<T, StoreError> {
         let mut loaded = lock(&self.loaded);
         let dialect = Dialect::of(path);
-        // What fails in the middle of an update is read anew next time.
+        // If an update fails halfway, everything is read again next time.
         let mut current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
             Some(current) => current,
             None => Loaded::empty(path, dialect, self.reference.clone())
@@ -243,7 +244,7 @@ impl Notes {
             .unwrap_or_default()
     }
 
-    /// The text of the note with an id, exactly as it is served; `None` if it cannot be had.
+    /// The text of the note with an id, exactly as it is served; `None` if it is not available.
     pub fn text_of(&self, path: &Path, id: &str) -> Option<String> {
         self.read(path, SAME_REQUEST, |_| Ok(())).ok()?;
         let loaded = lock(&self.loaded);
@@ -260,7 +261,7 @@ impl Notes {
         String::from_utf8(text?).ok()
     }
 
-    /// Forgets what was read.
+    /// Drops what was read.
     pub fn forget(&self) {
         *lock(&self.loaded) = None;
     }
@@ -286,7 +287,7 @@ impl Loaded {
         })
     }
 
-    /// Whether an update would find the same.
+    /// Whether an update would change nothing.
     fn is_current(&self, path: &Path, same_request: Duration) -> bool {
         let Some(listed) = &self.listed else {
             return false;
@@ -320,7 +321,7 @@ impl Loaded {
             .iter()
             .filter(|entry| !is_known(entry))
             .collect();
-        // If none is gone, each known file is listed, and so is each that changed.
+        // If no file is gone, every known and every changed file is listed.
         if changed.is_empty()
             && listing.files.len() == self.files.len()
             && self.version != 0
@@ -342,7 +343,8 @@ impl Loaded {
             .collect();
         self.files
             .retain(|relative, _| listed.contains(relative.as_os_str()));
-        // A note that was served from git's objects may be one of a file that was read long ago.
+        // A note that was served from git's objects may now come from a file that was read long
+        // ago.
         let mut plan = self.plan();
         let unread: Vec<FileEntry> = plan
             .iter()
@@ -401,7 +403,7 @@ impl Loaded {
         Ok(listing)
     }
 
-    /// Keeps files that were read, and what they hold until the rows are made.
+    /// Stores the files that were read, and their notes until the rows are made.
     fn keep(
         &mut self,
         read: Vec<(ReadFile, Vec<Note>)>,
@@ -414,7 +416,7 @@ impl Loaded {
         }
     }
 
-    /// The notes that are to be served.
+    /// The notes to serve.
     fn plan(&self) -> Vec<WantedRow> {
         if let Some(reference) = &self.reference {
             return reference.plan(&self.files);
@@ -436,7 +438,7 @@ impl Loaded {
             .collect()
     }
 
-    /// Makes the rows those of the plan, and says what could not be read.
+    /// Applies the plan to the rows, and returns what could not be read.
     fn store(
         &mut self,
         plan: &[WantedRow],

@@ -1,8 +1,8 @@
-//! Keeps connections open between two reads.
+//! Keeps connections open between reads.
 //!
 //! Opening a database and reading its schema takes longer than reading a page of records. So a
-//! connection that holds no lock ([`super::open::Opening::AtRest`]) stays open for a moment, for the next
-//! read of the same state of its files.
+//! connection that holds no lock ([`super::open::Opening::AtRest`]) stays open for a moment, for
+//! the next read of the same state of its files.
 
 use std::path::{Path, PathBuf};
 

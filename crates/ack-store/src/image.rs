@@ -3,8 +3,8 @@
 //! A reader of a log blocks checkpoints for as long as it reads. If several clients scan whole
 //! stores, the log may never be merged. So the pages of a small store are read first, which is fast
 //! and blocks nothing: committed pages from the log, all others from the database. The wal-index in
-//! the shared memory says which frames are committed (<https://www.sqlite.org/walformat.html>).
-//! Afterwards it also says whether a checkpoint wrote newer pages into the database or restarted
+//! the shared memory tells which frames are committed (<https://www.sqlite.org/walformat.html>).
+//! Afterwards it also tells whether a checkpoint wrote newer pages into the database or restarted
 //! the log during the read. If so, the image is discarded.
 
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ const WAL_HEADER_BYTES: u64 = 32;
 /// The size of each frame's header.
 const FRAME_HEADER_BYTES: u64 = 24;
 
-/// What the wal-index says about the log.
+/// The wal-index's information about the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct WalIndex {
     page_size: u64,

@@ -1,5 +1,5 @@
 //! What a person types to name memories: ids, tags, projects. One scan of a few short columns, for
-//! a shell that completes a word.
+//! shell completion.
 
 use rusqlite::Connection;
 
@@ -21,7 +21,7 @@ const COLUMNS: [Field; 5] = [
     Field::Concepts,
     Field::Status,
 ];
-/// The longest title, in bytes: it stands beside an id, on one line.
+/// The longest title, in bytes: it is shown next to an id, on one line.
 const MAX_TITLE: usize = 80;
 
 /// The names by which a memory is found.
@@ -41,7 +41,7 @@ pub struct Label {
 
 impl Snapshot<'_> {
     /// The labels of all memories with an id, in stored order. Of several with the same id, only
-    /// the one with the strongest [`Claim`] counts.
+    /// the one with the strongest [`Claim`] is returned.
     ///
     /// # Errors
     /// The error from SQLite.

@@ -193,7 +193,7 @@ impl IdScheme {
         }
     }
 
-    /// A description for people: the column, or how the id is built.
+    /// A description for display: the column, or how the id is built.
     pub fn describe(&self) -> String {
         let bare = |column: &str| column.trim_matches('"').to_owned();
         match self {
@@ -320,8 +320,8 @@ impl MemorySource {
         list
     }
 
-    /// The row number and both lists of files, the second one NULL where there is one; `None` where
-    /// there is none.
+    /// SQL for the row number and both lists of files (the second one is NULL if there is one
+    /// list); `None` if there are none.
     pub fn select_files(&self) -> Option<String> {
         let columns = [Field::Files, Field::FilesMore].map(|field| self.column(field));
         let [Some(first), second] = columns else {
@@ -336,8 +336,8 @@ impl MemorySource {
         format!("{key}, {}, {second}", self.value(first))
     }
 
-    /// The columns that tell a row's status, and `fields`. With decisions, that takes the whole
-    /// content.
+    /// The columns that determine a row's status, and `fields`. With decisions, this takes the
+    /// whole content.
     pub fn select_with_status(&self, fields: &[Field], rule: StatusRule<'_>) -> String {
         if rule.decisions.is_empty() {
             self.select_only(fields)

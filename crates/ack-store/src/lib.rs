@@ -1,25 +1,24 @@
-//! Reads memory stores: SQLite databases of several programs, opened so that nothing of theirs
-//! changes.
+//! Reads memory stores: SQLite databases of several programs, opened without changing anything.
 //!
-//! A [`Store`] hands out [`Snapshot`]s. Everything read from one snapshot belongs to one state of
+//! A [`Store`] provides [`Snapshot`]s. Everything read from one snapshot belongs to one state of
 //! the store. Each module has one job:
 //!
 //! - `source` is where records come from: a `database`, or notes in a [`folder`]. `store` joins
-//!   them with what people decided.
+//!   them with people's decisions.
 //! - [`open`] decides how to open a database, [`vfs`] makes sure that SQLite cannot write.
 //! - [`copies`] makes private copies of databases that cannot be read in place, `image` reads a
-//!   whole database into memory without blocking its writer, `idle` keeps connections open
-//!   between two reads, and `parallel_scan` reads a large table on two threads.
+//!   whole database into memory without blocking its writer, `idle` keeps connections open between
+//!   reads, and `parallel_scan` reads a large table on two threads.
 //! - `turns` keeps readers of this process away from a database while a person's command writes to
 //!   it.
 //! - [`quick_state`] and [`table_version`] detect changes without opening anything.
 //! - [`layout`] finds the tables and columns, with a profile each in [`ack`] and [`claude_mem`].
 //!   [`record`] and [`values`] decode rows.
 //! - [`decisions`] joins the rows with what people decided about them.
-//! - [`read`] answers questions about memories, `curated` those about decisions, [`links`] about
-//!   provenance, [`sessions`] about sessions, [`projects`] about projects. [`outline`] scans a whole
-//!   store that has no index yet, and [`labels`] the names in it, for completion.
-//! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
+//! - [`read`] answers queries about memories, `curated` about decisions, [`links`] about
+//!   provenance, [`sessions`] about sessions, [`projects`] about projects. [`outline`] scans a
+//!   whole store that has no index yet, and [`labels`] the names in it, for completion.
+//! - [`StoreError`] tells why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
 mod chosen;

@@ -16,12 +16,12 @@ use rusqlite::Row;
 
 /// The kind of a link between two memories that cannot both be right.
 const CONTRADICTS: &str = "contradicts";
-/// The kind of a link from a memory to one that it takes the place of.
+/// The kind of a link from a memory to one that it replaces.
 const SUPERSEDES: &str = "supersedes";
-/// The most contradictions that are told of a memory.
+/// How many contradictions of a memory are reported.
 const MAX_CONTRADICTIONS: usize = 5;
 
-/// The kinds of links in the native schema. Stores may hold others.
+/// The kinds of links in the native schema. Stores may contain others.
 pub const KINDS: [&str; 4] = [CONTRADICTS, "derived_from", "related", SUPERSEDES];
 
 /// The largest number of links in an answer.
@@ -49,9 +49,9 @@ pub struct LinkQuery<'a> {
 pub struct LinkWalk {
     /// The links in the order they were found, nearest first.
     pub links: Vec<LinkEntry>,
-    /// There are more links beyond `depth`.
+    /// Whether there are more links beyond `depth`.
     pub has_deeper_links: bool,
-    /// There are more links than the limits allow.
+    /// Whether there are more links than the limits allow.
     pub is_truncated: bool,
 }
 
@@ -60,16 +60,16 @@ pub struct LinkWalk {
 pub struct Contradiction {
     /// Its id.
     pub id: String,
-    /// It was approved, and written after the other one.
+    /// Whether it was approved, and written after the other one.
     pub is_newer: bool,
 }
 
 /// A link as it is stored.
 #[derive(Debug, Clone)]
 pub struct Link {
-    /// The memory that it begins at.
+    /// The memory where it begins.
     pub from: String,
-    /// The memory that it leads to.
+    /// The memory where it ends.
     pub to: String,
     /// Its kind.
     pub kind: String,
@@ -89,8 +89,8 @@ impl Link {
         }
     }
 
-    /// Whether it stays where it is when one of its memories is merged into another one: that one
-    /// memory takes another one's place is about these two alone.
+    /// Whether it stays unchanged when one of its memories is merged into another: that one memory
+    /// replaces another concerns only these two.
     fn is_own(&self) -> bool {
         self.kind == SUPERSEDES || self.from == self.to
     }
@@ -166,8 +166,8 @@ impl Snapshot<'_> {
         Ok(walk)
     }
 
-    /// The allowed memories that are known to contradict each of some memories, whichever of
-    /// the two names the other.
+    /// The allowed memories that are known to contradict each of the given memories. Either of the
+    /// two may name the other.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -218,8 +218,8 @@ impl Snapshot<'_> {
         Ok(is_later && StatusFilter::Approved.allows(one.status))
     }
 
-    /// Every link that is stored, whatever the statuses of its memories. Those of merged memories
-    /// lead to the one that was kept, where agents see that.
+    /// Every stored link, whatever the statuses of its memories. Links of merged memories are moved
+    /// to the memory that was kept, if agents see it.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -350,7 +350,7 @@ impl Snapshot<'_> {
         Ok(title)
     }
 
-    /// The links of one memory and of those that it stands for, and whether the list is complete.
+    /// The links of a memory and of the memories merged into it, and whether the list is complete.
     fn links_of(&self, id: &str, query: &LinkQuery<'_>) -> Result<(Vec<Link>, bool), StoreError> {
         let mut links = Vec::new();
         let mut all = true;
@@ -377,7 +377,7 @@ impl Snapshot<'_> {
         Ok((links, all))
     }
 
-    /// The links that the store has of an id, and whether the list is complete.
+    /// The stored links of an id, and whether the list is complete.
     fn stored_links(&self, id: &str, kinds: &[String]) -> Result<(Vec<Link>, bool), StoreError> {
         let mut links = Vec::new();
         if let Some(source) = &self.layout.links {
@@ -406,7 +406,7 @@ impl Snapshot<'_> {
         Ok((links, all))
     }
 
-    /// Adds the links that only `superseded_by` records.
+    /// Adds the links that are only recorded in `superseded_by`.
     fn add_successions(&self, id: &str, links: &mut Vec<Link>) -> Result<(), StoreError> {
         let decided = self
             .decisions
@@ -441,7 +441,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// Adds that a memory supersedes another one, unless that is known.
+/// Adds that a memory supersedes another one, unless that link exists.
 fn add_succession(links: &mut Vec<Link>, newer: &str, older: &str) {
     let is_known = |link: &Link| link.from == newer && link.to == older && link.kind == SUPERSEDES;
     if !links.iter().any(is_known) {

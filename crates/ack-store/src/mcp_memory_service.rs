@@ -1,9 +1,9 @@
-//! The database of mcp-memory-service: one table of memories without titles. Deleted rows are kept
-//! there for a while, and are passed over.
+//! The database of mcp-memory-service: one table of memories without titles. Deleted rows stay
+//! there for a while and are skipped.
 
 use super::layout::{Field, IdScheme, Layout, MemorySource, Profile, Table, find};
 
-/// The name of the row number in the selection of rows that are not deleted.
+/// The name of the row number in the query for rows that are not deleted.
 const ROW_NUMBER: &str = "ack_row_number";
 
 /// Recognises the layout: memories have a content, a hash of it and a type.

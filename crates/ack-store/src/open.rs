@@ -1,10 +1,10 @@
-//! Opens a store without changing a byte of it, or any file beside it.
+//! Opens a store without changing a byte of it, or any file next to it.
 //!
 //! SQLite's read-only mode has side effects: on a WAL database at rest it leaves `-wal` and `-shm`
 //! files, it rewrites an existing `-shm`, and its shared lock makes the commit of a
-//! rollback-journal writer fail. So the files beside a store decide how it is opened ([`Opening`]),
-//! through a file layer that cannot write ([`super::vfs`]). What was read without locks is used
-//! only if the [`FileState`] is the same afterwards.
+//! rollback-journal writer fail. So the files next to a store decide how it is opened
+//! ([`Opening`]), through a file layer that cannot write ([`super::vfs`]). A read without locks is
+//! used only if the [`FileState`] is the same afterwards.
 //!
 //! An inspection opens and closes the files, and closing any descriptor of a file drops every POSIX
 //! lock that this process holds on it. So nothing here may run while a connection of this process
@@ -46,7 +46,7 @@ pub enum Opening {
     /// rollback journal that only a writable folder can process, a log whose writer locks everyone
     /// out, and a database that changes during every read.
     Copied,
-    /// A writer holds the lock that lets it change the database, and may be changing it. Our shared
+    /// A writer holds the lock that lets it change the database, and may be changing it. A shared
     /// lock would make its commit fail, so none is taken.
     Locked,
     /// Files of notes were read into memory, see [`crate::folder`].
@@ -84,8 +84,8 @@ pub struct FileState {
     /// The wal-index header (bytes 0-95 of `-shm`). It changes with every commit, even if a log is
     /// overwritten in place within one tick of the file system's clock.
     shared_memory: Vec<u8>,
-    /// The journal to roll back. Without it, the same database file would hold an unfinished
-    /// change.
+    /// The journal to roll back. With it, the database file contains an unfinished change; without
+    /// it, the same file is committed.
     journal: Option<FileMetadata>,
     /// The version of the decision log; 0 without one.
     decisions: u64,
@@ -114,13 +114,14 @@ impl FileState {
         (self.main, self.counters) == (other.main, other.counters)
     }
 
-    /// Whether a copy that was started at `self` and finished at `after` holds one state. The log
-    /// may have grown after the copied part, as long as none of it was written into the database.
+    /// Whether a copy that was started at `self` and finished at `after` contains one consistent
+    /// state. The log may have grown after the copied part, as long as none of it was written into
+    /// the database.
     pub fn spans(&self, after: &Self) -> bool {
         if self == after {
             return true;
         }
-        // A file that was written moments ago may have been written again with the same time.
+        // A file that was just written may have been written again with the same time.
         let old = self
             .main
             .modified
@@ -171,7 +172,7 @@ impl FileMetadata {
     }
 }
 
-/// Which files beside a database are copied with it.
+/// Which files next to a database are copied with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sidecars {
     /// None: the database file is complete.
@@ -180,7 +181,7 @@ pub enum Sidecars {
     LogOrJournal,
 }
 
-/// What another process does to a database, by the locks it holds
+/// What another process does to a database, judged by its locks
 /// (<https://www.sqlite.org/lockingv3.html>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriterLock {
@@ -198,9 +199,9 @@ enum WriterLock {
 /// [`StoreError::Missing`], [`StoreError::Empty`], [`StoreError::NotADatabase`] or
 /// [`StoreError::Io`].
 pub fn inspect(path: &Path) -> Result<(FileState, Opening), StoreError> {
-    // A writer may merge its log into the database and then remove the log. If we read the database
-    // file before that and look for the log after it, we miss those changes. So the database file
-    // is read again after its sidecars.
+    // A writer may merge its log into the database and then remove the log. Reading the database
+    // file before that and looking for the log afterwards would miss those changes. So the database
+    // file is read again after its sidecars.
     let mut main = DatabaseFile::read(path)?;
     for _ in 0..MAX_INSPECTIONS {
         let found = inspect_sidecars(path, &main)?;
@@ -249,10 +250,10 @@ impl DatabaseFile {
     }
 }
 
-/// Inspects the files beside a database and decides how to open it.
+/// Inspects the files next to a database and decides how to open it.
 fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Opening), StoreError> {
     let header = &main.header;
-    // SQLite opens these without checking what they are.
+    // SQLite opens these without checking their file type.
     for suffix in ["-wal", "-shm", "-journal"] {
         let path = sidecar_path(path, suffix);
         match files::check(&path) {
@@ -397,7 +398,7 @@ pub fn recover(copy: &Path) -> rusqlite::Result<()> {
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(uri(copy, "mode=rw"), flags)?;
     harden(&connection)?;
-    // No other process reads the copy, and after a crash it is made again.
+    // No other process reads the copy, and after a crash a new one is made.
     connection
         .execute_batch("PRAGMA locking_mode = exclusive; PRAGMA synchronous = off; PRAGMA schema_version; PRAGMA journal_mode = delete")
 }
@@ -406,7 +407,7 @@ fn failure(code: i32, message: &str) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(message.to_owned()))
 }
 
-/// The path of a file that SQLite keeps beside a database.
+/// The path of a file that SQLite keeps next to a database.
 pub fn sidecar_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -81,7 +81,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// A memory in outline that was read otherwise. It has the key of no row.
+    /// The outline of a memory that was read in another way. Its key belongs to no row.
     pub fn of(memory: &Memory, find_words: &dyn FindWords) -> Self {
         let name = |name: &Option<String>| Arc::from(name.as_deref().unwrap_or_default());
         Self {
@@ -106,13 +106,13 @@ impl Outline {
 pub struct Outlines {
     /// The memories that the filter allows and no newer one replaces, in stored order.
     pub served: Vec<Outline>,
-    /// Whether the store tells which memories were reviewed.
+    /// Whether the store records which memories were reviewed.
     pub has_status: bool,
     /// How many memories wait for review.
     pub pending: u64,
     /// When the oldest of those was written, in milliseconds since 1970.
     pub oldest_pending: Option<i64>,
-    /// What came into the review queue and left it lately.
+    /// What recently entered the review queue and left it.
     pub flow: Flow,
     /// The memories of each session that the filter allows.
     pub members: Members,
@@ -126,7 +126,7 @@ impl Outlines {
         self.known.contains(&xxh3_64(id.as_bytes()))
     }
 
-    /// Adds the row that counts for its id.
+    /// Adds the chosen row of an id.
     fn add(&mut self, row: OutlineRow, filter: StatusFilter, is_replaced: bool, began: Timestamp) {
         let OutlineRow {
             outline,
@@ -163,7 +163,7 @@ impl Outlines {
         }
     }
 
-    /// About how many bytes they take.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let ids: usize = self.served.iter().map(|outline| outline.id.len()).sum();
         let members = self.members.values().map(|members| members.len() + 1);
@@ -173,12 +173,12 @@ impl Outlines {
     }
 }
 
-/// What the allocator adds to a small string.
+/// The allocator's overhead for a small string.
 const ALLOCATION_BYTES: usize = 16;
-/// About the bytes of an id, with what the allocator adds.
+/// The approximate size of an id, including the allocator's overhead.
 const ID_BYTES: usize = 48;
 
-/// A row before it is known whether it is the one that counts for its id.
+/// A row before it is known whether it is chosen for its id.
 struct OutlineRow {
     outline: Outline,
     dated: Dated,
@@ -194,13 +194,13 @@ pub trait FindWords: Sync {
     fn in_text(&self, text: &[u8]) -> u128;
 
     /// The words found in a list of files. An entry may be a folder or a pattern; `entries` splits
-    /// the list, which takes longer than to look at its bytes.
+    /// the list, which takes longer than scanning its bytes.
     fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128;
 }
 
 impl Snapshot<'_> {
     /// Reads the store in outline. `find_words` sees the fields of each memory that the filter
-    /// allows. What was put off until after `now` is not counted as pending.
+    /// allows. Memories that are put off until after `now` do not count as pending.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -346,7 +346,7 @@ impl OutlineScan<'_> {
     }
 }
 
-/// Names of projects, each held once.
+/// Project names, each stored once.
 #[derive(Default)]
 struct Names(HashSet<Arc<str>>);
 
@@ -369,7 +369,7 @@ fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
         .unwrap_or_default())
 }
 
-/// The words in a memory that is decoded, for instance because a curator edited it.
+/// The words in a decoded memory, for instance one that a curator edited.
 fn matches_of(memory: &Memory, find_words: &dyn FindWords) -> WordMatches {
     let one = |text: &str| find_words.in_text(text.as_bytes());
     let optional = |text: &Option<String>| one(text.as_deref().unwrap_or_default());

@@ -2,11 +2,10 @@
 //!
 //! This takes two connections that see the same state. If nothing writes, any two do, which is
 //! verified after the read. If a writer uses a log, each connection sees the last commit before its
-//! transaction began, so we must prove that no commit came in between. `PRAGMA data_version` tells
-//! a connection whether others have committed
-//! (<https://www.sqlite.org/pragma.html#pragma_data_version>): the second connection reads it
-//! before the first transaction begins, and again when its own begins. If the value is the same,
-//! both see one state.
+//! transaction began, so no commit may happen in between. `PRAGMA data_version` tells a connection
+//! whether others have committed (<https://www.sqlite.org/pragma.html#pragma_data_version>): the
+//! second connection reads it before the first transaction begins, and again when its own begins.
+//! If the value is the same, both see one state.
 
 use rusqlite::Connection;
 use rusqlite::limits::Limit;

@@ -10,7 +10,7 @@ use ack_api::text;
 
 /// The columns that are read. Rows that are equal in all of them are counted together.
 const COLUMNS: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status];
-/// The largest number of names that are kept. A store with more does not hold project names there.
+/// How many names are kept. In a store with more, they are not project names.
 const MAX_NAMES: usize = 10_000;
 
 /// The projects that memories name, by folded name.
@@ -49,8 +49,8 @@ impl RecordedProjects {
 }
 
 impl Snapshot<'_> {
-    /// The projects of all memories that are not rejected. A project's second name counts as a
-    /// project of its own.
+    /// The projects of all memories that are not rejected. A project's alias counts as a separate
+    /// project.
     ///
     /// # Errors
     /// The error from SQLite.

@@ -1,7 +1,7 @@
 //! Detects changes of a store's files, or of a folder's entries, from file metadata alone.
 //!
 //! [`super::open::inspect`] opens the database, reads its header and tests its locks. That is too
-//! much to do for a thousand scopes on every request. A [`QuickState`] follows git's rule for its
+//! much work for a thousand scopes on every request. A [`QuickState`] follows git's rule for its
 //! index ("racy git", <https://git-scm.com/docs/racy-git>): a file with the same identity, length
 //! and times as at the last inspection is unchanged, if its change time was older than
 //! `SETTLED_AFTER` at that inspection. A file that was written more recently is inspected again,
@@ -35,9 +35,9 @@ struct FileMetadata {
 }
 
 impl QuickState {
-    /// The state now, or `None` if metadata cannot tell. `path` is the database as configured; its
-    /// symbolic links are resolved each time. `log` is the write-ahead log beside the real file.
-    /// For a folder, pass no log.
+    /// The current state, or `None` if metadata cannot tell. `path` is the database as configured;
+    /// its symbolic links are resolved each time. `log` is the write-ahead log next to the real
+    /// file. For a folder, pass no log.
     pub fn read(path: &Path, log: Option<&Path>) -> Option<Self> {
         let main = FileMetadata::of(&fs::metadata(path).ok()?)?;
         let log = match log.map(fs::symlink_metadata) {
@@ -48,7 +48,7 @@ impl QuickState {
         Some(Self { main, log })
     }
 
-    /// The state of a file without a log, from metadata that was read; `None` as in [`Self::read`].
+    /// The state of a file without a log, from metadata that is known; `None` as in [`Self::read`].
     pub fn of(metadata: &fs::Metadata) -> Option<Self> {
         let main = FileMetadata::of(metadata)?;
         Some(Self { main, log: None })

@@ -1,6 +1,6 @@
-//! Answers questions about the memories of a store. Each runs inside one snapshot. Depending on the
-//! function, rows that the status filter does not allow are left out or returned with their status;
-//! then the caller decides.
+//! Answers queries about the memories of a store. Each query runs inside one snapshot. Some
+//! functions leave out rows that the status filter does not allow; others return them with their
+//! status, and the caller decides.
 
 use ack_api::source::{Claim, ListedRow, Record, Records, RowKey, StoredMemory, Visit};
 use std::collections::HashMap;
@@ -157,7 +157,8 @@ impl Snapshot<'_> {
     }
 
     /// The key, fingerprint and id of every memory that may be served and has a row number, in
-    /// stored order. Of several rows with the same id, the one with the strongest [`Claim`].
+    /// stored order. Of several rows with the same id, the one with the strongest [`Claim`] is
+    /// returned.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -257,7 +258,7 @@ impl Snapshot<'_> {
     }
 
     /// The memory with this id, whatever its status. Of several rows with the id, the one with the
-    /// strongest [`Claim`]. Callers check [`Memory::status`] before they show it.
+    /// strongest [`Claim`] is returned. Callers check [`Memory::status`] before they show it.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -314,7 +315,7 @@ impl Snapshot<'_> {
         self.strongest(source, &clauses, &[&parameter], |_| Ok(true))
     }
 
-    /// The row with the strongest claim among those that are meant.
+    /// The row with the strongest claim among the matching ones.
     fn strongest(
         &self,
         (number, source): (u8, &MemorySource),
@@ -381,7 +382,7 @@ impl Snapshot<'_> {
         Ok(counts)
     }
 
-    /// Counts the rows by the status that counts, one by one.
+    /// Counts the rows by their effective status, one by one.
     fn joined_counts(&self) -> Result<Counts, StoreError> {
         let mut counts = Counts::default();
         for (_, source) in self.sources() {
@@ -406,15 +407,16 @@ impl Snapshot<'_> {
         Ok(counts)
     }
 
-    /// What was decided about a memory, oldest first: the store's own log, then the decision log.
+    /// The decisions about a memory, oldest first: from the store's own log, then from the decision
+    /// log.
     ///
     /// # Errors
     /// The error from SQLite.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
-        // Of several memories with this id, the history is that of the one that is shown.
+        // If several memories have this id, the history is that of the one that is shown.
         let shown = self.curated(id)?.filter(|curated| curated.has_twin);
         let mut entries = match &shown {
-            // Nothing says which of them an entry is about.
+            // An entry does not tell which of them it is about.
             Some(_) => Vec::new(),
             None => self.stored_history(id)?,
         };

@@ -1,4 +1,4 @@
-//! Turns a row into a [`Memory`]: decodes each value, makes text safe, decides the status.
+//! Turns a row into a [`Memory`]: decodes each value, makes text safe, determines the status.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use ack_api::memory::{Memory, Status};
 use ack_api::source::RowKey;
 use ack_api::text;
 
-/// The largest narrative in bytes. Longer ones are cut, because no answer holds that much.
+/// The largest narrative in bytes. Longer ones are cut, because no answer is that large.
 const NARRATIVE_CAP: usize = 2 << 20;
 /// The title of a memory that has no usable title.
 pub const UNTITLED: &str = "(untitled)";
@@ -42,7 +42,7 @@ pub fn has_known_status(row: &Row<'_>, source: &MemorySource) -> rusqlite::Resul
     Ok(stored_status(row, source)?.is_ok())
 }
 
-/// The status that counts: the newest decision's, else the store's, else the scope's policy. An
+/// The effective status: the newest decision's, or else the store's, or else the scope's policy. An
 /// unknown word counts as rejected, so that the memory is never served. If there are decisions, the
 /// row must come from [`MemorySource::select_list`].
 ///
@@ -56,7 +56,7 @@ pub fn status(
     Ok(joined(row, source, rule)?.status)
 }
 
-/// The status that counts, with the decision that it comes from. See [`status`].
+/// The effective status, with the decision that determines it. See [`status`].
 ///
 /// # Errors
 /// The error from SQLite.
@@ -76,7 +76,7 @@ pub fn joined<'a>(
     rule.join(&id(row)?, stored, || decisions::digest(row, source))
 }
 
-/// What the numbers of the review queue need of a row.
+/// What the statistics of the review queue need of a row.
 ///
 /// # Errors
 /// The error from SQLite.
@@ -110,7 +110,7 @@ pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
     Ok(text::id(&id.unwrap_or_default()))
 }
 
-/// Whether a text of a row holds characters that [`text`] removes.
+/// Whether a text of a row contains characters that [`text`] removes.
 ///
 /// # Errors
 /// The error from SQLite.
@@ -121,7 +121,7 @@ pub fn hides_text(row: &Row<'_>) -> rusqlite::Result<bool> {
             continue;
         };
         let value = String::from_utf8_lossy(value);
-        // In a list, JSON may spell them out.
+        // In a list, JSON may escape them.
         let is_list = value.starts_with('[') && value.contains("\\u");
         let entries: Vec<String> = is_list
             .then(|| serde_json::from_str(&value).ok())
@@ -233,7 +233,7 @@ pub fn memory(
     Ok(memory)
 }
 
-/// The day until which a row is out of the review queue: the decision's about it, else the store's.
+/// The day until which a row is out of the review queue, from its decision or else from the store.
 ///
 /// # Errors
 /// The error from SQLite.
@@ -319,7 +319,7 @@ fn apply(decision: &Decision, memory: &mut Memory) {
     }
 }
 
-/// A 64-bit hash of every value of a selected row, and of what a decision changed in it besides the
+/// A 64-bit hash of every value of a selected row, and of a decision's changes to it other than the
 /// status. A different hash means that the memory changed.
 ///
 /// # Errors
@@ -337,7 +337,7 @@ pub fn fingerprint(
             .checked_sub(2)
             .and_then(|index| source.columns.get(index));
         if field.is_some_and(Option::is_none) {
-            // Fields that came later must not change the hash of stores without them.
+            // Fields that were added later must not change the hash of stores without them.
             if position < Field::StaleAfter.position() {
                 bytes.push(0);
             }
@@ -386,7 +386,7 @@ fn narrative(
             repaired.push("narrative");
         }
         let part = text::block(&kept);
-        // Two columns of one row often hold the same text.
+        // Two columns of one row often contain the same text.
         if part.is_empty() || whole.contains(&part) {
             continue;
         }
@@ -402,7 +402,7 @@ fn narrative(
     Ok((!whole.is_empty()).then_some(whole))
 }
 
-/// The first of some fields that holds a time.
+/// The time in the first of some fields that has one.
 ///
 /// # Errors
 /// The error from SQLite.

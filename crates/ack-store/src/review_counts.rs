@@ -1,4 +1,4 @@
-//! Whether anything of a store was approved, and how much waits for review.
+//! Whether anything in a store is approved, and how much waits for review.
 
 use super::layout::Field;
 use super::{Snapshot, record};
@@ -7,7 +7,7 @@ use ack_api::memory::{Status, StatusFilter};
 use ack_api::queue::{Flow, pace_began};
 use jiff::Timestamp;
 
-/// How many rows are looked at.
+/// How many rows are examined.
 const MAX_ROWS: usize = 20_000;
 
 /// What the pace of the queue needs of a row.
@@ -19,20 +19,20 @@ const DATES: [Field; 5] = [
     Field::Date,
 ];
 
-/// What the first rows of a store say about review.
+/// The review state of the first rows of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReviewCounts {
-    /// A memory may be served. Rows after it were not looked at.
+    /// Whether a memory may be served. Rows after it were not examined.
     pub has_approved: bool,
     /// How many memories wait for review.
     pub waiting: u64,
-    /// Not all rows were looked at.
+    /// Whether some rows were not examined.
     pub is_cut: bool,
 }
 
 impl Snapshot<'_> {
-    /// Looks for an approved memory and counts those that wait for review until there is one. This
-    /// reads the status of a row alone, and of a bounded number of rows.
+    /// Looks for an approved memory and counts those that wait for review until it finds one. It
+    /// reads only the status, of a bounded number of rows.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -61,7 +61,7 @@ impl Snapshot<'_> {
         Ok(counts)
     }
 
-    /// What came into the review queue and left it in the days before `now`.
+    /// What entered the review queue and left it in the days before `now`.
     ///
     /// # Errors
     /// The error from SQLite.

@@ -69,7 +69,7 @@ struct SessionRow {
 }
 
 impl RecentSession {
-    /// The entry for an answer that shows other memories already: no text appears twice.
+    /// The entry for an answer that already shows other memories, so that no text appears twice.
     pub fn into_entry(self, is_shown: impl Fn(&str) -> bool) -> SessionEntry {
         let Self {
             mut entry,
@@ -128,7 +128,7 @@ impl Snapshot<'_> {
         Ok((context != SessionContext::default()).then_some(context))
     }
 
-    /// The title of a memory's session, for a person who reviews.
+    /// The title of a memory's session, for a reviewer.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -236,7 +236,7 @@ impl Snapshot<'_> {
             }
             let mut names: Vec<String> = Vec::with_capacity(source.keys.len());
             for position in 3..3 + source.keys.len() {
-                // In the same way as a memory's session is read.
+                // In the same way in which a memory's session is read.
                 let name = string(position)?
                     .map(|name| text::line(&name, 200))
                     .filter(|name| !name.is_empty());
@@ -409,7 +409,7 @@ fn readable_title(title: &str) -> Option<String> {
     Some(text::line(title, 200)).filter(|title| !title.is_empty())
 }
 
-/// Whether a memory has a title of its own, not a placeholder or the start of its text.
+/// Whether a memory has its own title, not a placeholder or the start of its text.
 fn is_heading(memory: &Memory) -> bool {
     let borrowed = memory
         .narrative

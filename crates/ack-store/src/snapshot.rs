@@ -21,7 +21,7 @@ pub struct Snapshot<'a> {
     /// How it was opened.
     pub opening: Opening,
     pub(crate) unreviewed: Unreviewed,
-    /// What people decided about its memories.
+    /// People's decisions about its memories.
     pub decisions: Arc<Decisions>,
     pub(crate) overviews: Option<Overviews>,
     /// Whether overviews may be shown, by [`Self::overviews`] or by the store itself. Computed on
@@ -30,12 +30,13 @@ pub struct Snapshot<'a> {
     pub(crate) path: &'a Path,
     /// Whether the whole store was scanned. Such a connection is closed, which frees its memory.
     pub(crate) scanned: Cell<bool>,
-    /// If a writer has a log: another connection that sees the same state, see [`crate::parallel_scan`].
+    /// If a writer has a log: another connection that sees the same state, see
+    /// [`crate::parallel_scan`].
     pub(crate) second: RefCell<Option<Connection>>,
 }
 
 impl Snapshot<'_> {
-    /// What decides the status of a row.
+    /// What determines the status of a row.
     pub(crate) fn rule(&self) -> StatusRule<'_> {
         StatusRule {
             unreviewed: self.unreviewed,

@@ -1,8 +1,8 @@
 //! Where the records of a store come from: a database, or notes in files.
 //!
-//! Either passes one state of itself to a reader, as a connection: the rows of notes are kept in a
-//! database in memory. What people decided is joined above, in [`Store`](crate::Store). A further
-//! kind of source is a further member here.
+//! Each source passes one state of itself to a reader, as a connection: the rows of notes are kept
+//! in an in-memory database. Decisions are joined one level up, in [`Store`](crate::Store). A new
+//! kind of source is a new variant here.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::folder::{Notes, SAME_REQUEST};
 use crate::layout::Profile;
 use crate::open::{FileState, Opening};
 
-/// What a store reads.
+/// What a store reads from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Database(&'a Database),
@@ -38,7 +38,7 @@ pub(crate) struct Origin<'a> {
     /// Another connection that may read half of a large table.
     pub second: Option<Connection>,
     pub opening: Opening,
-    /// Whose store it is, if its tables do not tell.
+    /// The program that wrote it, if its tables do not tell.
     pub profile: Option<Profile>,
     /// The state of the files before the read.
     pub state: &'a FileState,
@@ -56,15 +56,15 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// What a reader made of one state.
+/// What a reader made from one state.
 pub(crate) struct Reading<T> {
     pub value: T,
-    /// It read every row. Such a connection is closed, which frees its memory.
+    /// Whether it read every row. Such a connection is closed, which frees its memory.
     pub has_scanned: bool,
 }
 
 impl Source<'_> {
-    /// The state of the files now.
+    /// The current state of the files.
     pub fn state(self) -> Result<FileState, StoreError> {
         match self {
             Self::Database(database) => database.state(),

@@ -1,4 +1,4 @@
-//! One memory store: its records, wherever they come from, joined with what people decided.
+//! One memory store: its records, wherever they come from, joined with people's decisions.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::open::{FileState, Opening};
 use crate::source::{Access, Origin, Reading, Source};
 use crate::{Snapshot, StoreError, lock, parallel_scan};
 
-/// How long a read retries while the store changes under it.
+/// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
 /// The largest value that is read whole.
 const MAX_VALUE_BYTES: i32 = 8 << 20;
@@ -33,11 +33,11 @@ pub struct Store {
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
-    /// Which of the two its path names is asked at each read.
+    /// Both kinds of source: each read determines which of them the path names.
     database: Database,
     notes: Notes,
     layout: Mutex<Option<(LayoutKey, Arc<Layout>)>>,
-    /// A value was too large to read whole: rows are now read with truncated values.
+    /// Whether a value was too large to read whole: rows are then read with truncated values.
     truncate_values: AtomicBool,
 }
 
@@ -67,7 +67,7 @@ impl Store {
         self
     }
 
-    /// Joins the store with a decision log, which need not exist.
+    /// Joins the store with a decision log, which may be missing.
     #[must_use]
     pub fn with_decisions(mut self, log: PathBuf) -> Self {
         self.decisions = Some(DecisionLog::new(log));
@@ -81,7 +81,7 @@ impl Store {
         self
     }
 
-    /// What people decided about its memories.
+    /// People's decisions about its memories.
     ///
     /// # Errors
     /// The log cannot be read.
@@ -91,12 +91,12 @@ impl Store {
             .map_or_else(|| Ok(Arc::default()), DecisionLog::read)
     }
 
-    /// The decision log, whether it exists or not.
+    /// The path of the decision log, whether or not it exists.
     pub fn decision_log(&self) -> Option<&Path> {
         self.decisions.as_ref().map(DecisionLog::path)
     }
 
-    /// Where the records come from now.
+    /// The current source of the records.
     fn source(&self) -> Source<'_> {
         if self.notes.are_at(&self.path) {
             Source::Notes(&self.notes, &self.path)
@@ -122,12 +122,12 @@ impl Store {
         &self.path
     }
 
-    /// The status of rows that have none.
+    /// The status of rows without one.
     pub const fn unreviewed(&self) -> Unreviewed {
         self.unreviewed
     }
 
-    /// The state of the files now.
+    /// The current state of the files.
     ///
     /// # Errors
     /// There is no database, or its decision log cannot be read.
@@ -141,7 +141,7 @@ impl Store {
         self.notes.problems()
     }
 
-    /// The text of a note in a folder, exactly as it is served; `None` elsewhere.
+    /// The text of a note in a folder, exactly as it is served; `None` for other stores.
     pub fn note_text(&self, id: &str) -> Option<String> {
         let is_folder = self.notes.are_at(&self.path) && !self.path.is_file();
         is_folder
@@ -203,14 +203,13 @@ impl Store {
         }
     }
 
-    /// Runs what writes to the database, which is at the path that `write` gets. Nothing else of
-    /// this process has it open meanwhile. `write` must not read this store but by
-    /// [`Store::snapshot_over`].
+    /// Runs a write to the database, whose path `write` gets. Nothing else in this process has it
+    /// open meanwhile. `write` may read this store only through [`Store::snapshot_over`].
     pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
         self.database.exclusively(write)
     }
 
-    /// What a connection of the caller's sees, with the decisions.
+    /// A snapshot of what a connection of the caller sees, with the decisions.
     ///
     /// # Errors
     /// The store or its decisions cannot be read.

@@ -1,4 +1,4 @@
-//! Detects a new version of the vector table beside a store without opening the table.
+//! Detects a new version of the vector table next to a store without opening the table.
 
 use std::path::{Path, PathBuf};
 

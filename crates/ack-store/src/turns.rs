@@ -1,8 +1,8 @@
-//! Who of this process has a database open: many that read it, or one that writes to it.
+//! Controls access to a database within this process: many readers, or one writer.
 //!
 //! Closing any descriptor of a file drops every POSIX lock that the process holds on it. A writer
-//! whose locks are dropped under it would damage the database, so while one writes, nobody else of
-//! this process opens or closes its files.
+//! that loses its locks would damage the database. So while one writes, nothing else in this
+//! process opens or closes its files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::lock;
 
-/// The turns at one database.
+/// Access to one database.
 #[derive(Debug, Default)]
 pub struct Turns {
     readers: Mutex<usize>,
     left: Condvar,
 }
 
-/// The turn of a reader.
+/// A reader's access.
 #[derive(Debug)]
 pub struct Reading<'a>(&'a Turns);
 
 impl Turns {
-    /// The turns at a database. All stores of this process that name the same file share them.
+    /// Access to the database at a path. All stores of this process that name the same file share
+    /// it.
     pub fn at(path: &Path) -> Arc<Self> {
         static ALL: OnceLock<Mutex<HashMap<PathBuf, Arc<Turns>>>> = OnceLock::new();
         let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -33,13 +34,13 @@ impl Turns {
         )
     }
 
-    /// Waits until nobody writes. One that reads may read again meanwhile.
+    /// Waits until nothing writes. A thread that already reads may read again.
     pub fn read(&self) -> Reading<'_> {
         *lock(&self.readers) += 1;
         Reading(self)
     }
 
-    /// Waits until nobody reads; nobody begins to as long as the guard is held.
+    /// Waits until nothing reads. No reader starts while the guard is held.
     pub fn write(&self) -> MutexGuard<'_, usize> {
         self.left
             .wait_while(lock(&self.readers), |readers| *readers > 0)

@@ -14,7 +14,7 @@ use ack_api::time;
 const MAX_LIST_ENTRIES: usize = 200;
 
 /// A value as text. Numbers are formatted; NULL and binary data that is not UTF-8 are `None`. The
-/// flag says whether bytes were lost.
+/// flag tells whether bytes were lost.
 pub fn string(value: ValueRef<'_>) -> (Option<String>, bool) {
     match value {
         ValueRef::Null => (None, false),
@@ -99,7 +99,7 @@ pub enum ListKind {
 }
 
 /// Parses a list: a JSON array (of strings, numbers or objects; nulls are dropped), a JSON string
-/// or object, a truncated JSON array, separated text, or a single value. The flag says whether
+/// or object, a truncated JSON array, separated text, or a single value. The flag tells whether
 /// something had to be guessed.
 pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
     let trimmed = raw.trim();

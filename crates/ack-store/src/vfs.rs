@@ -6,7 +6,8 @@
 //! none. As root, SQLite would also give a log the owner of its database; this is turned off for
 //! the whole process.
 //!
-//! SQLite takes a file layer as a C structure, so this is the only module with `unsafe` code.
+//! SQLite takes a file layer as a C structure, so this is the only module of the crate with
+//! `unsafe` code.
 #![expect(
     unsafe_code,
     reason = "SQLite takes a file layer as a C structure with function pointers"
@@ -23,8 +24,8 @@ pub const NAME: &CStr = c"ack-readonly";
 /// The platform's own layer, as an address: the structure lives as long as the process.
 static BASE: OnceLock<usize> = OnceLock::new();
 
-/// Registers the layer, once. Returns whether it is there; without it a database must not be opened
-/// in place.
+/// Registers the layer, once. Returns whether it is registered; without it a database must not be
+/// opened in place.
 pub fn register() -> bool {
     static DONE: OnceLock<bool> = OnceLock::new();
     *DONE.get_or_init(|| {
@@ -53,7 +54,7 @@ pub fn register() -> bool {
                     unsafe extern "C" fn(c_int, u32, u32) -> c_int,
                     unsafe extern "C" fn(),
                 >(call);
-                // Where there is no such call to replace (Windows), there is nothing to prevent.
+                // If there is no such call to replace (Windows), there is nothing to prevent.
                 let _ = set(base, c"fchown".as_ptr(), Some(call));
             }
         }

@@ -1,8 +1,8 @@
 //! Reads regular files only.
 //!
 //! A path may name a named pipe, a socket or a device, and opening one of these can block forever.
-//! So a path is checked before it is opened, it is opened in non-blocking mode, and the opened file
-//! is checked again. Every read has a size limit.
+//! So the path is checked first, the file is opened in non-blocking mode, and the opened file is
+//! checked again. Every read has a size limit.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -25,7 +25,7 @@ pub fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Checks that a path names a regular file, for a library that opens it by itself.
+/// Checks that a path names a regular file, for a library that opens the file itself.
 ///
 /// # Errors
 /// See [`open`].
@@ -45,7 +45,8 @@ pub fn is_special(path: &Path) -> bool {
 /// See [`open`]; also if the file holds more than `max_bytes`.
 pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
-    // One byte more than the file has, so that one read takes all and a second one finds the end.
+    // One byte more than the file size, so that one read takes everything and a second one finds
+    // the end.
     let length = file.metadata()?.len().min(max_bytes).min(1 << 20);
     let mut content = Vec::with_capacity(usize::try_from(length + 1).unwrap_or_default());
     file.take(max_bytes.saturating_add(1))
@@ -68,7 +69,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Replaces a leading `~` by the home folder.
+/// Replaces a leading `~` with the home folder.
 pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),

@@ -1,12 +1,12 @@
-//! Returns freed memory to the system. An allocator keeps freed memory for later use, but after an
-//! index or an image of a store is dropped, there may be no later use.
+//! Returns freed memory to the system. An allocator keeps freed memory for reuse, but after an
+//! index or an image of a store is dropped, it may never be reused.
 
 use std::sync::OnceLock;
 
-/// How the allocator of this process releases memory. The owner of the process sets it.
+/// How the allocator of this process releases memory. The binary sets it.
 static RELEASE: OnceLock<fn()> = OnceLock::new();
 
-/// If less was freed, a release is not worth the milliseconds it takes.
+/// Below this size, a release is not worth the time it takes.
 pub const MIN_RELEASE_BYTES: usize = 4 << 20;
 
 /// Sets how memory is released.

@@ -1,5 +1,5 @@
 //! Keeps things open for a moment because they are likely to be needed again: connections between
-//! two reads of a store, the files of a table that is searched.
+//! two reads of a store, or the files of a table that is searched.
 //!
 //! Entries that are not used within `IDLE_TIMEOUT` are closed, so that an idle server holds nothing
 //! open: volumes can be unmounted, and deleted files free their space.
@@ -41,7 +41,7 @@ impl<T: Send + 'static> IdlePool<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the newest entry that matches out of the pool.
+    /// Takes the newest matching entry out of the pool.
     pub fn take(&self, matches: impl Fn(&T) -> bool) -> Option<T> {
         let mut state = self.state();
         let index = state
@@ -51,7 +51,8 @@ impl<T: Send + 'static> IdlePool<T> {
         Some(state.entries.remove(index).1)
     }
 
-    /// Returns the newest result of `select` that is not `None`, and extends the life of its entry.
+    /// Returns the newest result of `select` that is not `None`, and extends the lifetime of its
+    /// entry.
     pub fn find<R>(&self, select: impl Fn(&T) -> Option<R>) -> Option<R> {
         let mut state = self.state();
         let (index, found) = state
@@ -69,7 +70,7 @@ impl<T: Send + 'static> IdlePool<T> {
         Some(found)
     }
 
-    /// Keeps something open.
+    /// Adds something to the pool.
     pub fn keep(&'static self, value: T) {
         let mut state = self.state();
         state.entries.push((Instant::now(), value));

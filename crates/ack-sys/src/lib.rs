@@ -1,6 +1,6 @@
-//! What the other crates need from the operating system: opening files that are certainly files
-//! ([`files`]), noticing that a folder changed ([`watch`]), keeping things open for a moment
-//! ([`idle_pool`]), and releasing freed memory ([`heap`]).
+//! What the other crates need from the operating system: opening regular files only ([`files`]),
+//! detecting that a folder changed ([`watch`]), keeping things open for a moment ([`idle_pool`]),
+//! and releasing freed memory ([`heap`]).
 
 pub mod files;
 pub mod heap;

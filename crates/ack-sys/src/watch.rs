@@ -1,11 +1,11 @@
-//! Tells whether anything in some folders changed, without listing them again.
+//! Detects whether anything in some folders changed, without listing them again.
 //!
-//! On Linux the kernel queues an event (inotify) before the call that made the change returns, so
-//! what was changed before a question is seen by that question. All watches of a process share one
-//! queue, because a user has only some hundred of them. Where nothing can be watched (another
-//! system, a network file system, a limit of the system), everything counts as changed.
+//! On Linux, the kernel queues an event (inotify) before the call that made the change returns, so
+//! a request sees every change made before it. All watches of a process share one queue, because a
+//! user can have only about a hundred. Where nothing can be watched (another system, a network file
+//! system, a system limit), everything counts as changed.
 //!
-//! What is written through a mapping of a file makes no event.
+//! Writes through a memory-mapped file cause no event.
 
 use std::path::Path;
 
@@ -26,7 +26,8 @@ mod linux {
 
     use super::Path;
 
-    /// The most folders of one watch. A user's processes share a limit of some ten thousand.
+    /// How many folders one watch may have. All processes of a user share a limit of some ten
+    /// thousand.
     const MAX_FOLDERS: usize = 2_000;
 
     /// Folders that are watched.
@@ -40,26 +41,26 @@ mod linux {
     /// The queue of the process.
     struct Queue {
         inotify: Inotify,
-        /// Two watches may be about one folder.
+        /// The watches of each folder; two watches may share one.
         watched: HashMap<WatchDescriptor, Vec<Arc<AtomicBool>>>,
     }
 
     static QUEUE: Mutex<Option<Queue>> = Mutex::new(None);
 
     impl Watch {
-        /// Also watches a folder, not the folders in it. Changes from now on count.
+        /// Adds a folder, without its subfolders. Changes from now on count.
         pub fn add(&mut self, folder: &Path) {
             if !self.is_incomplete && self.try_add(folder).is_none() {
                 self.is_incomplete = true;
             }
         }
 
-        /// Says that something cannot be watched: from now on everything counts as changed.
+        /// Marks the watch as incomplete: from now on everything counts as changed.
         pub fn give_up(&mut self) {
             self.is_incomplete = true;
         }
 
-        /// Whether something changed since the folders were added, or may have.
+        /// Whether anything changed, or may have changed, since the folders were added.
         pub fn has_changed(&self) -> bool {
             if self.is_incomplete {
                 return true;
@@ -114,7 +115,7 @@ mod linux {
                 watches.retain(|watch| !Arc::ptr_eq(watch, &self.has_changed));
                 if watches.is_empty() {
                     queue.watched.remove(descriptor);
-                    // It fails where the folder is gone, and the watch with it.
+                    // This fails if the folder, and the watch with it, is gone.
                     let _ = queue.inotify.rm_watch(*descriptor);
                 }
             }
@@ -125,7 +126,7 @@ mod linux {
     }
 
     impl Queue {
-        /// Reads all events and marks the watches that they are about.
+        /// Reads all events and marks the affected watches.
         fn read(&mut self) {
             loop {
                 match self.inotify.read_events() {
@@ -133,7 +134,7 @@ mod linux {
                         for event in events {
                             match self.watched.get(&event.wd) {
                                 Some(watches) => mark(watches),
-                                // Events were lost, or the folder is watched no more.
+                                // Events were lost, or the folder is no longer watched.
                                 None => self.mark_all_if(event.mask),
                             }
                         }
@@ -162,7 +163,7 @@ mod linux {
         QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether only this machine changes the folder, so that the kernel sees each change.
+    /// Whether only this machine changes the folder, so that the kernel sees every change.
     fn is_local(folder: &Path) -> bool {
         let local = [
             statfs::EXT4_SUPER_MAGIC,
@@ -180,7 +181,7 @@ mod linux {
 mod other {
     use super::Path;
 
-    /// Folders that would be watched if the system could do that in time.
+    /// A stub for systems that cannot report changes in time.
     #[derive(Debug, Default)]
     pub struct Watch;
 

@@ -1,4 +1,4 @@
-//! What the bucket answers to a request.
+//! Answers requests to the bucket.
 
 use hyper::body::Bytes;
 use hyper::http::header::{
@@ -52,7 +52,7 @@ impl Reply {
         self
     }
 
-    /// The answer that says why not.
+    /// The answer to a refused request.
     pub(crate) fn refused(refusal: Refusal, call: &Call, request_id: &str) -> Self {
         let error = xml::Error {
             code: refusal.code(),
@@ -72,10 +72,10 @@ impl Reply {
     }
 }
 
-/// Does what a request asks for.
+/// Executes a request.
 ///
 /// # Errors
-/// What S3 refuses.
+/// An S3 error.
 pub(crate) fn answer(shared: &Shared, call: &Call, body: Bytes) -> Result<Reply, Refusal> {
     if shared.switches.change(|switches| switches.failures.hits()) {
         return Err(Refusal::SlowDown);
@@ -211,7 +211,7 @@ fn copy(shared: &Shared, store: &mut Store, call: &Call) -> Result<Reply, Refusa
     Ok(Reply::xml("CopyObjectResult", &copy_result(copied)))
 }
 
-/// The object that a copy is made of, which the header names as `/BUCKET/KEY`.
+/// The source object of a copy, which the header names as `/BUCKET/KEY`.
 fn copy_source(store: &Store, call: &Call) -> Result<Object, Refusal> {
     let path = call.header(COPY_SOURCE).ok_or(Refusal::InvalidArgument)?;
     let path = percent_decode_str(path).decode_utf8_lossy();
@@ -320,7 +320,7 @@ fn complete(
     Ok(Reply::xml("CompleteMultipartUploadResult", &result))
 }
 
-/// The headers of a write that its readers get back.
+/// The headers of a write that are returned to readers.
 fn kept(headers: &HeaderMap) -> HeaderMap {
     const KEPT: [HeaderName; 6] = [
         CACHE_CONTROL,

@@ -1,4 +1,4 @@
-//! Bodies on their way: counted, at the pace of the line, cut where they should be.
+//! Sends and receives bodies: counts them, limits their bandwidth, and cuts them off on purpose.
 
 use std::io;
 use std::sync::Arc;
@@ -16,20 +16,19 @@ use crate::server::Shared;
 
 /// How many bytes are sent at once.
 const CHUNK: usize = 64 << 10;
-/// How long a connection stays open after the last byte of a body that is cut, so that this byte is
-/// sent.
+/// How long a connection stays open after the last byte of a cut body, so that this byte is sent.
 const LAST_BYTE: Duration = Duration::from_millis(5);
 
 /// The body of an answer.
 pub(crate) type Outgoing = UnsyncBoxBody<Bytes, io::Error>;
 
-/// One direction of the line that all connections share.
+/// One direction of the network line that all connections share.
 #[derive(Debug)]
 pub(crate) struct Line(Mutex<Pace>);
 
 #[derive(Debug)]
 struct Pace {
-    /// Bytes a second.
+    /// Bytes per second.
     rate: Option<u64>,
     free_at: Instant,
 }
@@ -50,7 +49,7 @@ impl Line {
         pace.free_at = Instant::now();
     }
 
-    /// Waits until so many bytes have gone through.
+    /// Waits until this many bytes have passed.
     async fn pass(&self, bytes: usize) {
         let arrival = self.reserve(bytes);
         if let Some(arrival) = arrival {
@@ -70,7 +69,7 @@ impl Line {
 /// The whole body of a request.
 ///
 /// # Errors
-/// The connection ended before it.
+/// The connection ended early.
 pub(crate) async fn receive(
     shared: &Shared,
     mut incoming: Incoming,

@@ -1,4 +1,4 @@
-//! The bucket as tests hold it.
+//! The handle through which tests control a bucket.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +14,7 @@ use crate::server::{Server, Shared};
 use crate::switches::{Access, Action, Decide, Switches, Which};
 use crate::uploads::joined;
 
-/// A running bucket. Dropping it stops the server; its objects are gone then.
+/// A running bucket. Dropping it stops the server and discards its objects.
 #[derive(Debug)]
 pub struct Bucket {
     shared: Arc<Shared>,
@@ -25,7 +25,7 @@ impl Bucket {
     /// Starts a bucket named `memories` on a free port of 127.0.0.1.
     ///
     /// # Errors
-    /// The system gives no port or no thread.
+    /// The system provides no port or no thread.
     pub fn start() -> io::Result<Self> {
         Self::start_at((Ipv4Addr::LOCALHOST, 0).into(), "memories")
     }
@@ -33,14 +33,14 @@ impl Bucket {
     /// Starts a bucket of this name on this address.
     ///
     /// # Errors
-    /// The address is in use, or the system gives no thread.
+    /// The address is in use, or the system provides no thread.
     pub fn start_at(address: SocketAddr, name: &str) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(name));
         let server = Server::start(address, Arc::clone(&shared))?;
         Ok(Self { shared, server })
     }
 
-    /// The name, the first part of each path.
+    /// The name: the first part of each path.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name
@@ -52,20 +52,19 @@ impl Bucket {
         self.server.address()
     }
 
-    /// What clients call the endpoint: `http://127.0.0.1:PORT`, without the bucket's name.
+    /// The endpoint for clients: `http://127.0.0.1:PORT`, without the bucket's name.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address())
     }
 
-    /// The address of a key in a client's settings: `s3://NAME/KEY`.
+    /// The URL of a key for a client's settings: `s3://NAME/KEY`.
     #[must_use]
     pub fn url(&self, key: &str) -> String {
         format!("s3://{}/{key}", self.name())
     }
 
-    /// Stops listening and closes every connection: clients are refused, as with the network cut.
-    /// The objects stay.
+    /// Stops listening and closes every connection, so that clients are refused. The objects stay.
     pub fn close(&mut self) {
         self.server.close();
     }
@@ -93,25 +92,25 @@ impl Bucket {
         store.objects.get(key).map(|object| object.bytes.clone())
     }
 
-    /// Puts an object in place, without a request.
+    /// Stores an object, without a request.
     pub fn put(&self, key: &str, bytes: impl Into<Bytes>) {
         let mut store = self.shared.store.lock();
         store.objects.put(key, bytes.into(), HeaderMap::new());
     }
 
-    /// Takes an object away, without a request. Whether it was there.
+    /// Removes an object, without a request. Returns whether it existed.
     pub fn remove(&self, key: &str) -> bool {
         self.shared.store.lock().objects.remove(key)
     }
 
-    /// Changes the bytes of an object behind everybody's back: its `ETag` and its date stay. Whether
-    /// the object is there.
+    /// Changes the bytes of an object silently: its `ETag` and date stay. Returns whether the
+    /// object exists.
     pub fn damage(&self, key: &str, change: impl FnOnce(&mut Vec<u8>)) -> bool {
         self.shared.store.lock().objects.damage(key, change)
     }
 
-    /// The bytes of every object and every part of an unfinished upload, one after another, to
-    /// search for texts that must not be there.
+    /// The bytes of every object and of every part of an unfinished upload, concatenated, to search
+    /// for text that must not be there.
     #[must_use]
     pub fn all_bytes(&self) -> Vec<u8> {
         let store = self.shared.store.lock();
@@ -119,7 +118,7 @@ impl Bucket {
         joined(objects.chain(store.uploads.parts()))
     }
 
-    /// The keys of uploads in parts that were neither completed nor given up.
+    /// The keys of multipart uploads that were neither completed nor aborted.
     #[must_use]
     pub fn unfinished(&self) -> Vec<String> {
         self.shared.store.lock().uploads.keys()
@@ -127,13 +126,13 @@ impl Bucket {
 
     // ---- The request log
 
-    /// Every request since the start or [`Self::reset_log`], in the order of arrival.
+    /// Every request since the start or [`Self::reset_log`], in order of arrival.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.log.requests()
     }
 
-    /// Forgets the requests so far.
+    /// Clears the log.
     pub fn reset_log(&self) {
         self.shared.log.reset();
     }
@@ -154,14 +153,14 @@ impl Bucket {
 
     // ---- Switches
 
-    /// How long each request waits before it is answered: the way there and back.
+    /// How long each request waits before it is answered: the round-trip time.
     pub fn set_delay(&self, delay: Duration) {
         self.shared
             .switches
             .change(|switches| switches.delay = delay);
     }
 
-    /// How many bytes a second go in each direction, shared by all connections; `None` for no
+    /// How many bytes per second pass in each direction, shared by all connections; `None` for no
     /// limit.
     pub fn set_bandwidth(&self, bytes_per_second: Option<u64>) {
         self.shared.upwards.set_rate(bytes_per_second);
@@ -183,17 +182,17 @@ impl Bucket {
             .change(|switches| switches.conflicts = which.into());
     }
 
-    /// After how many bytes of a body the connection is closed; `None` for whole bodies.
+    /// After how many bytes of a body the connection is closed; `None` sends whole bodies.
     pub fn set_cut(&self, bytes: Option<u64>) {
         self.shared.switches.change(|switches| switches.cut = bytes);
     }
 
-    /// Requests are taken and not answered, bodies stop where they are.
+    /// Accepts requests without answering them, and pauses bodies.
     pub fn freeze(&self) {
         self.shared.frozen.send_replace(true);
     }
 
-    /// Goes on after [`Self::freeze`]; what waits is answered.
+    /// Resumes after [`Self::freeze`], and answers the waiting requests.
     pub fn thaw(&self) {
         self.shared.frozen.send_replace(false);
     }
@@ -212,21 +211,21 @@ impl Bucket {
             .change(|switches| switches.ignore_conditions = ignore);
     }
 
-    /// Who may do what.
+    /// Sets who may do what.
     pub fn set_access(&self, access: Access) {
         self.shared
             .switches
             .change(|switches| switches.access = access);
     }
 
-    /// The largest number of keys in one page of a list; 1,000 at first, and never more.
+    /// The largest number of keys in one page of a list. The default, and the maximum, is 1,000.
     pub fn set_page_size(&self, keys: usize) {
         self.shared
             .switches
             .change(|switches| switches.page = keys.clamp(1, 1000));
     }
 
-    /// Asks `decide` about each request what becomes of it, before every other switch but
+    /// Lets `decide` choose what happens to each request, before every other switch except
     /// [`Self::freeze`] and the delay. The request is as in the log, without a status.
     pub fn intercept(&self, decide: impl Fn(&Request) -> Action + Send + Sync + 'static) {
         let decide: Decide = Arc::new(decide);
@@ -235,7 +234,7 @@ impl Bucket {
             .change(|switches| switches.decide = Some(decide));
     }
 
-    /// Every switch as it was at the start.
+    /// Resets every switch.
     pub fn calm(&self) {
         self.shared
             .switches

@@ -1,4 +1,4 @@
-//! Conditions of reads and writes.
+//! Conditional reads and writes.
 
 use hyper::HeaderMap;
 use hyper::http::header::{
@@ -38,10 +38,10 @@ pub(crate) fn is_conditional(headers: &HeaderMap) -> bool {
     headers.contains_key(IF_MATCH) || headers.contains_key(IF_NONE_MATCH)
 }
 
-/// Whether the object may be written; `old` is what is there.
+/// Whether the object may be written; `old` is the existing one.
 ///
 /// # Errors
-/// [`Refusal::PreconditionFailed`]; [`Refusal::NoSuchKey`] if `If-Match` is about nothing;
+/// [`Refusal::PreconditionFailed`]; [`Refusal::NoSuchKey`] if there is no object for `If-Match`;
 /// [`Refusal::NotImplemented`] for an `If-None-Match` other than `*`.
 pub(crate) fn check_write(headers: &HeaderMap, old: Option<&Object>) -> Result<(), Refusal> {
     if let Some(tags) = text(headers, &IF_NONE_MATCH) {
@@ -59,7 +59,7 @@ pub(crate) fn check_write(headers: &HeaderMap, old: Option<&Object>) -> Result<(
     }
 }
 
-/// Whether a list of `ETag`s, quoted or not, names this one.
+/// Whether a list of `ETag`s, quoted or not, contains this one.
 fn names(list: &str, etag: &str) -> bool {
     let bare = |tag: &str| {
         tag.trim()
@@ -74,7 +74,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// A date in seconds; a header that cannot be read is ignored.
+/// A date in seconds; an invalid header is ignored.
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     let date = jiff::fmt::rfc2822::parse(text(headers, name)?).ok()?;
     Some(Timestamp::from(date).as_second())

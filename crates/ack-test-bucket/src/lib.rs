@@ -1,14 +1,14 @@
 //! An S3 bucket in memory, for tests and benchmarks. It is a real server on a loopback address:
 //! clients reach it over HTTP, path-style (`http://127.0.0.1:PORT/BUCKET/KEY`).
 //!
-//! [`Bucket`] starts it on threads of its own, so that blocking tests can use it, and stops it when
-//! it is dropped. Tests read and change the objects without a request, ask the log what was
-//! requested, and switch trouble on and off while it runs: delay, a narrow line, errors, bodies
-//! that end early, a server that never answers, one that ignores conditions.
+//! [`Bucket`] starts it on its own threads, so that blocking tests can use it, and stops it when it
+//! is dropped. Tests read and change the objects without a request, inspect the request log, and
+//! inject faults while it runs: delays, low bandwidth, errors, bodies that end early, a server that
+//! never answers, or one that ignores conditions.
 //!
-//! Conditions, ranges, uploads in parts and lists behave as Amazon's do. Signatures are not
-//! verified, only which key signed. There are no versions, no tags and no access lists; such
-//! requests are answered `NotImplemented`.
+//! Conditions, ranges, multipart uploads and lists behave as on Amazon S3. Signatures are not
+//! verified; only the id of the signing key is read. There are no versions, tags or access lists;
+//! such requests get `NotImplemented`.
 
 mod answer;
 mod body;

@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::route::Query;
 use crate::xml::{CommonPrefix, Contents, ListBucketResult};
 
-/// What `encoding-type=url` leaves as it is.
+/// The characters that `encoding-type=url` encodes.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -15,7 +15,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The last thing of a page, after which the next one begins.
+/// The last item of a page, after which the next page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Last {
     Key(String),
@@ -47,7 +47,7 @@ impl Last {
         }
     }
 
-    /// Whether a key after it is already in the list, below its prefix.
+    /// Whether a key is already covered by this prefix in the list.
     fn covers(&self, key: &str) -> bool {
         matches!(self, Self::Prefix(prefix) if key.starts_with(prefix.as_str()))
     }
@@ -56,7 +56,7 @@ impl Last {
 /// A page of the list that a query asks for, of at most `page` keys and prefixes.
 ///
 /// # Errors
-/// A number or a token that is none.
+/// A number or a token is invalid.
 pub(crate) fn list(
     objects: &Objects,
     query: &Query,

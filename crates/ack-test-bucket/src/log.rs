@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::route::Operation;
 
-/// A request and what became of it.
+/// A request and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// What it asks for.
@@ -32,7 +32,7 @@ pub struct Request {
     pub bytes_out: u64,
     /// When it arrived, after the server's start.
     pub arrived: Duration,
-    /// From its arrival to the last byte of the answer; so far, if that is not sent.
+    /// From its arrival to the last byte of the answer, or until now if that is not sent yet.
     pub took: Duration,
 }
 
@@ -47,7 +47,7 @@ pub struct Traffic {
     pub bytes_out: u64,
 }
 
-/// A line of the log that is still written to.
+/// A log entry that may still change.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     began: Instant,
@@ -55,7 +55,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Changes the line; the time taken is up to now.
+    /// Changes the entry and updates the time taken.
     pub(crate) fn note(&self, change: impl FnOnce(&mut Request)) {
         let mut request = self.request.lock();
         change(&mut request);
@@ -96,7 +96,7 @@ impl Log {
         entry
     }
 
-    /// A number for an answer, which no other one has.
+    /// A unique number for an answer.
     pub(crate) fn number(&self) -> u64 {
         self.answers.fetch_add(1, Ordering::Relaxed)
     }

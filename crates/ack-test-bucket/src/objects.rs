@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::uploads::Uploads;
 
-/// What the server keeps.
+/// The contents of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) objects: Objects,
@@ -20,21 +20,21 @@ pub(crate) struct Store {
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
     pub(crate) bytes: Bytes,
-    /// In quotes.
+    /// The `ETag`, in quotes.
     pub(crate) etag: String,
     pub(crate) modified: Timestamp,
-    /// What the writer said of it: the type of its content, its metadata.
+    /// The headers that the writer set: content type and metadata.
     pub(crate) headers: HeaderMap,
 }
 
 impl Object {
-    /// When it was written, in seconds, as headers say it.
+    /// When it was written, in whole seconds, as in headers.
     pub(crate) fn second(&self) -> i64 {
         self.modified.as_second()
     }
 }
 
-/// A hash of bytes in quotes, as long as Amazon's.
+/// A hash of bytes in quotes, as long as one from Amazon.
 pub(crate) fn etag(bytes: &[u8]) -> String {
     format!("\"{:032x}\"", xxhash_rust::xxh3::xxh3_128(bytes))
 }
@@ -73,7 +73,7 @@ impl Objects {
         etag
     }
 
-    /// Writes an object with an `ETag` of its own.
+    /// Writes an object with the given `ETag`.
     pub(crate) fn put_as(&mut self, key: &str, bytes: Bytes, headers: HeaderMap, etag: String) {
         let modified = Timestamp::now();
         let object = Object {

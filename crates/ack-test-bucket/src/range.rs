@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use crate::refusal::Refusal;
 
-/// The bytes that the header `Range` asks for, of `size`. `None` for the whole object: several
-/// ranges, and what is no range, are ignored, as S3 does.
+/// The bytes that the header `Range` asks for, of `size`. `None` for the whole object: multiple
+/// ranges and invalid ones are ignored, as in S3.
 ///
 /// # Errors
-/// No byte of the object is in the range.
+/// The range contains no byte of the object.
 pub(crate) fn requested(header: &str, size: usize) -> Result<Option<Range<usize>>, Refusal> {
     let Some((first, last)) = header
         .strip_prefix("bytes=")

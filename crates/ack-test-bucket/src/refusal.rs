@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 
-/// An error of S3.
+/// An S3 error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     AccessDenied,

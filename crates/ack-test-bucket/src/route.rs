@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! Parses requests: the operation, the key and the query.
 
 use hyper::http::header::{AUTHORIZATION, RANGE};
 use hyper::http::request::Parts;
@@ -20,7 +20,7 @@ pub enum Operation {
     Head,
     /// Writing an object.
     Put,
-    /// Writing an object from another one.
+    /// Copying an object to a new key.
     Copy,
     /// Deleting an object.
     Delete,
@@ -28,17 +28,17 @@ pub enum Operation {
     DeleteMany,
     /// A page of keys.
     List,
-    /// Asking whether the bucket is there.
+    /// Asking whether the bucket exists.
     HeadBucket,
-    /// Beginning an upload in parts.
+    /// Starting a multipart upload.
     BeginUpload,
     /// A part of an upload.
     PutPart,
     /// Completing an upload.
     CompleteUpload,
-    /// Giving up an upload.
+    /// Aborting an upload.
     AbortUpload,
-    /// What this server does not do.
+    /// Anything that this server does not support.
     Other,
 }
 
@@ -63,7 +63,7 @@ impl Query {
         )
     }
 
-    /// The value of a name.
+    /// The value of a parameter.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(one, _)| one == name);
         found.map(|(_, value)| value.as_str())
@@ -73,7 +73,7 @@ impl Query {
         self.get(name).is_some()
     }
 
-    /// Whether a name asks for something that this server does not do.
+    /// Whether a parameter asks for something that this server does not support.
     fn is_strange(&self) -> bool {
         const KNOWN: [&str; 13] = [
             "continuation-token",
@@ -141,7 +141,7 @@ impl Call {
         credential.split('/').next()
     }
 
-    /// A new line for the log.
+    /// A new log entry for the request.
     pub(crate) fn logged(&self) -> Request {
         Request {
             operation: self.operation,

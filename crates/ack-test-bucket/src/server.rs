@@ -1,4 +1,4 @@
-//! The server: it listens, takes requests, logs them and makes the trouble that is switched on.
+//! The server: it listens, accepts requests, logs them and injects the configured faults.
 
 use std::fmt;
 use std::io;
@@ -25,7 +25,7 @@ use crate::refusal::Refusal;
 use crate::route::Call;
 use crate::switches::{Action, Board};
 
-/// What the server's threads and the test share.
+/// The state that the server's threads and the test share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) name: String,
@@ -65,15 +65,15 @@ pub(crate) struct Server {
     shared: Arc<Shared>,
     /// `None` once it is dropped.
     runtime: Option<Runtime>,
-    /// Takes connections; `None` while the server is closed. Ending it closes them.
+    /// Accepts connections; `None` while the server is closed. Aborting it closes them.
     accepting: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Starts to answer on an address.
+    /// Starts to listen on an address.
     ///
     /// # Errors
-    /// The address cannot be had, or there are no threads.
+    /// The address is not available, or there are no threads.
     pub(crate) fn start(address: SocketAddr, shared: Arc<Shared>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let runtime = Builder::new_multi_thread()
@@ -98,7 +98,7 @@ impl Server {
     /// Listens again after [`Self::close`].
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address is not available.
     pub(crate) fn open(&mut self) -> io::Result<()> {
         if self.accepting.is_some() {
             return Ok(());
@@ -132,13 +132,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.close();
         if let Some(runtime) = self.runtime.take() {
-            // Waiting for the threads is not allowed where an async test drops the bucket.
+            // Waiting for the threads is not allowed if an async test drops the bucket.
             runtime.shutdown_background();
         }
     }
 }
 
-/// Takes connections until it is ended, which ends them.
+/// Accepts connections until it is aborted, which closes them.
 async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -146,12 +146,12 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
             Ok((stream, _)) => stream,
             Err(_) => continue,
         };
-        // Small answers leave at once.
+        // Small answers are sent immediately.
         let _ = stream.set_nodelay(true);
         let shared = Arc::clone(&shared);
         let service = service_fn(move |request| handle(Arc::clone(&shared), request));
         connections.spawn(async move {
-            // A client that goes away is its own affair.
+            // A client that disconnects is not an error of the server.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;

@@ -1,4 +1,4 @@
-//! What the server does wrong on purpose.
+//! The faults that the server can inject.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 
 use crate::log::Request;
 
-/// Which of the requests.
+/// Selects requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// None of them.
     Never,
     /// All of them.
     Always,
-    /// So many from now on.
+    /// This many from now on.
     Next(u32),
     /// The n-th from now on, the 2n-th, and so on.
     Every(u32),
@@ -25,38 +25,38 @@ pub enum Which {
 /// verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody may do everything, with any header or none.
+    /// Everybody may do everything, with or without a signature.
     #[default]
     Everybody,
     /// Every request must be signed with the key of this id.
     Key(String),
-    /// Reading and listing need no header, writing needs the key of this id. A request that is
+    /// Reading and listing need no signature; writing needs the key of this id. A request that is
     /// signed with another key is refused.
     PublicRead(String),
 }
 
-/// What becomes of one request.
+/// What happens to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// It is answered.
     Answer,
-    /// It is answered after a further delay.
+    /// It is answered after an additional delay.
     Delay(Duration),
-    /// It is refused with this status and nothing happens.
+    /// It is refused with this status and has no effect.
     Refuse(u16),
-    /// Its body ends and the connection is closed after so many bytes.
+    /// Its body is cut and the connection is closed after this many bytes.
     Cut(u64),
-    /// The connection is closed, and nothing happens.
+    /// The connection is closed, and the request has no effect.
     Close,
-    /// What it asks for happens, and the connection is closed without an answer.
+    /// The request takes effect, and the connection is closed without an answer.
     LoseAnswer,
-    /// It is never answered, and nothing happens.
+    /// It is never answered and has no effect.
     Hang,
 }
 
 pub(crate) type Decide = Arc<dyn Fn(&Request) -> Action + Send + Sync>;
 
-/// A [`Which`] that counts.
+/// A [`Which`] with a counter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counter {
     which: Which,
@@ -70,7 +70,7 @@ impl From<Which> for Counter {
 }
 
 impl Counter {
-    /// Whether it is this request's turn.
+    /// Whether the current request is selected.
     pub(crate) fn hits(&mut self) -> bool {
         self.seen = self.seen.saturating_add(1);
         match self.which {
@@ -82,7 +82,7 @@ impl Counter {
     }
 }
 
-/// All switches but freezing and the bandwidth.
+/// All switches except freezing and the bandwidth.
 pub(crate) struct Switches {
     pub(crate) delay: Duration,
     pub(crate) failures: Counter,
@@ -120,7 +120,7 @@ impl Board {
         change(&mut self.0.lock())
     }
 
-    /// What becomes of a request.
+    /// What happens to a request.
     pub(crate) fn decide(&self, request: &Request) -> Action {
         let decide = self.0.lock().decide.clone();
         decide.map_or(Action::Answer, |decide| decide(request))

@@ -1,4 +1,4 @@
-//! Uploads in parts.
+//! Multipart uploads.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use hyper::body::Bytes;
 use crate::objects::etag;
 use crate::refusal::Refusal;
 
-/// The smallest part that is not the last.
+/// The smallest size of a part that is not the last.
 const SMALLEST_PART: usize = 5 << 20;
-/// The highest number of a part.
+/// The highest part number.
 const LAST_PART: u32 = 10_000;
 
-/// A part that the request to complete an upload names.
+/// A part in the request that completes an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedPart {
     pub(crate) number: u32,
@@ -27,7 +27,7 @@ struct Upload {
     parts: BTreeMap<u32, Bytes>,
 }
 
-/// An object put together from its parts.
+/// An object assembled from its parts.
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub(crate) bytes: Bytes,
@@ -43,7 +43,7 @@ pub(crate) struct Uploads {
 }
 
 impl Uploads {
-    /// Begins an upload and returns its id.
+    /// Starts an upload and returns its id.
     pub(crate) fn begin(&mut self, key: &str, headers: HeaderMap) -> String {
         self.begun += 1;
         let id = format!("upload-{:08}", self.begun);
@@ -56,7 +56,7 @@ impl Uploads {
         id
     }
 
-    /// Keeps a part and returns its `ETag`.
+    /// Stores a part and returns its `ETag`.
     pub(crate) fn put(
         &mut self,
         key: &str,
@@ -76,7 +76,7 @@ impl Uploads {
         Ok(etag)
     }
 
-    /// The object of the named parts. The upload stays until [`Self::end`].
+    /// The object assembled from the given parts. The upload stays until [`Self::end`].
     pub(crate) fn whole(&self, key: &str, id: &str, named: &[NamedPart]) -> Result<Whole, Refusal> {
         let upload = self.unfinished.get(id).filter(|upload| upload.key == key);
         let upload = upload.ok_or(Refusal::NoSuchUpload)?;
@@ -109,7 +109,7 @@ impl Uploads {
         })
     }
 
-    /// Ends an upload; its parts are gone.
+    /// Ends an upload and discards its parts.
     pub(crate) fn end(&mut self, key: &str, id: &str) -> Result<(), Refusal> {
         if self
             .unfinished
@@ -122,7 +122,7 @@ impl Uploads {
         Ok(())
     }
 
-    /// The keys of the unfinished uploads, in the order in which they began.
+    /// The keys of the unfinished uploads, in the order in which they were started.
     pub(crate) fn keys(&self) -> Vec<String> {
         self.unfinished
             .values()
@@ -138,7 +138,7 @@ impl Uploads {
     }
 }
 
-/// Bytes one after another.
+/// Concatenates bytes.
 pub(crate) fn joined<'a>(pieces: impl IntoIterator<Item = &'a Bytes>) -> Vec<u8> {
     pieces.into_iter().fold(Vec::new(), |mut all, bytes| {
         all.extend_from_slice(bytes);

@@ -8,17 +8,17 @@ use crate::refusal::Refusal;
 /// The namespace of every answer.
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// An answer in XML, with its declaration.
+/// An answer as XML, with the XML declaration.
 pub(crate) fn written(root: &str, answer: &impl Serialize) -> Bytes {
     let declaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     let text = quick_xml::se::to_string_with_root(root, answer).unwrap_or_default();
     Bytes::from(format!("{declaration}{text}"))
 }
 
-/// A request's body as XML.
+/// Parses a request's body as XML.
 ///
 /// # Errors
-/// It is not what the request wants.
+/// It does not have the expected form.
 pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
     let text = std::str::from_utf8(body).map_err(|_| Refusal::MalformedXml)?;
     quick_xml::de::from_str(text).map_err(|_| Refusal::MalformedXml)
@@ -71,7 +71,7 @@ pub(crate) struct Contents {
     pub(crate) storage_class: &'static str,
 }
 
-/// What keys in a list have in common up to the delimiter.
+/// A common prefix of keys in a list, up to the delimiter.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct CommonPrefix {

@@ -1,4 +1,4 @@
-//! Downloading the model: the only code in ack-memory that downloads anything, and only when a
+//! Downloads the model. Nothing else in ack-memory downloads a model, and this only runs when a
 //! person asks for it.
 
 use std::io;
@@ -23,12 +23,12 @@ pub enum FetchError {
     Io {
         /// What was tried.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         source: io::Error,
     },
-    /// What was downloaded is not the model.
+    /// The download is not the model.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
@@ -61,7 +61,7 @@ pub fn fetch(folder: &Path) -> Result<PathBuf, FetchError> {
     };
     let download = |error: ApiError| FetchError::Download(Box::new(error));
     std::fs::create_dir_all(folder).map_err(io("make"))?;
-    // The download has a folder of its own, so that the file in `folder` is complete or absent.
+    // The download has its own folder, so that the file in `folder` is complete or absent.
     let partial = tempfile::Builder::new()
         .prefix(".fetch-")
         .tempdir_in(folder)

@@ -1,8 +1,9 @@
-//! The transformer all-MiniLM-L6-v2 itself, which `index --model` may embed memories with. Queries
-//! never are: the static encoder lies in the same space, so that a server needs no model file.
+//! The transformer all-MiniLM-L6-v2, with which `index --model` can embed memories. Queries are
+//! never embedded with it: the static encoder uses the same vector space, so a server needs no
+//! model file.
 //!
-//! Text becomes tokens as for the static encoder, between `[CLS]` and `[SEP]`, at most 256 of them;
-//! the vector is the mean over all tokens' outputs, of norm 1 (Reimers and Gurevych 2019,
+//! Text is tokenized as for the static encoder, between `[CLS]` and `[SEP]`, with at most 256
+//! tokens. The vector is the mean of all tokens' outputs, with norm 1 (Reimers and Gurevych 2019,
 //! "Sentence-BERT").
 
 mod fetch;
@@ -21,18 +22,18 @@ use ack_search::encoder::{EmbedError, Embedder, Encoder};
 
 /// The file in a model's folder.
 pub const WEIGHTS: &str = "model.safetensors";
-/// Tokens of a text, marks included.
+/// The most tokens of a text, including special tokens.
 const LONGEST: usize = 256;
-/// Texts that go through the network together.
+/// How many texts go through the network together.
 const BATCH: usize = 32;
-/// Marks before and after a text, and what fills up shorter ones.
+/// Special tokens: the start of a text, its end, and padding.
 const CLS: u32 = 101;
 const SEP: u32 = 102;
 const PAD: u32 = 0;
-/// Least cosine with the reference vectors.
+/// Minimum cosine with the reference vectors.
 const SAME: f32 = 0.999;
 
-/// Vectors that the network must give, made with its original implementation.
+/// Vectors that the network must reproduce, made with its original implementation.
 static REFERENCES: &str = include_str!("../../../encoder/reference/teacher.json");
 
 /// Why a model cannot be used.
@@ -136,7 +137,7 @@ impl Transformer {
 
     fn vectors(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let tokens: Vec<Vec<u32>> = texts.iter().map(|text| self.tokens(text)).collect();
-        // Texts of like length go together, so that little is filled up.
+        // Texts of similar length are batched together to reduce padding.
         let mut order: Vec<usize> = (0..tokens.len()).collect();
         order.sort_by_key(|place| tokens.get(*place).map_or(0, Vec::len));
         let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];

@@ -5,11 +5,11 @@
 //! differs. Comparing every file of a large repository takes too long at the start of a session
 //! (`docs/benchmarks.md#changed-files`), so the caller sets a time budget and the most likely files
 //! come first: those in folders where a file was created, renamed or removed, then those that git
-//! wrote last. The result says how many files were compared.
+//! wrote last. The result includes how many files were compared.
 //!
-//! Staged files equal the index and differ from the last commit, and the commits of the branch
-//! differ from where it began ([`crate::history`]). New files are found by reading folders in the
-//! same order, with a part of the budget ([`crate::untracked`]).
+//! Staged files equal the index and differ from the last commit. The commits of the branch are
+//! compared with the point where it began ([`crate::history`]). New files are found by reading
+//! folders in the same order, with a part of the budget ([`crate::untracked`]).
 
 use std::ops::Range;
 use std::path::Path;
@@ -49,13 +49,13 @@ const UNTRACKED_BUDGET_DIVISOR: u32 = 5;
 /// A folder counts as active if it is newer than its files by more than this.
 const FOLDER_MARGIN_SECS: u64 = 2;
 
-/// The files that a piece of work changed: in the working tree, staged, and in the commits of the
+/// The files that the current work changed: in the working tree, staged, and in the commits of the
 /// branch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Their paths from the top of the working tree, with `/`, including new files: conflicts
-    /// first, then by modification time with the newest first, then deleted files, then those of the
-    /// branch's commits.
+    /// first, then by modification time with the newest first, then deleted files, then those of
+    /// the branch's commits.
     pub files: Vec<String>,
     /// How many files git tracks here.
     pub tracked: usize,
@@ -85,14 +85,14 @@ struct Difference<'a> {
     entry: &'a Entry,
     /// When it was written; `None` if it was deleted.
     written: Option<SystemTime>,
-    /// The size is the same, so the content may be too.
+    /// The size is unchanged, so the content may be too.
     unverified: bool,
     conflict: bool,
 }
 
 impl Changes {
-    /// Compares the files of a repository's working tree with its index. This takes `budget`, and
-    /// at most half as long again: one third of it is for comparing even if reading the index took
+    /// Compares the files of a repository's working tree with its index. This takes at most one and
+    /// a half times `budget`: one third of it is for comparing files even if reading the index took
     /// long, and one fifth for verifying content. The user's settings in `home` name ignored files.
     /// If the index cannot be read, there are no changes.
     pub fn read(repository: &Repository, home: Option<&Path>, budget: Duration) -> Self {
@@ -145,7 +145,7 @@ impl Changes {
         if tracked > MIN_PARALLEL_FILES {
             prioritize(&mut candidates, &folders);
         }
-        // Even if the time is up by now, some files are compared.
+        // Some files are compared even if the time is up by now.
         let end = end.max(Instant::now() + budget / 3);
         let (differences, compared) = compare(&candidates, top, end);
         found.extend(differences);
@@ -188,7 +188,7 @@ impl Changes {
     }
 }
 
-/// What git's objects say about a piece of work.
+/// What git's objects tell about the current work.
 #[derive(Default)]
 struct History<'a> {
     staged: Vec<StagedFile<'a>>,
@@ -224,7 +224,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// Files in the order in which git wrote them here, the newest first. Those that are gone come last.
+/// Files in the order in which git last wrote them, newest first. Deleted files come last.
 fn newest_first(files: Vec<String>, index: &State) -> Vec<String> {
     let written = |path: &String| {
         let entry = index.entry_by_path(path.as_str().into());
@@ -288,7 +288,7 @@ fn index(repository: &Repository) -> Option<gix_index::File> {
     }
 }
 
-/// Whether a part of a split index, which would be read too, is not a file.
+/// Whether a part of a split index, which would be read too, is not a regular file.
 fn is_shared_elsewhere(repository: &Repository) -> bool {
     let entries = std::fs::read_dir(&repository.git_dir)
         .into_iter()
@@ -306,7 +306,7 @@ fn is_shared_elsewhere(repository: &Repository) -> bool {
 /// A folder that contains tracked files, directly or in its folders.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Folder<'a> {
-    /// Something happened in it after git recorded its files.
+    /// Something changed in it after git recorded its files.
     active: bool,
     /// When it last changed, in seconds.
     written: u64,
@@ -342,8 +342,8 @@ fn folders<'a>(
         }
         start += run.len();
     }
-    // A folder without files of its own has no recorded time to compare with. It is checked first
-    // and counts as inactive.
+    // A folder that directly contains no files has no recorded time to compare with. It is checked
+    // first and counts as inactive.
     let with_files: Vec<&str> = newest.keys().copied().collect();
     for mut folder in with_files {
         while let Some((above, _)) = folder.rsplit_once('/') {

@@ -1,11 +1,11 @@
 //! Which files of a folder are committed on a reference.
 //!
-//! Files are compared by their content: a file is as committed if its object name is the one that
-//! the reference's tree has at its path. Line ends do not count, since git may change them when it
-//! checks a file out.
+//! Files are compared by their content: a file counts as committed if its object name equals the
+//! one in the reference's tree at the same path. Line endings do not count, because git may change
+//! them at checkout.
 //!
-//! The folder is also compared with where the checked out commit and the reference meet. A file that
-//! is as it was there was not changed by anybody here: the reference moved on.
+//! The folder is also compared with the merge base of `HEAD` and the reference. A file that is
+//! unchanged since then was not changed here: the reference moved on.
 
 use std::path::Path;
 
@@ -19,15 +19,15 @@ use crate::repository::Repository;
 
 pub use gix_index::hash::ObjectId as ObjectName;
 
-/// The most files of a folder.
+/// The largest number of files in a folder.
 const MAX_FILES: usize = 100_000;
-/// The deepest folder that is looked into.
+/// The deepest folder that is searched.
 const MAX_DEPTH: usize = 32;
 
-/// Files by their paths from the folder, with `/`, and the names of their contents.
+/// Files by their paths from the folder, with `/`, and their object names.
 pub type Contents = HashMap<String, ObjectId>;
 
-/// What a state of a repository depends on.
+/// The inputs of a comparison: the result is the same as long as these are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tips {
     /// The full name of the reference.
@@ -39,38 +39,38 @@ pub struct Tips {
 }
 
 impl Tips {
-    /// Reads where a reference and `HEAD` are now.
+    /// Reads where a reference and `HEAD` point now.
     ///
     /// # Errors
-    /// Why the name leads nowhere.
+    /// Why the name does not resolve.
     pub fn read(repository: &Repository, name: &str) -> Result<Self, NoCommit> {
         let (reference, target) = references::resolve(repository, name)?;
         Ok(Self {
             reference,
             target,
-            // Without it, nothing is known to be merely older.
+            // Without it, no file is known to be merely older.
             head: references::head(repository).unwrap_or_default(),
         })
     }
 }
 
-/// A folder as it is committed.
+/// A folder as committed.
 #[derive(Debug, Clone, Default)]
 pub struct Committed {
     /// The files on the reference.
     pub files: Contents,
-    /// The files where the checked out commit and the reference meet.
+    /// The files at the merge base of `HEAD` and the reference.
     pub before: Contents,
-    /// The reference has the folder.
+    /// Whether the reference has the folder.
     pub has_folder: bool,
     /// When the reference's commit was made, in seconds since 1970.
     pub time: i64,
 }
 
 impl Committed {
-    /// Reads a folder's files at some tips. `folder` is its path from the top of the working tree,
-    /// with `/`, and empty for the top. `wanted` says of a path in the folder, or of a folder in it,
-    /// whether it counts; the second argument is whether it is a folder.
+    /// Reads a folder's files at the given tips. `folder` is its path from the top of the working
+    /// tree, with `/`, and empty for the top. `wanted` returns whether a path in the folder counts;
+    /// its second argument is whether the path is a folder.
     ///
     /// # Errors
     /// Objects are missing or damaged, or the time is up.
@@ -98,7 +98,7 @@ impl Committed {
     }
 }
 
-/// The files where two commits meet; none where that is not known.
+/// The files at the merge base of two commits; none if it is not known.
 fn before(
     objects: &mut Objects<'_>,
     head: ObjectId,
@@ -116,7 +116,7 @@ fn before(
     }
 }
 
-/// The files below a folder of a tree, without links; `None` if the folder is not there.
+/// The files below a folder of a tree, without links; `None` if there is no such folder.
 fn contents(
     objects: &mut Objects<'_>,
     tree: ObjectId,
@@ -151,17 +151,17 @@ fn contents(
     Ok(Some(files))
 }
 
-/// The names that git has for a file's content.
+/// Git's object names for a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named {
     /// Of the content as it is.
     pub exact: ObjectId,
-    /// With the line ends of Unix, where it has others.
+    /// Of the content with Unix line endings, if it has others.
     pub plain: Option<ObjectId>,
 }
 
 impl Named {
-    /// The names of a content; `None` if the library refuses it.
+    /// The object names of a content; `None` if the library rejects it.
     pub fn of(kind: Kind, content: &[u8]) -> Option<Self> {
         let name =
             |content: &[u8]| gix_object::compute_hash(kind, gix_object::Kind::Blob, content).ok();
@@ -180,14 +180,14 @@ impl Named {
         })
     }
 
-    /// Whether this is the content that a tree names.
+    /// Whether a tree names this content.
     pub fn is(&self, committed: Option<&ObjectId>) -> bool {
         committed.is_some_and(|id| *id == self.exact || Some(*id) == self.plain)
     }
 }
 
-/// The repository whose working tree holds a folder, and the folder's path from its top. The folder
-/// itself need not be there: another branch may be checked out.
+/// The repository whose working tree contains a folder, and the folder's path from its top. The
+/// folder itself may be missing: another branch may be checked out.
 pub fn locate(folder: &Path) -> Option<(Repository, String)> {
     let there = folder.ancestors().find(|folder| folder.is_dir())?;
     let real = there.canonicalize().ok()?;

@@ -1,8 +1,7 @@
-//! What differs between commits: the files that the commits of a branch changed, and those that are
-//! staged.
+//! What differs between commits: the files that the commits of a branch changed, and staged files.
 //!
-//! The branch is compared with where it began: the newest commit that it shares with the default
-//! branch, as the remote has it or as it is here. A renamed file is there under both names.
+//! The branch is compared with the point where it began: the newest commit that it shares with the
+//! default branch, remote or local. A renamed file is listed under both names.
 
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -14,7 +13,7 @@ use crate::objects::{Objects, TreeItem, TreeItems, Unknown};
 
 /// How many commits are read to find where the branch began.
 const MAX_COMMITS: usize = 5_000;
-/// How many files are collected. A branch that changed more is about nothing in particular.
+/// How many files are collected. A branch that changed more has no clear subject.
 const MAX_FILES: usize = 1_000;
 /// Names of default branches, in case the remote names none.
 const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
@@ -22,7 +21,7 @@ const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 /// The files that the commits of the checked out branch changed.
 ///
 /// # Errors
-/// What they changed is not known.
+/// The changes cannot be determined.
 pub fn branch_files(
     objects: &mut Objects<'_>,
     head: ObjectId,
@@ -51,7 +50,7 @@ pub fn branch_files(
     Ok(files)
 }
 
-/// The commits of the default branch, as the remote has it and as it is here.
+/// The tips of the default branch, remote and local.
 fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
     let remote = ["refs/remotes/origin/HEAD".to_owned()]
         .into_iter()
@@ -69,14 +68,14 @@ fn bases(objects: &Objects<'_>, branch: Option<&str>) -> Vec<ObjectId> {
     bases
 }
 
-/// Which of two commits lead to another one.
+/// Bit flags: from which of two commits another one is reachable.
 const FROM_HEAD: u8 = 1;
 const FROM_BASE: u8 = 2;
 
-/// The newest commit that both commits lead to. `None` if they share none.
+/// The newest commit that is reachable from both. `None` if they share none.
 ///
 /// # Errors
-/// It is not known: commits are missing, or there are too many.
+/// It cannot be determined: commits are missing, or there are too many.
 pub fn merge_base(
     objects: &mut Objects<'_>,
     head: ObjectId,
@@ -121,8 +120,8 @@ pub fn merge_base(
     Err(Unknown::OutOfTime)
 }
 
-/// How many commits changed each of some files after an instant (in seconds since 1970): the
-/// commits that are checked out, one after the other by their first parents. A merge counts as one.
+/// How many commits changed each of some files after an instant (in seconds since 1970), following
+/// first parents from the given commit. A merge counts as one.
 ///
 /// # Errors
 /// A commit or a tree cannot be read, or there are more than five thousand.
@@ -160,7 +159,7 @@ pub fn commits_since(
     Err(Unknown::OutOfTime)
 }
 
-/// Whether a file is not the same in two trees.
+/// Whether a file differs between two trees.
 fn differs(
     objects: &mut Objects<'_>,
     old: Option<ObjectId>,
@@ -212,16 +211,16 @@ fn compare_trees(
     Ok(())
 }
 
-/// A file that the index has otherwise than the last commit.
+/// A file whose index entry differs from the last commit.
 pub struct StagedFile<'a> {
     /// Its path.
     pub path: String,
-    /// Its entry in the index; `None` if it is not there any more.
+    /// Its entry in the index; `None` if it was removed.
     pub entry: Option<&'a Entry>,
 }
 
-/// The files that the index has otherwise than the last commit: new, changed, deleted and renamed
-/// ones. The index's tree cache says which folders are as in that commit.
+/// The files whose index entries differ from the last commit: new, changed, deleted and renamed
+/// ones. The index's tree cache tells which folders equal that commit.
 ///
 /// # Errors
 /// A tree cannot be read.

@@ -16,7 +16,7 @@ const MAX_OBJECT_BYTES: usize = 8 << 20;
 /// How many tags of tags are followed.
 const MAX_NESTED_TAGS: usize = 5;
 
-/// Why something of the history is unknown.
+/// Why a part of the history is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// There was no time left.
@@ -41,9 +41,9 @@ pub struct Commit {
 /// An entry of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeItem {
-    /// It is a folder.
+    /// Whether it is a folder.
     pub is_folder: bool,
-    /// It is a symbolic link.
+    /// Whether it is a symbolic link.
     pub is_link: bool,
     /// Its object.
     pub id: ObjectId,
@@ -94,7 +94,7 @@ impl<'a> Objects<'a> {
     /// Reads a commit.
     ///
     /// # Errors
-    /// It is missing, damaged or no commit, or the time is up.
+    /// It is missing, damaged or not a commit, or the time is up.
     pub fn commit(&mut self, id: ObjectId) -> Result<Commit, Unknown> {
         let kind = self.kind;
         let data = self.find(id)?.data;
@@ -106,7 +106,7 @@ impl<'a> Objects<'a> {
         })
     }
 
-    /// Reads a tree. A name that is not UTF-8 is left out.
+    /// Reads a tree. Names that are not UTF-8 are left out.
     ///
     /// # Errors
     /// It is missing or damaged, or the time is up.
@@ -143,7 +143,7 @@ impl<'a> Objects<'a> {
         let name = id.to_string();
         let (folder, file) = name.split_at(2);
         let objects = self.repository.common_dir.join("objects");
-        // The library opens a loose object without checking what it is.
+        // The library opens a loose object without checking its file type.
         if files::is_special(&objects.join(folder).join(file)) {
             return Err(Unknown::Unreadable);
         }
@@ -166,10 +166,10 @@ impl<'a> Objects<'a> {
         references::read(self.repository, name)
     }
 
-    /// The commit that an object is, or that a tag names.
+    /// The commit of an object: the object itself, or what a tag points to.
     ///
     /// # Errors
-    /// An object is missing or damaged, or no commit, or the time is up.
+    /// An object is missing, damaged or not a commit, or the time is up.
     pub fn peel(&mut self, id: ObjectId) -> Result<ObjectId, Unknown> {
         let hash = self.kind;
         let mut id = id;
@@ -191,7 +191,7 @@ impl<'a> Objects<'a> {
     /// The content of a file.
     ///
     /// # Errors
-    /// It is missing, damaged or no file, or the time is up.
+    /// It is missing, damaged or not a file, or the time is up.
     pub fn blob(&mut self, id: ObjectId) -> Result<&[u8], Unknown> {
         let object = self.find(id)?;
         match object.kind {
@@ -201,8 +201,7 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Whether a file that the library opens when it begins is a pipe or the like, which would block
-/// it.
+/// Whether a file that the library opens on start is a pipe or the like, which would block it.
 fn has_special_files(objects: &Path) -> bool {
     let alternates = objects.join("info/alternates");
     let packs = std::fs::read_dir(objects.join("pack"));

@@ -12,10 +12,10 @@ use ack_sys::files;
 const MAX_REFS_BYTES: u64 = 8 << 20;
 /// How many symbolic references are followed.
 const MAX_SYMBOLIC_REFS: usize = 5;
-/// The longest name of a reference that somebody writes.
+/// The longest name of a reference that a user may give.
 const MAX_NAME_BYTES: usize = 250;
 
-/// Why a name leads to no commit.
+/// Why a name does not resolve to a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoCommit {
     /// It cannot be the name of a reference.
@@ -30,13 +30,12 @@ pub enum NoCommit {
     Unreadable(Unknown),
 }
 
-/// The reference that a name means, and what it points to: `HEAD`, a full name such as
-/// `refs/heads/main`, or a short one such as `main`, `v1.2` or `origin/main`. A short name that could
-/// be several references is refused: git would take the tag, which anybody who can push may have
-/// made.
+/// Resolves a name to a reference and what it points to: `HEAD`, a full name such as
+/// `refs/heads/main`, or a short one such as `main`, `v1.2` or `origin/main`. An ambiguous short
+/// name is refused: git would prefer the tag, which anybody with push access can create.
 ///
 /// # Errors
-/// Why the name leads nowhere.
+/// Why the name does not resolve.
 pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId), NoCommit> {
     if repository.common_dir.join("reftable").exists() {
         return Err(NoCommit::OtherFormat);
@@ -54,7 +53,7 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
         ["tags", "heads", "remotes"]
             .map(|kind| format!("refs/{kind}/{name}"))
             .into_iter()
-            // A remote alone means its default branch.
+            // A remote's name alone means its default branch.
             .chain([format!("refs/remotes/{name}/HEAD")])
             .collect()
     };
@@ -91,7 +90,7 @@ pub fn head(repository: &Repository) -> Result<Option<ObjectId>, Unknown> {
     }
 }
 
-/// What a reference of this full name points to.
+/// What the reference with this full name points to.
 pub fn read(repository: &Repository, name: &str) -> Option<ObjectId> {
     let mut name = name.to_owned();
     for _ in 0..MAX_SYMBOLIC_REFS {
@@ -122,7 +121,7 @@ fn packed(repository: &Repository, name: &str) -> Option<ObjectId> {
     ObjectId::from_hex(line).ok()
 }
 
-/// How the repository names its objects.
+/// The repository's hash function.
 pub const fn kind(repository: &Repository) -> Kind {
     if repository.sha256 {
         Kind::Sha256
@@ -131,7 +130,7 @@ pub const fn kind(repository: &Repository) -> Kind {
     }
 }
 
-/// Whether a reference's name stays in git's folder.
+/// Whether a reference's name stays inside git's folder.
 fn is_safe(name: &str) -> bool {
     name.starts_with("refs/")
         && !name.contains(['\0', '\\'])

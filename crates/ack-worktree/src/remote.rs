@@ -100,7 +100,7 @@ impl UrlRewrites {
         all
     }
 
-    /// The host that ssh connects to, if its configuration says so.
+    /// The host that ssh connects to, if its configuration changes it.
     fn host_name(&self, host: &str) -> Option<String> {
         let matches =
             |pattern: &str| wildmatch(pattern.into(), host.into(), wildmatch::Mode::empty());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::remote::UrlRewrites;
 use ack_sys::files;
 
-/// The largest file of git's own that is read.
+/// The largest of git's own files that is read.
 const MAX_GIT_FILE_BYTES: u64 = 1 << 20;
 
 /// The repository that contains a folder.
@@ -25,9 +25,9 @@ pub struct Repository {
     pub git_dir: PathBuf,
     /// Git's folder for all working trees of the repository.
     pub common_dir: PathBuf,
-    /// Object names are SHA-256 (`extensions.objectFormat`).
+    /// Whether object names are SHA-256 (`extensions.objectFormat`).
     pub sha256: bool,
-    /// File names ignore case (`core.ignoreCase`).
+    /// Whether file names ignore case (`core.ignoreCase`).
     pub ignore_case: bool,
     /// The global ignore file, if the repository's own settings name one (`core.excludesFile`).
     pub excludes_file: Option<PathBuf>,
@@ -107,7 +107,7 @@ pub fn settings_file(path: &Path, source: gix_config::Source) -> Option<gix_conf
 }
 
 /// Whether discovery can start at a folder. On the way up, the library opens git's files without
-/// checking what they are, and a named pipe would block it.
+/// checking their type, and a named pipe would block it.
 fn is_safe_to_discover(folder: &Path) -> bool {
     for folder in canonical(folder).ancestors() {
         let dot_git = folder.join(".git");

@@ -107,7 +107,7 @@ struct UntrackedSearch<'a> {
     index: &'a State,
     top: &'a Path,
     rules: IgnoreRules<'a>,
-    /// Older files are left out.
+    /// Files older than this are left out.
     oldest: Option<SystemTime>,
     end: Instant,
     /// How many entries of new folders may still be checked.
@@ -187,7 +187,7 @@ impl UntrackedSearch<'_> {
 struct IgnoreRules<'a> {
     top: &'a Path,
     case: Case,
-    /// Of the repository and its user, highest precedence first.
+    /// The rules of the repository and its user, highest precedence first.
     global: Vec<List<Ignore>>,
     folders: HashMap<String, FolderRules>,
 }
@@ -195,7 +195,7 @@ struct IgnoreRules<'a> {
 struct FolderRules {
     /// Its `.gitignore`.
     patterns: Option<List<Ignore>>,
-    /// It is ignored, with everything in it.
+    /// Whether it is ignored, with everything in it.
     ignored: bool,
 }
 
@@ -228,7 +228,7 @@ impl<'a> IgnoreRules<'a> {
         let ignored = !folder.is_empty()
             && (self.is_ignored_folder(above) || self.ignores(above, folder, true));
         let file = self.top.join(folder).join(".gitignore");
-        // The rules of an ignored folder do not count.
+        // The rules inside an ignored folder do not count.
         let patterns = if ignored {
             None
         } else {
@@ -267,7 +267,7 @@ impl<'a> IgnoreRules<'a> {
     }
 }
 
-/// The rules of an ignore file. Those of a `.gitignore` apply from its folder on.
+/// The rules of an ignore file. Those of a `.gitignore` apply to its folder and below.
 fn patterns(file: &Path, top: Option<&Path>) -> Option<List<Ignore>> {
     let metadata = std::fs::symlink_metadata(file).ok()?;
     // Like git, this skips a `.gitignore` that is a symbolic link.

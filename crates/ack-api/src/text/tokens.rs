@@ -1,11 +1,11 @@
 //! Estimates the number of tokens of a text.
 //!
-//! Byte-pair vocabularies first take a text apart: a word with the blank or the sign before it,
-//! up to three digits, a run of signs. A piece that stands in the vocabulary is one token, and
-//! [`vocabulary`] knows the common ones. The others are split into pieces of one
-//! to three bytes: digests, base64, names in other languages. Their letters show how: no token
-//! spans two letters that rarely follow each other. `tests/it/tokens.rs` compares the estimate with
-//! real vocabularies.
+//! Byte-pair vocabularies first split a text: a word with the space or the punctuation mark before
+//! it, up to three digits, a run of punctuation. A piece that is in the vocabulary is one token,
+//! and [`vocabulary`] knows the common ones. The others (digests, base64, names in other languages)
+//! are split into pieces of one to three bytes. Their letters show where: no token spans two
+//! letters that rarely follow each other. `tests/it/tokens.rs` compares the estimate with real
+//! vocabularies.
 
 use super::vocabulary;
 
@@ -15,15 +15,15 @@ const UNITS_PER_TOKEN: usize = 4;
 const RARE_PAIR_COST: usize = 3;
 /// The cost of a digit next to a letter.
 const DIGIT_LETTER_COST: usize = 2;
-/// Longer lower case words are split into shorter tokens.
+/// Longer lower-case words are split into shorter tokens.
 const MAX_SHORT_WORD: usize = 8;
-/// The shortest word that a longer one is taken to consist of.
+/// The shortest known word that counts as a part of a longer one.
 const MIN_PIECE: usize = 3;
-/// How many blanks make one token.
+/// How many repeated whitespace characters make one token.
 const BLANKS_PER_TOKEN: usize = 32;
-/// A run of signs of more pieces is split in ways that are hard to tell.
+/// Longer runs of punctuation, in pieces, are split in ways that are hard to predict.
 const MAX_SIMPLE_SIGNS: usize = 4;
-/// What each further piece costs more.
+/// The extra cost of each further piece.
 const SPLIT_SIGNS_COST: usize = 1;
 /// How many digits make one token.
 const DIGITS_PER_TOKEN: usize = 3;
@@ -74,9 +74,9 @@ enum Kind {
     /// ASCII letters: capitals, or lower case with at most one capital before them.
     Word,
     Digits,
-    /// ASCII signs.
+    /// ASCII punctuation.
     Signs,
-    /// The same blank, repeated.
+    /// One whitespace character, repeated.
     Blanks,
     /// One other character.
     Other,
@@ -110,7 +110,7 @@ fn piece(text: &str) -> (Kind, &str, &str) {
     (kind, piece, rest)
 }
 
-/// The cost of letters that are no token as a whole.
+/// The cost of letters that are not one token as a whole.
 fn letters_cost(word: &str) -> usize {
     let bytes = word.as_bytes();
     let pairs = bytes.iter().zip(bytes.iter().skip(1));
@@ -124,9 +124,9 @@ fn letters_cost(word: &str) -> usize {
     min_tokens * UNITS_PER_TOKEN + rare.count() * RARE_PAIR_COST
 }
 
-/// The cost of a word with what stands before it: a blank, one sign or nothing.
+/// The cost of a word with what precedes it: a space, one punctuation mark or nothing.
 fn word_cost(lead: &str, word: &str) -> usize {
-    // Within names (`retry-webhooks`) the sign mostly goes with the first letters.
+    // Within names (`retry-webhooks`) the punctuation mark mostly joins the first letters.
     let is_in_name = matches!(lead, "-" | "/" | ".");
     let sign = match lead.trim() {
         "" => 0,
@@ -137,7 +137,7 @@ fn word_cost(lead: &str, word: &str) -> usize {
         _ if vocabulary::holds_word(lead, word) => UNITS_PER_TOKEN,
         1 => UNITS_PER_TOKEN + sign,
         _ if vocabulary::holds_word("", word) && !lead.is_empty() => 2 * UNITS_PER_TOKEN,
-        // A common word, which is one token behind a blank.
+        // A common word, which is one token after a space.
         _ if is_in_name && vocabulary::holds_word(" ", word) => 2 * UNITS_PER_TOKEN,
         _ => {
             let letters = letters_cost(word).max(2 * UNITS_PER_TOKEN) + sign;
@@ -146,8 +146,8 @@ fn word_cost(lead: &str, word: &str) -> usize {
     }
 }
 
-/// The cost of a lower-case word that consists of known ones: of the longest ones, and one token
-/// more, because vocabularies do not always take the longest.
+/// The cost of a lower-case word that consists of known words: the longest ones, plus one token,
+/// because vocabularies do not always take the longest.
 fn compound_cost(lead: &str, word: &str) -> Option<usize> {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return None;
@@ -166,8 +166,8 @@ fn compound_cost(lead: &str, word: &str) -> Option<usize> {
     Some((pieces + 1) * UNITS_PER_TOKEN)
 }
 
-/// The cost of a run of signs, after a blank or not: the longest known pieces. Vocabularies do not
-/// always take the longest, which shows in long runs of many pieces.
+/// The cost of a run of punctuation, with or without a space before it: the longest known pieces.
+/// Vocabularies do not always take the longest, which matters in long runs.
 fn signs_cost(lead: &str, signs: &str) -> usize {
     let mut pieces: usize = 0;
     let mut start = 0;
@@ -198,7 +198,7 @@ fn is_common_pair(first: u8, second: u8) -> bool {
 pub fn tokens(text: &str) -> usize {
     let mut units = 0;
     let mut rest = text;
-    // A blank or a sign that may be one token with what follows it.
+    // A space or a punctuation mark that may form one token with what follows it.
     let mut lead = "";
     let mut before = Kind::Other;
     while !rest.is_empty() {
@@ -242,7 +242,7 @@ const fn blanks_cost(length: usize) -> usize {
     }
 }
 
-/// The tokens of a character that is not in ASCII.
+/// The tokens of a non-ASCII character.
 const fn char_tokens(c: char) -> usize {
     match c {
         // Scripts that vocabularies hardly cover.

@@ -1,30 +1,30 @@
 //! Which pieces of text are one token in both byte-pair vocabularies in wide use (`o200k_base` and
-//! `cl100k_base`), as two Bloom filters: common words, with one wrong yes in a hundred, and runs of
-//! signs, with one in a thousand. `tests/it/tokens.rs` writes them (`UPDATE_VOCABULARY=1`) and
-//! checks them.
+//! `cl100k_base`), as two Bloom filters: common words, with a false-positive rate of 1 %, and runs
+//! of punctuation, with 0.1 %. `tests/it/tokens.rs` writes them (`UPDATE_VOCABULARY=1`) and checks
+//! them.
 
 use std::ops::Range;
 
 /// Both filters: bits, eight to a byte.
 static FILTERS: &[u8] = include_bytes!("vocabulary.bin");
 
-/// Where the filter of words lies.
+/// The bytes of the filter of words.
 pub const WORDS: Range<usize> = 0..44 << 10;
-/// Where the filter of signs lies.
+/// The bytes of the filter of punctuation.
 pub const SIGNS: Range<usize> = 44 << 10..48 << 10;
-/// The longest word that a filter knows, with what stands before it, in bytes.
+/// The longest word that a filter knows, with what precedes it, in bytes.
 pub const LONGEST_WORD: usize = 16;
-/// The longest run of signs, with the blank before it, in bytes.
+/// The longest run of punctuation that a filter knows, with the space before it, in bytes.
 pub const LONGEST_SIGNS: usize = 8;
-/// How many bits each piece has.
+/// How many bits are set for each piece.
 const HASHES: u64 = 6;
 
-/// Whether a word with what stands before it is one token.
+/// Whether a word with what precedes it is one token.
 pub(super) fn holds_word(lead: &str, word: &str) -> bool {
     lead.len() + word.len() <= LONGEST_WORD && holds(WORDS, lead, word)
 }
 
-/// Whether a run of signs with the blank before it is one token.
+/// Whether a run of punctuation with the space before it is one token.
 pub(super) fn holds_signs(lead: &str, signs: &str) -> bool {
     lead.len() + signs.len() <= LONGEST_SIGNS && holds(SIGNS, lead, signs)
 }
@@ -38,7 +38,7 @@ fn holds(place: Range<usize>, lead: &str, piece: &str) -> bool {
     })
 }
 
-/// The filter of some pieces, with so many bytes.
+/// A filter of the given pieces, `length` bytes long.
 pub fn filter<'a>(pieces: impl Iterator<Item = &'a [u8]>, length: usize) -> Vec<u8> {
     let mut filter = vec![0u8; length];
     for piece in pieces {
@@ -51,7 +51,7 @@ pub fn filter<'a>(pieces: impl Iterator<Item = &'a [u8]>, length: usize) -> Vec<
     filter
 }
 
-/// The bits of a piece in a filter of so many bytes (Kirsch and Mitzenmacher, "Less Hashing, Same
+/// The bits of a piece in a filter of `length` bytes (Kirsch and Mitzenmacher, "Less Hashing, Same
 /// Performance", 2006; the hash is 64-bit FNV-1a).
 fn bits(piece: impl Iterator<Item = u8>, length: usize) -> impl Iterator<Item = usize> {
     let hash = super::fnv(piece);

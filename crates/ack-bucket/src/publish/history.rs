@@ -1,4 +1,4 @@
-//! What was published before: listing it, going back to it, and removing what is old.
+//! The history of a publication: listing versions, rolling back, and removing old ones.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::BucketError;
 use crate::fetch;
 use crate::format::{FORMAT, Head, Version, Withdrawn};
 
-/// Objects that are younger belong to no version perhaps because theirs is being uploaded.
+/// Younger objects that belong to no version may be part of an upload in progress.
 const UPLOADING: Duration = Duration::from_hours(1);
-/// Folders of a bucket that hold what versions consist of.
+/// Folders of a bucket that hold the objects of versions.
 const FOLDERS: [&str; 4] = ["log", "manifests", "links", "memories.lance"];
 
 /// A version that was published.
@@ -23,7 +23,7 @@ pub struct Standing {
     pub version: u64,
     /// When it was published.
     pub published_at: String,
-    /// By whom.
+    /// Who published it.
     pub by: String,
     /// How many memories it has.
     pub rows: u64,
@@ -31,26 +31,26 @@ pub struct Standing {
     pub added: u64,
     /// How many memories changed.
     pub changed: u64,
-    /// How many memories went away.
+    /// How many memories were removed.
     pub withdrawn: u64,
-    /// The version whose content it has again.
+    /// The version that it restores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restores: Option<u64>,
     /// How many bytes its files take.
     pub bytes: u64,
     /// Whether readers see it now.
     pub is_current: bool,
-    /// Memories that were withdrawn by hand and stay away.
+    /// Memories that were withdrawn by hand and are not published.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<Withdrawn>,
 }
 
-/// What is old.
+/// What pruning removes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Pruned {
-    /// The versions that one can no longer go back to.
+    /// The versions that can no longer be restored.
     pub versions: Vec<u64>,
-    /// How many objects.
+    /// How many objects are removed.
     pub objects: usize,
     /// How many bytes they have.
     pub bytes: u64,
@@ -59,7 +59,7 @@ pub struct Pruned {
 }
 
 impl Publisher {
-    /// The versions that are there, the newest first, at most so many.
+    /// The published versions, newest first, at most `most`.
     ///
     /// # Errors
     /// They cannot be read.
@@ -84,8 +84,8 @@ impl Publisher {
             .collect())
     }
 
-    /// The versions from the current one back, with the objects that describe them. It ends where
-    /// one was removed.
+    /// The versions from the current one back, with the objects that describe them. The chain ends
+    /// at the first removed one.
     fn chain(&self, most: usize) -> Result<Vec<(String, Version)>, BucketError> {
         let Some((head, _)) = self.head()? else {
             return Err(BucketError::Unpublished {
@@ -111,8 +111,8 @@ impl Publisher {
         Ok(chain)
     }
 
-    /// Shows readers what an earlier version had, as a new version. What was withdrawn by hand since
-    /// does not come back unless it is named.
+    /// Publishes the content of an earlier version as a new version. Memories that were withdrawn
+    /// by hand since then do not come back unless they are named.
     ///
     /// # Errors
     /// There is no such version, or somebody else published meanwhile.
@@ -177,11 +177,11 @@ impl Publisher {
         Ok(version)
     }
 
-    /// Finds the versions that are older than a time, except the current one, and what belongs to
-    /// none. Nothing is removed.
+    /// Finds the versions older than a given age, except the current one, and objects that belong
+    /// to no version. Nothing is removed.
     ///
     /// # Errors
-    /// What is there cannot be listed.
+    /// The bucket cannot be listed.
     pub fn old(&self, older: Duration) -> Result<Pruned, BucketError> {
         let chain = self.chain(usize::MAX)?;
         let now = Timestamp::now();
@@ -213,12 +213,12 @@ impl Publisher {
                 }
             }
         }
-        // The description goes first: a version without its files must not be there to go back to.
+        // The description is removed first: a version without its files must not look restorable.
         pruned.names.sort_by_key(|name| !name.starts_with("log/"));
         Ok(pruned)
     }
 
-    /// Removes what was found to be old.
+    /// Removes what [`Publisher::old`] found.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -226,7 +226,7 @@ impl Publisher {
         self.client.delete(&pruned.names)
     }
 
-    /// The head, for people.
+    /// The head, for display.
     ///
     /// # Errors
     /// It cannot be read.

@@ -1,4 +1,4 @@
-//! What publishing would change: what is published now beside what shall be.
+//! The plan of a publication: compares what is published with what should be.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Base {
     pub(super) records: BTreeMap<String, Record>,
 }
 
-/// What shall be published.
+/// What should be published.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Every record.
@@ -44,13 +44,13 @@ pub struct Item {
 /// What publishing would do.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Plan {
-    /// The version that it begins from; 0 if nothing was published yet.
+    /// The version that it is based on; 0 if nothing was published yet.
     pub base: u64,
     /// Memories to add.
     pub added: Vec<Item>,
     /// Memories to change.
     pub changed: Vec<Item>,
-    /// Memories to take away.
+    /// Memories to remove.
     pub withdrawn: Vec<Item>,
     /// How many memories stay as they are.
     pub unchanged: usize,
@@ -88,11 +88,11 @@ impl Base {
             .map_or_else(Vec::new, |version| version.held_back.clone())
     }
 
-    /// Plans what publishing would do. Memories that somebody withdrew by hand stay away, except
-    /// those that may come back.
+    /// Plans a publication. Memories that were withdrawn by hand are left out, except those in
+    /// `restore`.
     ///
     /// # Errors
-    /// The links that are published cannot be read.
+    /// The published links cannot be read.
     pub fn plan(&self, wanted: Wanted, restore: &[String]) -> Result<Plan, BucketError> {
         let mut marks = self.marks();
         marks.retain(|mark| !restore.contains(&mark.id));
@@ -133,7 +133,7 @@ impl Base {
         Ok(plan)
     }
 
-    /// Plans to take memories away, whatever their scope says.
+    /// Plans to remove memories, whatever their scope contains.
     ///
     /// # Errors
     /// [`BucketError::NotPublished`].

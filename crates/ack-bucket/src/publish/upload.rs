@@ -23,7 +23,7 @@ pub const fn requests(bytes: u64) -> u64 {
 }
 
 impl Publisher {
-    /// Uploads what a version has and the bucket has not.
+    /// Uploads the files of a version that the bucket lacks.
     pub(super) fn upload(
         &self,
         made: &Made,
@@ -53,7 +53,7 @@ impl Publisher {
         let failed = BucketError::io("read", &path);
         if entry.bytes <= PART as u64 {
             let bytes = fs::read(&path).map_err(failed)?;
-            // Nobody else uses its name, so writing it twice is the same.
+            // Nobody else uses its name, so writing it twice does no harm.
             self.client
                 .put(&entry.object, bytes.into(), &Condition::Always)?;
             sent(entry.bytes);

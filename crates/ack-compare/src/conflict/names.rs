@@ -1,4 +1,4 @@
-//! Two statements that have another name in the same place.
+//! Finds two statements with different names in the same position.
 
 use rustc_hash::FxHashMap;
 
@@ -8,9 +8,9 @@ use crate::statement::{Statement, is_preposition, shared_weight};
 use crate::term::{NameKind, Term};
 
 impl Pair<'_> {
-    /// Whether the statements have another name in the same place.
+    /// Whether the statements have different names in the same position.
     pub(super) fn names(&self) -> bool {
-        // What can be done in one way can be done in another one too.
+        // If something can be done in one way, there may be other ways.
         let is_one_way = |statement: &Statement| {
             let mut words = statement.terms.iter();
             words.any(|term| ["can", "could", "way", "ways"].contains(&&*term.word))
@@ -43,7 +43,7 @@ impl Pair<'_> {
         })
     }
 
-    /// The share of common content of the parts of the sentences in which two terms stand.
+    /// The share of common content of the two clauses that contain the terms.
     fn clause_dice(&self, one: &Term, other: &Term) -> f32 {
         let content = |statement: &Statement, but: &Term| -> FxHashMap<u64, f32> {
             let terms = statement.terms.iter().filter(|term| {
@@ -61,7 +61,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Whether each has a number that the other has not: they differ in more than a name.
+    /// Whether each has a number that the other lacks: then they differ in more than a name.
     fn have_other_numbers(&self) -> bool {
         let own = |statement: &Statement, other: &Statement| {
             let numbers = statement
@@ -85,7 +85,7 @@ impl Pair<'_> {
             (Some(kind), Some(same)) if kind == same && is_exact(kind) => {
                 is_before && rest >= SAME_FRAME && !are_spellings(one.term, other.term)
             }
-            // Numbers of issues, and the like, name events.
+            // Issue numbers and the like name events.
             _ if is_number(one.term) || is_number(other.term) => false,
             _ => {
                 is_named(one.term)
@@ -98,7 +98,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Whether one of the statements says nothing of its own but for a term.
+    /// Whether the statements add nothing of their own except the two terms.
     fn differ_only_in(&self, one: &Slot<'_>, other: &Slot<'_>) -> bool {
         let own = |statement: &Statement, other: &Profile, slot: &Slot<'_>| -> f32 {
             let terms = statement.terms.iter().enumerate();
@@ -116,7 +116,8 @@ impl Pair<'_> {
             && own(self.older, self.memories.0, other) < WORTH
     }
 
-    /// The share of common content, without two terms and, if these are exact names, the others.
+    /// The share of common content without the two terms. If these are exact names, the other exact
+    /// names are left out too.
     fn dice_without(&self, one: &Term, other: &Term) -> f32 {
         let exact = |statement: &Statement| -> f32 {
             let names = statement.terms.iter().filter(|term| {
@@ -136,7 +137,7 @@ impl Pair<'_> {
     }
 }
 
-/// Whether two options may be two spellings of one: `-p`, `--patch`.
+/// Whether two options may be spellings of the same one: `-p`, `--patch`.
 fn are_spellings(one: &Term, other: &Term) -> bool {
     let is_long = |term: &Term| term.word.starts_with("--");
     is_long(one) != is_long(other)
@@ -160,7 +161,7 @@ pub(super) struct Slot<'a> {
     pub(super) behind: Option<&'a str>,
 }
 
-/// The terms of a statement with the words around them, but for its first one.
+/// The terms of a statement, except the first one, with the words around them.
 pub(super) fn slots(statement: &Statement) -> Vec<Slot<'_>> {
     let word = |at: Option<usize>| Some(statement.terms.get(at?)?.word.as_str());
     let terms = statement.terms.iter().enumerate().skip(1);

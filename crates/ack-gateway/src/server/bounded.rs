@@ -1,6 +1,6 @@
 //! A transport that limits what a server may send. rmcp starts a task for each request of the
-//! server and reads on, so a server that sends requests faster than it reads answers would fill our
-//! memory.
+//! server and keeps reading. Without a limit, a server that sends requests faster than it reads
+//! answers would fill this process's memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +12,13 @@ use rmcp::transport::Transport;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Requests of a server that may be unanswered at the same time. The next one is not read yet.
+/// How many requests of a server may be unanswered at once. Further ones are not read yet.
 const MAX_OPEN_REQUESTS: usize = 32;
 /// How long a server may leave that many answers unread.
 const ANSWER_READ_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_MESSAGES_PER_MINUTE: u32 = 20_000;
 
-/// What the owner of a connection can ask about it.
+/// The state that a transport shares with the owner of the connection.
 #[derive(Default)]
 pub struct Gate {
     changed: Notify,
@@ -51,11 +51,11 @@ pub struct Bounded<T> {
     room: Arc<Semaphore>,
     /// A permit for the next request.
     reserved: Option<OwnedSemaphorePermit>,
-    /// Since when no permit is free.
+    /// Since when no permit has been free.
     full: Option<Instant>,
     /// The unanswered requests, each with its permit.
     unanswered: Arc<Mutex<HashMap<RequestId, OwnedSemaphorePermit>>>,
-    /// The start of the current minute, and the messages since.
+    /// The start of the current minute, and the number of messages since then.
     minute: (Instant, u32),
 }
 

@@ -1,16 +1,16 @@
-//! Ends an upstream process if we are killed, which a process cannot catch.
+//! Ends an upstream process if this process is killed, which a process cannot catch.
 //!
-//! A shell runs next to each upstream process and waits for its own standard input to end. Only we
-//! hold the other end, so the system closes it when we die, however that happens. The shell then
-//! ends the process group. Linux can send a signal when a parent dies, but it reaches only the
-//! process and not its children, is tied to one thread of ours, and needs unsafe code.
+//! A shell runs next to each upstream process and waits for its own standard input to end. Only
+//! this process holds the other end, so the system closes it when this process dies for any reason.
+//! The shell then ends the process group. Linux can signal a process when its parent dies, but the
+//! signal does not reach its children, is tied to one thread of the parent, and needs unsafe code.
 
 use std::process::Stdio;
 
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-/// The first pause is for a process that exits by itself, because its input has ended too.
+/// The first pause is for a process that exits on its own because its input has ended too.
 const SCRIPT: &str =
     r#"read -r _; sleep 1; kill -s TERM -- "-$1" && sleep 1 && kill -s KILL -- "-$1""#;
 
@@ -27,7 +27,8 @@ impl Guard {
             .args(["-c", SCRIPT, "ack-memory-guard", &group.to_string()])
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
-            // Signals to our own group, from a terminal for example, must not reach it.
+            // Signals to this process's group, for example from a terminal, must not reach the
+            // shell.
             .process_group(0)
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -40,7 +41,8 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Before its input closes, which would look like our death. The runtime reaps it.
+        // Kill it before its input closes, which would look like the death of this process. The
+        // runtime reaps it.
         let _ = self.shell.start_kill();
     }
 }

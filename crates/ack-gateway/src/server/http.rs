@@ -1,5 +1,5 @@
 //! An upstream server over streamable HTTP: rmcp's client over reqwest. As with a process, the
-//! results of calls are kept as the JSON they are.
+//! results of calls stay raw JSON.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const MAX_TOKEN_BYTES: u64 = 16 << 10;
 /// A transport to the server.
 ///
 /// # Errors
-/// Why it cannot be made.
+/// Why it cannot be created.
 pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<Wire>, String> {
     let Connection::Http {
         url,

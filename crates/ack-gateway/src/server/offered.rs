@@ -1,5 +1,5 @@
-//! An upstream tool as it is offered: with a safe schema and description, and with the arguments
-//! of calls checked by name.
+//! An upstream tool in the form in which it is offered: with a safe schema and description. The
+//! arguments of calls are checked by name.
 //!
 //! Hosts refuse a whole tool list if they cannot compile one schema in it. So a tool whose schema
 //! is not an object with properties is left out, combinators at the root are removed, and output
@@ -26,7 +26,7 @@ pub struct OfferedTool {
     pub theirs: String,
     /// Its configuration.
     table: UpstreamTool,
-    /// As it is listed.
+    /// Its entry in the tool list.
     pub listed: Tool,
     /// The argument names that agents may use.
     names: Vec<String>,
@@ -117,7 +117,7 @@ pub fn declared(upstream: &Upstream, withheld: &[WithheldTool]) -> Vec<OfferedTo
         .collect()
 }
 
-/// A tool whose schema the owner declares. It is listed as declared, whatever the server says.
+/// A tool whose schema the owner declares. It is listed as declared, whatever the server sends.
 fn with_schema(
     upstream: &Upstream,
     theirs: &str,
@@ -133,7 +133,7 @@ fn with_schema(
         .collect();
     let open = is_open(&schema);
     let mut shown = ToolAnnotations::new();
-    // Only tools that read are called. If the owner trusts tools without annotations, nothing is
+    // Only read-only tools are called. If the owner trusts tools without annotations, this is not
     // known.
     shown.read_only_hint = (!upstream.trust_unannotated).then_some(true);
     let mut listed = Tool::new(

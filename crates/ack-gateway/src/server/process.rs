@@ -1,10 +1,9 @@
 //! An upstream server as a process: one JSON message per line over its standard input and output.
-//! It has its own process group, which ends with us ([`super::guard`] ensures that if we are
-//! killed).
+//! It has its own process group, which ends with this process ([`super::guard`] ensures that even
+//! if this process is killed).
 //!
 //! Lines are read here and not by rmcp, because other programs are not trusted: lines have a
-//! maximum length, unsolicited messages have a budget, and results of calls are kept as the JSON
-//! they are.
+//! maximum length, unsolicited messages have a budget, and results of calls stay raw JSON.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -31,13 +30,13 @@ use super::guard::Guard;
 use crate::settings::Connection;
 use ack_api::text;
 
-/// Bytes that a server may send unsolicited between two answers.
+/// How many unsolicited bytes a server may send between two answers.
 const MAX_UNSOLICITED_BYTES: usize = 8 << 20;
 /// How much of the end of its standard error is kept.
 const STDERR_TAIL_BYTES: usize = 2_048;
 /// How much of each end of an overlong line is kept, to find which request it answers.
 const KEPT_END_BYTES: usize = 160;
-/// How long a process may take to exit after its input was closed, and again after SIGTERM.
+/// How long a process may take to exit after its input is closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// The code of the error that replaces an answer that is too long.
@@ -56,12 +55,12 @@ pub fn too_long() -> ErrorData {
 pub struct Process {
     child: Child,
     group: Option<Pid>,
-    /// Ends the group if we are killed.
+    /// Ends the group if this process is killed.
     guard: Option<Guard>,
     errors: Arc<Mutex<VecDeque<u8>>>,
     /// Reads its standard error.
     drain: JoinHandle<()>,
-    /// Why we stopped reading its output.
+    /// Why its output is no longer read.
     refused: Arc<Mutex<Option<String>>>,
 }
 
@@ -152,8 +151,8 @@ async fn drain(mut errors: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>) {
 }
 
 impl Process {
-    /// Ends the process and its group: by closing its input (the transport was dropped), by
-    /// SIGTERM, then by SIGKILL. Says how it ended.
+    /// Ends the process and its group: closes its input (the transport was dropped), then sends
+    /// SIGTERM, then SIGKILL. Returns how it ended.
     pub async fn end(mut self) -> String {
         let mut status = timeout(EXIT_TIMEOUT, self.child.wait())
             .await
@@ -228,16 +227,16 @@ impl Drop for Process {
 pub struct Pipe {
     input: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
     output: BufReader<ChildStdout>,
-    /// The part of the current line that has been read: `receive` may be dropped in the middle of
-    /// it.
+    /// The part of the current line that has been read: `receive` may be dropped in the middle of a
+    /// line.
     line: Vec<u8>,
     /// The end of an overlong line.
     end: VecDeque<u8>,
-    /// Bytes of an overlong line that were dropped.
+    /// How many bytes of an overlong line were dropped.
     dropped: usize,
-    /// Bytes that may still be sent unsolicited.
+    /// How many unsolicited bytes it may still send.
     unsolicited_budget: usize,
-    /// Our open requests. `true`: the result is kept as JSON.
+    /// The open requests. `true`: the result is kept as JSON.
     pending: Arc<Mutex<HashMap<RequestId, bool>>>,
     refused: Arc<Mutex<Option<String>>>,
 }
@@ -299,7 +298,7 @@ impl Pipe {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
     }
 
-    /// Takes an open request: whether its result is kept as JSON.
+    /// Removes an open request. Returns whether its result is kept as JSON.
     fn take(&self, id: &RequestId) -> Option<bool> {
         self.pending
             .lock()
@@ -307,7 +306,7 @@ impl Pipe {
             .remove(id)
     }
 
-    /// A line as a message. `None` if it is not one, or if nobody needs it.
+    /// Parses a line as a message. `None` if it is not one, or if nothing needs it.
     fn message(&self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         let mut value: Value = serde_json::from_slice(line).ok()?;
         if value.get("method").is_none()
@@ -404,7 +403,7 @@ impl Transport<RoleClient> for Pipe {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        // A writer may hold the lock for ever.
+        // A writer may hold the lock forever.
         if let Ok(mut input) = timeout(EXIT_TIMEOUT / 4, self.input.lock()).await {
             input.take();
         }

@@ -1,5 +1,5 @@
-//! One task per server: it connects, keeps the connection up, and reconnects with growing pauses.
-//! A server never has more than one process: the next one starts after the previous one and all of
+//! One task per server: it connects, keeps the connection up, and reconnects with growing pauses. A
+//! server never has more than one process: the next one starts after the previous one and all of
 //! its children have ended.
 
 use std::sync::Arc;
@@ -35,10 +35,10 @@ const STABLE_AFTER: Duration = Duration::from_secs(60);
 const FAILURES_BEFORE_UNLISTING: u32 = 3;
 /// Pause between a notification that the tools changed and listing them again.
 const TOOL_CHANGE_DELAY: Duration = Duration::from_millis(500);
-/// Most pages of a tool list that are read.
+/// How many pages of a tool list are read.
 const MAX_TOOL_PAGES: usize = 20;
 
-/// Our side of the connection: a client without capabilities. Requests of the server are answered
+/// The client side of the connection, without capabilities. Requests of the server are answered
 /// with protocol errors; [`Bounded`] handles its notifications.
 struct Client;
 
@@ -62,7 +62,7 @@ struct Connected {
 }
 
 impl Connected {
-    /// Closes the connection and says how it ended.
+    /// Closes the connection and returns how it ended.
     async fn end(mut self) -> String {
         self.token.cancel();
         let _ = timeout(TOOL_CHANGE_DELAY, wait_until_set(&mut self.ended)).await;
@@ -76,7 +76,7 @@ impl Connected {
 
 /// Waits until the flag is true.
 async fn wait_until_set(flag: &mut watch::Receiver<bool>) {
-    // If the sender is gone, that is the end too.
+    // A dropped sender also means the end.
     let _ = flag.wait_for(|flag| *flag).await;
 }
 
@@ -137,8 +137,8 @@ pub async fn supervise(link: Arc<Link>) {
     }
 }
 
-/// Waits for the end of a connection. Returns why we end it, if it did not end by itself, and
-/// whether we are shutting down.
+/// Waits for the end of a connection. Returns why this side ends it, if the server did not, and
+/// whether this process is shutting down.
 async fn watch_connection(
     link: &Link,
     connected: &mut Connected,
@@ -149,7 +149,7 @@ async fn watch_connection(
             () = wait_until_set(stop) => return (None, true),
             () = wait_until_set(&mut connected.ended) => return (None, false),
             () = link.unresponsive.notified() => {
-                // The broken connection may have been replaced since.
+                // The broken connection may have been replaced since then.
                 let limit = PROBE_TIMEOUT.min(link.settings.start);
                 let listed = timeout(limit, list_tools(&connected.peer)).await;
                 if !matches!(listed, Ok(Ok(_))) {
@@ -190,7 +190,7 @@ async fn connect(link: &Link, mode: &mut Mode) -> Result<Connected, String> {
                 return Ok(connected);
             }
             Err(HandshakeError::Failed(reason)) => return Err(reason),
-            // It may speak only the other one.
+            // The server may only speak the other one.
             Err(HandshakeError::Refused(reason)) if refused.is_empty() => refused = reason,
             Err(HandshakeError::Refused(_)) => {}
         }

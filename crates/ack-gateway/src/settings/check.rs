@@ -1,5 +1,4 @@
-//! Validates the upstream servers of `config.toml` and resolves what they take from the
-//! environment.
+//! Validates the upstream servers of `config.toml` and resolves their environment variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -13,8 +12,8 @@ use ack_sys::files::expand_home;
 
 use super::{ToolOfUpstream, UpstreamEntry, UpstreamTool, declared};
 
-/// Variables that every process gets, because hardly any runs without them. The owner names all
-/// others.
+/// Variables that every process gets, because hardly any program runs without them. The owner names
+/// all others.
 pub const INHERITED_VARIABLES: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
 ];
@@ -54,7 +53,7 @@ pub enum Connection {
         arguments: Vec<String>,
         /// Its whole environment.
         environment: Vec<(String, OsString)>,
-        /// Its folder.
+        /// The working directory.
         folder: Option<PathBuf>,
     },
     /// Over HTTP.
@@ -66,7 +65,7 @@ pub enum Connection {
         /// The bearer token.
         token: Token,
     },
-    /// It cannot be reached, and why.
+    /// It cannot be reached, with the reason.
     Unusable(String),
 }
 
@@ -114,8 +113,8 @@ impl fmt::Display for Connection {
     }
 }
 
-/// Validates the servers of `[upstream]`. `taken` holds the names of our own tools; `variable`
-/// reads an environment variable.
+/// Validates the servers of `[upstream]`. `taken` holds the names of ack-memory's own tools;
+/// `variable` reads an environment variable.
 ///
 /// # Errors
 /// The first [`Problem`].
@@ -334,7 +333,7 @@ fn process(
         }
     }
     if !missing.is_empty() {
-        // Clients pass on different variables; our own tools must work anyway.
+        // Clients pass on different variables; ack-memory's own tools must work anyway.
         return Ok(Connection::Unusable(format!(
             "{} of `env_from` is not set where this server runs",
             missing.join(", ")
@@ -364,7 +363,7 @@ fn http(
         || authority.contains('@')
         || url.contains(|c: char| c.is_whitespace() || c.is_control())
     {
-        // It may hold a password.
+        // The address may contain a password.
         let message = "it is not a valid address: use `http://` or `https://`, a host and a \
                        path, without a user";
         return Err(Problem::at(["url"], message));

@@ -1,6 +1,6 @@
-//! Checks the schema of a tool's arguments that the owner declares. Agents see that schema whatever
-//! the server does. Hosts refuse a whole tool list if they cannot compile one schema in it, so it
-//! is checked when `serve` starts.
+//! Checks the argument schema that the owner declares for a tool. Agents see that schema whatever
+//! the server does. Hosts refuse a whole tool list if they cannot compile one schema in it, so the
+//! schema is checked when `serve` starts.
 
 use serde_json::{Map, Value};
 

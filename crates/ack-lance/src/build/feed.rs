@@ -1,4 +1,4 @@
-//! Reading, preparing and writing rows at the same time.
+//! Reads, prepares and writes rows at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -25,9 +25,9 @@ pub type StoreRows = Vec<StoredMemory>;
 /// A batch with its number and its number of rows, or why it could not be made.
 type PreparedBatch = (u64, Result<Option<RecordBatch>, BuildError>, usize);
 
-/// Adds rows batch by batch. While some batches are prepared, each by a thread of its own, the next
-/// one is read and LanceDB writes the previous one. `together` batches become one version of the
-/// table. A transformer uses all processors for one batch.
+/// Adds rows batch by batch. While threads prepare some batches, the next one is read and LanceDB
+/// writes the previous one. `together` batches become one version of the table. A transformer uses
+/// all processors for one batch.
 pub fn append<'k>(
     writer: &Writer<'_>,
     (batches, together): (impl Iterator<Item = &'k [RowKey]> + Send, usize),
@@ -98,7 +98,7 @@ fn add_in_order(
                 Ok(Some(batch)) => versions.add(batch)?,
                 Ok(None) => {}
                 Err(failure) => {
-                    // The batches before it are complete: they are kept.
+                    // The batches before the failure are complete, so they are kept.
                     versions.finish()?;
                     return Err(failure);
                 }
@@ -140,7 +140,7 @@ impl<'a> Versions<'a> {
             None => self.begun.insert(Version::begin(self.table, &batch)?),
         };
         version.count += 1;
-        // Nobody receives it if writing has failed; `finish` returns the error.
+        // The receiver is gone if writing has failed; `finish` returns the error.
         let failed = version.batches.blocking_send(Ok(batch)).is_err();
         if failed || version.count >= self.together {
             self.finish()?;
@@ -172,7 +172,7 @@ impl Version {
         });
         let stream: SendableRecordBatchStream =
             Box::pin(SimpleRecordBatchStream::new(stream, first.schema()));
-        // In the order in which they arrive: a lexicon comes before its rows.
+        // In order of arrival: a lexicon comes before its rows.
         let adding = table.add(stream).write_parallelism(1);
         let written = spawn(async move { adding.execute().await })?;
         Ok(Self {

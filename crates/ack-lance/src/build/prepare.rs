@@ -1,4 +1,4 @@
-//! From rows of a store to batches of the table.
+//! Turns rows of a store into batches of the table.
 
 use arrow::array::RecordBatch;
 
@@ -66,8 +66,8 @@ impl<'a> Preparer<'a> {
         Ok(Some(batch))
     }
 
-    /// Replaces static vectors with those that the transformer takes part in: reused ones of the
-    /// same text, or new ones. Returns the hash of the transformer of each vector.
+    /// Replaces static vectors with those that the transformer contributes to: reused ones of the
+    /// same text, or new ones. Returns the transformer hash of each vector.
     fn embed(
         &self,
         memories: &[&Memory],

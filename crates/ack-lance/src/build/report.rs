@@ -15,7 +15,7 @@ pub struct Target<'a> {
     pub folder: PathBuf,
     /// The store it is derived from.
     pub store: &'a Store,
-    /// What the table is for.
+    /// The purpose of the table.
     pub extent: Extent,
     /// If the table has more rows than this, it is searched on disk and gets indexes.
     pub resident: usize,
@@ -39,7 +39,7 @@ pub struct Report {
     pub scope: String,
     /// Rows that were added or replaced.
     pub added: usize,
-    /// Rows that were removed: they changed, or are gone from the store, or were rejected.
+    /// Rows that were removed: they changed, left the store, or were rejected.
     pub removed: usize,
     /// Rows that were already there.
     pub kept: usize,
@@ -56,8 +56,8 @@ pub struct Report {
 pub enum Progress {
     /// This many rows will be added.
     Begin(usize),
-    /// This many more were added.
+    /// This many more rows were added.
     Added(usize),
-    /// All rows are added; indexes are being made.
+    /// All rows are added; indexes are being created.
     Indexing,
 }

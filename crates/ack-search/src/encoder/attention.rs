@@ -1,29 +1,29 @@
 //! How much each token of a text counts, given what the text is about.
 //!
-//! The same word is worth more where it belongs to the subject: `table` in a text about databases,
-//! less so in one about furniture. A token's weight is multiplied by `exp(unit(token) · A · mean)`,
-//! where `mean` is the direction of the plain sum of the text's tokens and `A` was trained together
-//! with the table.
+//! A word counts more if it belongs to the subject: `table` in a text about databases, less in one
+//! about furniture. A token's weight is multiplied by `exp(unit(token) · A · mean)`, where `mean`
+//! is the direction of the plain sum of the text's tokens and `A` was trained together with the
+//! table.
 
 use multiversion::multiversion;
 
 use super::norm;
 use crate::semantic::scan;
 
-/// The exponent is kept within this range, so that no token silences the others.
+/// The exponent is kept within this range, so that no token dominates the others.
 const STEEPEST: f32 = 3.0;
 
 /// The trained matrix.
 #[derive(Debug)]
 pub(super) struct Attention {
-    /// What each component of the mean says about a component of the subject: one row for each
-    /// component of the subject.
+    /// How each component of the mean contributes to the subject: one row for each component of the
+    /// subject.
     columns: Vec<i8>,
     /// The size of a step of each of these rows.
     scales: Vec<f32>,
 }
 
-/// What a text is about: tokens are compared with it.
+/// What a text is about. Tokens are compared with it.
 #[derive(Debug)]
 pub(super) struct Subject(Steps);
 
@@ -117,7 +117,7 @@ impl Subject {
 fn along_and_square(row: &[u8], subject: &[i16]) -> (i32, i32) {
     let (mut along, mut square) = (0, 0);
     for (byte, other) in row.iter().zip(subject) {
-        // From 16 bits, so that processors multiply and add pairs in one step.
+        // Widened to 16 bits, so that processors multiply and add pairs in one step.
         let value = i16::from(byte.cast_signed());
         along += i32::from(value) * i32::from(*other);
         square += i32::from(value) * i32::from(value);

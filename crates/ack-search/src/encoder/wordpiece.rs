@@ -2,10 +2,10 @@
 //! that the tokens are those of the encoder's teacher.
 //!
 //! Control characters are dropped, accents are stripped, letters are lower-cased, and punctuation
-//! and ideographs are words of their own. Each word is split into the longest pieces that the
-//! vocabulary has. There are no special tokens.
+//! and ideographs are separate words. Each word is split into the longest pieces in the vocabulary.
+//! There are no special tokens.
 //!
-//! ASCII, which is nearly all text, takes a short path. Everything else goes through the normalizer
+//! ASCII, which is nearly all text, takes a fast path. Everything else goes through the normalizer
 //! of the `tokenizers` crate.
 
 use rustc_hash::FxHashMap;
@@ -65,7 +65,7 @@ impl Vocabulary {
         self.unknown
     }
 
-    /// Whether a word is one of the vocabulary, as a whole.
+    /// Whether the vocabulary has a word as a whole.
     pub fn is_word(&self, word: &str) -> bool {
         self.initial.contains_key(word)
     }

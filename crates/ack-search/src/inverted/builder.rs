@@ -1,5 +1,5 @@
-//! Adding the rows of a store to an index. Several threads analyze rows while the caller reads
-//! more. Rows are added in the order in which they came, so the same rows make the same index.
+//! Adds the rows of a store to an index. Several threads analyze rows while the caller reads more.
+//! Rows are added in the order in which they came, so the same rows make the same index.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -12,9 +12,9 @@ use crate::encoder::Encoder;
 use crate::semantic::QuantizedVector;
 use ack_api::source::{Claim, StoredMemory};
 
-/// Rows per batch. Fewer rows in all are analyzed without starting a thread.
+/// Rows per batch. If there are fewer rows in all, no thread is started.
 const BATCH_ROWS: usize = 256;
-/// Batches that wait for a worker, and batches of results that wait to be added.
+/// How many batches wait for a worker, and how many results wait to be added.
 const QUEUED_BATCHES: usize = 2;
 
 /// Rows after analysis.
@@ -42,7 +42,7 @@ pub struct Builder<'scope, 'env, 'index> {
     pub index: &'index mut Index,
     scope: &'scope thread::Scope<'scope, 'env>,
     batch: Vec<StoredMemory>,
-    /// The ids of rows that are not in the index yet, with their claims to them.
+    /// The ids of rows that are not in the index yet, with their claims.
     pending: HashMap<Box<str>, Claim>,
     /// Batches go to the workers in turn, and their results are taken in turn.
     workers: Vec<Worker>,
@@ -67,13 +67,13 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         }
     }
 
-    /// The claim of the row with this id that the index has, or will have.
+    /// The claim of the row with this id that is, or will be, in the index.
     pub fn claim(&self, id: &str) -> Option<Claim> {
         let indexed = || Some(self.index.find(id)?.1.claim());
         self.pending.get(id).copied().or_else(indexed)
     }
 
-    /// Adds a row, now or later.
+    /// Adds a row, immediately or later.
     pub fn push(&mut self, row: StoredMemory) {
         let id = row.memory.id.as_str().into();
         self.pending.insert(id, row.claim());
@@ -101,12 +101,12 @@ impl<'scope, 'env, 'index> Builder<'scope, 'env, 'index> {
         while self.workers.len() < analyzer_threads() {
             self.workers.push(Worker::start(self.scope));
         }
-        // Each worker has one batch at work and one waiting.
+        // Each worker processes one batch and has one waiting.
         if self.sent - self.added >= 2 * self.workers.len() {
             self.receive_batch();
         }
         if let Some(worker) = self.workers.get(self.sent % self.workers.len()) {
-            // If the worker is gone, it panicked. The scope passes the panic on when it ends.
+            // If the worker is gone, it panicked. The scope propagates the panic when it ends.
             let _ = worker.rows.send(std::mem::take(&mut self.batch));
         }
         self.sent += 1;

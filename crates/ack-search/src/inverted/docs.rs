@@ -173,7 +173,7 @@ impl DocTable {
             + self.successors.len() * super::STRING_BYTES
     }
 
-    /// Releases memory that growth left over.
+    /// Releases unused capacity.
     pub fn shrink(&mut self) {
         self.rows.shrink_to_fit();
         self.ids.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! Synchronizing an index with its store, row by row: a row whose fingerprint changed is indexed
+//! Synchronizes an index with its store, row by row: a row whose fingerprint changed is indexed
 //! again, and the rest stays.
 
 use std::thread;
@@ -13,7 +13,7 @@ use ack_api::source::{Claim, ListedRow, Records, RowKey, StoredMemory};
 
 /// If more than one in this many documents is dead, the index should be rebuilt.
 const REBUILD_DEAD_RATIO: usize = 8;
-/// With at most this many dead documents, it never should.
+/// With at most this many dead documents, it never should be.
 const MAX_TOLERATED_DEAD: usize = 64;
 
 impl Index {
@@ -23,8 +23,8 @@ impl Index {
     /// If the store cannot be read.
     pub fn build<R: Records>(snapshot: &R) -> Result<Self, R::Error> {
         let mut index = Self::new();
-        // Rows with a stronger claim than an earlier row with their id, which is added before it
-        // is known that they come.
+        // Rows with a stronger claim than an earlier row with the same id. The earlier row was
+        // added before these were seen.
         let mut stronger: HashMap<Box<str>, StoredMemory> = HashMap::default();
         thread::scope(|scope| {
             let mut builder = Builder::new(&mut index, scope);
@@ -65,7 +65,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Adds rows, in place of those with their ids.
+    /// Adds rows and replaces those with the same ids.
     fn replace(&mut self, rows: Vec<StoredMemory>) {
         thread::scope(|scope| {
             let mut builder = Builder::new(self, scope);
@@ -107,7 +107,7 @@ impl Index {
         Ok(comparison.finish())
     }
 
-    /// As [`Index::changes`], from a listing of `snapshot`'s rows that was read before.
+    /// Like [`Index::changes`], but uses a listing of `snapshot`'s rows that was read before.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -126,8 +126,8 @@ impl Index {
                 None => wanted.push(*key),
             }
         }
-        // Reading single rows only pays for a few of them, and rows without a number can only be
-        // read by a scan.
+        // Reading single rows only pays off for a few of them, and rows without a number can only
+        // be read by a scan.
         if wanted.len() * 4 > listing.rows.len() || wanted.iter().any(|key| key.rowid == 0) {
             return self.changes(snapshot);
         }
@@ -144,7 +144,7 @@ impl Index {
     }
 
     /// Applies changes that [`Index::changes`] found. Returns false and does nothing if so many
-    /// documents would be dead that the index should be rebuilt instead.
+    /// documents would be dead that the index should be rebuilt.
     pub fn apply(&mut self, changes: Changes) -> bool {
         let replaced = |row: &&StoredMemory| self.doc_with_id(&row.memory.id).is_some();
         let dying = changes.removed.len() + changes.added.iter().filter(replaced).count();
@@ -219,13 +219,13 @@ impl<'a> DocEntry<'a> {
     }
 }
 
-/// An index beside what its store holds now. Rows come in any order; of several with one id the
-/// strongest claim counts, whether they changed or not.
+/// Compares an index with the current rows of its store. Rows come in any order; of several with
+/// the same id, the strongest claim wins, whether they changed or not.
 struct Comparison<'a> {
     index: &'a Index,
-    /// The documents whose rows are as they were and count.
+    /// The documents whose rows are unchanged and own their id.
     kept: Vec<bool>,
-    /// The other rows that count, in the order in which they came, and their places by id.
+    /// The other rows that own their id, in order of arrival, and their positions by id.
     added: Vec<Option<StoredMemory>>,
     places: HashMap<Box<str>, usize>,
     changes: Changes,
@@ -255,13 +255,13 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The claim of the row with this id that was added.
+    /// The claim of the added row with this id.
     fn rival(&self, id: &str) -> Option<Claim> {
         let row = self.added.get(*self.places.get(id)?)?;
         row.as_ref().map(StoredMemory::claim)
     }
 
-    /// Takes back the row with this id that was added.
+    /// Removes the added row with this id.
     fn take_back(&mut self, id: &str) {
         let place = self.places.remove(id);
         if let Some(row) = place.and_then(|place| self.added.get_mut(place)) {
@@ -269,10 +269,10 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Adds the row of a document, which is as it was.
+    /// Adds the unchanged row of a document.
     fn add_unchanged(&mut self, doc: DocId) {
         let index = self.index;
-        // Nearly always nothing was added yet, and the id need not be looked up.
+        // Usually nothing was added yet, so the id need not be looked up.
         let rival = match self.places.is_empty() {
             true => None,
             false => self.rival(index.id(doc)),
@@ -288,7 +288,7 @@ impl<'a> Comparison<'a> {
         self.keep(doc, true);
     }
 
-    /// Adds a row that the index does not have as it is.
+    /// Adds a row that is new or changed.
     fn add(&mut self, row: StoredMemory) {
         let id = row.memory.id.as_str();
         if id.is_empty() {

@@ -1,7 +1,7 @@
-//! Adding documents to an index.
+//! Adds documents to an index.
 //!
 //! The two halves of an index are written separately, so two threads can load them at once: a
-//! [`ColumnWriter`] takes what is known about each document, a [`ContentWriter`] its terms and its
+//! [`ColumnWriter`] takes the columns of each document, a [`ContentWriter`] its terms and its
 //! vector. Both must get the same documents.
 
 use rustc_hash::FxHashMap as HashMap;
@@ -38,7 +38,7 @@ pub struct ContentWriter<'a> {
 }
 
 impl Index {
-    /// The writers of both halves. A document that is added to one has to be added to the other.
+    /// The writers of both halves. A document that is added to one must be added to the other.
     pub const fn writers(&mut self) -> (ColumnWriter<'_>, ContentWriter<'_>) {
         let columns = ColumnWriter {
             docs: &mut self.docs,
@@ -57,7 +57,7 @@ impl Index {
         (columns, contents)
     }
 
-    /// Adds a memory with its vector and its terms: each this index's number and the weighted
+    /// Adds a memory with its vector and its terms: each as this index's number and the weighted
     /// frequency in half units.
     pub(super) fn add(
         &mut self,
@@ -101,8 +101,8 @@ impl ColumnWriter<'_> {
         Some(doc)
     }
 
-    /// Adds the columns of a row of the vector table. A row whose id or key the index already has
-    /// is left for the store to decide and gets no document.
+    /// Adds the columns of a row of the vector table. If the index already has its id or key, the
+    /// row gets no document, and the store decides.
     pub fn add_loaded(&mut self, entry: &DocEntry<'_>) -> Option<DocId> {
         let is_new = entry.key.rowid != 0 && !self.has_id(entry.id) && !self.has_row(entry.key);
         is_new.then(|| self.add(entry))?
@@ -144,7 +144,7 @@ impl ContentWriter<'_> {
     }
 
     /// Adds the vector and the terms of a document: each term's number and its weighted frequency
-    /// in half units. Documents have to be added in ascending order.
+    /// in half units. Documents must be added in ascending order.
     pub fn add(
         &mut self,
         doc: DocId,

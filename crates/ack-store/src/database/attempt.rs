@@ -1,4 +1,5 @@
-//! How a store is read while others write it: in place, through SQLite's log, or from a private copy.
+//! How a store is read while others write it: in place, through SQLite's log, or from a private
+//! copy.
 
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
@@ -33,7 +34,7 @@ impl Database {
         let started = Instant::now();
         let path = self.real_path();
         let (mut attempts, mut disturbances) = (0, 0);
-        // Why the last attempt failed, to report on time-out.
+        // Why the last attempt failed, to report on timeout.
         let mut last_error: Option<StoreError> = None;
         loop {
             if attempts > 0 {
@@ -94,7 +95,7 @@ impl Database {
                         return result;
                     }
                 },
-                // While a writer opens or closes, its log is without shared memory for a moment.
+                // While a writer opens or closes, its log has no shared memory for a moment.
                 Opening::Copied | Opening::Parsed if attempts < 4 => {}
                 Opening::Copied | Opening::Parsed => {
                     if let Some(copy) = self.private_copy(&path, &state, Sidecars::LogOrJournal)? {
@@ -130,7 +131,7 @@ impl Database {
         let gate = lock(&self.gate);
         let after = open::inspect(path);
         drop(gate);
-        // If a lock was taken during the read, what happened under it is unknown.
+        // If a lock was taken during the read, the read may be inconsistent.
         let is_unchanged = after.is_ok_and(|(after, opening_after)| {
             after == *state && (opening_after == Opening::AtRest || opening != Opening::AtRest)
         });

@@ -1,7 +1,7 @@
-//! A store whose writer holds its lock.
+//! Reads a store whose writer holds its lock.
 //!
-//! The last commit can still be read if the database file is as it was before the lock, or if a
-//! journal says how it was. Otherwise the caller waits, for a limited time.
+//! The last commit can still be read if the database file is unchanged since before the lock, or if
+//! a journal shows that it is. Otherwise the caller waits, for a limited time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ impl Database {
         lock(&self.lock).read_while_locked
     }
 
-    /// Notes a read that no lock blocked, with the state if it was read in place.
+    /// Records a read that no lock blocked, with the state if it was read in place.
     pub(super) fn note_unlocked_read(&self, unlocked: Option<&FileState>) {
         *lock(&self.lock) = LockState {
             unlocked: unlocked.cloned(),
@@ -84,7 +84,8 @@ impl Database {
         if since.elapsed() < LOCK_TIMEOUT {
             return Ok(None);
         }
-        // While the database file is as it was before the lock, it holds no uncommitted change.
+        // While the database file is unchanged since before the lock, it holds no uncommitted
+        // change.
         let is_committed = opening == Opening::Kept
             || lock_state
                 .unlocked

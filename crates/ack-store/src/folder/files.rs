@@ -23,19 +23,19 @@ const MAX_LINES_BYTES: u64 = 64 << 20;
 const MAX_FOLDER_BYTES: u64 = 512 << 20;
 /// How many threads read files.
 const MAX_THREADS: usize = 4;
-/// How much of a session's file is searched for the folder that it ran in.
+/// How much of a session's file is searched for the folder in which it ran.
 const SESSION_HEAD_BYTES: usize = 64 << 10;
 
-/// A file as it was read.
+/// A file that was read.
 #[derive(Debug, Clone)]
 pub struct ReadFile {
     /// The file.
     pub entry: FileEntry,
-    /// The file may have changed after it was read without a change of its metadata.
+    /// Whether the file may have changed after the read without a change of its metadata.
     pub is_fresh: bool,
     /// A hash of its content; 0 if it was left out.
     pub hash: u64,
-    /// What git calls its content, where that matters.
+    /// Git's object names for its content, if they are needed.
     pub named: Option<Named>,
     /// Why it was left out.
     pub problem: Option<String>,
@@ -46,7 +46,7 @@ pub struct ReadFile {
 }
 
 impl ReadFile {
-    /// What shows that its content is the same; `None` if it was left out.
+    /// Identifies its content; `None` if it was left out.
     pub fn content(&self) -> Option<Content> {
         if self.problem.is_some() {
             return None;
@@ -193,7 +193,7 @@ fn read_file(
     let content = match files::read(&path, max_bytes) {
         Ok(content) => content,
         Err(error) => {
-            // It may be replaced at this moment: it is read again next time.
+            // It may be being replaced at this moment, so it is read again next time.
             file.is_fresh = true;
             file.is_unread = true;
             file.problem = Some(format!("cannot be read: {error}"));
@@ -212,8 +212,8 @@ fn read_file(
     (file, notes)
 }
 
-/// The project of Claude Code's auto-memory: the name of the folder that its sessions ran in. Their
-/// files lie next to the folder of the notes.
+/// The project of Claude Code's auto-memory: the name of the folder in which its sessions ran.
+/// Their files are next to the folder of the notes.
 pub fn project_of_sessions(path: &Path) -> Option<String> {
     let beside = std::fs::read_dir(path.parent()?).ok()?;
     let mut sessions: Vec<(SystemTime, PathBuf)> = beside

@@ -1,8 +1,8 @@
 //! Reads the header of a Markdown note: the part of YAML that programs write there.
 //!
-//! People edit these headers, so nothing in them is an error. A line that is not understood is
-//! skipped, and of two equal keys the last one counts. There are no aliases, so a header cannot
-//! become larger than it is. A nested key is named with a dot, as in `metadata.type`.
+//! People edit these headers, so nothing in them is an error. Unknown lines are skipped, and of two
+//! equal keys the last one wins. There are no aliases, so a header cannot expand. A nested key is
+//! written with a dot, as in `metadata.type`.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ fn after_rule(note: &str) -> Option<&str> {
         .or_else(|| rest.strip_prefix("\r\n"))
 }
 
-/// Where a value belongs.
+/// An open key that may get further values.
 struct Open {
     key: String,
     indent: usize,
@@ -82,7 +82,7 @@ fn parse(header: &str) -> Header {
             continue;
         }
         if let Some(entry) = text.strip_prefix("- ").or((text == "-").then_some("")) {
-            // An entry may stand as far left as its key.
+            // A list entry may have the same indentation as its key.
             open.retain(|open| open.indent <= indent);
             if let Some(key) = open.last().map(|open| open.key.clone()) {
                 let entry = entry.trim();
@@ -98,7 +98,7 @@ fn parse(header: &str) -> Header {
             continue;
         }
         let Some((key, value)) = split_key(text) else {
-            // A value may go on in the next line.
+            // A value may continue on the next line.
             if let Some(last) = open
                 .last()
                 .filter(|open| indent > open.indent)
@@ -172,7 +172,7 @@ fn inline_list(value: &str) -> Vec<String> {
     entries.iter().map(|entry| scalar(entry.trim())).collect()
 }
 
-/// What stands between commas that are not in quotes.
+/// The parts between commas that are not in quotes.
 fn separated(inner: &str) -> Vec<String> {
     let (mut entries, mut entry, mut quote) = (Vec::new(), String::new(), None);
     let mut is_escaped = false;
@@ -215,7 +215,7 @@ fn scalar(value: &str) -> String {
         && let Some(end) = rest.rfind('"')
     {
         let inner = rest.get(..end).unwrap_or_default();
-        // The escapes of JSON are among those of YAML.
+        // JSON's escapes are a subset of YAML's.
         return serde_json::from_str(&format!("\"{inner}\""))
             .unwrap_or_else(|_| inner.replace("\\\"", "\""));
     }

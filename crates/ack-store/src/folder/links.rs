@@ -2,19 +2,19 @@
 
 use std::path::{Component, Path};
 
-/// Links to other notes that are followed in one note, at most.
+/// How many links to other notes are followed in one note.
 const MAX_NOTES: usize = 1_000;
 
-/// A link and its line, from 1.
+/// A link and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Where it leads.
+    /// The target of the link.
     pub target: Target,
     /// Its line in the text.
     pub line: usize,
 }
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// `[text](path)`.
@@ -46,10 +46,10 @@ pub fn links(text: &str) -> Vec<Link> {
     links
 }
 
-/// A line without what stands between backticks.
+/// A line without the text between backticks.
 fn without_code(line: &str) -> String {
     let parts: Vec<&str> = line.split('`').collect();
-    // An odd backtick at the end opens nothing.
+    // An unmatched backtick at the end opens nothing.
     let closed = parts.len() - usize::from(parts.len().is_multiple_of(2));
     parts
         .iter()
@@ -93,8 +93,8 @@ fn is_address(target: &str) -> bool {
     })
 }
 
-/// The note that a link leads to: `/` and its path from the folder. `None` if it leads to no note, or
-/// out of the folder.
+/// The note that a link points to: `/` and its path from the folder. `None` if it points to no
+/// note, or out of the folder.
 pub fn note_of(target: &str, note: &Path) -> Option<String> {
     let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
     let (start, path) = match decoded.strip_prefix('/') {

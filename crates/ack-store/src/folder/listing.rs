@@ -1,4 +1,4 @@
-//! Lists the files of a folder, with what shows that one of them changed.
+//! Lists the files of a folder, with the metadata that shows whether they changed.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use ack_sys::watch::Watch;
 use walkdir::WalkDir;
 
-/// The most files that are read.
+/// How many files are read.
 const MAX_FILES: usize = 100_000;
-/// The deepest folder that is looked into.
+/// The deepest folder that is searched.
 const MAX_DEPTH: usize = 32;
 /// A file that changed more recently than this may change again without a change of its metadata.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
@@ -40,7 +40,7 @@ impl FileEntry {
         }
     }
 
-    /// Whether equal metadata prove later that the content is the same.
+    /// Whether equal metadata will later prove that the content is the same.
     pub fn is_settled(&self, now: SystemTime) -> bool {
         let bound = now
             .checked_sub(SETTLED_AFTER)
@@ -55,11 +55,11 @@ impl FileEntry {
 /// The files of a folder.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// In no order, each once.
+    /// The files, each once, in no particular order.
     pub files: Vec<FileEntry>,
-    /// What could not be looked into.
+    /// What could not be read.
     pub problems: Vec<String>,
-    /// The folders, watched since before they were listed.
+    /// A watch of the folders that began before they were listed.
     pub watch: Watch,
 }
 
@@ -69,7 +69,7 @@ pub fn is_markdown(path: &Path) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
-/// What is said of a folder in a folder of notes that cannot be opened.
+/// The problem message for a subfolder that cannot be opened.
 fn left_out(top: &Path, error: &walkdir::Error) -> String {
     let path = error.path().unwrap_or(top);
     let shown = path.strip_prefix(top).unwrap_or(path).display().to_string();
@@ -94,7 +94,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         listing.files.push(FileEntry::of(&name, &metadata));
         return Ok(listing);
     }
-    // A folder that cannot be read at all is an error, one inside it is a problem.
+    // A folder that cannot be read at all is an error; an unreadable subfolder is a problem.
     std::fs::read_dir(path)?;
     let is_hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
     let walk = WalkDir::new(path)
@@ -125,7 +125,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         if !wanted(relative) {
             continue;
         }
-        // A file that is gone by now is as if it had never been there.
+        // A file that has disappeared by now is ignored.
         let Ok(metadata) = entry.metadata() else {
             continue;
         };
@@ -135,7 +135,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
             ));
             break;
         }
-        // It can be written by a name in a folder that is not watched.
+        // It can be written through a hard link in a folder that is not watched.
         if metadata.nlink() > 1 {
             listing.watch.give_up();
         }

@@ -1,5 +1,5 @@
-//! Turns a file into memories: one Markdown note is one memory, and a file of an index or a graph
-//! holds several.
+//! Turns a file into memories: a Markdown note is one memory, and an index or a graph holds
+//! several.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -15,15 +15,15 @@ use super::links::linked_notes;
 /// The longest id that a header may give.
 const MAX_ID_CHARS: usize = 200;
 
-/// What a note says of itself.
+/// The status that a note declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing that counts.
+    /// None, or one that does not count.
     #[default]
     Plain,
     /// It is not finished.
     Draft,
-    /// It holds no longer.
+    /// It is no longer valid.
     Withdrawn,
     /// It matters beyond its own project.
     Promoted,
@@ -42,7 +42,7 @@ impl Standing {
         }
     }
 
-    /// The status of a note, by whether the reference that counts has it as it is.
+    /// The status of a note. `is_committed` tells whether the reference has it with this content.
     pub const fn status(self, is_committed: bool) -> &'static str {
         match self {
             Self::Withdrawn => "rejected",
@@ -54,18 +54,18 @@ impl Standing {
     }
 }
 
-/// A memory as a file holds it.
+/// A memory as read from a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     /// The id that comes from its path.
     pub id: String,
-    /// The id that its header gives it.
+    /// The id in its header.
     pub declared: Option<String>,
-    /// What its header says of its status.
+    /// The status in its header.
     pub standing: Standing,
-    /// Who approved it, as the header says it.
+    /// Who approved it, according to the header.
     pub reviewed_by: Option<String>,
-    /// When that was.
+    /// When it was approved.
     pub reviewed_at: Option<String>,
     /// Its title.
     pub title: String,
@@ -85,7 +85,7 @@ pub struct Note {
     pub files: Vec<String>,
     /// Its text.
     pub text: String,
-    /// When it was written, as the header says it.
+    /// When it was written, according to the header.
     pub created: Option<String>,
     /// When it was changed.
     pub updated: Option<String>,
@@ -98,7 +98,7 @@ pub struct Note {
     pub names: Vec<String>,
 }
 
-/// Why a content is no note.
+/// Why a content is not a note.
 pub fn unreadable(content: &[u8]) -> Option<&'static str> {
     content
         .contains(&0)
@@ -153,7 +153,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
     let heading = heading.map(|heading| heading.trim().to_owned());
     let named = if dialect == Dialect::AutoMemory {
-        // `name` repeats the file's name there; what the note says is in the description.
+        // There, `name` repeats the file's name, and the description says what the note is about.
         header.text(&["title", "description", "name"])
     } else {
         header.text(&["title", "name"])
@@ -183,7 +183,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         permalink,
     ];
     let declared = header.text(&["id"]).filter(|id| {
-        // Other forms could not be found by their id again.
+        // An id in another form could not be found again.
         ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(super::rows::EDITED)
     });
     Note {
@@ -218,7 +218,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
     }
 }
 
-/// What a solved problem says in its header.
+/// The findings in the header of a solved problem.
 fn findings(header: &Header) -> Vec<String> {
     let mut facts = Vec::new();
     for symptom in header.list(&["symptoms"]) {
@@ -235,8 +235,8 @@ fn spaced(stem: &str) -> String {
     stem.replace(['_', '-'], " ").trim().to_owned()
 }
 
-/// The text without a heading that only repeats the title, and without the sections that hold its
-/// statements and links.
+/// The text without a heading that only repeats the title, and without the sections for statements
+/// and links.
 fn without_title(text: &str, title: &str) -> String {
     let text = text.trim_start_matches(['\n', '\r', ' ']);
     let rest = text.strip_prefix("# ").and_then(|rest| {
@@ -246,10 +246,10 @@ fn without_title(text: &str, title: &str) -> String {
     rest.unwrap_or(text).trim().to_owned()
 }
 
-/// The heading of the section with which `publish` ends a note.
+/// The heading of the last section of a note that `publish` writes.
 pub const FACTS_HEADING: &str = "## Facts";
 
-/// The text without a last section that holds statements alone.
+/// The text without a last section that contains only statements.
 fn without_facts(text: &str) -> String {
     let Some(start) = text.rfind(FACTS_HEADING) else {
         return text.to_owned();

@@ -1,9 +1,10 @@
 //! The reference whose files count as approved: `ref` in `scope.toml`.
 //!
-//! What is committed there is served as it is there, whatever is checked out. The working tree adds
-//! what waits for review: new files, and the text of files that were edited here. A file that is as
-//! it was where the checked out commit and the reference meet was not edited here; the reference
-//! moved on, and its own text counts. If the reference cannot be read, every file waits for review.
+//! Committed files are served with their committed content, whatever is checked out. The working
+//! tree adds what waits for review: new files, and the text of files that were edited locally. A
+//! file that is unchanged since the merge base of `HEAD` and the reference was not edited locally:
+//! the reference moved on, and its own text is served. If the reference cannot be read, every file
+//! waits for review.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ struct Known {
 }
 
 impl Reference {
-    /// A reference of this name. Nothing is read yet.
+    /// Creates a reference with this name. Nothing is read yet.
     pub const fn new(name: String) -> Self {
         Self {
             name,
@@ -49,8 +50,8 @@ impl Reference {
         }
     }
 
-    /// Reads where the reference is now, and what is committed there if that is new. Says whether
-    /// anything changed.
+    /// Reads where the reference points now, and the committed files if that is new. Returns
+    /// whether anything changed.
     pub fn update(&mut self, path: &Path, dialect: Dialect) -> bool {
         match self.read(path, dialect) {
             Ok(None) => false,
@@ -68,8 +69,7 @@ impl Reference {
         }
     }
 
-    /// Whether the reference is where it was, and nothing else of the repository that matters
-    /// changed.
+    /// Whether the reference and everything else that matters in the repository are unchanged.
     pub fn is_current(&self, path: &Path) -> bool {
         let Some(known) = &self.known else {
             return false;
@@ -80,7 +80,7 @@ impl Reference {
         })
     }
 
-    /// What is known now; `None` if it is what was known before.
+    /// The current state; `None` if it is unchanged.
     fn read(&self, path: &Path, dialect: Dialect) -> Result<Option<Known>, String> {
         let name = ack_api::text::line(&self.name, 120);
         let (repository, folder) = committed::locate(path).ok_or_else(|| {
@@ -118,18 +118,18 @@ impl Reference {
         }))
     }
 
-    /// How git names contents here.
+    /// The hash function of the repository.
     pub fn hash_kind(&self) -> Option<HashKind> {
         self.known.as_ref().map(|known| kind(&known.repository))
     }
 
-    /// Whether the folder is committed there, with notes or without.
+    /// Whether the folder is committed there, with or without notes.
     pub fn has_folder(&self) -> bool {
         let known = self.known.as_ref();
         known.is_some_and(|known| known.committed.has_folder)
     }
 
-    /// Why the reference does not count, or that nothing is there.
+    /// Why the reference is not used, or that it has no files.
     pub fn problem(&self) -> Option<String> {
         match &self.known {
             Some(known) if known.committed.files.is_empty() => Some(format!(
@@ -142,7 +142,7 @@ impl Reference {
         }
     }
 
-    /// The notes that are to be served.
+    /// The notes to serve.
     pub fn plan(&self, files: &FxHashMap<OsString, ReadFile>) -> Vec<WantedRow> {
         let empty = Committed::default();
         let committed = self.known.as_ref().map_or(&empty, |known| &known.committed);
@@ -189,7 +189,7 @@ impl Reference {
         plan
     }
 
-    /// When the commit of the reference was made, and its objects.
+    /// The time of the reference's commit, and its objects.
     pub fn objects(&self) -> Option<(std::time::SystemTime, Result<Objects<'_>, Unknown>)> {
         let known = self.known.as_ref()?;
         let since = Duration::from_secs(u64::try_from(known.committed.time).unwrap_or_default());
@@ -201,7 +201,7 @@ impl Reference {
     }
 }
 
-/// A note as the reference has it.
+/// A note with its committed content.
 fn as_committed(relative: &OsStr, id: ObjectName) -> WantedRow {
     WantedRow {
         key: RowKey {
@@ -215,7 +215,7 @@ fn as_committed(relative: &OsStr, id: ObjectName) -> WantedRow {
     }
 }
 
-/// What is wrong, and what follows from it.
+/// What is wrong, and its consequence.
 fn explain(why: &NoCommit) -> String {
     let what = match why {
         NoCommit::NotAName => "that is not the name of a branch, a tag or `HEAD`".to_owned(),
@@ -242,7 +242,7 @@ fn explain(why: &NoCommit) -> String {
     format!("{what}; every note waits for review")
 }
 
-/// The folder with every symbolic link resolved, also of one that is not there.
+/// The folder with every symbolic link resolved, even if it does not exist.
 pub fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;

@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::note::{Note, Standing, is_lines};
 
-/// The tables that hold the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`].
-/// All rows of one [`RowKey`] have the same `slot`.
+/// The tables of the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`]. All rows
+/// of one [`RowKey`] have the same `slot`.
 const SCHEMA: &str = "
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -30,14 +30,14 @@ CREATE TABLE memory_links (from_id TEXT, to_id TEXT, kind TEXT);
 CREATE INDEX memory_links_from ON memory_links (from_id);
 CREATE INDEX memory_links_to ON memory_links (to_id);
 ";
-/// What a folder has besides whose owner says which reference counts.
+/// Additional columns for a folder whose owner names a reference.
 const STATUS_SCHEMA: &str = "
 ALTER TABLE memories ADD COLUMN status TEXT;
 ALTER TABLE memories ADD COLUMN reviewed_at TEXT;
 ALTER TABLE memories ADD COLUMN reviewed_by TEXT;
 ";
-/// Finds the notes that links name, or whose files they name. A name may have become another note's.
-/// Files are looked for only if a link names one: SQLite then makes an index of them.
+/// Finds the notes that links name, by name or by file. A name may have moved to another note.
+/// Files are only searched if a link names one: SQLite then creates an index of them.
 const RESOLVE_LINKS: &str = "
 DELETE FROM memory_links;
 INSERT INTO memory_links SELECT DISTINCT l.from_id, n.id, l.kind
@@ -48,25 +48,25 @@ INSERT INTO memory_links SELECT DISTINCT l.from_id, m.id, l.kind
   WHERE l.name LIKE '/%' AND m.id <> l.from_id AND NOT EXISTS (SELECT 1 FROM memory_links k
     WHERE k.from_id = l.from_id AND k.to_id = m.id AND k.kind = l.kind);
 ";
-/// What the id of a note ends with that was edited here and is committed otherwise.
+/// The suffix of the id of a note whose local text differs from the committed one.
 pub const EDITED: &str = "@edited";
 
-/// What shows that a content is the same.
+/// Identifies a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
-    /// A hash of ours.
+    /// A hash.
     Hash(u64),
-    /// Git's name for it.
+    /// Git's object name.
     Object(ObjectName),
 }
 
-/// Which note.
+/// Identifies a note.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowKey {
     /// The path of its file in the folder. Paths are compared byte by byte, which is faster than by
-    /// parts.
+    /// components.
     pub relative: OsString,
-    /// It is the working tree's text of a file that is committed otherwise.
+    /// Whether it is the working tree's text of a file whose committed text differs.
     pub is_edited: bool,
 }
 
@@ -79,16 +79,16 @@ pub enum TextOrigin {
     Object(ObjectName),
 }
 
-/// A note that is to be served.
+/// A note to serve.
 #[derive(Debug, Clone)]
 pub struct WantedRow {
-    /// Which note.
+    /// The note.
     pub key: RowKey,
     /// Where its text is.
     pub source: TextOrigin,
-    /// What shows that its text is the same.
+    /// Identifies its text.
     pub content: Content,
-    /// It is as the reference has it, if there is one that counts.
+    /// Whether it has its committed content, if there is a reference.
     pub is_committed: bool,
     /// What the reference has in place of an edited text.
     pub committed_as: Option<ObjectName>,
@@ -107,9 +107,9 @@ struct Row {
     declared: Option<String>,
     /// The id that comes from its path.
     own: String,
-    /// The id that it has.
+    /// Its effective id.
     id: String,
-    /// Its file holds one note.
+    /// Whether its file holds one note.
     is_single: bool,
 }
 
@@ -124,7 +124,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows. With `has_status`, each row has a status of its own.
+    /// No rows. With `has_status`, each row has its own status.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -146,7 +146,7 @@ impl Rows {
         })
     }
 
-    /// Whether a note is there with this content.
+    /// Whether the note exists with this content.
     pub fn holds(&self, wanted: &WantedRow) -> bool {
         let row = self.rows.get(&wanted.key);
         row.is_some_and(|row| {
@@ -154,8 +154,9 @@ impl Rows {
         })
     }
 
-    /// Makes the rows those that are wanted. `notes` has the memories of each that [`Self::holds`]
-    /// denies; one without is left out. Says which files could not have the id that they give.
+    /// Replaces the rows by the wanted ones. `notes` returns the memories of each note for which
+    /// [`Self::holds`] is false; a note without any is left out. Returns which files could not get
+    /// the id that they declare.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -194,7 +195,7 @@ impl Rows {
         Ok(problems)
     }
 
-    /// The note with an id, and what shows that its text is the same.
+    /// The note with an id, and the identity of its text.
     pub fn find(&self, id: &str) -> Option<(&RowKey, Content)> {
         let found = self
             .rows
@@ -203,7 +204,7 @@ impl Rows {
         found.map(|(key, row)| (key, row.content))
     }
 
-    /// What the rows are, in an order that does not depend on their history.
+    /// The rows, in an order that does not depend on their history.
     pub fn state(&self) -> Vec<(&RowKey, Content, bool, &str)> {
         let mut state: Vec<_> = self
             .rows
@@ -424,7 +425,7 @@ impl Rows {
     }
 }
 
-/// A path for people.
+/// A path for display.
 pub fn shown(relative: &OsStr) -> String {
     ack_api::text::line(&relative.to_string_lossy(), 120)
 }

@@ -1,7 +1,8 @@
-//! Links of memories that were merged: what led to a duplicate leads to the memory that was kept.
+//! Moves the links of merged memories: a link to a duplicate becomes a link to the memory that was
+//! kept.
 //!
-//! The store is not changed. The decision log is asked, whenever links are read, which memory was
-//! merged into which. So a merge that was undone, or whose memory has changed since, has no effect.
+//! The store is not changed. Whenever links are read, the decision log tells which memory was
+//! merged into which. So a merge has no effect if it was undone or if its memory has changed since.
 
 use super::Link;
 use crate::{Snapshot, StoreError};
@@ -11,9 +12,8 @@ use ack_api::memory::StatusFilter;
 const MAX_MERGED: usize = 32;
 
 impl Snapshot<'_> {
-    /// The memory that stands for this one: the one that it was merged into, as often as that
-    /// happened. As for a successor, one that is missing or hidden by the filter does not count,
-    /// and in a circle every memory stands for itself.
+    /// The memory that replaces this one, at the end of the chain of merges. As with successors, a
+    /// missing or hidden target does not count, and in a cycle every memory stands for itself.
     pub(super) fn kept(&self, id: &str, filter: StatusFilter) -> Result<String, StoreError> {
         let mut chain = vec![id.to_owned()];
         while let Some(last) = chain.last()
@@ -33,7 +33,7 @@ impl Snapshot<'_> {
         let Some(into) = self.decisions.merged_into(id) else {
             return Ok(None);
         };
-        // The decision is about the memory as it is now.
+        // The decision must be about the memory's current content.
         if !self.curated(id)?.is_some_and(|merged| merged.is_decided) {
             return Ok(None);
         }
@@ -42,7 +42,7 @@ impl Snapshot<'_> {
         Ok(is_shown.then_some(into))
     }
 
-    /// The memories that this one stands for.
+    /// The memories that were merged into this one.
     pub(super) fn merged(&self, id: &str, filter: StatusFilter) -> Result<Vec<String>, StoreError> {
         let mut found: Vec<String> = Vec::new();
         let mut ends = vec![id.to_owned()];
@@ -59,8 +59,8 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// A link between the memories that stand for its ends, `near` being the end that is `asked`
-    /// for. `None` if both are one memory now.
+    /// A link between the memories that replace its ends. `near` is the end that becomes `asked`.
+    /// `None` if both ends are the same memory now.
     pub(super) fn moved(
         &self,
         link: Link,

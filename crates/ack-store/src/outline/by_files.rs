@@ -1,7 +1,7 @@
-//! The memories whose files name something, for a process that asks once and has little time.
+//! Finds memories by their files, for a process that asks once and has little time.
 //!
-//! Of most rows only the lists of files are read. Whether a row that was found is still the one
-//! that counts is asked when its record is read ([`Snapshot::is_in_force`]).
+//! For most rows, only the lists of files are read. Whether a found row is still in force is
+//! checked when its record is read ([`Snapshot::is_in_force`]).
 
 use std::collections::HashMap;
 
@@ -18,12 +18,12 @@ use ack_api::memory::{self, Status, StatusFilter, Successor};
 use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
-/// So many rows are read with one statement.
+/// How many rows one statement reads.
 const ROWS_AT_ONCE: usize = 500;
 /// The longest chain of successors that is followed, as in [`memory::is_superseded`].
 const MAX_SUCCESSORS: usize = 33;
 
-/// A memory that a chain of successors leads to.
+/// A memory in a chain of successors.
 struct Known {
     key: RowKey,
     status: Status,
@@ -32,7 +32,7 @@ struct Known {
 
 impl Snapshot<'_> {
     /// The memories that the filter allows and in whose files `find_words` finds something. A newer
-    /// memory may replace one of them.
+    /// memory may replace some of them.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -78,7 +78,7 @@ impl Snapshot<'_> {
         Ok(outlines)
     }
 
-    /// The rows in whose stored files something is found.
+    /// The rows whose stored files match.
     fn rows_naming_files(
         &self,
         source: &MemorySource,
@@ -130,8 +130,8 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// Whether a row is the one that counts for its id, and no memory that the filter allows
-    /// replaces it.
+    /// Whether a row is the chosen one for its id, and no memory that the filter allows replaces
+    /// it.
     ///
     /// # Errors
     /// The error from SQLite.
@@ -166,7 +166,7 @@ impl Snapshot<'_> {
         Ok(!memory::is_superseded(&outline.id, first, filter, look))
     }
 
-    /// The row that counts for an id.
+    /// The chosen row for an id.
     fn known_by_id(&self, id: &str) -> Result<Option<Known>, StoreError> {
         let mut found: Option<(Claim, Known)> = None;
         for (number, source) in self.sources() {
