@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, Edit, InvalidDecision, Verdict};
-use ack_api::memory::Memory;
+use ack_api::memory::{Memory, Status};
 use ack_api::{Diagnostic, ErrorCode, text};
 use ack_store::StoreError;
 use ack_store::read::Curated;
@@ -63,6 +63,14 @@ pub enum CurateError {
         /// The requested batch.
         batch: Option<String>,
     },
+    /// Every batch that can be undone is another person's.
+    #[error("you made none of the decisions that can be undone; the newest batch is {actor}'s")]
+    NotYours {
+        /// The newest batch.
+        batch: String,
+        /// Who made it.
+        actor: String,
+    },
     /// The log cannot be written.
     #[error("cannot write the decisions to `{}`: {source}", path.display())]
     Write {
@@ -97,6 +105,22 @@ pub enum CurateError {
         /// The store.
         path: PathBuf,
     },
+    /// Another process has the log.
+    #[error("another process is writing `{}`", path.display())]
+    Locked {
+        /// The log.
+        path: PathBuf,
+    },
+    /// Some scopes were written, then one failed.
+    #[error("{source}; what was decided in {} is written", text::list(written))]
+    Partly {
+        /// The scopes whose decisions were written.
+        written: Vec<String>,
+        /// The batch of these decisions.
+        batch: String,
+        /// Why the others were not.
+        source: Box<CurateError>,
+    },
     /// The decision is invalid.
     #[error("this cannot be decided: {0}")]
     Invalid(#[from] InvalidDecision),
@@ -112,11 +136,13 @@ impl Diagnostic for CurateError {
             Self::Ambiguous { .. }
             | Self::Successor { .. }
             | Self::NothingToUndo { .. }
+            | Self::NotYours { .. }
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
             Self::NotNative { .. } | Self::NoColumn { .. } | Self::Twice { .. } => {
                 ErrorCode::DecisionRefused
             }
-            Self::Write { .. } => ErrorCode::IoError,
+            Self::Write { .. } | Self::Locked { .. } => ErrorCode::IoError,
+            Self::Partly { source, .. } => source.code(),
             Self::Store(error) => error.code(),
         }
     }
@@ -135,6 +161,9 @@ impl Diagnostic for CurateError {
             Self::NothingToUndo { .. } => {
                 "`ack-memory get ID --include history` shows every decision about a memory".into()
             }
+            Self::NotYours { batch, .. } => {
+                format!("`ack-memory undo {batch}` undoes it all the same").into()
+            }
             Self::Write { .. } => {
                 "nothing was decided; check the folder's permissions and the free space".into()
             }
@@ -149,6 +178,18 @@ impl Diagnostic for CurateError {
             Self::Twice { .. } => {
                 "nothing was decided; give each of them an id of its own in the store".into()
             }
+            Self::Locked { .. } => {
+                "nothing was decided; try again when it has finished".into()
+            }
+            Self::Partly { batch, source, .. } => format!(
+                "`ack-memory undo {batch}` undoes what was written. For the rest: {}",
+                source
+                    .hint()
+                    .as_deref()
+                    .unwrap_or_default()
+                    .trim_start_matches("nothing was decided; ")
+            )
+            .into(),
             Self::Store(error) => error.hint().into(),
         })
     }
@@ -212,14 +253,15 @@ impl Sitting {
         }
     }
 
-    /// A decision about a memory.
+    /// A decision about a memory. It keeps the text that the curator sees.
     pub fn decision(&self, candidate: &Candidate, verdict: Verdict) -> Decision {
+        let edit = verdict.keeps_text().then(|| candidate.previous_edit());
         Decision {
             id: candidate.memory().id.clone(),
             digest: candidate.curated.digest.clone(),
             verdict,
             was: candidate.memory().status,
-            edit: None,
+            edit: edit.filter(|edit| *edit != Edit::default()),
             into: None,
             until: None,
             despite: None,
@@ -271,7 +313,12 @@ impl Sitting {
         gone.into = Some(into.memory().id.clone());
         let mut decisions = vec![gone];
         if let Some(edit) = united {
-            let mut united = self.decision(into, Verdict::Edit);
+            // Only a person who looks at it approves a memory that waits.
+            let verdict = match into.memory().status {
+                Status::Approved | Status::Promoted => Verdict::Edit,
+                Status::Staging | Status::Rejected => Verdict::Stage,
+            };
+            let mut united = self.decision(into, verdict);
             united.edit = Some(edit);
             decisions.push(united);
         }
@@ -290,7 +337,7 @@ impl Sitting {
         if candidate.memory().id == into.memory().id {
             return Err(refuse("it is the same memory"));
         }
-        if into.memory().status == ack_api::memory::Status::Rejected {
+        if into.memory().status == Status::Rejected {
             return Err(refuse("it was rejected"));
         }
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {

@@ -163,8 +163,19 @@ pub struct Report {
     pub updated: usize,
     /// Memories that existed with the same content.
     pub unchanged: usize,
+    /// Memories whose status a person decided in the store, and whose lines say one too.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub decided: usize,
     /// Rejected lines.
     pub refused: Vec<Refusal>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A valid line with its number, from 1.
@@ -273,6 +284,7 @@ pub fn run(
         added: plan.added.len(),
         updated: plan.updated.len(),
         unchanged: plan.unchanged,
+        decided: plan.decided,
         refused,
     })
 }

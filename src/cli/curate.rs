@@ -8,14 +8,17 @@ use std::sync::Arc;
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::text;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs, UndoArgs};
+use super::get::numbered;
+use super::recall::Memory;
 use super::render::count;
 use super::{progress, prompt, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::curate::find::{Filter, by_id, queue};
+use crate::curate::find::{Filter, by_id, by_whole_id, queue};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::{About, Outcome};
 use crate::scope::resolve::{find, unusable_manifest, usable};
@@ -100,12 +103,8 @@ impl Caller<'_> {
     ///
     /// # Errors
     /// There is neither a terminal nor the owner's token.
-    fn actor(&self) -> Result<String, CliError> {
-        let name = ["USER", "LOGNAME"]
-            .into_iter()
-            .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
-        let name = name.unwrap_or_else(|| "unknown".into());
-        let name = text::line(&name.to_string_lossy(), 100);
+    pub fn actor(&self) -> Result<String, CliError> {
+        let name = person();
         if let Some(given) = std::env::var_os(ENV_TOKEN).filter(|given| !given.is_empty()) {
             let path = self.config.root.value.join(TOKEN_FILE);
             let token = ack_sys::files::read(&path, 4_096).unwrap_or_default();
@@ -128,6 +127,30 @@ impl Caller<'_> {
     }
 }
 
+/// The name of the user.
+fn person() -> String {
+    let name = ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+    text::line(
+        &name.unwrap_or_else(|| "unknown".into()).to_string_lossy(),
+        100,
+    )
+}
+
+/// The memory that was typed: the number of a result of the last query at this terminal, an id, or
+/// the beginning of one.
+fn typed(caller: Caller<'_>, scopes: &[Arc<Scope>], typed: &str) -> Result<Candidate, CliError> {
+    let last = Memory::of(caller.config).and_then(|memory| memory.last(Timestamp::now()));
+    let hit = last.as_ref().and_then(|last| numbered(typed, last));
+    let Some(hit) = hit else {
+        return Ok(by_id(scopes, typed)?);
+    };
+    let scope = scopes.iter().filter(|scope| scope.name == hit.scope);
+    let scope: Vec<Arc<Scope>> = scope.cloned().collect();
+    Ok(by_whole_id(&scope, &hit.id)?)
+}
+
 /// Runs `approve`, `reject` and `promote`.
 pub fn decide(caller: Caller<'_>, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
     decide_until(caller, verdict, args, None)
@@ -146,12 +169,7 @@ fn decide_until(
 ) -> Result<(), CliError> {
     let by_filter = args.ids.is_empty();
     let only = args.decide.scope.as_deref();
-    // An id, or its beginning, may match a memory in any of them.
-    let scopes = if by_filter {
-        caller.readable_scopes(only)?
-    } else {
-        caller.scopes(only)?
-    };
+    let scopes = caller.readable_scopes(only)?;
     let filter = Filter {
         kind: args.kind,
         project: args.project,
@@ -167,10 +185,10 @@ fn decide_until(
     }
     let candidates = progress::while_reading(|| {
         if by_filter {
-            return Ok(queue(&scopes, &filter, caller.now)?.waiting);
+            return Ok(without_twins(queue(&scopes, &filter, caller.now)?.waiting));
         }
-        let found = args.ids.iter().map(|id| by_id(&scopes, id));
-        found.collect::<Result<Vec<_>, _>>()
+        let found = args.ids.iter().map(|id| typed(caller, &scopes, id));
+        found.collect::<Result<Vec<_>, CliError>>()
     })?;
     if candidates.is_empty() {
         return Err(CliError::NothingWaits);
@@ -197,6 +215,18 @@ fn decide_until(
     carry_out(caller, &sitting, &decisions, dry_run)
 }
 
+/// The memories that can be decided about. Notes those whose id several rows have.
+fn without_twins(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
+    waiting.retain(|candidate| {
+        if let Err(error) = candidate.check_single() {
+            write_err(&format!("note: left out: {error}\n"));
+            return false;
+        }
+        true
+    });
+    waiting
+}
+
 /// Runs `merge`.
 pub fn merge(caller: Caller<'_>, args: &MergeArgs) -> Result<(), CliError> {
     replace(caller, &args.id, &args.into, Verdict::Merge, &args.decide)
@@ -214,33 +244,37 @@ fn replace(
     verdict: Verdict,
     args: &DecideArgs,
 ) -> Result<(), CliError> {
-    let scopes = caller.scopes(args.scope.as_deref())?;
-    let (gone, stays) = progress::while_reading(|| (by_id(&scopes, id), by_id(&scopes, into)));
+    let scopes = caller.readable_scopes(args.scope.as_deref())?;
+    let (gone, stays) =
+        progress::while_reading(|| (typed(caller, &scopes, id), typed(caller, &scopes, into)));
     let (gone, stays) = (gone?, stays?);
     let sitting = prepare(caller, args)?;
-    let decisions = sitting.replacement(&gone, &stays, verdict)?;
-    carry_out(caller, &sitting, &[(&gone, decisions)], args.dry_run)
+    let mut replaced = sitting.replacement(&gone, &stays, verdict)?;
+    let united = replaced.split_off(1);
+    let mut decisions = vec![(&gone, replaced)];
+    if !united.is_empty() {
+        decisions.push((&stays, united));
+    }
+    stays.check_single()?;
+    carry_out(caller, &sitting, &decisions, args.dry_run)
 }
 
 /// Runs `undo`.
 pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
-    let scopes = caller.scopes(args.scope.as_deref())?;
+    let scopes = caller.readable_scopes(args.scope.as_deref())?;
     let sitting = if args.dry_run {
         rehearsal(caller)
     } else {
         caller.sitting(None)?
     };
     let batch = args.batch.as_deref();
-    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &sitting))?;
-    let (mut count, mut changed) = (0, Vec::new());
-    for step in &undo.steps {
-        if args.dry_run {
-            count += step.decisions.len();
-        } else {
-            let written = step.write(&sitting)?;
-            count += written.count;
-            changed.extend(written.changed);
-        }
+    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &person(), &sitting))?;
+    let mut changed = Vec::new();
+    if !args.dry_run {
+        write::each(&undo.steps, &undo.batch, |step| {
+            changed.extend(step.write(&sitting)?.changed);
+            Ok(())
+        })?;
     }
     if caller.json {
         let decisions = undo.steps.iter().flat_map(|step| &step.decisions);
@@ -255,15 +289,24 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
             "{id} changed since it was decided; it is left as it is\n"
         ));
     }
-    let would = if args.dry_run {
-        "would take back"
-    } else {
-        "took back"
-    };
+    let would = if args.dry_run { "would undo" } else { "undid" };
+    let by = undo.actor.as_deref().map(|actor| format!(" ({actor})"));
+    let undone = undo.steps.iter().flat_map(|step| {
+        let undone = step
+            .decisions
+            .iter()
+            .map(|decision| (&step.scope, decision));
+        undone.filter(|(_, decision)| !changed.contains(&decision.id))
+    });
+    let undone: Vec<String> = undone
+        .map(|(scope, decision)| format!("  {}  {}\n", decision.id, scope.name))
+        .collect();
     write_plain(&format!(
-        "{would} {} of batch {}\n",
-        decided(count),
-        undo.batch
+        "{would} {} of batch {}{}:\n{}",
+        decided(undone.len()),
+        undo.batch,
+        by.unwrap_or_default(),
+        undone.concat()
     ))
 }
 
@@ -302,16 +345,25 @@ fn carry_out(
             .or_insert_with(|| (&candidate.scope, Vec::new()));
         entry.1.extend(decisions.iter().cloned());
     }
-    for (scope, decisions) in by_scope.into_values() {
-        if dry_run {
-            outcome.written += decisions.len();
-        } else {
-            let written = write::write(scope, &decisions)?;
-            outcome.written += written.count;
-            outcome.changed.extend(written.changed);
-        }
-        outcome.decisions.extend(decisions);
+    if dry_run {
+        outcome.decisions = by_scope.into_values().flat_map(|(_, all)| all).collect();
+        outcome.written = outcome.decisions.len();
+        return report(caller, &outcome, dry_run);
     }
+    let scopes: Vec<&Arc<Scope>> = by_scope.values().map(|(scope, _)| *scope).collect();
+    let result = write::each(&scopes, &sitting.batch, |scope| {
+        let decisions = by_scope
+            .get(scope.name.as_str())
+            .map(|(_, all)| all.as_slice());
+        let written = write::write(scope, decisions.unwrap_or_default())?;
+        outcome.written += written.count;
+        outcome.changed.extend(written.changed);
+        outcome
+            .decisions
+            .extend_from_slice(decisions.unwrap_or_default());
+        Ok(())
+    });
+    result?;
     report(caller, &outcome, dry_run)
 }
 

@@ -6,10 +6,14 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 
 use super::args::{GetArgs, Global, IncludeArg, WithinArg};
+use super::curate::Caller;
 use super::error::CliError;
 use super::recall::{Memory, Recall};
 use super::screen::Screen;
-use super::{Closing, chosen_status, config, pager, printable, progress, render, write_json};
+use super::{
+    Closing, chosen_status, config, pager, printable, progress, render, write_json, write_plain,
+};
+use crate::curate::find::by_whole_id;
 use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::uri::Address;
@@ -19,7 +23,12 @@ use ack_api::{GetRequest, Include, Within};
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
     let last = Memory::of(&config).and_then(|memory| memory.last(Timestamp::now()));
-    let service = Closing(Service::new(config).for_the_process());
+    let caller = Caller {
+        config: &config,
+        json: global.json,
+        now: Timestamp::now(),
+    };
+    let service = Closing(Service::new(config.clone()).for_the_process());
     let mut request = request(args);
     let answer = progress::while_reading(|| {
         let mut ids = Vec::with_capacity(args.ids.len());
@@ -32,7 +41,15 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         }
         let answer = service.0.get_memory(&request);
         answer.map_err(|error| told(error, &args.ids, last.is_some()))
-    })?;
+    });
+    let answer = match answer {
+        Err(CliError::Request(Error::MemoryNotServed { id, scope, .. }))
+            if args.include.contains(&IncludeArg::History) && caller.actor().is_ok() =>
+        {
+            return hidden(caller, &scope, &id);
+        }
+        answer => answer?,
+    };
     let found = answer.memory.is_some() || !answer.memories.is_empty();
     if global.json {
         write_json(&answer)?;
@@ -45,6 +62,29 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// Shows the history of a memory that nothing shows, to a curator alone.
+fn hidden(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, CliError> {
+    let candidate = by_whole_id(&caller.scopes(Some(scope))?, id)?;
+    let store = &candidate.scope.store;
+    let history = store.snapshot(|snapshot| snapshot.history(id));
+    let history = history.map_err(|error| CliError::Request(error.into()))?;
+    let memory = candidate.memory();
+    if caller.json {
+        write_json(&serde_json::json!({
+            "id": memory.id, "scope": scope, "title": memory.title, "status": memory.status,
+            "history": history,
+        }))?;
+    } else {
+        let screen = Screen::of_output();
+        let head = format!(
+            "{}  {scope}  {}  {}\n",
+            memory.id, memory.status, memory.title
+        );
+        write_plain(&(head + &render::history(&history, &screen)))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Resolves the typed text: the number of a result, an id or address, or the beginning of an id.
@@ -84,7 +124,7 @@ fn meant(
 }
 
 /// The result of the last query with a number.
-fn numbered<'a>(typed: &str, last: &'a Recall) -> Option<&'a ack_api::Also> {
+pub fn numbered<'a>(typed: &str, last: &'a Recall) -> Option<&'a ack_api::Also> {
     let number: usize = typed.parse().ok().filter(|_| is_number(typed))?;
     last.hits.get(number.checked_sub(1)?)
 }

@@ -13,7 +13,7 @@ mod scopes;
 pub use ack_api::number::{count, grouped, verb};
 pub use age::day;
 pub use context::context;
-pub use get::get;
+pub use get::{get, history};
 pub use layout::{Marks, block, paint};
 pub use query::{Listing, query};
 pub use scopes::scopes;

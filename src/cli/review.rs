@@ -18,6 +18,7 @@ use super::args::ReviewArgs;
 use super::curate::{Caller, print_json, report};
 use super::{progress, write_err, write_plain};
 use crate::cli::error::CliError;
+use crate::curate::Candidate;
 use crate::curate::find::Filter;
 use crate::curate::stale::{Stale, reason, stale};
 use crate::desk::Desk;
@@ -32,12 +33,21 @@ use crate::service::instructions::Instructions;
 const LISTED: usize = 50;
 /// For how many memories it shows the nearest approved ones.
 const WITH_NEAREST: usize = 200;
+/// The largest file for `--apply`.
+const MAX_APPLIED: u64 = 256 << 20;
 const NOTHING_STALE: &str = "no approved memory is known to be out of date\n";
 
 /// Runs `review`.
 pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
     let service = Service::new(caller.config.clone()).for_the_process();
     let outcome = match &args.apply {
+        Some(_) if args.kind.is_some() || args.project.is_some() || args.tag.is_some() => {
+            Err(CliError::invalid(
+                "--apply",
+                "with --type, --project or --tag",
+                "--apply alone or with --scope: the file names the memories",
+            ))
+        }
         Some(file) => apply(caller, service, file, args.scope.as_deref()),
         None => decide(caller, service, args),
     };
@@ -209,8 +219,9 @@ fn apply(
 ) -> Result<(), CliError> {
     let text = read(file)?;
     let sitting = caller.sitting(None)?;
-    let mut candidates = Vec::new();
-    let mut lines = Vec::new();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut lines: Vec<(usize, Line)> = Vec::new();
+    let readable = caller.readable_scopes(scope)?;
     let wrong = |number: usize, reason: &str| {
         CliError::invalid(
             &format!("line {number}"),
@@ -223,10 +234,31 @@ fn apply(
             continue;
         }
         let line = Line::parse(line).map_err(|reason| wrong(number, &reason))?;
-        let scopes = caller.scopes(line.scope.as_deref().or(scope))?;
-        let candidate = line.candidate(&scopes);
-        candidates.push(candidate.map_err(|reason| wrong(number, &reason))?);
+        let candidate = match line.scope.as_deref().or(scope) {
+            Some(name) => line.candidate(&caller.scopes(Some(name))?),
+            None => line.candidate(&readable),
+        };
+        let candidate = candidate.map_err(|reason| wrong(number, &reason))?;
+        let is_same = |other: &Candidate| {
+            other.scope.name == candidate.scope.name && other.memory().id == candidate.memory().id
+        };
+        if let Some((first, _)) = candidates
+            .iter()
+            .position(is_same)
+            .and_then(|at| lines.get(at))
+        {
+            let reason = format!("line {first} decides about {} too", line.id);
+            return Err(wrong(number, &reason));
+        }
+        candidates.push(candidate);
         lines.push((number, line));
+    }
+    if lines.is_empty() {
+        return Err(CliError::invalid(
+            "--apply",
+            "a file without entries",
+            "entries of `review --list --json` with a `verdict`, one JSON object per line",
+        ));
     }
     let staleness = service.staleness(caller.now);
     let reasons = candidates
@@ -253,15 +285,17 @@ fn read(file: &Path) -> Result<String, CliError> {
         source,
     };
     if file.as_os_str() != "-" {
-        return std::fs::read_to_string(file).map_err(io);
+        let text = ack_sys::files::read_text(file, MAX_APPLIED).map_err(io)?;
+        return Ok(text.trim_start_matches('\u{feff}').to_owned());
     }
     if std::io::stdin().is_terminal() {
         write_err("reading decisions from the terminal; end with Ctrl+D\n");
     }
     let mut text = String::new();
-    std::io::stdin()
-        .lock()
-        .read_to_string(&mut text)
-        .map_err(io)?;
+    let stdin = std::io::stdin().lock();
+    let read = stdin.take(MAX_APPLIED + 1).read_to_string(&mut text);
+    if read.map_err(io)? as u64 > MAX_APPLIED {
+        return Err(io(std::io::ErrorKind::FileTooLarge.into()));
+    }
     Ok(text)
 }

@@ -71,6 +71,23 @@ impl Filter {
 /// # Errors
 /// No memory or several match, or a store cannot be read.
 pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
+    let found = with_id(scopes, id)?;
+    if found.is_empty() {
+        return by_beginning(scopes, id);
+    }
+    only(id, found, &[])
+}
+
+/// The memory with exactly this id.
+///
+/// # Errors
+/// No memory has it, or several, or a store cannot be read.
+pub fn by_whole_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
+    only(id, with_id(scopes, id)?, &[])
+}
+
+/// The memories with exactly this id.
+fn with_id(scopes: &[Arc<Scope>], id: &str) -> Result<Vec<Candidate>, CurateError> {
     let mut found = Vec::new();
     for scope in scopes {
         if let Some(curated) = scope.store.snapshot(|snapshot| snapshot.curated(id))? {
@@ -80,20 +97,28 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
             });
         }
     }
-    let mut known = Vec::new();
-    if found.is_empty() {
-        let typed = id.trim().to_lowercase();
-        each(scopes, &|_| true, &mut |scope, curated| {
-            if !typed.is_empty() && begins(&curated.memory.id, &typed) {
-                found.push(Candidate {
-                    scope: Arc::clone(scope),
-                    curated,
-                });
-            } else {
-                known.push(curated.memory.id);
-            }
-        })?;
-    }
+    Ok(found)
+}
+
+/// The only memory whose id begins so.
+fn by_beginning(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
+    let (mut found, mut known) = (Vec::new(), Vec::new());
+    let typed = id.trim().to_lowercase();
+    each(scopes, &|_| true, &mut |scope, curated| {
+        if !typed.is_empty() && begins(&curated.memory.id, &typed) {
+            found.push(Candidate {
+                scope: Arc::clone(scope),
+                curated,
+            });
+        } else {
+            known.push(curated.memory.id);
+        }
+    })?;
+    only(id, found, &known)
+}
+
+/// The only one of the memories that were found for an id. `known` are other ids.
+fn only(id: &str, mut found: Vec<Candidate>, known: &[String]) -> Result<Candidate, CurateError> {
     match found.len() {
         0 => Err(CurateError::NotFound {
             id: id.to_owned(),

@@ -26,6 +26,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 pub use self::undo::{Batch, batches, take_back};
 use super::CurateError;
+use super::log::release;
 use super::write::check_single;
 use crate::scope::Scope;
 
@@ -52,8 +53,10 @@ pub fn write_with(
     log::settle(scope)?;
     in_transaction(scope, |store, snapshot| {
         let now = read(snapshot, ids)?;
-        let decisions = decide(&now)?;
+        let mut decisions = decide(&now)?;
         check_single(scope, &decisions, &now)?;
+        let released = released(store, snapshot, &decisions)?;
+        decisions.extend(released);
         for decision in &decisions {
             match decision.verdict {
                 Verdict::Withdraw => undo::withdraw(store, decision)?,
@@ -62,6 +65,35 @@ pub fn write_with(
         }
         Ok(decisions)
     })
+}
+
+/// Checks that decisions can be written into the store, without writing.
+///
+/// # Errors
+/// As [`write_with`].
+pub fn check(scope: &Scope) -> Result<(), CurateError> {
+    in_transaction(scope, |_, _| Ok(()))
+}
+
+/// What waits again because the memory that replaced it is rejected now.
+fn released(
+    store: &Open<'_>,
+    snapshot: &Snapshot<'_>,
+    decisions: &[Decision],
+) -> Result<Vec<Decision>, CurateError> {
+    let mut released = Vec::new();
+    for rejection in decisions
+        .iter()
+        .filter(|decision| decision.verdict == Verdict::Reject)
+    {
+        for id in undo::replaced_while_waiting(store, &rejection.id)? {
+            if !decisions.iter().any(|decision| decision.id == id) {
+                let curated = snapshot.curated(&id)?.filter(|curated| !curated.has_twin);
+                released.extend(curated.map(|curated| release(rejection, curated)));
+            }
+        }
+    }
+    Ok(released)
 }
 
 /// The memories with these ids.

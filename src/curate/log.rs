@@ -5,18 +5,27 @@
 //! previous length.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use ack_api::decision::Decision;
+use ack_api::decision::{Decision, Verdict};
+use ack_api::memory::Status;
+use ack_api::text;
 use ack_store::read::Curated;
 use ack_sys::files;
+use nix::unistd::{AccessFlags, access};
 
 use super::CurateError;
 use super::write::check_single;
 use crate::scope::Scope;
+
+/// How long to wait for another process that writes the log.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often to try.
+const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// Appends earlier decisions again. They apply to whatever the memories hold now.
 ///
@@ -38,14 +47,13 @@ pub fn write_with(
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
 ) -> Result<Vec<Decision>, CurateError> {
-    let fallback = scope.folder.join(ack_api::decision::DECISION_LOG);
-    let path = scope.store.decision_log().unwrap_or(&fallback);
+    let path = &place(scope);
     let fail = |source| CurateError::Write {
         path: path.to_owned(),
         source,
     };
     let mut log = open(path).map_err(fail)?;
-    log.lock().map_err(fail)?;
+    lock(&log, path)?;
     let now = scope.store.snapshot(|snapshot| {
         let mut now = HashMap::new();
         for id in ids {
@@ -55,8 +63,10 @@ pub fn write_with(
         }
         Ok(now)
     })?;
-    let decisions = decide(&now)?;
+    let mut decisions = decide(&now)?;
     check_single(scope, &decisions, &now)?;
+    let released = released(scope, &decisions)?;
+    decisions.extend(released);
     let mut lines = String::new();
     for decision in &decisions {
         lines.push_str(&decision.to_line());
@@ -66,6 +76,91 @@ pub fn write_with(
         append(&mut log, &lines).map_err(fail)?;
     }
     Ok(decisions)
+}
+
+/// Waits until no other process writes the log.
+fn lock(log: &File, path: &Path) -> Result<(), CurateError> {
+    let began = Instant::now();
+    loop {
+        match log.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
+                std::thread::sleep(LOCK_POLL);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(CurateError::Locked {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(CurateError::Write {
+                    path: path.to_owned(),
+                    source,
+                });
+            }
+        }
+    }
+}
+
+/// What waits again because the memory that replaced it is rejected now: it was replaced while it
+/// waited, so nothing else would bring it back.
+fn released(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>, CurateError> {
+    let log = scope.store.decisions()?;
+    let mut released = Vec::new();
+    for rejection in decisions
+        .iter()
+        .filter(|decision| decision.verdict == Verdict::Reject)
+    {
+        for id in log.replaced_by(&text::id(&rejection.id)) {
+            let waited = log
+                .about(id)
+                .last()
+                .is_some_and(|last| last.was == Status::Staging);
+            if !waited || decisions.iter().any(|decision| decision.id == *id) {
+                continue;
+            }
+            let curated = scope.store.snapshot(|snapshot| snapshot.curated(id))?;
+            let curated = curated.filter(|curated| curated.is_decided && !curated.has_twin);
+            released.extend(curated.map(|curated| release(rejection, curated)));
+        }
+    }
+    Ok(released)
+}
+
+/// The decision that a memory waits again.
+pub fn release(rejection: &Decision, curated: Curated) -> Decision {
+    Decision {
+        id: curated.memory.id,
+        digest: curated.digest,
+        verdict: Verdict::Stage,
+        was: curated.memory.status,
+        edit: None,
+        reason: Some(format!("{}, which replaced it, was rejected", rejection.id)),
+        ..rejection.clone()
+    }
+}
+
+/// Checks that the log can be written, without writing to it.
+///
+/// # Errors
+/// [`CurateError::Write`].
+pub fn check(scope: &Scope) -> Result<(), CurateError> {
+    let path = place(scope);
+    let checked = if path.exists() {
+        open(&path).map(drop)
+    } else {
+        let folder = path.parent().unwrap_or(&path);
+        access(folder, AccessFlags::W_OK).map_err(io::Error::from)
+    };
+    checked.map_err(|source| CurateError::Write { path, source })
+}
+
+/// The log of a scope.
+fn place(scope: &Scope) -> PathBuf {
+    scope.store.decision_log().map_or_else(
+        || scope.folder.join(ack_api::decision::DECISION_LOG),
+        Path::to_owned,
+    )
 }
 
 /// Opens the log. A new one is readable only by its owner.

@@ -1,10 +1,12 @@
 //! Undoes decisions. Nothing is removed from a log: the decision that counted before is appended
-//! again, with its own batch name, so that an undo can be undone. A row of a store gets its old
-//! values back.
+//! again, with its own batch name, so that a further undo goes further back. A row of a store gets
+//! its old values back.
 
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, DecisionPlace, Verdict};
+
+use jiff::Timestamp;
 
 use super::in_store::{self, Batch};
 use super::write::Written;
@@ -16,6 +18,8 @@ use crate::scope::Scope;
 pub struct Undo {
     /// The batch.
     pub batch: String,
+    /// Who decided: `human:NAME` or `process:NAME`.
+    pub actor: Option<String>,
     /// The steps, one per scope.
     pub steps: Vec<Step>,
 }
@@ -29,6 +33,12 @@ pub struct Step {
     pub decisions: Vec<Decision>,
     /// The decisions in its store to undo; `None` for decisions in its log.
     in_store: Option<Batch>,
+}
+
+impl AsRef<Scope> for Step {
+    fn as_ref(&self) -> &Scope {
+        &self.scope
+    }
 }
 
 impl Step {
@@ -50,46 +60,83 @@ impl Step {
     }
 }
 
-/// Prepares to undo a batch, or the newest one that still counts if no name is given.
+/// A batch that can be undone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Known {
+    /// When it was written, as far as that is known.
+    time: Option<Timestamp>,
+    name: String,
+    actor: Option<String>,
+}
+
+impl Known {
+    fn of(decision: &Decision) -> Option<Self> {
+        Some(Self {
+            time: decision.time.parse().ok(),
+            name: decision.batch.clone()?,
+            actor: Some(decision.actor.clone()),
+        })
+    }
+
+    /// Whether this person made it, at a terminal or with a script.
+    fn is_by(&self, person: &str) -> bool {
+        self.actor
+            .as_ref()
+            .is_none_or(|actor| actor.split_once(':').map_or("", |(_, name)| name) == person)
+    }
+}
+
+/// Prepares to undo a batch, or the newest one of `person` that still counts if no name is given.
 ///
 /// # Errors
 /// No batch matches, or a log or a store cannot be read.
 pub fn prepare(
     scopes: &[Arc<Scope>],
     batch: Option<&str>,
+    person: &str,
     sitting: &Sitting,
 ) -> Result<Undo, CurateError> {
-    let mut newest: Option<String> = None;
-    let mut consider = |name: &String| {
-        let wanted = match batch {
-            Some(batch) => name == batch,
-            None => newest.as_ref().is_none_or(|newest| name > newest),
-        };
-        if wanted {
-            newest = Some(name.clone());
-        }
-    };
+    let mut known: Vec<Known> = Vec::new();
     let (mut logs, mut stores) = (Vec::new(), Vec::new());
     for scope in scopes {
         let decisions = scope.store.decisions()?;
         let counting = |last: &&Decision| last.verdict != Verdict::Withdraw;
         let newest = decisions.newest().filter(counting);
-        newest
-            .filter_map(|last| last.batch.as_ref())
-            .for_each(&mut consider);
+        known.extend(newest.filter_map(Known::of));
         logs.push((scope, decisions));
         if scope.manifest.decisions == DecisionPlace::Store && scope.store.path().is_file() {
             for batch in in_store::batches(scope)? {
-                consider(&batch.name);
+                known.push(Known {
+                    time: batch.time.as_deref().and_then(|time| time.parse().ok()),
+                    name: batch.name.clone(),
+                    actor: batch.actor.clone(),
+                });
                 stores.push((scope, batch));
             }
         }
     }
-    let name = newest.ok_or_else(|| CurateError::NothingToUndo {
+    let found = match batch {
+        Some(batch) => known.into_iter().find(|known| known.name == batch),
+        None => {
+            let own = known.iter().filter(|known| known.is_by(person)).max();
+            let others = known.iter().max();
+            match (own, others) {
+                (None, Some(others)) => {
+                    return Err(CurateError::NotYours {
+                        batch: others.name.clone(),
+                        actor: others.actor.clone().unwrap_or_default(),
+                    });
+                }
+                (own, _) => own.cloned(),
+            }
+        }
+    };
+    let found = found.ok_or_else(|| CurateError::NothingToUndo {
         batch: batch.map(str::to_owned),
     })?;
     let mut undo = Undo {
-        batch: name,
+        batch: found.name,
+        actor: found.actor,
         steps: Vec::new(),
     };
     for (scope, decisions) in logs {

@@ -26,13 +26,51 @@ pub struct Written {
 /// # Errors
 /// The store or the log cannot be read or written, or an id exists twice. Then nothing is decided.
 pub fn write(scope: &Scope, decisions: &[Decision]) -> Result<Written, CurateError> {
-    let in_store = scope.manifest.decisions == DecisionPlace::Store;
     write_if(scope, decisions, |decision, curated| {
-        let same_status = |curated: &Curated| curated.memory.status == decision.was;
         curated.is_some_and(|curated| {
-            curated.digest == decision.digest && (!in_store || same_status(curated))
+            curated.digest == decision.digest && curated.memory.status == decision.was
         })
     })
+}
+
+/// Checks that decisions about a scope can be written, before any is.
+///
+/// # Errors
+/// Why not.
+pub fn check(scope: &Scope) -> Result<(), CurateError> {
+    match scope.manifest.decisions {
+        DecisionPlace::Log => log::check(scope),
+        DecisionPlace::Store => in_store::check(scope),
+    }
+}
+
+/// Writes the decisions of several scopes. None is written unless each of them can be written.
+///
+/// # Errors
+/// As for one of them. [`CurateError::Partly`] if others were written before.
+pub fn each<S: AsRef<Scope>>(
+    scopes: &[S],
+    batch: &str,
+    mut write: impl FnMut(&S) -> Result<(), CurateError>,
+) -> Result<(), CurateError> {
+    for scope in scopes {
+        check(scope.as_ref())?;
+    }
+    let mut written = Vec::new();
+    for scope in scopes {
+        match write(scope) {
+            Ok(()) => written.push(scope.as_ref().name.clone()),
+            Err(source) if written.is_empty() => return Err(source),
+            Err(source) => {
+                return Err(CurateError::Partly {
+                    written,
+                    batch: batch.to_owned(),
+                    source: Box::new(source),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn write_if(

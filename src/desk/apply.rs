@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::choice::Choice;
 use crate::curate::Candidate;
-use crate::curate::find::by_id;
+use crate::curate::find::by_whole_id;
 use crate::scope::Scope;
 
 /// A line. Other keys of a list entry are ignored.
@@ -53,7 +53,7 @@ impl Line {
     /// # Errors
     /// No memory matches, or it has changed or been decided about since it was listed.
     pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
-        let candidate = by_id(scopes, &self.id).map_err(|error| error.to_string())?;
+        let candidate = by_whole_id(scopes, &self.id).map_err(|error| error.to_string())?;
         let id = &self.id;
         if let Some(digest) = &self.digest
             && *digest != candidate.curated.digest

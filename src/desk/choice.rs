@@ -245,6 +245,9 @@ impl Chosen<'_> {
         if let Some(other) = other {
             effects.push(match self.choice {
                 Choice::Supersede { .. } => format!("hides {id}: {}", other.title),
+                _ if other.status == Status::Staging => {
+                    format!("{id} still waits for review: {}", other.title)
+                }
                 _ => format!("{id} stays: {}", other.title),
             });
         }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, Edit, Verdict};
+use ack_api::memory::Status;
 use ack_store::READ_TIMEOUT;
 use ack_store::read::Curated;
 use serde::Serialize;
@@ -82,26 +83,40 @@ impl Desk {
             batch: sitting.batch.clone(),
             ..Outcome::default()
         };
-        for (scope, wishes) in self.wishes().into_values() {
-            let ids: Vec<&str> = wishes.iter().flat_map(Wish::ids).collect();
-            let mut broken = Vec::new();
-            let written = write::write_with(&scope, &ids, |now| {
-                let (kept, other): (Vec<&Wish>, Vec<&Wish>) =
-                    wishes.iter().partition(|wish| wish.holds(now));
-                broken = other;
-                decisions(&kept, sitting)
-            })?;
-            outcome.written += written.len();
-            outcome.decisions.extend(written);
-            outcome
-                .about
-                .extend(wishes.iter().map(|wish| About::of(&wish.candidate)));
-            let broken: Vec<usize> = broken.iter().map(|wish| wish.number).collect();
-            for wish in &wishes {
-                self.settle(wish, broken.contains(&wish.number), &mut outcome);
-            }
-        }
+        let wishes = self.wishes();
+        let scopes: Vec<&Arc<Scope>> = wishes.values().map(|(scope, _)| scope).collect();
+        write::each(&scopes, &sitting.batch, |scope| {
+            let wishes = wishes.get(&scope.name).map(|(_, wishes)| wishes.as_slice());
+            self.write_scope(scope, wishes.unwrap_or_default(), sitting, &mut outcome)
+        })?;
         Ok(outcome)
+    }
+
+    fn write_scope(
+        &mut self,
+        scope: &Scope,
+        wishes: &[Wish],
+        sitting: &Sitting,
+        outcome: &mut Outcome,
+    ) -> Result<(), CurateError> {
+        let ids: Vec<&str> = wishes.iter().flat_map(Wish::ids).collect();
+        let mut broken = Vec::new();
+        let written = write::write_with(scope, &ids, |now| {
+            let (kept, other): (Vec<&Wish>, Vec<&Wish>) =
+                wishes.iter().partition(|wish| wish.holds(now));
+            broken = other;
+            decisions(&kept, sitting)
+        })?;
+        outcome.written += written.len();
+        outcome.decisions.extend(written);
+        outcome
+            .about
+            .extend(wishes.iter().map(|wish| About::of(&wish.candidate)));
+        let broken: Vec<usize> = broken.iter().map(|wish| wish.number).collect();
+        for wish in wishes {
+            self.settle(wish, broken.contains(&wish.number), outcome);
+        }
+        Ok(())
     }
 
     /// The choices, by scope.
@@ -196,20 +211,53 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
         };
         for mut decision in choice.decisions(sitting)? {
             decision.reason = wish.reason.clone().or(decision.reason);
-            if let Some(new) = decision.edit.take() {
-                let before = edits.remove(&decision.id).unwrap_or_default();
-                let whole = edit_over(new, before);
-                all.retain(|earlier| earlier.id != decision.id || earlier.edit.is_none());
-                edits.insert(decision.id.clone(), whole.clone());
-                decision.edit = Some(whole);
-            } else if decision.verdict == Verdict::Approve && edits.contains_key(&decision.id) {
-                // The edit already approves it.
-                continue;
+            let is_own = decision.id == wish.candidate.memory().id;
+            let earlier = all.iter().position(|earlier| earlier.id == decision.id);
+            if let Some(earlier) = earlier {
+                decision = combined(all.remove(earlier), decision, is_own);
             }
+            edits.extend(
+                decision
+                    .edit
+                    .clone()
+                    .map(|edit| (decision.id.clone(), edit)),
+            );
             all.push(decision);
         }
     }
-    Ok(all)
+    Ok(without_rejected_targets(all))
+}
+
+/// One decision about a memory for two choices of a sitting. `is_own`: the later choice is about the
+/// memory itself; otherwise another memory was merged into it.
+fn combined(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
+    let edit = match (earlier.edit.take(), later.edit.take()) {
+        (Some(before), Some(new)) => Some(edit_over(new, before)),
+        (before, new) => new.or(before),
+    };
+    let counts = if is_own { later } else { earlier };
+    Decision {
+        edit: edit.filter(|_| counts.verdict.keeps_text()),
+        ..counts
+    }
+}
+
+/// Leaves out what would be merged into a memory, or replaced by it, that the same sitting rejects,
+/// if it waits: it goes on waiting.
+fn without_rejected_targets(mut decisions: Vec<Decision>) -> Vec<Decision> {
+    let rejected: Vec<String> = decisions
+        .iter()
+        .filter(|decision| decision.verdict == Verdict::Reject)
+        .map(|decision| decision.id.clone())
+        .collect();
+    decisions.retain(|decision| {
+        decision.was != Status::Staging
+            || !decision
+                .into
+                .as_ref()
+                .is_some_and(|into| rejected.contains(into))
+    });
+    decisions
 }
 
 /// Copies the lists of an edit into a memory.

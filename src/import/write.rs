@@ -2,6 +2,7 @@
 //! for writing, and no folder is created, until there is something to write. Apart from this code,
 //! only `crate::demo` and `crate::curate` open a memory database for writing.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::{ImportError, NumberedRow, Refusal};
 use ack_api::import_line::Row;
-use ack_api::memory::Unreviewed;
+use ack_api::memory::{Status, Unreviewed};
 use ack_api::time;
 use ack_store::StoreError;
 use ack_store::layout::{Profile, recognise, tables};
@@ -61,6 +62,9 @@ pub struct Plan {
     pub updated: Vec<(Row, String)>,
     /// Rows that exist with the same content.
     pub unchanged: usize,
+    /// Rows whose status a person decided in the store. What their lines say about it does not
+    /// count.
+    pub decided: usize,
 }
 
 impl Target {
@@ -242,6 +246,7 @@ fn compare(
         COLUMNS.join(", ")
     );
     let mut statement = snapshot.connection().prepare(&sql).map_err(sqlite)?;
+    let decided = decided_ids(snapshot.connection()).map_err(sqlite)?;
     for (number, row) in rows {
         let stored = statement
             .query_row([&row.id], |stored| {
@@ -255,26 +260,19 @@ fn compare(
             plan.added.push(row.clone());
             continue;
         };
-        let differs = COLUMNS.iter().zip(stored.iter().zip(&values(row))).any(
-            |(column, (stored, wanted))| {
-                stored != wanted
-                    && match *column {
-                        // An undated line keeps the time of its first import.
-                        "created_at" => row.dated,
-                        "updated_at" => update && gives(row, column),
-                        column if CURATED.contains(&column) => update && gives(row, column),
-                        column => !update || gives(row, column),
-                    }
-            },
-        );
-        if !differs {
+        let status = match stored.get(12) {
+            Some(Value::Text(status)) => status.clone(),
+            _ => String::new(),
+        };
+        let mut kept = row.clone();
+        if update && decided.contains(&row.id) {
+            keep_decision(&mut kept, &stored, &status);
+            plan.decided += usize::from(gives_curated(row));
+        }
+        if !differs(&kept, &stored, update) {
             plan.unchanged += 1;
         } else if update {
-            let status = match stored.get(12) {
-                Some(Value::Text(status)) => status.clone(),
-                _ => String::new(),
-            };
-            plan.updated.push((row.clone(), status));
+            plan.updated.push((kept, status));
         } else if row.named {
             let reason = format!(
                 "`id` is `{}`, which the store has with other content; --update replaces it",
@@ -289,6 +287,51 @@ fn compare(
         }
     }
     Ok(plan)
+}
+
+/// Whether a line would change a stored row.
+fn differs(row: &Row, stored: &[Value], update: bool) -> bool {
+    let columns = COLUMNS.iter().zip(stored.iter().zip(values(row)));
+    columns.into_iter().any(|(column, (stored, wanted))| {
+        *stored != wanted
+            && match *column {
+                // An undated line keeps the time of its first import.
+                "created_at" => row.dated,
+                "updated_at" => update && gives(row, column),
+                column if CURATED.contains(&column) => update && gives(row, column),
+                column => !update || gives(row, column),
+            }
+    })
+}
+
+/// The memories whose newest decision is in the store, see `curate::in_store`.
+fn decided_ids(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
+    let table =
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'curation_undo'";
+    if connection.query_row(table, [], |row| row.get::<_, i64>(0))? == 0 {
+        return Ok(HashSet::new());
+    }
+    let mut statement = connection.prepare("SELECT DISTINCT memory_id FROM curation_undo")?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    ids.collect()
+}
+
+/// Takes from a line what a person decided about its memory. Where the line changes a text that
+/// agents see, the memory waits for review again.
+fn keep_decision(row: &mut Row, stored: &[Value], status: &str) {
+    row.given.retain(|given| !CURATED.contains(&given.as_str()));
+    row.stated = false;
+    let is_served = Status::parse(status).is_some_and(Status::is_served);
+    if is_served && differs(row, stored, true) {
+        row.given.push("status".to_owned());
+        row.status = Status::Staging;
+        row.line.status = Some(Status::Staging.as_str().to_owned());
+        row.stated = true;
+    }
+}
+
+fn gives_curated(row: &Row) -> bool {
+    CURATED.iter().any(|column| gives(row, column))
 }
 
 fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusqlite::Result<()> {

@@ -181,8 +181,8 @@ fn the_newest_batch_is_taken_back_and_then_the_one_before() {
     decide(root.path(), &["approve", "alpha-0000", "alpha-0001"]).ok();
     decide(root.path(), &["reject", "alpha-0001", "alpha-0002"]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000"]);
-    let dry = ack(root.path(), &["undo", "--dry-run"]).ok();
-    assert!(dry.contains("would take back 2 decisions"), "{dry}");
+    let dry = decide(root.path(), &["undo", "--dry-run"]).ok();
+    assert!(dry.contains("would undo 2 decisions"), "{dry}");
     decide(root.path(), &["undo"]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0001"]);
     decide(root.path(), &["undo"]).ok();

@@ -7,6 +7,7 @@
 mod support;
 
 mod agents;
+mod approvals;
 mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;

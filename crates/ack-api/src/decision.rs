@@ -60,6 +60,14 @@ impl Verdict {
         }
     }
 
+    /// Whether the memory stays with the text that a curator saw, which may be an edited one.
+    pub const fn keeps_text(self) -> bool {
+        matches!(
+            self,
+            Self::Approve | Self::Promote | Self::Stage | Self::Edit
+        )
+    }
+
     /// The word used in the log.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -117,7 +125,8 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The memory's status before.
     pub was: Status,
-    /// `edit`: the new fields.
+    /// The fields that a curator wrote: with `edit` they are new, with `approve`, `promote` and `stage`
+    /// they stay as an earlier decision wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
     /// `supersede` and `merge`: the id of the memory that takes its place.
@@ -190,8 +199,10 @@ impl Decision {
             && !matches!(self.verdict, Verdict::Approve | Verdict::Promote)
         {
             "`despite` is for `approve` and `promote` only"
-        } else if (self.verdict == Verdict::Edit) != self.edit.is_some() {
-            "`edit` is for the verdict `edit` only, and required there"
+        } else if self.verdict == Verdict::Edit && self.edit.is_none() {
+            "`edit` must say the new fields"
+        } else if self.edit.is_some() && !self.verdict.keeps_text() {
+            "`edit` is for `edit`, `approve`, `promote` and `stage` only"
         } else {
             return Ok(());
         };
@@ -219,13 +230,18 @@ pub fn is_digest(text: &str) -> bool {
     })
 }
 
-/// The id in a damaged line, if that part can still be read. Lines begin with the id, so that even
-/// a truncated line shows which memory it was about.
-pub fn id_of_damaged_line(line: &str) -> Option<String> {
-    let start = line.find("\"id\"")? + 4;
-    let rest = line.get(start..)?.trim_start().strip_prefix(':')?;
-    let mut values = serde_json::Deserializer::from_str(rest.trim_start()).into_iter::<String>();
-    values.next()?.ok()
+/// The ids in a damaged line that can still be read. Lines begin with the id, so that even a
+/// truncated line shows which memory it was about. A line may hold several decisions whose line
+/// breaks were lost.
+pub fn ids_of_damaged_line(line: &str) -> Vec<String> {
+    const KEY: &str = "\"id\"";
+    let id = |(start, _): (usize, &str)| {
+        let rest = line.get(start + KEY.len()..)?;
+        let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        values.next()?.ok()
+    };
+    line.match_indices(KEY).filter_map(id).collect()
 }
 
 #[cfg(test)]
@@ -235,13 +251,12 @@ mod tests {
     #[test]
     fn a_damaged_line_still_names_its_memory() {
         let line = r#"{"id":"obs-1 \"x\"","digest":"sha256:00"#;
-        assert_eq!(id_of_damaged_line(line).as_deref(), Some("obs-1 \"x\""));
-        assert_eq!(
-            id_of_damaged_line(r#"{ "verdict": 1, "id" : "a" "#).as_deref(),
-            Some("a")
-        );
+        assert_eq!(ids_of_damaged_line(line), ["obs-1 \"x\""]);
+        assert_eq!(ids_of_damaged_line(r#"{ "verdict": 1, "id" : "a" "#), ["a"]);
+        let joined = r#"{"id":"a","reason":"\"id\":\"no\"","dig{"id":"b","verdict":"reject"}"#;
+        assert_eq!(ids_of_damaged_line(joined), ["a", "b"]);
         for lost in ["", "{", r#"{"id":"ob"#, r#"{"id":7}"#, "<<<<<<< HEAD"] {
-            assert_eq!(id_of_damaged_line(lost), None, "{lost}");
+            assert!(ids_of_damaged_line(lost).is_empty(), "{lost}");
         }
     }
 
@@ -258,6 +273,7 @@ mod tests {
             r#""verdict":"merge","into":"b""#,
             r#""verdict":"edit","edit":{"title":"x"}"#,
             r#""verdict":"stage","until":"2026-12-01""#,
+            r#""verdict":"stage","edit":{"title":"x"}"#,
             r#""verdict":"approve","despite":"not in the working tree: a.rs""#,
         ] {
             assert_eq!(Decision::parse(&line(good)).map(|_| ()), Ok(()), "{good}");
@@ -268,7 +284,7 @@ mod tests {
             r#""verdict":"merge","into":"a""#,
             r#""verdict":"approve","into":"b""#,
             r#""verdict":"edit""#,
-            r#""verdict":"approve","edit":{"title":"x"}"#,
+            r#""verdict":"reject","edit":{"title":"x"}"#,
             r#""verdict":"edit","edit":{"titel":"x"}"#,
             r#""verdict":"approve","more":1"#,
             r#""verdict":"approve","until":"2026-12-01""#,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use ack_api::decision::{Decision, Verdict, id_of_damaged_line};
+use ack_api::decision::{Decision, Verdict, ids_of_damaged_line};
 use ack_api::memory::{Status, Unreviewed};
 use ack_api::text;
 use ack_sys::files;
@@ -77,6 +77,7 @@ impl Decisions {
             version: xxh3_64(content).max(1),
             ..Self::default()
         };
+        let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
         for (number, line) in (1..).zip(content.split(|byte| *byte == b'\n')) {
             let line = String::from_utf8_lossy(line);
             let line = line.trim();
@@ -90,7 +91,7 @@ impl Decisions {
                     decided.is_unreadable = false;
                 }
                 Err(error) => {
-                    if let Some(id) = id_of_damaged_line(line) {
+                    for id in ids_of_damaged_line(line) {
                         decisions
                             .by_id
                             .entry(text::id(&id))
@@ -237,6 +238,7 @@ impl<'a> StatusRule<'a> {
         let status = match last.verdict {
             // The store rejected it after the decision.
             _ if stored == Status::Rejected && last.was != Status::Rejected => Status::Rejected,
+            Verdict::Edit if last.was == Status::Promoted => Status::Promoted,
             Verdict::Approve | Verdict::Edit => Status::Approved,
             Verdict::Promote => Status::Promoted,
             Verdict::Reject => Status::Rejected,
@@ -292,6 +294,22 @@ pub fn digest(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<String> 
         digest.push_str(&format!("{byte:02x}"));
     }
     Ok(digest)
+}
+
+/// Whether a file holds something other than a log: no line of it begins like one, so every
+/// rejection in it is lost.
+fn is_another_format(content: &[u8]) -> bool {
+    let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
+    let mut lines = content
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty())
+        .peekable();
+    let begins_an_object = |line: &[u8]| {
+        let rest = line.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\""))
+    };
+    lines.peek().is_some() && !lines.any(begins_an_object)
 }
 
 /// A log on disk. It is read again whenever it may have changed.
@@ -353,6 +371,11 @@ impl DecisionLog {
             .filter(|known| known.decisions.version == version)
         {
             Some(known) => known.decisions,
+            None if is_another_format(&content) => {
+                let reason = "it holds no line of a decision log, for instance because Git LFS or \
+                              another encoding replaced its content";
+                return Err(self.error(io::Error::new(ErrorKind::InvalidData, reason)));
+            }
             None => Arc::new(Decisions::parse(&content)),
         };
         *known = Some(KnownLog {

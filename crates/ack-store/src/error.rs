@@ -192,8 +192,8 @@ impl StoreError {
 }
 
 /// The hint for a decision log that cannot be read.
-const NO_DECISIONS: &str = "nothing of this scope is served until the file can be read; check its \
-                            permissions, and that it is a regular file";
+const NO_DECISIONS: &str = "until it can be read, this scope serves nothing; make it a regular, \
+                            readable file of JSON lines, or restore it";
 /// The hint if nothing more specific is known.
 const UNREADABLE: &str =
     "check the file's permissions; `ack-memory doctor` shows how each scope was opened";

@@ -156,7 +156,8 @@ fn links(links: &[LinkEntry], own: &str, screen: &Screen) -> String {
     out
 }
 
-fn history(history: &[HistoryEntry], screen: &Screen) -> String {
+/// The decisions about a memory, oldest first.
+pub fn history(history: &[HistoryEntry], screen: &Screen) -> String {
     let mut out = format!("{INDENT}history:\n");
     for entry in history {
         let change = match (&entry.previous_status, &entry.new_status) {

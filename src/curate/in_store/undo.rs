@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 
 use ack_api::decision::Decision;
+use ack_api::memory::Status;
+use ack_store::layout::Field;
 use rusqlite::types::Type;
 use rusqlite::{Row, params};
 use serde_json::Value as Json;
@@ -21,6 +23,10 @@ pub struct Batch {
     pub name: String,
     /// The memories whose newest decision belongs to the batch.
     pub ids: Vec<String>,
+    /// Who decided about them, if the store still says it.
+    pub actor: Option<String>,
+    /// When that was.
+    pub time: Option<String>,
 }
 
 /// One decision, with what it changed.
@@ -62,7 +68,7 @@ impl Entry {
 /// # Errors
 /// The store cannot be read.
 pub fn batches(scope: &Scope) -> Result<Vec<Batch>, CurateError> {
-    let sql = "SELECT batch, memory_id FROM curation_undo AS entry WHERE batch <> '' AND number = \
+    let sql = "SELECT batch, memory_id, after FROM curation_undo AS entry WHERE batch <> '' AND number = \
                (SELECT max(number) FROM curation_undo WHERE memory_id = entry.memory_id) \
                ORDER BY batch, memory_id";
     let found = scope.store.snapshot(|snapshot| {
@@ -77,22 +83,33 @@ pub fn batches(scope: &Scope) -> Result<Vec<Batch>, CurateError> {
         }
         let mut statement = connection.prepare(sql).map_err(fail)?;
         let rows = statement
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .map_err(fail)?;
-        rows.collect::<rusqlite::Result<Vec<(String, String)>>>()
+        rows.collect::<rusqlite::Result<Vec<(String, String, String)>>>()
             .map_err(fail)
     })?;
     let mut batches: Vec<Batch> = Vec::new();
-    for (name, id) in found {
+    for (name, id, after) in found {
         match batches.last_mut().filter(|batch| batch.name == name) {
             Some(batch) => batch.ids.push(id),
             None => batches.push(Batch {
                 name,
                 ids: vec![id],
+                actor: written(&after, "reviewed_by"),
+                time: written(&after, "reviewed_at"),
             }),
         }
     }
     Ok(batches)
+}
+
+/// What a decision wrote into a column, from the JSON of its cells.
+fn written(after: &str, column: &str) -> Option<String> {
+    let cells: Cells = serde_json::from_str(after).ok()?;
+    let cell = cells
+        .iter()
+        .find(|(name, _)| name.trim_matches('"') == column);
+    Some(cell?.1.as_str()?.to_owned())
 }
 
 /// Undoes a batch. Leaves alone memories that were changed or decided about later.
@@ -193,6 +210,37 @@ fn revert<'a>(
         )?;
     }
     Ok(is_reverted)
+}
+
+/// The memories that waited when this one replaced them.
+pub fn replaced_while_waiting(store: &Open<'_>, into: &str) -> Result<Vec<String>, CurateError> {
+    let status = store.column(Field::Status, "status")?.to_owned();
+    let Some(successor) = store.source.column(Field::SupersededBy).map(str::to_owned) else {
+        return Ok(Vec::new());
+    };
+    store
+        .transaction
+        .execute_batch(row::UNDO)
+        .map_err(|error| store.failed(error))?;
+    let sql = "SELECT number, batch, before, after, link, memory_id FROM curation_undo AS entry \
+               WHERE action IN ('merge', 'supersede') AND number = \
+               (SELECT max(number) FROM curation_undo WHERE memory_id = entry.memory_id)";
+    let read = || -> rusqlite::Result<Vec<(Entry, String)>> {
+        let mut statement = store.transaction.prepare(sql)?;
+        let rows = statement.query_map([], |row| Ok((Entry::read(row)?, row.get(5)?)))?;
+        rows.collect()
+    };
+    let entries = read().map_err(|error| store.failed(error))?;
+    let text = |cells: &Cells, column: &String| {
+        let cell = cells.get(column).and_then(Json::as_str);
+        cell.map(str::to_owned)
+    };
+    let waited = Status::Staging.as_str();
+    let replaced = entries.into_iter().filter(|(entry, _)| {
+        text(&entry.after, &successor).as_deref() == Some(into)
+            && text(&entry.before, &status).as_deref() == Some(waited)
+    });
+    Ok(replaced.map(|(_, id)| id).collect())
 }
 
 /// The decisions about a memory, newest first.

@@ -1,0 +1,388 @@
+//! Only a person's own decision about a memory makes agents see it, and none is lost: what other
+//! commands, damaged logs, broken scopes and other people's decisions must not change.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::cli::{ack, ack_with_input};
+use crate::curate::{approved, decide, log, staged};
+use crate::support::{Root, memory};
+use crate::terminal::Terminal;
+
+fn edit_log(root: &Root, scope: &str, change: impl FnOnce(String) -> Vec<u8>) {
+    let path = root.scope_folder(scope).join("decisions.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, change(text)).unwrap();
+}
+
+fn waiting(root: &Root) -> Vec<String> {
+    let list = ack(root.path(), &["review", "--list", "--json"]).json();
+    let waiting = list["waiting"].as_array().unwrap().iter();
+    waiting
+        .map(|entry| entry["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn an_import_does_not_overturn_what_was_decided_in_the_store() {
+    let root = Root::new();
+    staged(&root, "alpha", 3);
+    root.manifest("alpha", "decisions = \"store\"\n");
+    decide(root.path(), &["reject", "alpha-0000"]).ok();
+    decide(root.path(), &["approve", "alpha-0001"]).ok();
+    let lines = [
+        json!({ "id": "alpha-0000", "title": "Lesson 0 of alpha", "status": "approved" }),
+        json!({ "id": "alpha-0001", "title": "Lesson 1 of alpha", "narrative": "Swapped" }),
+        json!({ "id": "alpha-0002", "title": "Lesson 2 of alpha", "facts": ["more"] }),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let arguments = ["import", "-", "--scope", "alpha", "--update"];
+    let outcome = ack_with_input(root.path(), &arguments, lines.as_bytes());
+    assert!(
+        outcome
+            .err
+            .contains("1 memory keeps the status that a person decided"),
+        "{}",
+        outcome.err
+    );
+    outcome.ok();
+    assert_eq!(approved(root.path()), Vec::<String>::new());
+    assert_eq!(waiting(&root), ["alpha-0001", "alpha-0002"]);
+    // Said again, nothing changes.
+    let again = ack_with_input(root.path(), &arguments, lines.as_bytes()).ok();
+    assert!(again.contains("0 replaced, 3 unchanged"), "{again}");
+    decide(root.path(), &["approve", "alpha-0001"]).ok();
+    assert_eq!(approved(root.path()), ["alpha-0001"]);
+}
+
+#[test]
+fn lines_of_a_log_that_lost_their_breaks_show_nothing() {
+    for joined in ["", "\r"] {
+        let root = Root::new();
+        root.store(
+            "alpha",
+            &["a", "b", "c"].map(|id| memory(id, &format!("Title {id}"), json!({}))),
+        );
+        decide(root.path(), &["reject", "a"]).ok();
+        decide(root.path(), &["reject", "b"]).ok();
+        edit_log(&root, "alpha", |text| {
+            text.replace('\n', joined).into_bytes()
+        });
+        assert_eq!(approved(root.path()), ["c"], "{joined:?}");
+    }
+}
+
+#[test]
+fn a_log_that_is_something_else_closes_its_scope() {
+    let root = Root::new();
+    root.store("alpha", &[memory("a", "Title a", json!({}))]);
+    root.store("beta", &[memory("b", "Title b", json!({}))]);
+    decide(root.path(), &["reject", "a"]).ok();
+    let text = fs::read_to_string(root.scope_folder("alpha").join("decisions.jsonl")).unwrap();
+    let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n".to_vec();
+    for content in [pointer, utf16] {
+        edit_log(&root, "alpha", |_| content);
+        assert_eq!(approved(root.path()), ["b"]);
+        let doctor = ack(root.path(), &["doctor"]);
+        assert_eq!(doctor.code, Some(1), "{}", doctor.out);
+        assert!(
+            doctor.out.contains("no line of a decision log"),
+            "{}",
+            doctor.out
+        );
+    }
+    edit_log(&root, "alpha", |_| format!("\u{feff}{text}").into_bytes());
+    assert_eq!(
+        approved(root.path()),
+        ["b"],
+        "a byte order mark costs nothing"
+    );
+    assert_eq!(ack(root.path(), &["doctor"]).code, Some(0));
+}
+
+#[test]
+fn a_memory_that_takes_in_another_one_goes_on_waiting() {
+    for place in ["log", "store"] {
+        let root = Root::new();
+        let wait = |id: &str, tag: &str| {
+            let rest = json!({ "status": "staging", "concepts": [tag], "facts": [tag] });
+            memory(id, &format!("Title {id}"), rest)
+        };
+        root.store("alpha", &[wait("a", "one"), wait("b", "two")]);
+        root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
+        let plan = ack(root.path(), &["merge", "a", "--into", "b", "--dry-run"]).ok();
+        assert!(plan.contains("  b  alpha  Title b"), "{plan}");
+        decide(root.path(), &["merge", "a", "--into", "b"]).ok();
+        assert_eq!(approved(root.path()), Vec::<String>::new(), "{place}");
+        assert_eq!(waiting(&root), ["b"], "{place}");
+        // What it took in is still there once somebody approves it.
+        decide(root.path(), &["approve", "b"]).ok();
+        let got = ack(root.path(), &["get", "b", "--json"]).json();
+        assert_eq!(got["facts"], json!(["two", "one"]), "{place}");
+        assert_eq!(got["concepts"], json!(["two", "one"]), "{place}");
+        decide(root.path(), &["undo"]).ok();
+        assert_eq!(waiting(&root), ["b"], "{place}");
+        decide(root.path(), &["undo"]).ok();
+        assert_eq!(waiting(&root), ["a", "b"], "{place}");
+    }
+}
+
+#[test]
+fn an_edited_memory_keeps_its_text_with_every_later_decision() {
+    let root = Root::new();
+    staged(&root, "alpha", 1);
+    let entry = json!({ "id": "alpha-0000", "verdict": "edit", "edit": { "title": "Edited" } });
+    let list = root.path().join("list.jsonl");
+    fs::write(&list, entry.to_string()).unwrap();
+    decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
+    for verdict in ["promote", "stage", "approve"] {
+        decide(root.path(), &[verdict, "alpha-0000"]).ok();
+        let last = log(&root, "alpha").pop().unwrap();
+        assert_eq!(
+            last.edit.unwrap().title.as_deref(),
+            Some("Edited"),
+            "{verdict}"
+        );
+    }
+    let got = ack(root.path(), &["get", "alpha-0000", "--json"]).json();
+    assert_eq!(got["title"], "Edited");
+}
+
+#[test]
+fn what_was_replaced_while_it_waited_waits_again_if_its_successor_is_rejected() {
+    for place in ["log", "store"] {
+        let root = Root::new();
+        staged(&root, "alpha", 4);
+        root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
+        decide(
+            root.path(),
+            &["merge", "alpha-0000", "--into", "alpha-0001"],
+        )
+        .ok();
+        decide(
+            root.path(),
+            &["supersede", "alpha-0002", "--by", "alpha-0001"],
+        )
+        .ok();
+        assert_eq!(waiting(&root), ["alpha-0001", "alpha-0003"], "{place}");
+        decide(root.path(), &["reject", "alpha-0001"]).ok();
+        let left = ["alpha-0000", "alpha-0002", "alpha-0003"];
+        assert_eq!(waiting(&root), left, "{place}");
+        assert_eq!(approved(root.path()), Vec::<String>::new(), "{place}");
+        decide(root.path(), &["approve", "alpha-0000"]).ok();
+        assert_eq!(approved(root.path()), ["alpha-0000"], "{place}");
+    }
+}
+
+#[test]
+fn nothing_is_written_if_one_of_several_scopes_cannot_be() {
+    let root = Root::new();
+    for scope in ["alpha", "beta", "gamma"] {
+        staged(&root, scope, 1);
+    }
+    // A folder in place of the log cannot be written, whoever runs the test.
+    fs::create_dir(root.scope_folder("beta").join("decisions.jsonl")).unwrap();
+    let outcome = decide(
+        root.path(),
+        &["approve", "--waiting", "--yes", "--scope", "beta"],
+    );
+    assert_ne!(outcome.code, Some(0));
+    fs::remove_dir(root.scope_folder("beta").join("decisions.jsonl")).unwrap();
+    root.manifest("gamma", "decisions = \"store\"\n");
+    let store = root.scope_folder("gamma").join("memory.db");
+    let drop = "ALTER TABLE memories RENAME COLUMN status TO state; \
+                ALTER TABLE memories ADD COLUMN status_ TEXT";
+    Connection::open(&store)
+        .unwrap()
+        .execute_batch(drop)
+        .unwrap();
+    let ids = ["approve", "alpha-0000", "beta-0000", "gamma-0000"];
+    let outcome = decide(root.path(), &ids);
+    assert_ne!(outcome.code, Some(0), "{}", outcome.out);
+    assert!(
+        outcome.err.contains("nothing was decided"),
+        "{}",
+        outcome.err
+    );
+    assert_eq!(approved(root.path()), Vec::<String>::new());
+    assert!(log(&root, "alpha").is_empty());
+}
+
+#[test]
+fn a_broken_scope_stops_no_decision_in_the_others() {
+    let root = Root::new();
+    staged(&root, "alpha", 4);
+    let broken = root.scope_folder("broken");
+    fs::create_dir_all(&broken).unwrap();
+    fs::write(broken.join("memory.db"), [7; 5_000]).unwrap();
+    for arguments in [
+        vec!["approve", "alpha-0000"],
+        vec!["merge", "alpha-0001", "--into", "alpha-0000"],
+        vec!["undo"],
+        vec!["reject", "alpha-0002"],
+    ] {
+        let outcome = decide(root.path(), &arguments);
+        assert!(
+            outcome.err.contains("scope `broken` is left out"),
+            "{}",
+            outcome.err
+        );
+        outcome.ok();
+    }
+    let list = root.path().join("list.jsonl");
+    fs::write(&list, r#"{"id":"alpha-0003","verdict":"approve"}"#).unwrap();
+    decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
+    assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0003"]);
+}
+
+#[test]
+fn undo_is_about_ones_own_decisions_and_names_them() {
+    let root = Root::new();
+    staged(&root, "alpha", 2);
+    decide(root.path(), &["approve", "alpha-0000"]).ok();
+    // A colleague whose clock is ahead.
+    edit_log(&root, "alpha", |text| {
+        let mut line: Value = serde_json::from_str(text.trim()).unwrap();
+        line["actor"] = json!("human:bob");
+        line["batch"] = json!("20990101-000000-000-aaaa");
+        line["time"] = json!("2099-01-01T00:00:00Z");
+        format!("{line}\n").into_bytes()
+    });
+    let nothing = decide(root.path(), &["undo"]).fails(1);
+    assert!(
+        nothing.contains("human:bob's") && nothing.contains("undo 2099"),
+        "{nothing}"
+    );
+    decide(root.path(), &["reject", "alpha-0001"]).ok();
+    let undone = decide(root.path(), &["undo"]).ok();
+    assert!(
+        undone.contains("process:ana") && undone.contains("alpha-0001  alpha"),
+        "{undone}"
+    );
+    assert_eq!(approved(root.path()), ["alpha-0000"]);
+    decide(root.path(), &["undo", "20990101-000000-000-aaaa"]).ok();
+    assert_eq!(approved(root.path()), Vec::<String>::new());
+}
+
+#[test]
+fn ids_that_exist_twice_do_not_stop_the_others() {
+    let root = Root::new();
+    let path = root.store(
+        "alpha",
+        &[memory("a", "One", json!({ "status": "staging" }))],
+    );
+    Connection::open(path)
+        .unwrap()
+        .execute_batch(
+            "CREATE TABLE copy AS SELECT * FROM memories; DROP TABLE memories;
+             ALTER TABLE copy RENAME TO memories;
+             INSERT INTO memories (id, title, status) VALUES ('t', 'Twin', 'staging'),
+               ('t', 'Other', 'staging')",
+        )
+        .unwrap();
+    let outcome = decide(root.path(), &["approve", "--waiting", "--yes"]);
+    assert!(
+        outcome.err.contains("note: left out") && outcome.err.contains("`t`"),
+        "{}",
+        outcome.err
+    );
+    outcome.ok();
+    assert_eq!(approved(root.path()), ["a"]);
+    for dry in [vec![], vec!["--dry-run"]] {
+        let arguments = [vec!["merge", "a", "--into", "t"], dry].concat();
+        assert_ne!(decide(root.path(), &arguments).code, Some(0));
+    }
+}
+
+#[test]
+fn a_number_is_the_result_that_the_last_query_showed() {
+    let root = Root::new();
+    let wait = |id: &str, title: &str| memory(id, title, json!({ "status": "staging" }));
+    root.store(
+        "alpha",
+        &[
+            wait("7be2", "Alpha sqlx good"),
+            wait("19f7", "Beta bad advice"),
+        ],
+    );
+    let mut terminal = Terminal::new();
+    terminal
+        .ack(root.path(), &["query", "alpha sqlx", "-a"])
+        .ok();
+    let mut command = terminal.command(root.path(), &["approve", "1"]);
+    terminal.run(&mut command, "").ok();
+    assert_eq!(approved(root.path()), ["7be2"]);
+}
+
+#[test]
+fn a_curator_can_look_at_what_was_rejected_and_nobody_else_can() {
+    let root = Root::new();
+    staged(&root, "alpha", 1);
+    decide(
+        root.path(),
+        &["reject", "alpha-0000", "--because", "not true"],
+    )
+    .ok();
+    let arguments = ["get", "alpha-0000", "--include", "history"];
+    let shown = decide(root.path(), &arguments).ok();
+    assert!(
+        shown.contains("rejected") && shown.contains("not true"),
+        "{shown}"
+    );
+    let refused = ack(root.path(), &arguments).fails(1);
+    assert!(!refused.contains("Lesson 0"), "{refused}");
+}
+
+#[test]
+fn an_applied_list_is_about_whole_ids_and_about_each_once() {
+    let root = Root::new();
+    staged(&root, "alpha", 1);
+    let list = root.path().join("list.jsonl");
+    for (text, expected) in [
+        (
+            r#"{"id":"alpha","verdict":"approve"}"#.to_owned(),
+            "no memory has the id",
+        ),
+        (
+            "{\"id\":\"alpha-0000\",\"verdict\":\"approve\"}\n".repeat(2),
+            "line 1 decides about alpha-0000 too",
+        ),
+        (String::new(), "a file without entries"),
+    ] {
+        fs::write(&list, text).unwrap();
+        let outcome = decide(root.path(), &["review", "--apply", list.to_str().unwrap()]);
+        assert_ne!(outcome.code, Some(0));
+        assert!(outcome.err.contains(expected), "{}", outcome.err);
+    }
+    assert!(log(&root, "alpha").is_empty());
+    fs::write(
+        &list,
+        "\u{feff}{\"id\":\"alpha-0000\",\"verdict\":\"approve\"}\n",
+    )
+    .unwrap();
+    decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
+    assert_eq!(approved(root.path()), ["alpha-0000"]);
+}
+
+#[test]
+fn a_log_that_another_process_holds_is_an_error_after_a_while() {
+    let root = Root::new();
+    staged(&root, "alpha", 1);
+    let path = root.scope_folder("alpha").join("decisions.jsonl");
+    let held = fs::File::create(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    held.lock().unwrap();
+    let outcome = decide(root.path(), &["approve", "alpha-0000"]);
+    assert_ne!(outcome.code, Some(0));
+    assert!(
+        outcome.err.contains("another process is writing"),
+        "{}",
+        outcome.err
+    );
+    held.unlock().unwrap();
+    decide(root.path(), &["approve", "alpha-0000"]).ok();
+}
