@@ -176,7 +176,7 @@ impl LiveIndex {
         let asked = CLOCK.fetch_add(1, Ordering::SeqCst);
         self.used.store(asked, Ordering::Relaxed);
         let stamp = scope.store.file_state()?;
-        let table_version = TableVersion::of(&scope.lance_folder());
+        let table_version = scope.table_version();
         {
             let current = self.slot.read_arc();
             let fits = |indexed: &Indexed| {

@@ -23,7 +23,9 @@ use ack_api::text;
 use ack_store::Store;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
-use ack_sys::files::expand_home;
+use ack_store::table_version::TableVersion;
+use ack_sys::files::{expand_home, is_only_name};
+use ack_sys::watch::FolderWatch;
 
 pub use self::error::ScopeError;
 use self::folders::{Contents, Entry, ScopeFolders};
@@ -65,6 +67,10 @@ pub struct Scope {
     pub remote: Option<Arc<Remote>>,
     /// The projects that its memories name.
     recorded: Mutex<Option<Recorded>>,
+    /// Its folder, watched.
+    watch: Arc<FolderWatch>,
+    /// The generation of the folder in which it had no vector table.
+    without_table: Mutex<Option<u64>>,
 }
 
 #[derive(Debug)]
@@ -157,6 +163,24 @@ impl Scope {
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorded);
     }
 
+    /// The version of its vector table.
+    pub fn table_version(&self) -> TableVersion {
+        let before = self.watch.generation();
+        let known = || {
+            self.without_table
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if before.is_some() && *known() == before {
+            return TableVersion::none();
+        }
+        let folder = self.lance_folder();
+        // A link in its place may lead to a folder that comes later.
+        let is_absent = folder.parent() == Some(&self.folder) && folder.symlink_metadata().is_err();
+        *known() = before.filter(|_| is_absent);
+        TableVersion::of(&folder)
+    }
+
     /// The folder of the derived vector table, which may be missing or stale.
     pub fn lance_folder(&self) -> PathBuf {
         match &self.remote {
@@ -194,6 +218,17 @@ struct FolderStamp {
     /// Length and time of its manifest, if it has one.
     manifest: Option<(u64, Option<SystemTime>)>,
     contents: Contents,
+    watch: Option<Arc<FolderWatch>>,
+    /// The generation of the watched folder, if all of this can only change with it.
+    generation: Option<u64>,
+}
+
+impl FolderStamp {
+    /// Whether nothing in the folder changed since it was looked into.
+    fn is_current(&self) -> bool {
+        let now = self.watch.as_ref().and_then(|watch| watch.generation());
+        now.is_some() && now == self.generation
+    }
 }
 
 /// What was found under the root.
@@ -292,7 +327,14 @@ impl Folders {
         };
         let mut before = std::mem::take(&mut *known);
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        let (entries, passed_over) = folders.read(&folder);
+        let (entries, passed_over, is_new) = folders.read(&folder);
+        if is_new {
+            // Another folder may be in the place of one that is watched.
+            let watches = before
+                .values()
+                .filter_map(|(stamp, _)| stamp.watch.as_ref());
+            watches.for_each(|watch| watch.forget());
+        }
         discovery.passed_over.extend_from_slice(passed_over);
         for Entry {
             name,
@@ -308,6 +350,18 @@ impl Folders {
                 continue;
             }
             let known_scope = before.remove(path);
+            if let Some((stamp, scope)) = &known_scope
+                && stamp.is_current()
+            {
+                discovery.scopes.push(Arc::clone(scope));
+                known.extend(known_scope.map(|known_scope| (path.clone(), known_scope)));
+                continue;
+            }
+            let watch = known_scope
+                .as_ref()
+                .and_then(|(stamp, _)| stamp.watch.clone());
+            let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
+            let generation = watch.generation().filter(|_| !is_link);
             let contents = match &known_scope {
                 Some((stamp, _)) if !is_link && stamp.contents.are_current(path) => {
                     stamp.contents.clone()
@@ -338,9 +392,18 @@ impl Folders {
                 {
                     scope
                 }
-                _ => Arc::new(self.load(path, name, &contents)),
+                _ => Arc::new(self.load(path, name, &contents, &watch)),
             };
-            let stamp = FolderStamp { manifest, contents };
+            let is_in_folder = !contents.is_link
+                && contents.database.parent() == Some(path)
+                && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
+            let stamp = FolderStamp {
+                manifest,
+                contents,
+                generation: generation
+                    .filter(|before| is_in_folder && watch.generation() == Some(*before)),
+                watch: Some(watch),
+            };
             known.insert(path.to_owned(), (stamp, Arc::clone(&scope)));
             discovery.scopes.push(scope);
         }
@@ -406,14 +469,21 @@ impl Folders {
                 let folder = self.root.join("scopes").join(DEFAULT_SCOPE);
                 let mut contents = Contents::default();
                 contents.database = database.to_owned();
-                Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents))
+                let watch = Arc::new(FolderWatch::new(folder.clone()));
+                Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
             },
             |(_, scope)| scope,
         );
         Ok(Some(scope))
     }
 
-    fn load(&self, folder: &Path, name: &str, contents: &Contents) -> Scope {
+    fn load(
+        &self,
+        folder: &Path,
+        name: &str,
+        contents: &Contents,
+        watch: &Arc<FolderWatch>,
+    ) -> Scope {
         let (mut manifest, mut problem) = if contents.has_manifest {
             load(&folder.join("scope.toml"))
         } else {
@@ -436,11 +506,18 @@ impl Folders {
             }
             (None, None) => contents.database.clone(),
         };
-        let store = Store::new(path, manifest.unreviewed)
+        // A link may lead elsewhere later, which the folder it leads to does not show.
+        let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
+        let mut store = Store::new(path, manifest.unreviewed)
             .with_overviews(manifest.overviews)
             .with_reference(manifest.reference.clone())
             .with_decisions(folder.join(DECISION_LOG));
+        if is_in_folder {
+            store = store.with_watch(Arc::clone(watch));
+        }
         Scope {
+            watch: Arc::clone(watch),
+            without_table: Mutex::default(),
             name: name.to_owned(),
             folder: folder.to_owned(),
             manifest,
@@ -513,6 +590,8 @@ fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Sco
         .with_reference(manifest.reference.clone())
         .with_decisions(folder.join(DECISION_LOG));
     Scope {
+        watch: Arc::new(FolderWatch::new(folder.clone())),
+        without_table: Mutex::default(),
         name,
         folder,
         manifest,

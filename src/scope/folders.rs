@@ -34,16 +34,17 @@ pub struct Entry {
 }
 
 impl ScopeFolders {
-    /// The present entries, and those that cannot be scopes.
-    pub fn read(&mut self, folder: &Path) -> (&[Entry], &[(String, String)]) {
+    /// The present entries, those that cannot be scopes, and whether they were listed again.
+    pub fn read(&mut self, folder: &Path) -> (&[Entry], &[(String, String)], bool) {
         let before = QuickState::read(folder, None);
-        if before.is_none() || self.seen != before {
+        let is_new = before.is_none() || self.seen != before;
+        if is_new {
             self.entries.clear();
             self.passed_over.clear();
             self.list(folder);
             self.seen = settled(before, folder);
         }
-        (&self.entries, &self.passed_over)
+        (&self.entries, &self.passed_over, is_new)
     }
 
     fn list(&mut self, folder: &Path) {

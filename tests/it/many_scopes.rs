@@ -303,3 +303,75 @@ fn a_scope_or_a_manifest_that_comes_or_goes_is_seen() {
     assert_eq!(names(), [("two".to_owned(), None)]);
     assert_eq!(ids(&service, "invoice"), ["b"]);
 }
+
+/// Scopes' folders are watched, so most questions look at no file of them. A watch does not show every change; each of these must
+/// be seen all the same.
+#[test]
+fn what_a_watch_does_not_show_is_seen_too() {
+    let root = Root::new();
+    let one = |id: &str| memory(id, &format!("The payout of {id}"), json!({}));
+    let shared = root.store("shared", &[one("s1")]);
+    let twice = root.store("twice", &[one("h1")]);
+    let other_name = root.path().join("twice-elsewhere.db");
+    fs::hard_link(&twice, &other_name).unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        let folder = root.path().join("kept").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let path = root.store(&format!("made-{name}"), &[one(&format!("l-{name}"))]);
+        fs::rename(path, folder.join("memory.db")).unwrap();
+        fs::remove_dir_all(root.scope_folder(&format!("made-{name}"))).unwrap();
+    }
+    let link = root.path().join("scopes/link");
+    std::os::unix::fs::symlink(root.path().join("kept/a"), &link).unwrap();
+    let manifest = outside.path().join("scope.toml");
+    fs::write(&manifest, "description = \"one\"").unwrap();
+    std::os::unix::fs::symlink(&manifest, root.scope_folder("shared").join("scope.toml")).unwrap();
+    let service = root.service();
+    let all = || ids(&service, "payout").into_iter().collect::<BTreeSet<_>>();
+    let seen = |expected: &[&str]| {
+        let expected: BTreeSet<String> = expected.iter().map(|id| (*id).to_owned()).collect();
+        assert_eq!(all(), expected);
+        assert_eq!(all(), expected, "asked again");
+    };
+    seen(&["s1", "h1", "l-a"]);
+    let write = |path: &std::path::Path, id: &str| {
+        insert(&Connection::open(path).unwrap(), &[one(id)]);
+    };
+    write(&other_name, "h2");
+    seen(&["s1", "h1", "h2", "l-a"]);
+    write(&shared, "s2");
+    seen(&["s1", "s2", "h1", "h2", "l-a"]);
+    write(&root.path().join("kept/a/memory.db"), "l-a2");
+    seen(&["s1", "s2", "h1", "h2", "l-a", "l-a2"]);
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(root.path().join("kept/b"), &link).unwrap();
+    seen(&["s1", "s2", "h1", "h2", "l-b"]);
+    let described = || {
+        let listed = service.list_scopes(&ListScopesRequest::default()).unwrap();
+        let scope = listed
+            .scopes
+            .into_iter()
+            .find(|scope| scope.name == "shared");
+        scope.unwrap().description
+    };
+    assert_eq!(described().as_deref(), Some("one"));
+    fs::write(&manifest, "description = \"another one\"").unwrap();
+    assert_eq!(described().as_deref(), Some("another one"));
+    // Another folder takes the place of all of them.
+    let scopes = root.path().join("scopes");
+    fs::rename(&scopes, root.path().join("old")).unwrap();
+    root.store("shared", &[one("n1")]);
+    seen(&["n1"]);
+    // A decision, and a rejection in the store itself.
+    write(&root.scope_folder("shared").join("memory.db"), "n2");
+    seen(&["n1", "n2"]);
+    crate::decisions::decide(
+        &root.scope_folder("shared"),
+        "memory.db",
+        "n1",
+        "reject",
+        json!({}),
+    );
+    seen(&["n2"]);
+}

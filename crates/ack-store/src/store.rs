@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ack_api::memory::{Overviews, Unreviewed};
+use ack_sys::files::is_only_name;
+use ack_sys::watch::FolderWatch;
 use jiff::Timestamp;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
@@ -33,6 +35,10 @@ pub struct Store {
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
+    /// The folder of the database and the log, if it is watched.
+    watch: Option<Arc<FolderWatch>>,
+    /// The state of the files at a generation of the watch.
+    watched: Mutex<Option<(u64, FileState)>>,
     /// Both kinds of source: each read determines which of them the path names.
     database: Database,
     notes: Notes,
@@ -54,6 +60,8 @@ impl Store {
             unreviewed,
             overviews: None,
             decisions: None,
+            watch: None,
+            watched: Mutex::default(),
             notes: Notes::default(),
             layout: Mutex::default(),
             truncate_values: AtomicBool::new(false),
@@ -78,6 +86,14 @@ impl Store {
     #[must_use]
     pub fn with_reference(mut self, reference: Option<String>) -> Self {
         self.notes = Notes::with_reference(reference);
+        self
+    }
+
+    /// Reuses what is known of the files as long as nothing in their folder changes. The database
+    /// and the decision log must be in that folder.
+    #[must_use]
+    pub fn with_watch(mut self, watch: Arc<FolderWatch>) -> Self {
+        self.watch = Some(watch);
         self
     }
 
@@ -132,8 +148,23 @@ impl Store {
     /// # Errors
     /// There is no database, or its decision log cannot be read.
     pub fn file_state(&self) -> Result<FileState, StoreError> {
+        let generation = || self.watch.as_ref().and_then(|watch| watch.generation());
+        let before = generation();
+        let mut watched = lock(&self.watched);
+        if let (Some(before), Some((known, state))) = (before, watched.as_ref())
+            && before == *known
+        {
+            return Ok(state.clone());
+        }
+        *watched = None;
         let version = self.decisions()?.version();
-        Ok(self.source().state()?.with_decisions(version))
+        let state = self.source().state()?.with_decisions(version);
+        let log = self.decision_log().unwrap_or(&self.path);
+        if state.is_at_rest() && is_only_name(&self.path) && (is_only_name(log) || !log.exists()) {
+            let after = generation().filter(|after| before == Some(*after));
+            *watched = after.map(|after| (after, state.clone()));
+        }
+        Ok(state)
     }
 
     /// Files of notes that were left out or are damaged, as of the last read.

@@ -18,6 +18,11 @@ impl TableVersion {
         Self(metadata.and_then(|metadata| Some((metadata.len(), metadata.modified().ok()?))))
     }
 
+    /// The version of a folder that does not exist.
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
     /// When the version was published.
     pub fn published_at(&self) -> Option<jiff::Timestamp> {
         let (_, modified) = self.0?;

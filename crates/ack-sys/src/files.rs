@@ -69,6 +69,14 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
+/// Whether a path is a regular file that has no other name, so that every change of it is one in its
+/// folder.
+pub fn is_only_name(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::symlink_metadata(path);
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 1)
+}
+
 /// Replaces a leading `~` with the home folder.
 pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {

@@ -7,12 +7,111 @@
 //!
 //! Writes through a memory-mapped file cause no event.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 pub use linux::Watch;
 #[cfg(not(target_os = "linux"))]
 pub use other::Watch;
+
+/// How many folders a process watches for [`FolderWatch`]. All processes of a user share a limit of
+/// some ten thousand.
+const MAX_WATCHED_FOLDERS: usize = 2_000;
+/// A folder counts as changed after this time, because some writes make no event: those through a
+/// memory map, and those through a hard link in another folder.
+const TRUSTED_FOR: Duration = Duration::from_secs(5);
+/// The folders that are watched now.
+static WATCHED_FOLDERS: AtomicUsize = AtomicUsize::new(0);
+
+/// One folder whose changes are counted, so that what was read from it can be reused as long as the
+/// count stays the same.
+#[derive(Debug)]
+pub struct FolderWatch {
+    folder: PathBuf,
+    state: Mutex<Option<Counted>>,
+}
+
+#[derive(Debug)]
+struct Counted {
+    watch: Option<Watch>,
+    generation: u64,
+    since: Instant,
+    /// Whether it counts towards [`MAX_WATCHED_FOLDERS`].
+    is_watched: bool,
+}
+
+impl FolderWatch {
+    /// A folder. Nothing is watched until [`Self::generation`] is called.
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Counts as changed, for instance because the path may name another folder now.
+    pub fn forget(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counted) = state.as_mut() {
+            counted.watch = None;
+        }
+    }
+
+    /// A number that stays the same as long as nothing in the folder changes, not counting its
+    /// subfolders. `None` if changes cannot be noticed.
+    pub fn generation(&self) -> Option<u64> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = state.get_or_insert_with(Counted::begin);
+        if !counted.is_watched {
+            return None;
+        }
+        if counted.watch.as_ref().is_none_or(Watch::has_changed) {
+            // The new watch begins before the old one ends.
+            let mut watch = Watch::default();
+            watch.add(&self.folder);
+            if watch.has_changed() {
+                return None;
+            }
+            counted.watch = Some(watch);
+            counted.count();
+        } else if counted.since.elapsed() > TRUSTED_FOR {
+            counted.count();
+        }
+        Some(counted.generation)
+    }
+}
+
+impl Counted {
+    fn begin() -> Self {
+        let before = WATCHED_FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let is_watched = before < MAX_WATCHED_FOLDERS;
+        if !is_watched {
+            WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
+        }
+        Self {
+            watch: None,
+            generation: 0,
+            since: Instant::now(),
+            is_watched,
+        }
+    }
+
+    fn count(&mut self) {
+        self.generation += 1;
+        self.since = Instant::now();
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if self.is_watched {
+            WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -60,9 +159,10 @@ mod linux {
             self.is_incomplete = true;
         }
 
-        /// Whether anything changed, or may have changed, since the folders were added.
+        /// Whether anything changed, or may have changed, since the folders were added. A watch
+        /// without folders sees nothing, so it counts as changed.
         pub fn has_changed(&self) -> bool {
-            if self.is_incomplete {
+            if self.is_incomplete || self.descriptors.is_empty() {
                 return true;
             }
             let mut queue = lock();
@@ -203,7 +303,25 @@ mod other {
 mod tests {
     use std::fs;
 
-    use super::Watch;
+    use super::{FolderWatch, Watch};
+
+    #[test]
+    fn the_generation_of_a_folder_changes_with_every_change_and_not_without_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let watch = FolderWatch::new(folder.path().to_owned());
+        let mut last = watch.generation().unwrap();
+        for text in ["a", "b"] {
+            assert_eq!(watch.generation(), Some(last));
+            fs::write(folder.path().join("note"), text).unwrap();
+            let next = watch.generation().unwrap();
+            assert!(next > last);
+            last = next;
+        }
+        fs::remove_dir_all(folder.path()).unwrap();
+        assert_eq!(watch.generation(), None, "it is gone");
+        fs::create_dir(folder.path()).unwrap();
+        assert!(watch.generation().unwrap() > last, "another one is there");
+    }
 
     #[test]
     fn every_change_is_seen_at_once_and_nothing_else() {
