@@ -317,6 +317,12 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Supersede(args) => at_desk(&cli.global, |desk| curate::supersede(desk, &args)),
         Command::Undo(args) => at_desk(&cli.global, |desk| curate::undo(desk, &args)),
         Command::Review(args) => at_desk(&cli.global, |desk| review::run(desk, args)),
+        Command::Publish(args) if cli.global.offline && args.to.is_some() => {
+            Err(CliError::Offline {
+                action: "publish to a bucket",
+                hint: "leave out --offline, or publish to a folder with `--to-folder`",
+            })
+        }
         Command::Publish(args) => publish::run(&config(&cli.global)?, &args, json),
         Command::Check(args) => return check::run(&config(&cli.global)?, &args, json),
         Command::Import(args) => {
@@ -331,7 +337,10 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             code: ack_api::ErrorCode::IndexFailed,
             hint: "answers are the same without one; a build with the default features makes it",
         }),
-        Command::Model(_) if cli.global.offline => Err(CliError::Offline),
+        Command::Model(_) if cli.global.offline => Err(CliError::Offline {
+            action: "fetch the model",
+            hint: "any copy of the model's `model.safetensors` in a folder works as well",
+        }),
         Command::Model(args) => model::run(&args),
         Command::Here => here::run(&cli.global),
         Command::Config(args) => config_file::run(&cli.global, &args.command),
@@ -377,7 +386,9 @@ fn inputs(global: &Global) -> Result<Inputs, CliError> {
 
 /// The effective settings.
 fn load(global: &Global) -> Result<Config, CliError> {
-    Ok(Config::load(inputs(global)?)?)
+    let mut config = Config::load(inputs(global)?)?;
+    config.offline = global.offline;
+    Ok(config)
 }
 
 /// The effective settings, logged to standard error with `--verbose`.

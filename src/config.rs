@@ -307,6 +307,8 @@ pub struct Config {
     pub home: Option<PathBuf>,
     /// The path of `config.toml`, if it exists.
     pub file: Option<PathBuf>,
+    /// Whether no connection may be opened.
+    pub offline: bool,
     /// The clock.
     pub clock: fn() -> jiff::Timestamp,
 }
@@ -398,6 +400,7 @@ impl Config {
                 source: Source::Default,
             },
             home: inputs.home,
+            offline: false,
             file: None,
             clock: jiff::Timestamp::now,
         };

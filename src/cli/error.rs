@@ -92,8 +92,13 @@ pub enum CliError {
     #[error(transparent)]
     Fetch(#[from] ack_transformer::FetchError),
     /// `--offline` was given to a command that needs a connection.
-    #[error("cannot fetch the model: --offline allows no connection")]
-    Offline,
+    #[error("cannot {action}: --offline allows no connection")]
+    Offline {
+        /// What was asked for.
+        action: &'static str,
+        /// What to do instead.
+        hint: &'static str,
+    },
     /// This build lacks a part that the command needs.
     #[error("this build of ack-memory has no {part}")]
     NotBuilt {
@@ -224,7 +229,7 @@ impl Diagnostic for CliError {
             },
             #[cfg(feature = "transformer")]
             Self::Model(_) | Self::Fetch(_) => ErrorCode::ModelUnusable,
-            Self::Offline => ErrorCode::ModelUnusable,
+            Self::Offline { .. } => ErrorCode::InvalidArgument,
             Self::NoLastQuery | Self::LastPage => ErrorCode::InvalidCursor,
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::Curator { .. } => ErrorCode::DecisionRefused,
@@ -247,9 +252,7 @@ impl Diagnostic for CliError {
             Self::Model(error) => error.hint(),
             #[cfg(feature = "transformer")]
             Self::Fetch(error) => error.hint(),
-            Self::Offline => {
-                "any copy of the model's `model.safetensors` in a folder works as well"
-            }
+            Self::Offline { hint, .. } => hint,
             Self::NotBuilt { hint, .. } => hint,
             Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
             Self::NothingWaits => "`ack-memory review --list` shows what waits",

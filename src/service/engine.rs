@@ -39,9 +39,13 @@ impl Service {
         let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
         let outlines = Arc::new(KeptOutlines::new(memory_bytes(&config) / OUTLINES_SHARE));
         Self {
+            patience: if config.offline {
+                Patience::None
+            } else {
+                Patience::Some
+            },
             config,
             registry,
-            patience: Patience::Some,
             indexes,
             outlines,
         }

@@ -333,6 +333,29 @@ fn a_hook_never_asks_the_bucket() {
 }
 
 #[test]
+fn offline_the_bucket_is_not_asked() {
+    let (_root, bucket, reader) = followed("1s");
+    wait(1_100);
+    bucket.reset_log();
+    let answer = ask(&reader, &["--offline"]).json();
+    assert!(!first(&answer).is_empty());
+    assert_eq!(bucket.requests().len(), 0);
+    let publish = [
+        "--offline",
+        "publish",
+        "team",
+        "--to",
+        "s3://other/place",
+        "--yes",
+    ];
+    let refused = crate::cli::ack(reader.path(), &publish).fails(2);
+    assert!(
+        refused.contains("--offline allows no connection"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn what_a_manifest_says_of_a_bucket_is_checked() {
     let root = Root::new();
     for (manifest, expected) in [
