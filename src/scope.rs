@@ -23,7 +23,7 @@ use ack_api::text;
 use ack_store::Store;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
-use ack_sys::files::expand_home;
+use ack_sys::files::{self, expand_home};
 
 pub use self::error::ScopeError;
 use self::folders::{Contents, Entry, ScopeFolders};
@@ -345,7 +345,7 @@ impl Folders {
             discovery.scopes.push(scope);
         }
         let default = self.root.join(DEFAULT_DATABASE);
-        if default.is_file() {
+        if default.is_file() || files::is_special(&default) {
             let before = before.remove(&default);
             match self.default_scope(&default, &discovery.scopes, before) {
                 Ok(scope) => {
