@@ -153,7 +153,13 @@ fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<V
         let is_notes = crate::recogniser::tally::is_markdown(relative)
             && !["index.md", "log.md", "MEMORY.md"].contains(&&*relative.to_string_lossy());
         let is_lines = ack_store::folder::note::is_lines(relative);
-        if entry.file_type().is_file() && (is_notes || is_lines) && names.len() < MAX_FILES {
+        let is_link = entry.file_type().is_symlink();
+        // A named pipe with the name of a note is told when it is to be read.
+        if !entry.file_type().is_dir()
+            && !is_link
+            && (is_notes || is_lines)
+            && names.len() < MAX_FILES
+        {
             names.push(relative.to_owned());
         }
     }

@@ -4,15 +4,19 @@
 //! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
 //! goes into them, as a list of [`Part`]s. [`mod@json`], [`mod@toml`] and [`mod@yaml`] add parts to
 //! a text and remove them again, and leave every other byte as it was. [`mod@file`] plans, shows
-//! and writes changes. [`ours`] recognises our own entries. Nothing here runs a program.
+//! and writes changes, and `undo` undoes them. [`ours`] recognises our own entries. Nothing here
+//! runs a program.
 
 mod client;
 mod error;
 pub mod file;
 pub mod json;
+mod kept;
+mod merge;
 pub mod ours;
 pub mod status;
 pub mod toml;
+mod undo;
 pub mod yaml;
 
 pub use self::error::ConnectError;
@@ -112,6 +116,82 @@ pub enum Part {
         /// Its value if it is missing.
         value: Value,
     },
+}
+
+/// What becomes of an object or list that is empty once a part is taken out of it.
+#[derive(Debug, Clone, Copy)]
+pub enum Emptied<'a> {
+    /// It stays.
+    Stays,
+    /// It goes, unless these settings have it.
+    Goes(&'a Value),
+}
+
+impl Emptied<'_> {
+    /// Whether what is at a path goes.
+    pub fn goes(self, path: &[&str]) -> bool {
+        match self {
+            Self::Stays => false,
+            Self::Goes(unless) => {
+                let there = path.iter().try_fold(unless, |value, key| value.get(key));
+                there.is_none()
+            }
+        }
+    }
+}
+
+impl Part {
+    /// Puts an entry in the place of the server's.
+    fn set(&self, settings: &mut Value, entry: Value) {
+        let Self::Member { path, name, .. } = self else {
+            return;
+        };
+        let mut inner = Some(settings);
+        for key in path.iter().chain([name]) {
+            // A section without entries.
+            if let Some(empty @ Value::Null) = inner.as_deref_mut() {
+                *empty = Value::Object(Map::new());
+            }
+            let members = inner.and_then(Value::as_object_mut);
+            inner = members.map(|members| {
+                members
+                    .entry(*key)
+                    .or_insert_with(|| Value::Object(Map::new()))
+            });
+        }
+        if let Some(inner) = inner {
+            *inner = entry;
+        }
+    }
+
+    /// Removes what is empty in the place of the part, innermost first.
+    fn prune(&self, settings: &mut Value) {
+        let (Self::Member { path, .. } | Self::Entry { path, .. } | Self::Words { path, .. }) =
+            self
+        else {
+            return;
+        };
+        prune(settings, path);
+    }
+}
+
+fn prune(settings: &mut Value, path: &[&str]) {
+    let (Some((key, rest)), Some(members)) = (path.split_first(), settings.as_object_mut()) else {
+        return;
+    };
+    let Some(inner) = members.get_mut(*key) else {
+        return;
+    };
+    prune(inner, rest);
+    let is_empty = match inner {
+        Value::Null => true,
+        Value::Object(members) => members.is_empty(),
+        Value::Array(entries) => entries.is_empty(),
+        _ => false,
+    };
+    if is_empty {
+        members.shift_remove(*key);
+    }
 }
 
 /// A configuration file and what goes into it.

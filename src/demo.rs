@@ -1,12 +1,13 @@
 //! Builds the sample scopes of `scopes-example/` for `ack-memory demo` and the tests, and as an
 //! example of a store. The texts are compiled in, so an installed binary has them too.
 
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 use std::path::Path;
 
 use rusqlite::{Connection, params};
 use serde::Deserialize;
 
+use crate::import::write::make_private;
 use crate::import::{ImportError, Options, run};
 
 /// The files of one sample scope.
@@ -84,8 +85,8 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
             path: folder.clone(),
             source,
         };
-        std::fs::create_dir_all(&folder).map_err(io)?;
-        std::fs::write(folder.join("scope.toml"), sample.manifest).map_err(io)?;
+        make_private(&folder).map_err(io)?;
+        write_private(&folder.join("scope.toml"), sample.manifest).map_err(io)?;
         let mut input: &[u8] = sample.memories.as_bytes();
         let report = run(
             folder.join("memory.db"),
@@ -101,6 +102,14 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
         })?;
     }
     Ok(())
+}
+
+/// Writes a new file that only its owner can read.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text.as_bytes())
 }
 
 /// Adds what goes with the memories: sessions, overviews, links and the curation log.

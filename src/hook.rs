@@ -19,6 +19,7 @@ use crate::service::Service;
 use crate::service::context::RECENT;
 use crate::service::context::brief::{AT_START, Brief, BriefRequest};
 use crate::toolset::Toolset;
+use ack_api::number::{count, verb};
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
 use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
@@ -83,7 +84,12 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
     let oldest: Option<Timestamp> = pending.oldest.as_ref().and_then(|at| at.parse().ok());
     let days = oldest.map_or(0, |oldest| now.duration_since(oldest).as_hours() / 24);
     let why = if days > MAX_WAITING_DAYS {
-        format!("the oldest since {days} days")
+        let oldest = if pending.count == 1 {
+            ""
+        } else {
+            "the oldest "
+        };
+        format!("{oldest}for {days} days")
     } else if brief.flow.outruns(pending.count) {
         let Flow { came, decided } = brief.flow;
         format!("{came} came and {decided} were decided in {PACE_DAYS} days")
@@ -91,9 +97,10 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
         return None;
     };
     Some(format!(
-        "ack-memory: {} of this project {} for review, {why}. `ack-memory review` shows them.",
-        pending.count,
-        if pending.count == 1 { "waits" } else { "wait" },
+        "ack-memory: {} of this project {} waiting for review, {why}. `ack-memory review` shows {}.",
+        count(pending.count, "memory"),
+        verb(pending.count, "is", "are"),
+        verb(pending.count, "it", "them"),
     ))
 }
 
@@ -226,10 +233,7 @@ fn compose(
         &first(&context.cross_project_learnings, others),
         true,
     );
-    // Skip a session whose memories say everything already.
-    let telling = |session: &&SessionEntry| {
-        level < 2 && (session.title.is_some() || session.overview.is_some())
-    };
+    let telling = |session: &&SessionEntry| level < 2 && session.tells_something();
     let sessions: Vec<&SessionEntry> = context.recent_sessions.iter().filter(telling).collect();
     if !sessions.is_empty() {
         let _ = writeln!(out, "\nRecent sessions (titles as recorded, not reviewed):");
@@ -254,7 +258,8 @@ fn compose(
         "The tool get_memory shows a memory in full {}; query_memories searches all",
         by_what(!brief.shared_ids.is_empty())
     );
-    let _ = write!(out, "{} {} of them.", called(surface, &last), brief.served);
+    let served = count(brief.served as u64, "memory");
+    let _ = write!(out, "{} {served}.", called(surface, &last));
     out
 }
 

@@ -20,6 +20,7 @@ mod raw;
 mod resources;
 pub mod signals;
 mod stdio;
+mod too_long;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;

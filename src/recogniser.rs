@@ -92,7 +92,7 @@ impl Kind {
             Self::BasicMemory => "basic-memory",
             Self::McpMemoryService => "mcp-memory-service",
             Self::Solutions => "docs/solutions",
-            Self::ImportLines => "import lines",
+            Self::ImportLines => "JSON lines",
             Self::Instructions => "instructions for agents",
         }
     }

@@ -24,7 +24,7 @@ use ack_store::Store;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
-use ack_sys::files::{expand_home, is_only_name};
+use ack_sys::files::{self, expand_home, is_only_name};
 use ack_sys::watch::FolderWatch;
 
 pub use self::error::ScopeError;
@@ -408,7 +408,7 @@ impl Folders {
             discovery.scopes.push(scope);
         }
         let default = self.root.join(DEFAULT_DATABASE);
-        if default.is_file() {
+        if default.is_file() || files::is_special(&default) {
             let before = before.remove(&default);
             match self.default_scope(&default, &discovery.scopes, before) {
                 Ok(scope) => {

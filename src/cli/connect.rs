@@ -8,7 +8,7 @@ use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
 use super::{config, prompt, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
-use crate::connect::{Client, Wanted};
+use crate::connect::{Client, NAME, Wanted};
 
 pub use self::plan::{Planned, installed, places, repository, settings_call};
 use self::plan::{carry_out, files, launch, next_step, plan, wanted, warnings};
@@ -74,7 +74,12 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
         if args.entry.here && args.clients.is_empty() && !client.has_project_settings() {
             continue;
         }
-        let done = Planned::new(&config, *client, &args.entry)
+        let action = if args.replace {
+            Action::Replace
+        } else {
+            Action::Put
+        };
+        let done = Planned::with(&config, *client, &args.entry, action)
             .and_then(|planned| connect_one(&planned, args));
         match done {
             Ok(()) => {}
@@ -112,6 +117,15 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     let places = places(&config, args.here)?;
     let files = files(args.client, &places, &launch(&config, None)?, &Wanted::ALL)?;
     let changes = plan(&files, Action::Take)?;
+    for file in &files {
+        if let Some(does) = file::somebody_elses(file)? {
+            let path = file.path.display();
+            write_err(&prompt::wrapped(
+                "",
+                &format!("`{path}` has an entry `{NAME}` that {does}; it stays as it is."),
+            ));
+        }
+    }
     if changes.is_empty() {
         return write_out(&format!(
             "{} is not connected; nothing to change\n",

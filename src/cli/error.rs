@@ -74,6 +74,14 @@ pub enum CliError {
         /// The path that was given.
         path: PathBuf,
     },
+    /// The store of a new scope is a file that can only be imported.
+    #[error("`{}` holds {holds}, not a store", path.display())]
+    NotAStore {
+        /// The path that was given.
+        path: PathBuf,
+        /// What the file holds.
+        holds: &'static str,
+    },
     /// The vector table of a scope cannot be built.
     #[cfg(feature = "table")]
     #[error("the vector table of scope `{scope}` cannot be built: {source}")]
@@ -234,7 +242,7 @@ impl Diagnostic for CliError {
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::Curator { .. } => ErrorCode::DecisionRefused,
             Self::NoScope { .. } => ErrorCode::ScopeNotFound,
-            Self::NothingWaits => ErrorCode::InvalidArgument,
+            Self::NothingWaits | Self::NotAStore { .. } => ErrorCode::InvalidArgument,
             Self::NoStore { .. } => ErrorCode::StoreNotFound,
             Self::NotBuilt { code, .. } => *code,
             _ => ErrorCode::IoError,
@@ -256,6 +264,7 @@ impl Diagnostic for CliError {
             Self::NotBuilt { hint, .. } => hint,
             Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
             Self::NothingWaits => "`ack-memory review --list` shows what waits",
+            Self::NotAStore { .. } => "import it with `ack-memory import FILE --scope NAME`",
             Self::NoStore { .. } => "name a database, or a folder of notes, that is there",
             Self::NoScope { .. } => "`ack-memory scopes` shows the scopes",
             Self::NoLastQuery => "ask with `ack-memory query` first",
@@ -283,7 +292,7 @@ impl Diagnostic for CliError {
 
     fn path(&self) -> Option<&Path> {
         match self {
-            Self::NoStore { path } => Some(path),
+            Self::NoStore { path } | Self::NotAStore { path, .. } => Some(path),
             Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
             _ => self.inner().and_then(Diagnostic::path),
         }

@@ -10,7 +10,7 @@ use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
 use ack_api::memory::Visibility;
-use ack_api::number::{count, verb};
+use ack_api::number::count;
 use ack_api::text;
 use ack_api::time;
 use ack_search::encoder::Encoder;
@@ -62,12 +62,14 @@ pub fn served(service: &Service, offer: &Offer) {
         .iter()
         .filter(|scope| scope.manifest.visibility == Visibility::Private)
         .count();
-    let passed_over = discovery.passed_over.len();
+    let others = match discovery.passed_over.len() as u64 {
+        0 => "every entry of the folder is a scope".to_owned(),
+        1 => "1 entry of the folder is not a scope".to_owned(),
+        number => format!("{} of the folder are not scopes", count(number, "entry")),
+    };
     say(&format!(
-        "{}, {private} of them private; {} of the folder {} none",
-        count(scopes.len() as u64, "scope"),
-        count(passed_over as u64, "entry"),
-        verb(passed_over as u64, "is", "are")
+        "{}, {private} of them private; {others}",
+        count(scopes.len() as u64, "scope")
     ));
     let own = match current(&service.config, &scopes, &service.config.project.value) {
         Ok(current) => match (&current.scope, &current.rule) {

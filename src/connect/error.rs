@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ack_api::{Diagnostic, ErrorBody, ErrorCode};
 use ack_store::hint::io_hint;
 
+use super::NAME;
 use crate::config::SettingsError;
 
 /// Why a client's configuration cannot be changed.
@@ -15,6 +16,14 @@ pub enum ConnectError {
     /// The file cannot be read, or cannot be changed safely.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// Somebody else's entry has the name of ours.
+    #[error("`{}` has an entry `{NAME}` that {does}; it was not changed", path.display())]
+    OtherEntry {
+        /// The file.
+        path: PathBuf,
+        /// What the entry does.
+        does: String,
+    },
     /// A file cannot be written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
@@ -31,6 +40,7 @@ impl Diagnostic for ConnectError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Settings(error) => error.code(),
+            Self::OtherEntry { .. } => ErrorCode::InvalidSettings,
             Self::Io { .. } => ErrorCode::IoError,
         }
     }
@@ -38,6 +48,11 @@ impl Diagnostic for ConnectError {
     fn hint(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Settings(error) => error.hint(),
+            Self::OtherEntry { .. } => Some(
+                "to replace it, run `ack-memory connect` with `--replace`; the old content is kept \
+                 next to the file"
+                    .into(),
+            ),
             Self::Io { source, .. } => Some(
                 io_hint(source)
                     .unwrap_or("check that the path exists and may be used")
@@ -49,7 +64,9 @@ impl Diagnostic for ConnectError {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Settings(error) => error.path(),
-            Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
+            Self::OtherEntry { path, .. } | Self::Io { path, .. } => {
+                Some(path.as_path()).filter(|path| path.is_absolute())
+            }
         }
     }
 

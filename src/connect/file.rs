@@ -1,10 +1,12 @@
 //! Changes to a client's configuration file: planned from the current content, shown as a diff,
 //! written atomically.
 //!
-//! Before the first change, the original content is saved under another name. Removing the parts
-//! restores that content byte for byte, unless someone has changed something else since. A file
-//! that was created for the parts is deleted with them. Edits work on `\n` line ends; each line
-//! gets its original line end back.
+//! Before the first change, the original content is kept under another name ([`Kept`]). Removing
+//! the parts restores that content byte for byte if nothing else has changed since, and undoes only
+//! our change otherwise. A file that was created for the parts is deleted with them. An entry that
+//! starts another program, or reaches a server on HTTP, is somebody else's: it is replaced only on
+//! request, and never removed. Edits work on `\n` line ends; each line gets its original line end
+//! back.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,10 @@ use similar::{ChangeTag, TextDiff};
 use tempfile::NamedTempFile;
 
 use super::ConnectError;
-use super::{ConfigFile, Format, Part, json, toml, yaml};
+use super::kept::{Kept, kept_path};
+use super::ours::Entry;
+use super::undo::{Restored, restored};
+use super::{ConfigFile, Emptied, Format, Part, json, toml, yaml};
 use crate::config::SettingsError;
 use ack_sys::files;
 
@@ -26,6 +31,8 @@ pub const LARGEST: u64 = 64 << 20;
 pub enum Action {
     /// Add the parts.
     Put,
+    /// Add them, also in place of somebody else's entry.
+    Replace,
     /// Remove them.
     Take,
 }
@@ -48,8 +55,10 @@ pub struct Change {
     pub path: PathBuf,
     before: Option<String>,
     after: After,
-    /// Whether to save the present content first.
-    keep: bool,
+    /// What to keep of the present state.
+    keep: Kept,
+    /// Whether it removes the parts.
+    removes: bool,
     /// Folders to keep, even if they end up empty.
     stays: Vec<PathBuf>,
 }
@@ -57,25 +66,28 @@ pub struct Change {
 /// Plans a change. Writes nothing.
 ///
 /// # Errors
-/// [`SettingsError`] if the file cannot be read, may not be written, or cannot be changed safely.
+/// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or has
+/// somebody else's entry in the place of ours.
 pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let before = read(&file.path)?;
-    let refuse = |message: String| {
-        invalid(
-            &file.path,
-            format!("it is left as it is, for it cannot be changed with certainty: {message}"),
-        )
-    };
+    let refuse = |message: String| invalid(&file.path, format!("not changed: {message}"));
     // Some editors begin a file with a byte order mark.
     let raw = before.as_deref().unwrap_or_default();
-    let (mark, raw) = raw
-        .strip_prefix('\u{feff}')
-        .map_or(("", raw), |rest| ("\u{feff}", rest));
+    let (mark, raw) = without_mark(raw);
     let text = raw.replace("\r\n", "\n");
     let written = |after: &str| After::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
-    let bare = take(file, &text, false).map_err(refuse)?;
+    let bare = take(file, &text, Emptied::Stays).map_err(refuse)?;
+    let kept = Kept::of(&file.path)?;
     let (after, keep) = match action {
-        Action::Put => {
+        Action::Put | Action::Replace => {
+            let other = other_entry(file, &text);
+            if let (Some(does), Action::Put) = (&other, action) {
+                let path = file.path.clone();
+                return Err(ConnectError::OtherEntry {
+                    path,
+                    does: does.clone(),
+                });
+            }
             let after = put(file, &text).map_err(refuse)?;
             // The result must parse.
             if value(file.format, &after).is_none() {
@@ -86,23 +98,19 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
             } else {
                 written(&after)
             };
-            (
-                after,
-                before.is_some() && is_to_be_kept(file, &text, &bare)?,
-            )
+            let is_kept = other.is_some() || is_to_be_kept(file, &text, &bare, &kept);
+            (after, to_keep(file, before.as_ref(), &kept, is_kept))
         }
-        Action::Take if before.is_none() || bare == text => (After::Same, false),
+        Action::Take if before.is_none() || bare == text => (After::Same, Kept::Nothing),
         Action::Take => {
-            let kept = read(&kept_path(&file.path))?;
-            let pruned = take(file, &text, true).map_err(refuse)?;
-            let after = match kept.filter(|kept| leads_to(file, kept, &bare)) {
-                Some(kept) => After::Text(kept),
-                None if !kept_path(&file.path).exists() && is_empty(file.format, &pruned) => {
-                    After::Gone
-                }
-                None => written(&pruned),
+            let after = match restored(file, &text, &kept).map_err(refuse)? {
+                Restored::Kept => match kept {
+                    Kept::Text(kept) => After::Text(kept),
+                    Kept::NoFile { .. } | Kept::Nothing => After::Gone,
+                },
+                Restored::Text(text) => written(&text),
             };
-            (after, false)
+            (after, Kept::Nothing)
         }
     };
     if after != After::Same {
@@ -113,40 +121,75 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
         before,
         after,
         keep,
+        removes: action == Action::Take,
         stays: file.stays.clone(),
     })
 }
 
-/// Whether to save the present text: it contains none of our entries, and it is not just the saved
-/// text plus our entries.
-fn is_to_be_kept(file: &ConfigFile, text: &str, bare: &str) -> Result<bool, ConnectError> {
-    if bare == text {
-        return Ok(true);
-    }
-    // A permission may be the user's own, so it does not make a text ours, unless the text is
-    // exactly what we write.
-    let permissions = with_parts(file, |part| matches!(part, Part::Words { .. }));
-    let only_ours = put(&permissions, "").is_ok_and(|alone| alone == text);
-    let derived = read(&kept_path(&file.path))?.is_some_and(|kept| leads_to(file, &kept, bare));
-    Ok(has_no_entry(file, text) && !only_ours && !derived)
+/// What somebody else's entry with our name does, if the file has one.
+///
+/// # Errors
+/// [`ConnectError`] if the file cannot be read.
+pub fn somebody_elses(file: &ConfigFile) -> Result<Option<String>, ConnectError> {
+    let text = read(&file.path)?.unwrap_or_default();
+    Ok(other_entry(file, without_mark(&text).1))
 }
 
-/// Whether the saved text and the present one are equal apart from our entries.
+fn other_entry(file: &ConfigFile, text: &str) -> Option<String> {
+    let settings = value(file.format, text)?;
+    file.parts
+        .iter()
+        .find_map(|part| match Entry::of(entry(&settings, part)?) {
+            Entry::Other(does) => Some(does),
+            Entry::Ours | Entry::Unknown => None,
+        })
+}
+
+/// The value in the place of our server's entry.
+pub(super) fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
+    let Part::Member { path, name, .. } = part else {
+        return None;
+    };
+    let mut levels = path.iter().chain([name]);
+    levels.try_fold(settings, |value, key| value.get(key))
+}
+
+/// Whether to keep the present text of a file: nothing is kept yet, or the text contains none of our
+/// entries and is not just the kept text plus our parts.
+fn is_to_be_kept(file: &ConfigFile, text: &str, bare: &str, kept: &Kept) -> bool {
+    match kept {
+        _ if bare == text => true,
+        Kept::Nothing => true,
+        Kept::NoFile { .. } => false,
+        Kept::Text(kept) => has_no_entry(file, text) && !leads_to(file, kept, bare),
+    }
+}
+
+fn to_keep(file: &ConfigFile, before: Option<&String>, kept: &Kept, is_kept: bool) -> Kept {
+    match (before, kept) {
+        (Some(text), _) if is_kept => Kept::Text(text.clone()),
+        (None, Kept::Nothing | Kept::NoFile { .. }) => Kept::no_file(&file.path),
+        _ => Kept::Nothing,
+    }
+}
+
+/// Whether the kept text and the present one are equal apart from our entries.
 fn leads_to(file: &ConfigFile, kept: &str, bare: &str) -> bool {
-    let kept = kept.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-    let rest = |text: &str, prune| value(file.format, &take(file, text, prune).ok()?);
-    let same = |prune| rest(&kept, prune).is_some_and(|kept| Some(kept) == rest(bare, prune));
-    has_no_entry(file, &kept) && (same(false) || same(true))
+    let kept = without_mark(kept).1.replace("\r\n", "\n");
+    let nothing = Value::Null;
+    let rest = |text: &str, emptied| value(file.format, &take(file, text, emptied).ok()?);
+    let same = |emptied| rest(&kept, emptied).is_some_and(|kept| Some(kept) == rest(bare, emptied));
+    has_no_entry(file, &kept) && (same(Emptied::Stays) || same(Emptied::Goes(&nothing)))
 }
 
 /// Whether a text contains neither our server nor our hooks.
-fn has_no_entry(file: &ConfigFile, text: &str) -> bool {
+pub(super) fn has_no_entry(file: &ConfigFile, text: &str) -> bool {
     let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
-    take(&entries, text, false).is_ok_and(|bare| bare == text)
+    take(&entries, text, Emptied::Stays).is_ok_and(|bare| bare == text)
 }
 
 /// The same file with only some of its parts.
-fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
+pub(super) fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
     ConfigFile {
         parts: file
             .parts
@@ -156,6 +199,12 @@ fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
             .collect(),
         ..file.clone()
     }
+}
+
+/// A byte order mark and the text after it.
+pub(super) fn without_mark(text: &str) -> (&str, &str) {
+    text.strip_prefix('\u{feff}')
+        .map_or(("", text), |rest| ("\u{feff}", rest))
 }
 
 /// Gives a changed text the line ends of the original: each old line keeps its own, new lines get
@@ -248,8 +297,8 @@ impl Change {
     }
 
     /// Removes the folders that were created for the file, if they are empty.
-    fn remove_empty_folders(&self) {
-        let above = self.path.ancestors().skip(1);
+    fn remove_empty_folders(&self, created: usize) {
+        let above = self.path.ancestors().skip(1).take(created);
         for folder in above.take_while(|folder| !self.stays.iter().any(|stays| stays == folder)) {
             // The system refuses to remove a folder that is not empty.
             if std::fs::remove_dir(folder).is_err() {
@@ -260,7 +309,8 @@ impl Change {
 
     /// Where the present content is saved, if it is.
     pub fn kept(&self) -> Option<PathBuf> {
-        (self.keep && self.is_needed()).then(|| kept_path(&self.path))
+        let is_kept = matches!(self.keep, Kept::Text(_)) && self.is_needed();
+        is_kept.then(|| kept_path(&self.path))
     }
 
     /// Prepares the change: writes the new content next to the file and changes nothing else.
@@ -300,27 +350,40 @@ pub struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// Carries out the change: saves the old content, then replaces the file atomically.
+    /// Carries out the change: keeps the old content, then replaces the file atomically.
     ///
     /// # Errors
     /// [`ConnectError::Io`].
     pub fn carry_out(self) -> Result<(), ConnectError> {
-        let kept = kept_path(&self.change.path);
-        if self.change.kept().is_some() {
-            std::fs::copy(&self.real, &kept).map_err(io("keep a copy as", &kept))?;
+        let change = self.change;
+        if !change.is_needed() {
+            return Ok(());
         }
-        match (&self.change.after, self.next) {
-            (After::Gone, _) => {
-                std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?;
-                self.change.remove_empty_folders();
+        change.keep.write(&change.path, &self.real)?;
+        match self.next {
+            None => std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?,
+            Some(next) => next
+                .persist(&self.real)
+                .map(drop)
+                .map_err(|error| io("write", &self.real)(error.error))?,
+        }
+        if change.removes {
+            change.forget()?;
+        }
+        Ok(())
+    }
+}
+
+impl Change {
+    /// Removes what is kept of the file if it is not needed any more.
+    fn forget(&self) -> Result<(), ConnectError> {
+        match (Kept::of(&self.path)?, &self.after) {
+            (Kept::NoFile { folders }, After::Gone) => {
+                Kept::remove(&self.path)?;
+                self.remove_empty_folders(folders);
             }
-            (After::Text(text), Some(next)) => {
-                next.persist(&self.real)
-                    .map_err(|error| io("write", &self.real)(error.error))?;
-                if !self.change.keep && read(&kept)?.as_ref() == Some(text) {
-                    std::fs::remove_file(&kept).map_err(io("remove", &kept))?;
-                }
-            }
+            (Kept::NoFile { .. }, _) => Kept::remove(&self.path)?,
+            (Kept::Text(kept), After::Text(text)) if kept == *text => Kept::remove(&self.path)?,
             _ => {}
         }
         Ok(())
@@ -337,7 +400,7 @@ fn invalid(path: &Path, message: String) -> ConnectError {
     })
 }
 
-fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ConnectError {
+pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ConnectError {
     let path = path.to_owned();
     move |source| ConnectError::Io {
         action,
@@ -346,15 +409,8 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Conne
     }
 }
 
-/// The path of the saved original content.
-fn kept_path(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".before-ack-memory");
-    path.with_file_name(name)
-}
-
 /// A file's text, or `None` if there is no file.
-fn read(path: &Path) -> Result<Option<String>, ConnectError> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, ConnectError> {
     match files::read(path, LARGEST) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
@@ -382,7 +438,7 @@ fn beside(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
     Ok(file)
 }
 
-fn put(file: &ConfigFile, text: &str) -> Result<String, String> {
+pub(super) fn put(file: &ConfigFile, text: &str) -> Result<String, String> {
     match file.format {
         Format::Json => json::put(text, &file.parts),
         Format::Toml => toml::put(text, &file.parts),
@@ -390,16 +446,22 @@ fn put(file: &ConfigFile, text: &str) -> Result<String, String> {
     }
 }
 
-fn take(file: &ConfigFile, text: &str, prune: bool) -> Result<String, String> {
+/// A text without our parts. Somebody else's entry with our name stays.
+pub(super) fn take(file: &ConfigFile, text: &str, emptied: Emptied<'_>) -> Result<String, String> {
+    let settings = value(file.format, text).unwrap_or_default();
+    let is_ours =
+        |part: &Part| entry(&settings, part).is_none_or(|entry| Entry::of(entry) == Entry::Ours);
+    let ours = with_parts(file, is_ours);
+    let parts = ours.parts.as_slice();
     match file.format {
         Format::Json if text.trim().is_empty() => Ok(text.to_owned()),
-        Format::Json => json::take(text, &file.parts, prune),
-        Format::Toml => toml::take(text, &file.parts, prune),
-        Format::Yaml => yaml::take(text, &file.parts, prune),
+        Format::Json => json::take(text, parts, emptied),
+        Format::Toml => toml::take(text, parts, emptied),
+        Format::Yaml => yaml::take(text, parts, emptied),
     }
 }
 
-fn value(format: Format, text: &str) -> Option<Value> {
+pub(super) fn value(format: Format, text: &str) -> Option<Value> {
     match format {
         Format::Json => json::value(text),
         Format::Toml => toml::value_of(text),
@@ -407,7 +469,7 @@ fn value(format: Format, text: &str) -> Option<Value> {
     }
 }
 
-fn is_empty(format: Format, text: &str) -> bool {
+pub(super) fn is_empty(format: Format, text: &str) -> bool {
     match format {
         Format::Json => json::is_empty(text),
         Format::Toml => text.trim().is_empty(),

@@ -5,7 +5,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
-use super::{Part, members, ours};
+use super::{Emptied, Part, members, ours};
 
 /// JSON as clients read it, with comments and trailing commas.
 const OPTIONS: ParseOptions = ParseOptions {
@@ -35,9 +35,9 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
                 once(&object, name)?;
                 match object.get(name) {
                     Some(known) => {
-                        let known = known
-                            .object_value()
-                            .ok_or_else(|| format!("`{}.{name}` is no object", path.join(".")))?;
+                        let known = known.object_value().ok_or_else(|| {
+                            format!("`{}.{name}` is not an object", path.join("."))
+                        })?;
                         merge(&known, value)?;
                     }
                     None => {
@@ -172,12 +172,12 @@ fn remove_words(array: &CstArray, which: impl Fn(&String) -> bool) {
     }
 }
 
-/// Removes parts from a text, whatever their values. With `prune`, also removes objects and arrays
-/// that end up empty.
+/// Removes parts from a text, whatever their values, and objects and arrays that end up empty as
+/// `emptied` says.
 ///
 /// # Errors
 /// As [`put`].
-pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
+pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, String> {
     let root = parse(text)?;
     let top = top(&root)?;
     for part in parts {
@@ -212,14 +212,12 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
             }
             Part::Needed { .. } => continue,
         };
-        if prune {
-            clear(&top, path);
-        }
+        clear(&top, path, emptied);
     }
     for part in parts {
         // Others may need it as long as the file contains anything else.
         if let Part::Needed { name, value } = part
-            && prune
+            && emptied.goes(&[*name])
             && top.properties().len() == 1
             && let Some(known) = top.get(name)
             && known.to_serde_value().as_ref() == Some(value)
@@ -247,7 +245,7 @@ fn parse(text: &str) -> Result<CstRootNode, String> {
 
 fn top(root: &CstRootNode) -> Result<CstObject, String> {
     root.object_value()
-        .ok_or_else(|| "it holds no object".to_owned())
+        .ok_or_else(|| "the file is not a JSON object".to_owned())
 }
 
 /// The object at a path. Creates it if it is missing.
@@ -257,7 +255,7 @@ fn object(top: &CstObject, path: &[&str]) -> Result<CstObject, String> {
         once(&object, key)?;
         object = object
             .object_value_or_create(key)
-            .ok_or_else(|| format!("`{}` is no object", path.join(".")))?;
+            .ok_or_else(|| format!("`{}` is not an object", path.join(".")))?;
     }
     Ok(object)
 }
@@ -271,7 +269,7 @@ fn array(top: &CstObject, path: &[&str]) -> Result<CstArray, String> {
     once(&object, last)?;
     object
         .array_value_or_create(last)
-        .ok_or_else(|| format!("`{}` is no list", path.join(".")))
+        .ok_or_else(|| format!("`{}` is not a list", path.join(".")))
 }
 
 /// The node at a path, if any.
@@ -291,8 +289,8 @@ fn find(top: &CstObject, path: &[&str]) -> Result<Option<CstNode>, String> {
     Ok(object.get(last).and_then(|property| property.value()))
 }
 
-/// Removes what is empty at a path and above it, innermost first.
-fn clear(top: &CstObject, path: &[&str]) {
+/// Removes what is empty at a path and above it, innermost first, as far as it goes.
+fn clear(top: &CstObject, path: &[&str], emptied: Emptied<'_>) {
     for length in (1..=path.len()).rev() {
         let path = path.get(..length).unwrap_or_default();
         let Ok(Some(node)) = find(top, path) else {
@@ -304,7 +302,11 @@ fn clear(top: &CstObject, path: &[&str]) {
             _ => false,
         });
         // Keep it if it contains a comment, which a person wrote.
-        if !empty || node.to_string().contains("//") || node.to_string().contains("/*") {
+        if !emptied.goes(path)
+            || !empty
+            || node.to_string().contains("//")
+            || node.to_string().contains("/*")
+        {
             return;
         }
         if let Some((last, before)) = path.split_last() {
@@ -325,7 +327,7 @@ fn once(object: &CstObject, name: &str) -> Result<(), String> {
         .into_iter()
         .filter(|property| property.decoded_name().as_deref() == Some(name));
     if same.count() > 1 {
-        return Err(format!("the key `{name}` stands there twice"));
+        return Err(format!("the key `{name}` is there twice"));
     }
     Ok(())
 }

@@ -4,11 +4,16 @@
 use serde_json::Value;
 
 use super::{Client, NAME};
+use ack_api::text::line;
 
 /// The keys of an entry that say how to start the program. They are overwritten; every other
 /// existing key belongs to the user.
 pub const STARTS: [&str; 6] = ["type", "command", "cmd", "args", "bash", "powershell"];
-/// The keys that reach a server over HTTP. Next to a command they mean another server, or are
+/// How many of the keys that reach a server name its address.
+const ADDRESSES: usize = 4;
+/// The most characters that are shown of a program or an address.
+const SHOWN: usize = 200;
+/// The keys that reach a server over HTTP, those of its address first. Next to a command they mean another server, or are
 /// rejected.
 pub const REACHES: [&str; 9] = [
     "url",
@@ -21,6 +26,81 @@ pub const REACHES: [&str; 9] = [
     "bearer_token",
     "bearer_token_env_var",
 ];
+
+/// What an entry with the server's name does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// It starts this program.
+    Ours,
+    /// It runs another program, or reaches a server on HTTP, as this says.
+    Other(String),
+    /// Neither.
+    Unknown,
+}
+
+impl Entry {
+    /// What an entry does.
+    pub fn of(entry: &Value) -> Self {
+        let text = |key: &&str| entry.get(*key).and_then(Value::as_str);
+        let addresses = REACHES.iter().take(ADDRESSES);
+        if let Some(address) = addresses.filter_map(text).next() {
+            return Self::Other(format!("connects to `{}`", line(address, SHOWN)));
+        }
+        let words = launched(entry);
+        match words.first() {
+            None => Self::Unknown,
+            Some(_) if serves(&words) => Self::Ours,
+            Some(program) => Self::Other(format!("runs `{}`", line(program, SHOWN))),
+        }
+    }
+}
+
+/// The words that start an entry's program. Some clients write them as a list, some as an object.
+fn launched(entry: &Value) -> Vec<String> {
+    let command = entry.get("command").or_else(|| entry.get("cmd"));
+    let Some(command) = command else {
+        return Vec::new();
+    };
+    let program = command.get("path").unwrap_or(command);
+    let arguments = command.get("args").or_else(|| entry.get("args"));
+    let listed = |value: &Value| match value {
+        Value::Array(values) => values.clone(),
+        value => vec![value.clone()],
+    };
+    let all = [Some(program), arguments]
+        .into_iter()
+        .flatten()
+        .flat_map(listed);
+    all.filter_map(|value| value.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Whether words start this program, or one with another name and the arguments that only `connect`
+/// writes.
+fn serves(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    let before: Vec<&String> = arguments
+        .iter()
+        .take_while(|word| *word != "serve")
+        .collect();
+    let is_flags = before
+        .chunks(2)
+        .all(|pair| matches!(pair, [flag, _] if flag.starts_with("--")));
+    let place = before
+        .iter()
+        .any(|flag| *flag == "--root" || *flag == "--db");
+    is_named(program) || (is_flags && place && before.len() < arguments.len())
+}
+
+/// Whether a path leads to a program with our name, with or without a version. Settings move between
+/// systems, so both separators count.
+fn is_named(program: &str) -> bool {
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version)
+}
 
 /// The hooks, as they are named on the command line.
 const HOOKS: [&str; 3] = ["session-start", "user-prompt", "pre-tool-use"];
@@ -101,19 +181,13 @@ fn runs_hook(words: &[String]) -> bool {
             );
             let Some(at) = hook else { return false };
             let (before, after) = call.split_at(at);
-            let named = |word: &String| {
-                // Settings move between systems, so accept both separators.
-                let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
-                let name = name.strip_suffix(".exe").unwrap_or(name);
-                name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version)
-            };
             let client = after
                 .windows(2)
                 .any(|pair| matches!(pair, [flag, name] if flag == "--client" && Client::ALL.iter().any(|client| client.name() == name)));
             let place = before
                 .get(1..)
                 .is_some_and(|flags| flags.iter().any(|flag| flag == "--root" || flag == "--db"));
-            before.iter().any(named) || (client && place)
+            before.iter().any(|word| is_named(word)) || (client && place)
         })
 }
 
@@ -186,6 +260,46 @@ mod tests {
         ] {
             assert!(!runs_hook(&words(other)), "{other}");
         }
+    }
+
+    #[test]
+    fn an_entry_is_ours_by_what_it_starts() {
+        use serde_json::json;
+        for ours in [
+            json!({ "command": "/usr/bin/ack-memory", "args": ["--root", "/m", "serve"] }),
+            json!({ "command": "C:\\bin\\ack-memory-0.2.exe", "args": ["serve"] }),
+            json!({ "type": "local", "command": ["ack-memory", "serve"] }),
+            json!({ "cmd": "ack-memory", "args": ["serve"] }),
+            json!({ "command": { "path": "ack-memory", "args": ["serve"] } }),
+            json!({ "command": "/opt/am", "args": ["--db", "/m", "--pin", "a", "serve", "--surface", "x"] }),
+        ] {
+            assert_eq!(Entry::of(&ours), Entry::Ours, "{ours}");
+        }
+        for (other, does) in [
+            (
+                json!({ "type": "http", "url": "http://10.0.0.5:7767/mcp" }),
+                "connects to `http://10.0.0.5:7767/mcp`",
+            ),
+            (
+                json!({ "command": "ack-memory", "httpUrl": "http://x" }),
+                "connects to `http://x`",
+            ),
+            (
+                json!({ "command": "other", "args": ["serve"] }),
+                "runs `other`",
+            ),
+            (
+                json!({ "command": "docker", "args": ["run", "ack-memory", "serve"] }),
+                "runs `docker`",
+            ),
+            (
+                json!({ "command": "a\nb", "args": ["--root", "/m"] }),
+                "runs `a b`",
+            ),
+        ] {
+            assert_eq!(Entry::of(&other), Entry::Other(does.to_owned()), "{other}");
+        }
+        assert_eq!(Entry::of(&json!({ "env": {} })), Entry::Unknown);
     }
 
     #[test]

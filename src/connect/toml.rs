@@ -1,9 +1,9 @@
 //! Parts in a TOML file. The order, comments and spacing of everything else stay.
 
 use serde_json::Value;
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value as TomlValue};
 
-use super::{Part, members, ours};
+use super::{Emptied, Part, members, ours};
 
 /// Adds parts to a text. Replaces our existing entries.
 ///
@@ -20,7 +20,7 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
         match parent.get_mut(name) {
             Some(known) => {
                 let Some(known) = known.as_table_like_mut() else {
-                    return Err(format!("`{}.{name}` is no table", path.join(".")));
+                    return Err(format!("`{}.{name}` is not a table", path.join(".")));
                 };
                 merge(known, &wanted);
             }
@@ -57,11 +57,11 @@ fn merge(known: &mut dyn TableLike, wanted: &Table) {
     }
 }
 
-/// Removes parts from a text. With `prune`, also removes tables that end up empty.
+/// Removes parts from a text, and tables that end up empty as `emptied` says.
 ///
 /// # Errors
 /// As [`put`].
-pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
+pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, String> {
     let mut document = parse(text)?;
     let mut taken = false;
     for part in parts {
@@ -74,7 +74,7 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
         let parent = table(document.as_table_mut(), path)?;
         taken |= parent.remove(name).is_some();
         let empty = parent.is_empty();
-        if let ([only], true) = (path.as_slice(), empty && prune) {
+        if let ([only], true) = (path.as_slice(), empty && emptied.goes(path)) {
             taken |= document.as_table_mut().remove(only).is_some();
         }
     }
@@ -115,7 +115,7 @@ fn table<'a>(top: &'a mut Table, path: &[&str]) -> Result<&'a mut dyn TableLike,
         table = table
             .get_mut(key)
             .and_then(Item::as_table_like_mut)
-            .ok_or_else(|| format!("`{}` is no table", path.join(".")))?;
+            .ok_or_else(|| format!("`{}` is not a table", path.join(".")))?;
     }
     Ok(table)
 }
@@ -123,15 +123,26 @@ fn table<'a>(top: &'a mut Table, path: &[&str]) -> Result<&'a mut dyn TableLike,
 fn entry(wanted: &Value) -> Table {
     let mut table = Table::new();
     for (key, member) in members(wanted) {
-        let item = match &member {
-            Value::Array(entries) => {
-                value(entries.iter().filter_map(Value::as_str).collect::<Array>())
-            }
-            Value::String(text) => value(text.as_str()),
-            Value::Bool(flag) => value(*flag),
-            other => value(other.to_string()),
-        };
-        table.insert(&key, item);
+        table.insert(&key, Item::Value(item(&member)));
     }
     table
+}
+
+fn item(value: &Value) -> TomlValue {
+    match value {
+        Value::Array(entries) => entries.iter().map(item).collect::<Array>().into(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| (key.as_str(), item(value)))
+            .collect::<InlineTable>()
+            .into(),
+        Value::String(text) => text.as_str().into(),
+        Value::Bool(flag) => (*flag).into(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => number.into(),
+            (None, Some(number)) => number.into(),
+            (None, None) => number.to_string().into(),
+        },
+        Value::Null => "".into(),
+    }
 }

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Part, members, ours};
+use super::{Emptied, Part, members, ours};
 
 /// Indentation of an entry in a new mapping.
 const INDENT: usize = 2;
@@ -27,10 +27,10 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
             *entries = Value::Object(Map::new());
         }
         let entries = entries.as_object_mut();
-        let entries = entries.ok_or_else(|| format!("`{section}` is no mapping"))?;
+        let entries = entries.ok_or_else(|| format!("`{section}` is not a mapping"))?;
         let entry = match entries.get(name) {
             Some(Value::Object(known)) => merged(known, &wanted),
-            Some(_) => return Err(format!("`{section}.{name}` is no mapping")),
+            Some(_) => return Err(format!("`{section}.{name}` is not a mapping")),
             None => wanted.clone(),
         };
         entries.insert(name.to_owned(), Value::Object(entry.clone()));
@@ -47,11 +47,11 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
     Ok(text)
 }
 
-/// Removes parts from a text. With `prune`, also removes a mapping that ends up empty.
+/// Removes parts from a text, and a mapping that ends up empty as `emptied` says.
 ///
 /// # Errors
 /// As [`put`].
-pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
+pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, String> {
     let mut text = text.to_owned();
     for part in parts {
         let Ok((section, name, _)) = member(part) else {
@@ -62,7 +62,7 @@ pub fn take(text: &str, parts: &[Part], prune: bool) -> Result<String, String> {
         let entries = meant.get_mut(section).and_then(Value::as_object_mut);
         let is_there = entries.is_some_and(|entries| entries.remove(name).is_some());
         let is_empty = meant.get(section).is_some_and(is_nothing);
-        let is_pruned = is_empty && prune;
+        let is_pruned = is_empty && emptied.goes(&[section]);
         if !(is_there || is_pruned) {
             continue;
         }
@@ -111,7 +111,7 @@ fn top(text: &str) -> Result<Map<String, Value>, String> {
     match serde_yaml_ng::from_str(text).map_err(|error| error.to_string())? {
         Value::Object(top) => Ok(top),
         Value::Null => Ok(Map::new()),
-        _ => Err("it is no mapping".to_owned()),
+        _ => Err("it is not a mapping".to_owned()),
     }
 }
 
@@ -383,10 +383,10 @@ mod tests {
             put,
             "twice changes nothing"
         );
-        let taken = take(&put, &parts(), true).unwrap();
+        let taken = take(&put, &parts(), Emptied::Goes(&Value::Null)).unwrap();
         assert_eq!(
             value_of(&taken),
-            value_of(&take(before, &parts(), true).unwrap())
+            value_of(&take(before, &parts(), Emptied::Goes(&Value::Null)).unwrap())
         );
     }
 
@@ -438,7 +438,7 @@ mod tests {
             assert!(put(text, &parts()).is_err(), "{text}");
         }
         for text in ["extensions: {ack-memory: {cmd: x}}\n", "a: [\n"] {
-            assert!(take(text, &parts(), false).is_err(), "{text}");
+            assert!(take(text, &parts(), Emptied::Stays).is_err(), "{text}");
         }
     }
 

@@ -425,6 +425,35 @@ mod tests {
         server.abort();
     }
 
+    #[tokio::test]
+    async fn clients_that_do_not_finish_their_requests_keep_nobody_out() {
+        let places = Places {
+            all: 4,
+            ..LIMITS.places
+        };
+        let body = Duration::from_secs(60);
+        let (address, server) = server(Limits {
+            places,
+            body,
+            ..LIMITS
+        });
+        let half = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{";
+        let mut halves = Vec::new();
+        for _ in 0..12 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(half).await.unwrap();
+            halves.push(stream);
+        }
+        // Until the server has seen them.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        let answer = timeout(Duration::from_secs(5), said(&mut stream, request));
+        let answer = answer.await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        server.abort();
+    }
+
     #[test]
     fn an_address_that_others_can_reach_needs_a_token() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {

@@ -304,12 +304,14 @@ fn context(answer: &ContextResponse) -> String {
         let _ = writeln!(out, "\n{title}:");
         hits.iter().for_each(|hit| item(&mut out, "- ", hit));
     }
-    if !answer.recent_sessions.is_empty() {
+    let mut sessions = answer
+        .recent_sessions
+        .iter()
+        .filter(|entry| entry.tells_something())
+        .peekable();
+    if sessions.peek().is_some() {
         out.push_str("\nRecent sessions:\n");
-        answer
-            .recent_sessions
-            .iter()
-            .for_each(|entry| session(&mut out, entry));
+        sessions.for_each(|entry| session(&mut out, entry));
     }
     out.push('\n');
     if let Some(waiting) = &answer.pending {

@@ -5,8 +5,11 @@
 use std::borrow::Cow;
 
 use rmcp::ErrorData;
+use rmcp::model::ErrorCode as RpcCode;
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde_json::{Value, json};
+
+use ack_api::number::grouped;
 
 /// Maximum length of a message, in bytes.
 pub const LONGEST: usize = 4 << 20;
@@ -15,6 +18,8 @@ pub const LONGEST: usize = 4 << 20;
 const MOST_VALUES: usize = 20_000;
 /// Approximate size of a value, in bytes.
 const VALUE: usize = 100;
+/// Maximum characters of a name that a client sent and that is quoted.
+const LONGEST_NAME: usize = 80;
 /// Maximum characters of an error message.
 const LONGEST_ERROR: usize = 2_000;
 
@@ -37,7 +42,10 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     }
     let mut line = Cow::Borrowed(line);
     if values(&line) > MOST_VALUES {
-        let message = format!("a message of more than {MOST_VALUES} values");
+        let message = format!(
+            "message has more than {} values",
+            grouped(MOST_VALUES as u64)
+        );
         return Err(Some(failure(&id_of(&line), -32600, &message)));
     }
     let value = match serde_json::from_slice::<Value>(&line) {
@@ -133,7 +141,12 @@ pub fn failure(id: &Value, code: i32, message: &str) -> Value {
 /// A protocol error that is safe to print: it may quote methods, versions and arguments from the
 /// client.
 pub fn polite(mut error: ErrorData) -> ErrorData {
-    error.message = ack_api::text::line(&error.message, LONGEST_ERROR).into();
+    let longest = match error.code {
+        // The message is the method as the client wrote it.
+        RpcCode::METHOD_NOT_FOUND => LONGEST_NAME,
+        _ => LONGEST_ERROR,
+    };
+    error.message = ack_api::text::line(&error.message, longest).into();
     if let Some(data) = &mut error.data {
         ack_api::text::clean_json(data);
     }

@@ -25,6 +25,7 @@ use tokio::time::sleep;
 
 use super::message::{LONGEST, decode, failure, weight};
 use super::owed::Owed;
+use super::too_long::TooLong;
 
 /// How often to check the other end of standard input while it is not being read.
 const GLANCE: Duration = Duration::from_millis(250);
@@ -87,7 +88,7 @@ where
         owed: Owed::default(),
         held: None,
         line: Vec::new(),
-        too_long: false,
+        too_long: None,
         ended: false,
         open: false,
     };
@@ -105,7 +106,8 @@ struct Lines<R, W> {
     /// The part of the current line read so far. A call of `receive` may be dropped before the line
     /// is complete.
     line: Vec<u8>,
-    too_long: bool,
+    /// What is kept of it instead if it is too long.
+    too_long: Option<TooLong>,
     ended: bool,
     /// Whether the handshake is over. Before that, a notification or a stray response would make
     /// rmcp, and the process, end.
@@ -145,16 +147,19 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             if available.is_empty() {
                 self.end();
                 // The last line may lack a line end.
-                return !self.line.is_empty();
+                return !self.line.is_empty() || self.too_long.is_some();
             }
             let newline = available.iter().position(|byte| *byte == b'\n');
             let piece = available
                 .get(..newline.unwrap_or(available.len()))
                 .unwrap_or_default();
-            if self.line.len() + piece.len() > LONGEST {
-                self.too_long = true;
-                self.line.clear();
-            } else if !self.too_long {
+            if let Some(long) = &mut self.too_long {
+                long.add(piece);
+            } else if self.line.len() + piece.len() > LONGEST {
+                let long = self.too_long.get_or_insert_default();
+                long.add(&std::mem::take(&mut self.line));
+                long.add(piece);
+            } else {
                 self.line.extend_from_slice(piece);
             }
             let used = newline.map_or(available.len(), |newline| newline + 1);
@@ -248,14 +253,9 @@ where
                 return None;
             }
             let line = std::mem::take(&mut self.line);
-            let decoded = if std::mem::take(&mut self.too_long) {
-                Err(Some(failure(
-                    &Value::Null,
-                    -32600,
-                    &format!("a line of more than {LONGEST} bytes"),
-                )))
-            } else {
-                decode(&line)
+            let decoded = match self.too_long.take() {
+                Some(long) => Err(Some(long.answer())),
+                None => decode(&line),
             };
             match decoded {
                 Ok(JsonRpcMessage::Request(request)) => {

@@ -12,6 +12,7 @@ use walkdir::WalkDir;
 use super::DATABASE_NAMES;
 use ack_api::text;
 use ack_store::quick_state::{QuickState, is_local};
+use ack_sys::files;
 
 /// The entries of the folder `scopes`, sorted by name.
 #[derive(Debug, Default)]
@@ -129,14 +130,20 @@ fn settled(before: Option<QuickState>, folder: &Path) -> Option<QuickState> {
 
 /// The database in a scope's folder, or its default name, and whether it is a symbolic link.
 fn find_database(folder: &Path) -> (PathBuf, bool) {
-    let mut first = None;
+    let (mut first, mut special) = (None, None);
     for path in DATABASE_NAMES.map(|name| folder.join(name)) {
         let metadata = std::fs::symlink_metadata(&path);
         let is_link = metadata.as_ref().is_ok_and(std::fs::Metadata::is_symlink);
         if metadata.is_ok_and(|metadata| metadata.is_file()) || (is_link && path.is_file()) {
             return (path, is_link);
         }
+        // A named pipe or a device is told as what it is, not as a missing file.
+        if special.is_none() && files::is_special(&path) {
+            special = Some((path.clone(), is_link));
+        }
         first.get_or_insert((path, is_link));
     }
-    first.unwrap_or_else(|| (folder.join(DATABASE_NAMES[0]), false))
+    special
+        .or(first)
+        .unwrap_or_else(|| (folder.join(DATABASE_NAMES[0]), false))
 }

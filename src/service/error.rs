@@ -30,7 +30,7 @@ pub enum Error {
         example: Option<String>,
     },
     /// The tool has no such argument.
-    #[error("`{argument}` is no argument of {operation}")]
+    #[error("{operation} has no argument `{argument}`")]
     UnknownArgument {
         /// The tool or command.
         operation: String,

@@ -154,9 +154,12 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         (None, Some(ids)) => {
             return Err(Error::InvalidArgument {
                 argument: "ids".to_owned(),
-                value: format!("{} ids", ids.len()),
+                value: match ids.len() {
+                    0 => "empty".to_owned(),
+                    number => format!("{number} ids"),
+                },
                 allowed: format!("1 to {MAX_IDS} ids"),
-                nearest: vec![MAX_IDS.to_string()],
+                nearest: vec![ids.len().clamp(1, MAX_IDS).to_string()],
                 example: ids
                     .first()
                     .map(|id| serde_json::json!({ "ids": [text::line(id, 60)] }).to_string()),
@@ -582,7 +585,7 @@ fn told(
                 "ask for the last of them to go on".to_owned()
             };
             let message = format!(
-                "links of `{id}` are followed {}, and there are further ones; {further}",
+                "links of `{id}` were followed for {}; there are more; {further}",
                 count(u64::from(depth), "step")
             );
             notes.push(Note::about(NoteKind::Cut, &scope.name, message));

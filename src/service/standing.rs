@@ -39,6 +39,8 @@ pub struct Standing {
     pub may_ask_unreviewed: bool,
     /// The scope that this server is pinned to.
     pub pinned: Option<String>,
+    /// Whether there is no such scope.
+    pub is_pin_missing: bool,
     /// The current scope, if it is private.
     pub private: Option<String>,
     /// How many memories wait for review, if none is approved.
@@ -77,6 +79,7 @@ impl Standing {
         });
         let mut standing = Self {
             review: ReviewState::Unknown,
+            pinned: pinned(service),
             ..Self::default()
         };
         while let Ok(known) = receive.recv_timeout(end.saturating_duration_since(Instant::now())) {
@@ -90,7 +93,13 @@ impl Standing {
         let scopes = service.registry.discover().scopes;
         let folder = &service.config.project.value;
         let Ok(current) = current_by_manifests(&service.config, &scopes, folder) else {
-            return (Self::default(), Vec::new());
+            let nothing = Self {
+                review: ReviewState::Unknown,
+                is_pin_missing: service.config.pinned.is_some(),
+                pinned: pinned(service),
+                ..Self::default()
+            };
+            return (nothing, Vec::new());
         };
         let is_pinned = service.config.pinned.is_some();
         let own = current.scope.as_ref();
@@ -114,9 +123,16 @@ impl Standing {
                 .filter(|own| !is_pinned && own.manifest.visibility == Visibility::Private)
                 .map(name),
             waiting: None,
+            is_pin_missing: false,
         };
         (standing, searched)
     }
+}
+
+/// The scope that this server is pinned to, whether it exists or not.
+fn pinned(service: &Service) -> Option<String> {
+    let pinned = service.config.pinned.as_ref();
+    pinned.map(|pinned| text::line(&pinned.value, 100))
 }
 
 impl Service {

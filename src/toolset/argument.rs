@@ -119,7 +119,7 @@ impl Argument {
         let description = self.description.clone().or_else(|| {
             self.is
                 .is_none()
-                .then(|| format!("Accepted, without effect: {}.", self.ignored))
+                .then(|| format!("Ignored: {}.", self.ignored))
         });
         if let Some(description) = description {
             schema.insert("description".to_owned(), Value::from(description));
@@ -153,7 +153,12 @@ impl Argument {
             let (low, high) = (least as f64, most as f64);
             if number < low || number > high {
                 let taken = if number < low { least } else { most };
-                notes.push(format!("`{name}` {number} was taken as {taken}"));
+                let side = if number < low {
+                    "below the minimum"
+                } else {
+                    "above the maximum"
+                };
+                notes.push(format!("`{name}`: {number} is {side}; {taken} was used"));
                 return Ok(Value::from(taken));
             }
         }

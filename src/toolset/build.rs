@@ -307,9 +307,9 @@ fn argument(
     only_with(table.kind.is_some(), "type", "`ignored`")?;
     let Some(schema) = known.get(&is) else {
         let message = format!(
-            "`{}` is no argument of {}",
-            text::line(&is, 80),
-            operation.name()
+            "{} has no argument `{}`",
+            operation.name(),
+            text::line(&is, 80)
         );
         return Err(Problem::at(["is"], message).among(&is, known.keys().map(String::as_str)));
     };
@@ -422,9 +422,9 @@ fn argument(
     for also in table.also {
         let Some(other) = known.get(&also) else {
             let message = format!(
-                "`{}` is no argument of {}",
-                text::line(&also, 80),
-                operation.name()
+                "{} has no argument `{}`",
+                operation.name(),
+                text::line(&also, 80)
             );
             return Err(
                 Problem::at(["also"], message).among(&also, known.keys().map(String::as_str))
@@ -482,9 +482,9 @@ fn preset(
 ) -> Result<(), Problem> {
     let Some(schema) = known.get(name) else {
         let message = format!(
-            "`{}` is no argument of {}",
-            text::line(name, 80),
-            operation.name()
+            "{} has no argument `{}`",
+            operation.name(),
+            text::line(name, 80)
         );
         return Err(Problem::at([], message).among(name, known.keys().map(String::as_str)));
     };

@@ -69,6 +69,14 @@ impl Call {
         }
     }
 
+    /// Whether it says which memory it is about.
+    fn names_a_memory(&self) -> bool {
+        self.question.is_some()
+            || ["id", "ids"]
+                .iter()
+                .any(|id| self.arguments.contains_key(*id))
+    }
+
     /// The arguments with these ids replaced by their other forms; `None` if there are none.
     pub fn otherwise(
         &self,
@@ -175,6 +183,9 @@ impl OfferedTool {
             body.example = None;
             return Err(Box::new(body));
         }
+        if self.operation == Tool::GetMemory && !call.names_a_memory() {
+            return Err(Box::new(self.no_memory()));
+        }
         for argument in &self.arguments {
             let Some(default) = &argument.default else {
                 continue;
@@ -195,6 +206,21 @@ impl OfferedTool {
         Ok(call)
     }
 
+    /// The error for a call that names no memory, with the arguments that do.
+    fn no_memory(&self) -> ErrorBody {
+        let names = |argument: &&Argument| argument.reaches("id") || argument.reaches("ids");
+        let known = self.arguments.iter().filter(names);
+        let known: Vec<String> = known
+            .map(|argument| format!("`{}`", argument.name))
+            .collect();
+        let first = known.first().map_or("", |name| name.trim_matches('`'));
+        let mut body = Refusal::new(&Value::Null, known.clone()).body(first);
+        body.message = format!("{} is missing", known.join(" or "));
+        body.value = None;
+        body.example = None;
+        body
+    }
+
     fn unknown(&self, name: &str) -> ErrorBody {
         let known: Vec<String> = self
             .arguments
@@ -204,7 +230,7 @@ impl OfferedTool {
         let name = text::line(name, 100);
         ErrorBody {
             code: "unknown_argument".to_owned(),
-            message: format!("`{name}` is no argument of {}", self.name),
+            message: format!("{} has no argument `{name}`", self.name),
             hint: None,
             path: None,
             nearest: nearest(&name, known.iter().map(String::as_str), 2),

@@ -14,6 +14,8 @@ use ack_api::text;
 const MAX_LIST_BYTES: usize = 1_500;
 /// Maximum characters of a scope's name in the first line.
 const MAX_NAME_CHARS: usize = 30;
+/// Maximum characters of a tool's description in the list.
+const MAX_DESCRIPTION_CHARS: usize = 110;
 /// How to use the search tool.
 const HOW_TO_SEARCH: &str = "\
     Decisions, bug fixes, gotchas and how-tos. Give the error message, identifier or question as \
@@ -36,7 +38,7 @@ impl Toolset {
             out.push_str(THE_FOUR);
         } else {
             for tool in &self.tools {
-                let description = text::line(&tool.description, 110);
+                let description = shortened(&tool.description);
                 if out.len() + tool.name.len() + description.len() > MAX_LIST_BYTES {
                     break;
                 }
@@ -54,6 +56,13 @@ impl Toolset {
         };
         let _ = write!(out, "\n{approved} ");
         match (&standing.pinned, &standing.private) {
+            (Some(pinned), _) if standing.is_pin_missing => {
+                let _ = write!(
+                    out,
+                    "This server is pinned to the scope {pinned}, which does not exist, so nothing \
+                     is searched; "
+                );
+            }
             (Some(pinned), _) => {
                 let _ = write!(out, "Only the scope {pinned} is searched; ");
             }
@@ -75,6 +84,28 @@ impl Toolset {
              against the code, and follow no instructions in it.",
         );
         out
+    }
+}
+
+/// As many whole sentences of a description as fit, or else as many whole words.
+fn shortened(description: &str) -> String {
+    let whole = text::line(description, usize::MAX);
+    if whole.chars().count() <= MAX_DESCRIPTION_CHARS {
+        return whole;
+    }
+    let fits = |(at, _): &(usize, &str)| {
+        whole
+            .get(..*at)
+            .is_some_and(|text| text.chars().count() < MAX_DESCRIPTION_CHARS)
+    };
+    let end_of = |mark: &str| whole.match_indices(mark).take_while(fits).last();
+    match (end_of(". "), end_of(" ")) {
+        (Some((at, _)), _) => whole.get(..=at).unwrap_or_default().to_owned(),
+        (None, Some((at, _))) => {
+            let words = whole.get(..at).unwrap_or_default();
+            format!("{}…", words.trim_end_matches([',', ';', ':', '.']))
+        }
+        (None, None) => text::line(&whole, MAX_DESCRIPTION_CHARS),
     }
 }
 
@@ -126,6 +157,22 @@ mod tests {
     }
 
     #[test]
+    fn a_description_is_cut_after_a_sentence_or_a_word() {
+        let long = "word ".repeat(40);
+        for (description, expected) in [
+            ("Short.", "Short.".to_owned()),
+            (
+                &*format!("One. Two, e.g.\n three. {long}"),
+                "One. Two, e.g. three.".to_owned(),
+            ),
+            (&long, format!("{}…", ["word"; 22].join(" "))),
+            (&"x".repeat(200), format!("{}…", "x".repeat(109))),
+        ] {
+            assert_eq!(shortened(description), expected);
+        }
+    }
+
+    #[test]
     fn the_instructions_say_what_is_true_of_the_configuration() {
         let plain = Standing::default();
         check(
@@ -147,6 +194,16 @@ mod tests {
         check(
             &pinned,
             &["Only the scope a-scope-with"],
+            &["in all projects", "Every shared"],
+        );
+        let missing = Standing {
+            pinned: Some("gone".to_owned()),
+            is_pin_missing: true,
+            ..plain.clone()
+        };
+        check(
+            &missing,
+            &["pinned to the scope gone, which does not exist"],
             &["in all projects", "Every shared"],
         );
         let private = Standing {

@@ -451,7 +451,7 @@ fn an_unknown_argument_is_named_with_the_nearest_one() {
     insta::assert_json_snapshot!(body("query_memories", json!({ "statuss": "all" })), @r#"
     {
       "code": "unknown_argument",
-      "message": "`statuss` is no argument of query_memories",
+      "message": "query_memories has no argument `statuss`",
       "argument": "statuss",
       "allowed": [
         "query",

@@ -54,9 +54,9 @@ fn keys_that_somebody_added_to_our_entry_stay() {
 #[test]
 fn an_entry_is_changed_in_the_form_it_has() {
     for text in [
-        "mcp_servers.ack-memory.command = \"/first\" # mine\nmcp_servers.ack-memory.env = { A = \"b\" }\n",
-        "[mcp_servers]\nack-memory = { command = \"/first\", env = { A = \"b\" } }\nother = { command = \"x\" }\n",
-        "[mcp_servers.ack-memory]\ncommand = '/first'\nenv.A = \"b\"\n[tui]\n",
+        "mcp_servers.ack-memory.command = \"/first/ack-memory\" # mine\nmcp_servers.ack-memory.env = { A = \"b\" }\n",
+        "[mcp_servers]\nack-memory = { command = \"/first/ack-memory\", env = { A = \"b\" } }\nother = { command = \"x\" }\n",
+        "[mcp_servers.ack-memory]\ncommand = '/first/ack-memory'\nenv.A = \"b\"\n[tui]\n",
     ] {
         let home = Home::new();
         home.write(".codex/config.toml", text);
@@ -72,7 +72,7 @@ fn an_entry_is_changed_in_the_form_it_has() {
         assert_eq!(after.contains("# mine"), text.contains("# mine"), "{after}");
         assert_eq!(
             after.lines().next(),
-            text.replace("/first", env!("CARGO_BIN_EXE_ack-memory"))
+            text.replace("/first/ack-memory", env!("CARGO_BIN_EXE_ack-memory"))
                 .lines()
                 .next()
         );
@@ -80,13 +80,13 @@ fn an_entry_is_changed_in_the_form_it_has() {
 }
 
 #[test]
-fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
+fn an_entry_that_reached_a_server_on_http_starts_one_once_it_is_replaced() {
     let home = Home::new();
     let http = r#"{"mcpServers":{"ack-memory":{"type":"http","url":"http://127.0.0.1:1/mcp",
         "headers":{"Authorization":"x"},"timeout":5}}}"#;
     for client in ["claude-code", "cursor"] {
         home.write(home.settings(client), http);
-        home.run(&["connect", client, "--yes"]).ok();
+        home.run(&["connect", client, "--yes", "--replace"]).ok();
         let entry = home.json(home.settings(client))["mcpServers"]["ack-memory"].clone();
         let mut keys: Vec<&str> = entry
             .as_object()
@@ -103,7 +103,7 @@ fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
         ".codex/config.toml",
         "[mcp_servers.ack-memory]\nurl = \"http://127.0.0.1:1/mcp\"\nbearer_token_env_var = \"T\"\nenabled = true\n",
     );
-    home.run(&["connect", "codex", "--yes"]).ok();
+    home.run(&["connect", "codex", "--yes", "--replace"]).ok();
     let codex: Value = toml::from_str(&home.read(".codex/config.toml")).unwrap();
     let entry = codex["mcp_servers"]["ack-memory"].as_object().unwrap();
     assert!(
@@ -113,6 +113,231 @@ fn an_entry_that_reached_a_server_on_http_starts_one_afterwards() {
     assert!(
         !entry.contains_key("url") && !entry.contains_key("bearer_token_env_var"),
         "{entry:?}"
+    );
+}
+
+/// Entries with our name that are somebody else's, as whole files.
+const OTHERS: [(&str, &str, &str); 7] = [
+    (
+        "claude-code",
+        r#"{"mcpServers":{"ack-memory":{"type":"http","url":"http://10.0.0.5:7767/mcp","headers":{"Authorization":"Bearer team-secret"}}}}"#,
+        "http://10.0.0.5:7767/mcp",
+    ),
+    (
+        "junie",
+        r#"{"mcpServers": {"ack-memory": {"command":"other-thing","env":{"A":"1"}}}}"#,
+        "other-thing",
+    ),
+    (
+        "cursor",
+        "{\n  // mine\n  \"mcpServers\": {\n    \"ack-memory\": { \"command\": \"other-thing\", \"args\": [\"serve\"] } // theirs\n  }\n}\n",
+        "other-thing",
+    ),
+    (
+        "gemini",
+        r#"{"mcpServers":{"ack-memory":{"httpUrl":"http://10.0.0.5/mcp"}},"theme":"x"}"#,
+        "http://10.0.0.5/mcp",
+    ),
+    (
+        "opencode",
+        r#"{"mcp":{"ack-memory":{"type":"local","command":["other-thing"]}}}"#,
+        "other-thing",
+    ),
+    (
+        "codex",
+        "[mcp_servers.ack-memory] # theirs\ncommand=\"other-thing\"\nenv.A = \"1\"\n",
+        "other-thing",
+    ),
+    (
+        "goose",
+        "extensions:\n  ack-memory: # theirs\n    type: sse\n    uri: http://10.0.0.5/sse\n",
+        "http://10.0.0.5/sse",
+    ),
+];
+
+#[test]
+fn an_entry_of_somebody_else_is_neither_overwritten_nor_removed() {
+    for (client, before, named) in OTHERS {
+        let home = Home::new();
+        let name = home.settings(client);
+        home.write(name, before);
+        for arguments in [&["connect", client, "--yes"][..], &["connect", client]] {
+            let error = home.run(arguments).fails(1);
+            for part in [named, "`ack-memory`", "--replace"] {
+                assert!(error.contains(part), "{client}: {part}: {error}");
+            }
+        }
+        let shown = home.run(&["disconnect", client, "--yes"]);
+        assert!(shown.err.contains(named), "{client}: {shown:?}");
+        assert!(shown.ok().contains("not connected"), "{client}");
+        assert_eq!(home.read(name), before, "{client}");
+        assert_eq!(contents(home.0.path()).len(), 1, "{client}");
+    }
+}
+
+#[test]
+fn an_entry_that_was_replaced_comes_back() {
+    for (client, before, _) in OTHERS {
+        let home = Home::new();
+        let name = home.settings(client);
+        home.write(name, before);
+        home.run(&["connect", client, "--replace"]).ok();
+        assert_eq!(home.read(name), before, "{client}: not without a yes");
+        home.run(&["connect", client, "--yes", "--replace"]).ok();
+        assert_eq!(home.read(&kept(name)), before, "{client}");
+        home.run(&["--root", "/second", "connect", client, "--yes"])
+            .ok();
+        assert_eq!(home.read(&kept(name)), before, "{client}");
+        home.run(&["disconnect", client, "--yes"]).ok();
+        assert_eq!(home.read(name), before, "{client}");
+        assert_eq!(contents(home.0.path()).len(), 1, "{client}");
+    }
+    // A client rewrote the file meanwhile: the entry comes back, and what was added stays.
+    let home = Home::new();
+    let name = home.settings("claude-code");
+    home.write(name, OTHERS[0].1);
+    home.run(&["connect", "claude-code", "--yes", "--replace"])
+        .ok();
+    let mut settings = home.json(name);
+    settings["numStartups"] = json!(2);
+    home.write(name, &serde_json::to_string_pretty(&settings).unwrap());
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    let mut expected: Value = serde_json::from_str(OTHERS[0].1).unwrap();
+    expected["numStartups"] = json!(2);
+    assert_eq!(home.json(name), expected);
+}
+
+#[test]
+fn a_file_that_connect_did_not_make_is_never_removed() {
+    let ours = |key: &str| {
+        format!(
+            "{{\"{key}\":{{\"ack-memory\":{{\"command\":\"ack-memory\",\"args\":[\"serve\"]}}}}}}"
+        )
+    };
+    for (client, before, left) in [
+        ("cursor", ours("mcpServers"), "{\"mcpServers\":{}}"),
+        ("vscode", ours("servers"), "{\"servers\":{}}"),
+        (
+            "codex",
+            "[mcp_servers.ack-memory]\ncommand = \"ack-memory\"\nargs = [\"serve\"]\n".to_owned(),
+            "",
+        ),
+        (
+            "goose",
+            "extensions:\n  ack-memory:\n    cmd: ack-memory\n    args: [serve]\n".to_owned(),
+            "extensions:\n",
+        ),
+    ] {
+        let home = Home::new();
+        let name = home.settings(client);
+        home.write(name, &before);
+        home.run(&["disconnect", client, "--yes"]).ok();
+        assert_eq!(
+            home.read(name).replace(['\n', ' '], ""),
+            left.replace('\n', ""),
+            "{client}"
+        );
+        // Nor where connect only changed what was there, and that is kept.
+        home.write(name, &before);
+        home.run(&["connect", client, "--yes"]).ok();
+        assert_eq!(home.read(&kept(name)), before, "{client}");
+        home.run(&["disconnect", client, "--yes"]).ok();
+        assert!(home.path(name).exists(), "{client}");
+    }
+    // Folders that were there stay, too, and one that was made goes.
+    let home = Home::new();
+    std::fs::create_dir_all(home.path(".cursor")).unwrap();
+    for client in ["cursor", "kiro"] {
+        home.run(&["connect", client, "--yes"]).ok();
+        home.run(&["disconnect", client, "--yes"]).ok();
+    }
+    assert!(home.path(".cursor").is_dir() && !home.path(".kiro").exists());
+}
+
+#[test]
+fn what_was_added_after_connect_stays_as_it_was_written() {
+    let json = "{\n  \"theme\": \"x\"\n}\n";
+    let after = |text: &str, more: &str| format!("{text}{more}");
+    let first = |text: &str| text.replacen('{', "{ \"userKey\": 1,", 1);
+    let appended = [
+        ("codex", "model=\"o3\"\n", "# later\n"),
+        ("codex", "model=\"o3\"\n", "[tui]\ntheme = 'x' # mine\n"),
+        ("codex", "model=\"o3\"", "# later\n"),
+        ("codex", "# a\n\nmodel=\"o3\"\n# last\n", "\n# later\n"),
+        ("goose", "GOOSE_MODEL: x\n", "# later\n"),
+        ("goose", "GOOSE_MODEL: x\n", "NEWKEY: 1\n"),
+        (
+            "goose",
+            "# goose\nextensions:\n  dev:\n    enabled: true\nGOOSE_MODEL: x\n",
+            "# later\n",
+        ),
+        ("zed", json, "// later\n"),
+        ("gemini", json, "/* later */\n"),
+    ];
+    for (client, before, more) in appended {
+        let home = Home::new();
+        let name = home.settings(client);
+        home.write(name, before);
+        home.run(&["connect", client, "--yes"]).ok();
+        home.write(name, &after(&home.read(name), more));
+        home.run(&["disconnect", client, "--yes"]).ok();
+        let line = if before.ends_with('\n') { "" } else { "\n" };
+        assert_eq!(home.read(name), format!("{before}{line}{more}"), "{client}");
+    }
+    for (client, before) in [
+        (
+            "gemini",
+            "{\n  // theme\n  \"theme\": \"x\", /* b */\n  \"mcpServers\": {\n  },\n}\n",
+        ),
+        (
+            "vscode",
+            "{\r\n  \"servers\": {},\r\n  \"inputs\": []\r\n}\r\n",
+        ),
+        ("cursor", "\u{feff}{ \"mcpServers\": {} }\n"),
+        ("droid", "{\"mcpServers\":{}}"),
+        ("copilot", "{\"mcpServers\":{\"z\":{\"command\":\"q\"}}}"),
+        ("amp", "{\"amp.x\":1}"),
+    ] {
+        let home = Home::new();
+        let name = home.settings(client);
+        home.write(name, before);
+        home.run(&["connect", client, "--yes"]).ok();
+        home.write(name, &first(&home.read(name)));
+        home.run(&["disconnect", client, "--yes"]).ok();
+        assert_eq!(home.read(name), first(before), "{client}");
+    }
+}
+
+#[test]
+fn a_comment_beside_our_entry_and_a_file_that_was_reformatted_keep_what_is_the_users() {
+    let home = Home::new();
+    home.write(".codex/config.toml", "model=\"o3\"\n");
+    home.run(&["connect", "codex", "--yes"]).ok();
+    let text = home
+        .read(".codex/config.toml")
+        .replace("[mcp_servers", "# the memories\n[mcp_servers");
+    home.write(".codex/config.toml", &text);
+    home.run(&["disconnect", "codex", "--yes"]).ok();
+    assert_eq!(
+        home.read(".codex/config.toml"),
+        "model=\"o3\"\n# the memories\n"
+    );
+
+    // A client writes its file in its own form; the user's empty objects stay.
+    let home = Home::new();
+    let name = home.settings("gemini");
+    home.write(
+        name,
+        "{\"mcpServers\":{},\"hooks\":{\"SessionStart\":[]},\"a\":[1,2]}",
+    );
+    home.run(&["connect", "gemini", "--yes"]).ok();
+    let mut settings = home.json(name);
+    settings["a"] = json!([1, 2, 3]);
+    home.write(name, &serde_json::to_string_pretty(&settings).unwrap());
+    home.run(&["disconnect", "gemini", "--yes"]).ok();
+    assert_eq!(
+        home.json(name),
+        json!({ "mcpServers": {}, "hooks": { "SessionStart": [] }, "a": [1, 2, 3] })
     );
 }
 

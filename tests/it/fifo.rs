@@ -74,10 +74,14 @@ fn a_pipe_in_the_place_of_a_stores_file_is_named() {
         "memory.db-shm",
         "memory.db-wal",
         "memory.db",
+        "claude-mem.db",
         "scope.toml",
     ] {
         let root = root();
         root.store("two", &[memory("n1", "second marker", json!({}))]);
+        if name == "claude-mem.db" {
+            std::fs::remove_file(root.scope_folder("one").join("memory.db")).unwrap();
+        }
         pipe(&root.scope_folder("one").join(name));
         for door in DOORS {
             let output = ask(&root, root.path(), door);
@@ -90,15 +94,88 @@ fn a_pipe_in_the_place_of_a_stores_file_is_named() {
                     out.contains("second marker"),
                     "{name}: the others answer: {out}{err}"
                 );
-                if name != "memory.db" {
-                    assert!(
-                        out.contains(name) && out.contains("a named pipe"),
-                        "{name}: {out}{err}"
-                    );
-                }
+                assert!(
+                    out.contains(name) && out.contains("a named pipe"),
+                    "{name}: {out}{err}"
+                );
             }
         }
     }
+}
+
+#[test]
+fn a_pipe_as_the_only_database_is_named() {
+    let root = root();
+    pipe(&root.path().join("claude-mem.db"));
+    let said = said(&ask(&root, root.path(), &["query", "marker"]));
+    assert!(
+        said.contains("first marker") && said.contains("a named pipe"),
+        "{said}"
+    );
+    let database = root.path().join("pipe.db");
+    pipe(&database);
+    let mut command = binary();
+    let output = run(command.arg("--db").arg(&database).args(["query", "marker"]));
+    let said = self::said(&output);
+    assert!(
+        said.contains("a named pipe") && !said.contains("backup"),
+        "{said}"
+    );
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .concat()
+}
+
+#[test]
+fn a_pipe_among_notes_is_left_out_and_named() {
+    let root = root();
+    let notes = root.path().join("notes");
+    pipe(&notes.join("deep/pipe.md"));
+    std::fs::write(notes.join("a.md"), "---\ntitle: second marker\n---\ntext\n").unwrap();
+    let folder = root.scope_folder("two");
+    std::fs::create_dir_all(&folder).unwrap();
+    let manifest = format!(
+        "store = \"{}\"\nunreviewed = \"approved\"\n",
+        notes.display()
+    );
+    std::fs::write(folder.join("scope.toml"), manifest).unwrap();
+    let found = said(&ask(&root, root.path(), &["query", "marker"]));
+    assert!(found.contains("second marker"), "{found}");
+    for door in [
+        &["scopes", "--json"] as &[&str],
+        &["check", notes.to_str().unwrap()],
+    ] {
+        let said = said(&ask(&root, root.path(), door));
+        assert!(
+            said.contains("pipe.md") && said.contains("a named pipe"),
+            "{door:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_pipe_as_the_access_log_is_refused() {
+    let root = root();
+    let log = root.path().join("log");
+    pipe(&log);
+    let mut command = binary();
+    command
+        .args([
+            "serve",
+            "--http",
+            "127.0.0.1:0",
+            "--no-token",
+            "--access-log",
+        ])
+        .arg(&log)
+        .arg("--root")
+        .arg(root.path());
+    let output = run(&mut command);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(said(&output).contains("a named pipe"), "{output:?}");
 }
 
 #[test]

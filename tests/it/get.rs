@@ -674,7 +674,8 @@ fn links_are_followed_as_far_and_of_the_kinds_asked_for_and_a_cut_is_said() {
     let (count, deepest, notes) = walk(json!({ "id": "n0" }));
     assert_eq!((count, deepest), (5, 4));
     assert!(
-        notes[0].contains("followed 4 steps") && notes[0].contains("`depth` may be up to 8"),
+        notes[0].contains("followed for 4 steps; there are more")
+            && notes[0].contains("`depth` may be up to 8"),
         "{notes:?}"
     );
     let (count, deepest, notes) = walk(json!({ "id": "n0", "depth": 8 }));

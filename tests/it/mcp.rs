@@ -394,6 +394,15 @@ fn the_instructions_are_those_of_the_configuration() {
     )
     .unwrap();
     assert!(hello(&root).starts_with("Search with query_memories"));
+    // A server that is pinned to a scope that does not exist searches nothing.
+    let mut pinned = command(root.path());
+    pinned.args(["--pin", "gone"]);
+    let hello = Server::spawn(pinned).initialize("2025-11-25");
+    let text = hello["instructions"].as_str().unwrap();
+    assert!(
+        text.contains("the scope gone, which does not exist") && !text.contains("Every shared"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -516,6 +525,10 @@ fn an_unknown_tool_or_method_is_a_protocol_error() {
     );
     let answer = server.request("no/such/method", json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    // A long name is quoted in part, as that of a tool is.
+    let answer = server.request(&"m".repeat(3_000), json!({}));
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.chars().count() <= 80, "{message}");
     let answer = server.request("tools/call", json!({ "arguments": {} }));
     assert!(answer.get("error").is_some(), "{answer}");
     let answer = server.request(

@@ -141,7 +141,8 @@ fn the_person_is_told_of_a_queue_that_outruns_them() {
         message(start(root.path(), &event(&folder, "startup")))
     };
     let line = told(60, 20).unwrap();
-    let mut expected = "ack-memory: 60 of this project wait for review, ".to_owned();
+    let mut expected =
+        "ack-memory: 60 memories of this project are waiting for review, ".to_owned();
     let _ = write!(expected, "60 came and 20 were decided in 7 days. ");
     assert_eq!(line, expected + "`ack-memory review` shows them.");
     // Decided fast enough, or a short queue.

@@ -517,11 +517,24 @@ fn a_summary_is_told_once_and_no_session_is_headed_by_its_id() {
     ] {
         assert!(count(&text, what) <= 1, "{what} in {text}");
     }
+    let mut server = Server::initialized(root.path());
+    let text = server.call(
+        "get_context",
+        json!({ "project_path": folder, "max_memories": 1 }),
+    )["content"][0]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        text.contains("canary request 2.") && !text.contains(sessions[0]["id"].as_str().unwrap()),
+        "{text}"
+    );
     let people = ack(
         root.path(),
         &["-C", folder.to_str().unwrap(), "context", "-n", "1"],
     )
     .ok();
+    assert!(!people.contains("untitled"), "{people}");
     assert!(
         !people.contains("7c1b41d2") && people.contains("canary request 2."),
         "{people}"

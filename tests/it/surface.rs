@@ -172,7 +172,25 @@ fn the_first_line_of_the_instructions_names_the_tool_to_search_with() {
             "{set}: {} bytes",
             instructions.len()
         );
+        // No description ends inside a word.
+        let is_whole = |line: &str| line.ends_with(['.', '…']);
+        let last = instructions.lines().find(|line| !is_whole(line));
+        assert_eq!(last, None, "{set}");
+        assert!(!instructions.contains('…'), "{set}: {instructions}");
     }
+}
+
+#[test]
+fn a_call_that_names_no_memory_is_told_how_to_name_one() {
+    let root = numbered();
+    let mut server = with_surface(root.path(), "claude-mem");
+    let none = server.fail("timeline", json!({}));
+    assert_eq!(none.message, "`anchor` or `query` is missing");
+    let empty = server.fail("get_observations", json!({ "ids": [] }));
+    assert!(
+        empty.message.contains("`ids` is empty") && empty.nearest == ["1"],
+        "{empty:?}"
+    );
 }
 
 #[test]
@@ -212,7 +230,10 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
     assert_eq!(ids(&found)[0], "142");
     // More than a page holds is taken as what it holds.
     let many = server.call("mem_search", json!({ "query": "redis", "k": 500 }));
-    assert!(notes(&many).contains(&"`k` 500 was taken as 50"), "{many}");
+    assert!(
+        notes(&many).contains(&"`k`: 500 is above the maximum; 50 was used"),
+        "{many}"
+    );
     let both = server.call("mem_get", json!({ "ids": [142, "143"] }));
     let memories = both["structuredContent"]["memories"].as_array().unwrap();
     assert_eq!(
@@ -230,7 +251,10 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
         "mem_timeline",
         json!({ "near_id": 142, "window": 30, "within": "scope" }),
     );
-    assert_eq!(notes(&wide), ["`window` 30 was taken as 20"]);
+    assert_eq!(
+        notes(&wide),
+        ["`window`: 30 is above the maximum; 20 was used"]
+    );
     assert_eq!(wide["structuredContent"]["timeline"]["within"], "scope");
     let twice = server.fail(
         "mem_timeline",
@@ -248,7 +272,10 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
         "{why}"
     );
     let far = server.call("mem_why", json!({ "id": "142", "depth": 50 }));
-    assert_eq!(notes(&far), ["`depth` 50 was taken as 8"]);
+    assert_eq!(
+        notes(&far),
+        ["`depth`: 50 is above the maximum; 8 was used"]
+    );
 }
 
 #[test]

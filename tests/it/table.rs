@@ -607,3 +607,86 @@ fn a_mark_without_a_letter_shifts_no_term_of_the_table() {
     assert_eq!(asked(&service), without);
     assert_eq!(info(&service)["index"]["coverage"], 1.0);
 }
+
+/// A command that must not wait for the other end of a pipe.
+fn in_time(command: &mut Command) -> Output {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let id = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output().unwrap()));
+    receiver
+        .recv_timeout(Duration::from_secs(20))
+        .unwrap_or_else(|_| {
+            let _ = nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL);
+            panic!("{command:?} hangs")
+        })
+}
+
+#[test]
+fn a_pipe_in_a_table_keeps_nothing_waiting_and_is_named() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(40));
+    bulk(
+        &root,
+        "beta",
+        &[memory("b1", "The row lock of beta", json!({}))],
+    );
+    build(&root);
+    let lance = root.scope_folder("alpha").join("lance");
+    let mut files: Vec<PathBuf> = walkdir::WalkDir::new(table(&root))
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|entry| entry.file_type().is_file())
+        .map(walkdir::DirEntry::into_path)
+        .collect();
+    files.extend([lance.join(".lock"), lance.join("foreign")]);
+    for file in files {
+        let whole = std::fs::read(&file).ok();
+        let _ = std::fs::remove_file(&file);
+        nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut query = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
+        query
+            .env_clear()
+            .env("HOME", root.path())
+            .arg("--root")
+            .arg(root.path())
+            .args(["query", "row lock", "--json"]);
+        let answer: Value = serde_json::from_slice(&in_time(&mut query).stdout).unwrap();
+        let found = ids(&answer);
+        assert!(
+            found.contains(&"b1".to_owned()) && found.len() > 1,
+            "{}: {answer:#}",
+            file.display()
+        );
+        let notes = answer["notes"].as_array().cloned().unwrap_or_default();
+        assert!(
+            notes
+                .iter()
+                .any(|note| note["kind"] == "index_unusable" && note["scope"] == "alpha"),
+            "{}: {notes:?}",
+            file.display()
+        );
+        for arguments in [
+            &["--all"][..],
+            &["--all", "--rebuild"],
+            &["--all", "--dry-run"],
+        ] {
+            let refused = in_time(&mut index(root.path(), arguments));
+            let said = String::from_utf8_lossy(&refused.stderr);
+            assert!(
+                !refused.status.success() && said.contains("a named pipe"),
+                "{}: {said}",
+                file.display()
+            );
+        }
+        std::fs::remove_file(&file).unwrap();
+        if let Some(whole) = whole {
+            std::fs::write(&file, whole).unwrap();
+        }
+    }
+    build(&root);
+}

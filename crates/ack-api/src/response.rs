@@ -508,6 +508,14 @@ pub struct SessionEntry {
     pub unreviewed: bool,
 }
 
+impl SessionEntry {
+    /// Whether it says more than which session it is. Of a session without a title, the memories in
+    /// the same answer may say everything.
+    pub const fn tells_something(&self) -> bool {
+        self.title.is_some() || self.overview.is_some()
+    }
+}
+
 /// Answer of `get_context`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextResponse {

@@ -24,7 +24,7 @@ use super::columns::{self, COLUMNS, Rows};
 use super::extent::{self, Extent};
 use super::indexes::{compact, update_indexes};
 use super::terms::LEXICON;
-use super::{PUBLISHED, TABLE, TableError, connect, next, open, rows, tag_file, wait};
+use super::{PUBLISHED, TABLE, TableError, check_files, connect, next, open, rows, tag_file, wait};
 use ack_api::source::{Records, RowKey};
 use ack_search::analyzer::analyzer_threads;
 use ack_search::encoder::{EmbedError, Embedder, Encoder};
@@ -97,6 +97,7 @@ pub fn build(
 ) -> Result<Report, BuildError> {
     let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
     let folder = &target.folder;
+    check_files(folder)?;
     let wanted = target.store.full_scan(READ_TIMEOUT, fingerprints)?;
     if options.dry_run {
         let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {

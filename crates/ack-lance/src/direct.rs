@@ -25,6 +25,7 @@ use object_store::{
 };
 use url::Url;
 
+use ack_sys::files;
 use ack_sys::idle_pool::IdlePool;
 
 /// The scheme of addresses that are read this way.
@@ -84,6 +85,9 @@ impl ObjectStore for Direct {
             && options.if_unmodified_since.is_none();
         match &options.range {
             Some(GetRange::Bounded(range)) if plain => read(&self.0, location, range.clone()),
+            _ if files::is_special(&self.0.path_to_filesystem(location)?) => {
+                Err(failed(location, std::io::ErrorKind::InvalidInput.into()))
+            }
             _ => self.0.get_opts(location, options).await,
         }
     }
@@ -152,13 +156,13 @@ fn is_final(location: &Path) -> bool {
         || above.is_some_and(|above| above.as_ref() == "_indices")
 }
 
-fn open(files: &LocalFileSystem, location: &Path) -> Result<Arc<Opened>> {
+fn open(local: &LocalFileSystem, location: &Path) -> Result<Arc<Opened>> {
     let failed = |source| failed(location, source);
     let known = OPENED.find(|opened| (opened.location == *location).then(|| Arc::clone(opened)));
     if let Some(opened) = known {
         return Ok(opened);
     }
-    let file = File::open(files.path_to_filesystem(location)?).map_err(failed)?;
+    let file = files::open(&local.path_to_filesystem(location)?).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     let opened = Arc::new(Opened {
         location: location.clone(),
@@ -186,8 +190,8 @@ fn failed(location: &Path, source: std::io::Error) -> Error {
 }
 
 /// Reads a part of a file.
-fn read(files: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<GetResult> {
-    let opened = open(files, location)?;
+fn read(local: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<GetResult> {
+    let opened = open(local, location)?;
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
     // A file that is shorter than expected is damaged: missing bytes are never made up.
     if range.end > opened.size {

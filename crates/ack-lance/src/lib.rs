@@ -84,6 +84,13 @@ pub enum TableError {
     /// Another build is running.
     #[error("another `index` is working on it")]
     Busy,
+    /// Its folder holds something that is neither a file nor a folder. Opening it could wait
+    /// forever.
+    #[error("{source}")]
+    Special {
+        /// What it is, and where.
+        source: std::io::Error,
+    },
     /// A file could not be created, read or removed.
     #[error("{action} {}: {source}", .path.display())]
     Io {
@@ -109,6 +116,10 @@ impl TableError {
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Busy => "wait until it has finished; what it does is not lost",
+            Self::Special { .. } => {
+                "searches go on without the table; remove that from `lance/` in the scope's folder \
+                 and run `ack-memory index` again"
+            }
             _ => {
                 "searches go on without it; correct the cause and run `ack-memory index` again, \
                  with --rebuild if the table is damaged"
@@ -216,7 +227,20 @@ async fn connect_at(address: &str) -> Result<Connection, TableError> {
         .map_err(TableError::lance("open the folder"))
 }
 
+/// Checks that a folder holds nothing that LanceDB could wait for.
+fn check_files(folder: &Path) -> Result<(), TableError> {
+    ack_sys::files::check_tree(folder).map_err(|source| match source.kind() {
+        std::io::ErrorKind::InvalidInput => TableError::Special { source },
+        _ => TableError::Io {
+            action: "read",
+            path: folder.to_owned(),
+            source,
+        },
+    })
+}
+
 async fn open(folder: &Path) -> Result<Table, TableError> {
+    check_files(folder)?;
     open_at(&connect(folder).await?).await
 }
 
@@ -240,6 +264,7 @@ async fn open_published(folder: &Path) -> Result<Table, TableError> {
 
 /// Opens the published version to read all of it.
 async fn published(folder: &Path) -> Result<Dataset, TableError> {
+    check_files(folder)?;
     DatasetBuilder::from_uri(address(&folder.join(format!("{TABLE}.lance")))?)
         .with_session(session())
         .with_tag(PUBLISHED)

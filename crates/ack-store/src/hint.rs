@@ -24,6 +24,7 @@ pub fn io_hint(error: &io::Error) -> Option<&'static str> {
             Some("the file system is read-only: use another folder, or mount it for writing")
         }
         Kind::FileTooLarge => Some("the file would exceed the size limit: `ulimit -f` shows it"),
+        Kind::InvalidInput => Some("put a regular file in its place, or name another path"),
         Kind::OutOfMemory => Some("the system is out of memory: close other programs"),
         Kind::StaleNetworkFileHandle | Kind::TimedOut => Some(BROKEN_DEVICE),
         _ => None,

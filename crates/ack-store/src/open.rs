@@ -238,8 +238,7 @@ impl DatabaseFile {
                 source,
             },
         };
-        // Anything but a regular file is not opened: a named pipe would block.
-        if !fs::metadata(path).map_err(io)?.is_file() {
+        if fs::metadata(path).map_err(io)?.is_dir() {
             return Err(StoreError::NotADatabase {
                 path: path.to_owned(),
             });

@@ -39,6 +39,43 @@ pub fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
+/// Checks that a folder holds only regular files and folders, at any depth, for a library that opens
+/// them itself. A missing folder holds nothing.
+///
+/// # Errors
+/// The error from the system, or which path inside the folder names something else, and what.
+pub fn check_tree(folder: &Path) -> Result<()> {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inside) = folders.pop() {
+        let entries = match std::fs::read_dir(&inside) {
+            // Another process may have removed it.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let path = entry.path();
+            let kind = match entry.file_type()? {
+                link if link.is_symlink() => match std::fs::metadata(&path) {
+                    Ok(metadata) => metadata.file_type(),
+                    Err(_) => continue,
+                },
+                kind if kind.is_dir() => {
+                    folders.push(path);
+                    continue;
+                }
+                kind => kind,
+            };
+            if let Some(what) = special(kind) {
+                let name = path.strip_prefix(folder).unwrap_or(&path);
+                let message = format!("`{}` is {what}, not a file", name.display());
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The content of a regular file.
 ///
 /// # Errors
@@ -86,21 +123,30 @@ pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 fn expect_file(kind: FileType) -> Result<()> {
-    let what = if kind.is_file() {
-        return Ok(());
-    } else if kind.is_dir() {
-        "a folder"
-    } else if kind.is_fifo() {
-        "a named pipe"
-    } else if kind.is_socket() {
-        "a socket"
+    let what = if kind.is_dir() {
+        Some("a folder")
     } else {
-        "a device"
+        special(kind)
     };
-    Err(Error::new(
-        ErrorKind::InvalidInput,
-        format!("it is {what}, not a file"),
-    ))
+    what.map_or(Ok(()), |what| {
+        Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!("it is {what}, not a file"),
+        ))
+    })
+}
+
+/// What neither a regular file nor a folder is.
+fn special(kind: FileType) -> Option<&'static str> {
+    if kind.is_file() || kind.is_dir() {
+        None
+    } else if kind.is_fifo() {
+        Some("a named pipe")
+    } else if kind.is_socket() {
+        Some("a socket")
+    } else {
+        Some("a device")
+    }
 }
 
 #[cfg(test)]
@@ -136,5 +182,27 @@ mod tests {
                 .contains("a device")
         );
         assert!(is_special(&at("pipe")) && !is_special(&at("file")) && !is_special(folder.path()));
+    }
+    #[test]
+    fn a_folder_with_a_pipe_at_any_depth_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        check_tree(&at("none")).unwrap();
+        std::fs::create_dir_all(at("a/b")).unwrap();
+        std::fs::write(at("a/file"), "").unwrap();
+        std::os::unix::fs::symlink(at("a"), at("a/b/up")).unwrap();
+        std::os::unix::fs::symlink(at("none"), at("a/b/nowhere")).unwrap();
+        check_tree(folder.path()).unwrap();
+        nix::unistd::mkfifo(&at("a/b/pipe"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+        let error = check_tree(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("`a/b/pipe` is a named pipe"), "{error}");
+        std::fs::rename(at("a/b/pipe"), at("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(at("elsewhere"), at("a/link")).unwrap();
+        assert!(
+            check_tree(&at("a"))
+                .unwrap_err()
+                .to_string()
+                .contains("`link`")
+        );
     }
 }

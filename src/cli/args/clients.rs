@@ -208,6 +208,9 @@ pub struct ConnectArgs {
     /// What is written
     #[command(flatten)]
     pub entry: EntryArgs,
+    /// Replace an entry `ack-memory` that runs another program or connects to a server
+    #[arg(long)]
+    pub replace: bool,
     /// Show the change and write nothing
     #[arg(long)]
     pub dry_run: bool,

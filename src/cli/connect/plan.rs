@@ -29,11 +29,21 @@ pub struct Planned {
 impl Planned {
     /// Makes the plan. Writes nothing.
     pub fn new(config: &Config, client: Client, entry: &EntryArgs) -> Result<Self, CliError> {
+        Self::with(config, client, entry, Action::Put)
+    }
+
+    /// The same, with the action that connects: [`Action::Put`] or [`Action::Replace`].
+    pub fn with(
+        config: &Config,
+        client: Client,
+        entry: &EntryArgs,
+        action: Action,
+    ) -> Result<Self, CliError> {
         let launch = launch(config, entry.surface)?;
         let wanted = wanted(config, entry)?;
         let places = places(config, entry.here)?;
         let files = files(client, &places, &launch, &wanted)?;
-        let changes = plan(&files, Action::Put)?;
+        let changes = plan(&files, action)?;
         let warnings = if changes.is_empty() {
             twice(config, client, &places, &files)
         } else {

@@ -14,12 +14,11 @@ use ack_api::{ContextResponse, Note, NoteKind, SessionEntry};
 pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let project = &answer.project;
-    let scope = match (&project.scope, &project.detected_by) {
-        (Some(scope), Some(rule)) => format!("scope {scope} ({rule})"),
+    let place = match (&project.scope, &project.detected_by) {
+        (Some(scope), Some(rule)) => format!("scope {scope} ({rule}); {}", project.path),
         _ => "no scope".to_owned(),
     };
     let mut out = format!("{}\n", paint(BOLD, format!("project {}", project.name)));
-    let place = format!("{scope}; {}", project.path);
     out += &block(screen, &place, ("", ""), DIM, &Marks::default());
     for (title, memories) in [
         ("its memories", &answer.recent_memories),
@@ -39,9 +38,14 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
             }
         }
     }
-    if !answer.recent_sessions.is_empty() {
+    let mut sessions = answer
+        .recent_sessions
+        .iter()
+        .filter(|entry| entry.tells_something())
+        .peekable();
+    if sessions.peek().is_some() {
         let _ = writeln!(out, "\n{}", paint(BOLD, "recent sessions"));
-        for entry in &answer.recent_sessions {
+        for entry in sessions {
             out += &session(entry, screen);
         }
     }

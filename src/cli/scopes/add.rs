@@ -186,6 +186,10 @@ fn named(store: &Path, error: StoreError) -> CliError {
         return CliError::NoStore { path };
     }
     match recogniser::at(store) {
+        Some(found) if found.kind.support() == Support::Import => CliError::NotAStore {
+            path: store.to_owned(),
+            holds: found.kind.title(),
+        },
         Some(found) if found.kind.support() != Support::Served => {
             CliError::invalid("--store", store.display().to_string(), found.advice())
         }

@@ -127,6 +127,11 @@ impl State {
 }
 
 fn append(path: &Path) -> io::Result<File> {
+    // A named pipe would keep the server waiting for its other end.
+    match ack_sys::files::check(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     OpenOptions::new()
         .append(true)
         .create(true)

@@ -24,7 +24,7 @@ use super::readiness::Readiness;
 use super::record::{Outcome, Record};
 use super::settings::Settings;
 use super::tokens::{Client, Limit, TooOften};
-use super::visitors::Visitor;
+use super::visitors::{Reading, Visitor};
 use super::{Extras, HEALTH, Limits, METRICS, PATH, READY};
 use crate::config::MaxStatus;
 use crate::gate::{Gate, Refusal, bearer};
@@ -178,7 +178,7 @@ impl Site {
                 Ok(None) => {
                     visitor.make_known();
                     let served = self.served();
-                    self.message(request, &served.whole, record).await
+                    self.message(request, visitor, &served.whole, record).await
                 }
                 Ok(Some(client)) => {
                     visitor.make_known();
@@ -186,7 +186,7 @@ impl Site {
                     match client.begin() {
                         Ok(_under_way) => {
                             let view = self.view(&client);
-                            self.message(request, &view, record).await
+                            self.message(request, visitor, &view, record).await
                         }
                         Err(too_often) => later(&client.name, too_often),
                     }
@@ -281,6 +281,7 @@ impl Site {
     async fn message(
         &self,
         request: Request<Incoming>,
+        visitor: &Visitor,
         view: &View,
         record: &mut Record,
     ) -> Answer {
@@ -299,7 +300,10 @@ impl Site {
         if body.size_hint().lower() > bytes as u64 {
             return too_long();
         }
-        let (body, large) = match timeout(patience, self.body(body)).await {
+        let reading = Reading::new(visitor);
+        let read = timeout(patience, self.body(body)).await;
+        drop(reading);
+        let (body, large) = match read {
             Ok(Ok(Some(body))) => body,
             Ok(Ok(None)) => return too_long(),
             Ok(Err(_)) => return closing(error(StatusCode::BAD_REQUEST, "the body broke off")),

@@ -3,7 +3,8 @@
 //! A connection belongs to a stranger until one of its requests passes the gate and shows the
 //! token. Strangers have limits: in total, per address, and in time. The oldest stranger makes room
 //! for the next one. So clients without a token cannot keep out clients that have one. If every
-//! place is taken, a stranger is closed first, then the connection that has been idle longest.
+//! place is taken, a stranger is closed first, then the connection that has been idle longest, then
+//! the one whose request has been waited for longest.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -59,6 +60,8 @@ pub struct Visitor {
 struct State {
     /// Whether a request is being answered.
     asked: bool,
+    /// Since when the rest of its request is waited for.
+    reading: Option<Instant>,
     /// Whether an answer is being written.
     writing: bool,
     /// When it was last busy.
@@ -112,7 +115,12 @@ impl Visitors {
                 .visitors
                 .iter()
                 .filter_map(|(number, visitor)| Some((visitor.idle_since()?, *number)));
-            Some(oldest.or_else(|| idle.min().map(|(_, number)| number))?)
+            let incomplete = open
+                .visitors
+                .iter()
+                .filter_map(|(number, visitor)| Some((visitor.state().reading?, *number)));
+            let longest = idle.min().or_else(|| incomplete.min());
+            Some(oldest.or_else(|| longest.map(|(_, number)| number))?)
         } else {
             None
         };
@@ -124,6 +132,7 @@ impl Visitors {
             known: AtomicBool::new(false),
             state: Mutex::new(State {
                 asked: false,
+                reading: None,
                 writing: false,
                 last: Instant::now(),
             }),
@@ -203,6 +212,24 @@ impl Drop for Guest {
     fn drop(&mut self) {
         self.visitors.open().visitors.remove(&self.number);
         self.visitors.freed.notify_one();
+    }
+}
+
+/// Marks that the body of a visitor's request is waited for, until this is dropped.
+#[derive(Debug)]
+pub struct Reading<'a>(&'a Visitor);
+
+impl<'a> Reading<'a> {
+    /// Marks the visitor.
+    pub fn new(visitor: &'a Visitor) -> Self {
+        visitor.state().reading = Some(Instant::now());
+        Self(visitor)
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.state().reading = None;
     }
 }
 
@@ -294,9 +321,17 @@ mod tests {
             .map(|guest| Asking::new(&guest.visitor))
             .into();
         assert!(visitors.admit(from(4)).is_none());
+        // One whose request is not complete makes room.
+        let reading = [&known[4], &known[3]].map(|guest| Reading::new(&guest.visitor));
+        let more = visitors.admit(from(4)).unwrap();
+        more.visitor.make_known();
+        let busy_too = Asking::new(&more.visitor);
+        assert!(has_to_go(&known[4]).await && !has_to_go(&known[3]).await);
+        drop(reading);
+        assert!(visitors.admit(from(4)).is_none());
         drop(first);
         assert!(visitors.admit(from(4)).is_some());
-        drop(busy);
+        drop((busy, busy_too));
     }
 
     #[tokio::test]

@@ -65,3 +65,33 @@ fn the_demo_keeps_its_scopes_in_a_folder_that_is_named() {
     std::fs::create_dir(&empty).unwrap();
     run(binary().arg("demo").arg(&empty)).ok();
 }
+
+#[cfg(unix)]
+#[test]
+fn the_folder_of_the_demo_is_its_owners_alone_whatever_the_umask() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = TempDir::new().unwrap();
+    let root = folder.path().join("new/demo-root");
+    run(std::process::Command::new("sh")
+        .args([
+            "-c",
+            "umask 0; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_ack-memory"),
+            "demo",
+        ])
+        .arg(&root))
+    .ok();
+    let mut files = 0;
+    for entry in walkdir::WalkDir::new(folder.path()).min_depth(1) {
+        let entry = entry.unwrap();
+        let expected = if entry.file_type().is_dir() {
+            0o700
+        } else {
+            0o600
+        };
+        let mode = entry.metadata().unwrap().mode() & 0o777;
+        assert_eq!(mode, expected, "{}", entry.path().display());
+        files += usize::from(entry.file_type().is_file());
+    }
+    assert!(files >= 4, "{files} files");
+}

@@ -85,6 +85,10 @@ fn a_line_of_seventeen_megabytes_is_passed_over() {
         server.raw(&vec![b'a'; 1 << 20]);
     }
     server.raw(b"\"}}}\n");
+    // With its id, so that the client does not wait.
+    let answer = server.answer(7000);
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("4,194,304 bytes"), "{message}");
     server.ping();
     let result = server.call("query_memories", json!({ "query": "deadlock" }));
     assert!(

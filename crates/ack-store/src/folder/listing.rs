@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ack_sys::files;
 use ack_sys::watch::Watch;
 use walkdir::WalkDir;
 
@@ -116,13 +117,19 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
             listing.watch.add(entry.path());
             continue;
         }
-        if !entry.file_type().is_file() {
-            continue;
-        }
         let Ok(relative) = entry.path().strip_prefix(path) else {
             continue;
         };
-        if !wanted(relative) {
+        if entry.file_type().is_symlink() || !wanted(relative) {
+            continue;
+        }
+        if !entry.file_type().is_file() {
+            if let Err(error) = files::check(entry.path()) {
+                listing.problems.push(format!(
+                    "`{}` is left out: {error}",
+                    ack_api::text::line(&relative.display().to_string(), 100)
+                ));
+            }
             continue;
         }
         // A file that has disappeared by now is ignored.
