@@ -57,6 +57,9 @@ pub enum CliError {
         /// What is missing.
         problem: &'static str,
     },
+    /// What a person typed at the review desk cannot be used.
+    #[error("{0}")]
+    Typed(String),
     /// No waiting memory matches the selection.
     #[error("no memory that waits for review matches")]
     NothingWaits,
@@ -229,7 +232,7 @@ impl Diagnostic for CliError {
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::Curator { .. } => ErrorCode::DecisionRefused,
             Self::NoScope { .. } => ErrorCode::ScopeNotFound,
-            Self::NothingWaits => ErrorCode::InvalidArgument,
+            Self::NothingWaits | Self::Typed(_) => ErrorCode::InvalidArgument,
             Self::NoStore { .. } => ErrorCode::StoreNotFound,
             Self::NotBuilt { code, .. } => *code,
             _ => ErrorCode::IoError,

@@ -4,7 +4,9 @@
 
 mod browser;
 mod editor;
+mod leave;
 mod terminal;
+mod unwritten;
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
@@ -77,10 +79,19 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         return write_plain("nothing waits for review\n");
     }
     let sitting = caller.sitting(None)?;
+    unwritten::tell_earlier(caller.config);
+    tell_unwritable(&desk);
     if in_browser {
         browser::show(caller, desk, &sitting)
     } else {
         terminal::go_through(caller, desk, &sitting)
+    }
+}
+
+/// Names the scopes whose decisions cannot be written.
+fn tell_unwritable(desk: &Desk) {
+    for (scope, problem) in desk.unwritable() {
+        write_err(&format!("note: scope `{scope}`: {problem}\n"));
     }
 }
 

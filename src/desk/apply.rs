@@ -26,6 +26,9 @@ pub struct Line {
     verdict: Verdict,
     #[serde(default)]
     into: Option<String>,
+    /// With `merge`: the other memory gets only the tags and files.
+    #[serde(default)]
+    duplicate: bool,
     #[serde(default)]
     until: Option<String>,
     #[serde(default)]
@@ -97,6 +100,7 @@ impl Line {
             },
             Verdict::Withdraw => Choice::Withdraw,
             Verdict::Supersede => Choice::Replace { by: into },
+            Verdict::Merge if self.duplicate => Choice::Duplicate { of: into },
             Verdict::Merge => Choice::Merge { into },
             Verdict::Edit => Choice::Edit {
                 edit: Box::new(self.edit.unwrap_or_default()),

@@ -362,7 +362,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         .env_remove("VISUAL");
     // Help; three lines that are not clear; merge; a wrong target; the whole text; rejected, taken back,
     // rejected again; skipped; edited; left.
-    let typed = "?\nk 7\nm\nh\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
+    let typed = "?\ny 7\nm\nh\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
     let mut session = Session::start(command);
     session.press(typed);
     let (code, shown) = session.end();
@@ -373,7 +373,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         "approved: keep  Retry with jitter",
         "no memory has the id `nobody`",
         "28 more lines: n",
-        "`k 7` is not a key; ? lists the keys",
+        "`y 7` is not a key; ? lists the keys",
         "`m` needs an id: m ID",
         "`h` needs a day",
         "Line 39 of the text",
