@@ -63,6 +63,9 @@ pub enum CliError {
     /// No waiting memory matches the selection.
     #[error("no memory that waits for review matches")]
     NothingWaits,
+    /// There are scopes, and none of them can be read.
+    #[error("no scope can be read, so it is not known what waits for review")]
+    NothingReadable,
     /// No scope has the name that a command gave.
     #[error("there is no scope `{name}`")]
     NoScope {
@@ -166,6 +169,7 @@ impl CliError {
                     | Error::InvalidCursor(_)
             ) | Self::Settings(SettingsError::Offer { .. })
                 | Self::NothingWaits
+                | Self::Typed(_)
         )
     }
 
@@ -233,6 +237,7 @@ impl Diagnostic for CliError {
             Self::Curator { .. } => ErrorCode::DecisionRefused,
             Self::NoScope { .. } => ErrorCode::ScopeNotFound,
             Self::NothingWaits | Self::Typed(_) => ErrorCode::InvalidArgument,
+            Self::NothingReadable => ErrorCode::StoreUnreadable,
             Self::NoStore { .. } => ErrorCode::StoreNotFound,
             Self::NotBuilt { code, .. } => *code,
             _ => ErrorCode::IoError,
@@ -256,6 +261,7 @@ impl Diagnostic for CliError {
             Self::NotBuilt { hint, .. } => hint,
             Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
             Self::NothingWaits => "`ack-memory review --list` shows what waits",
+            Self::NothingReadable => "`ack-memory doctor` says what is wrong",
             Self::NoStore { .. } => "name a database, or a folder of notes, that is there",
             Self::NoScope { .. } => "`ack-memory scopes` shows the scopes",
             Self::NoLastQuery => "ask with `ack-memory query` first",

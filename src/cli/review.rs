@@ -27,6 +27,7 @@ use crate::desk::apply::Line;
 use crate::desk::card::Card;
 use crate::desk::near::beside;
 use crate::desk::queue::Lane;
+use crate::scope::Registry;
 use crate::service::Service;
 use crate::service::instructions::Instructions;
 
@@ -50,6 +51,9 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
 fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Result<(), CliError> {
     let (browser, tty) = (args.browser, args.tty);
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
+    if scopes.is_empty() && is_any_unreadable(caller)? {
+        return Err(CliError::NothingReadable);
+    }
     let filter = Filter {
         kind: args.kind,
         project: args.project,
@@ -86,6 +90,12 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     } else {
         terminal::go_through(caller, desk, &sitting)
     }
+}
+
+/// Whether a scope that exists cannot be read, so it is unknown what waits there.
+fn is_any_unreadable(caller: Caller<'_>) -> Result<bool, CliError> {
+    let found = Registry::new(caller.config).discover().scopes;
+    Ok(found.iter().any(|scope| scope.problem.is_some()) || !caller.scopes(None)?.is_empty())
 }
 
 /// Names the scopes whose decisions cannot be written.
@@ -223,11 +233,7 @@ fn apply(
     let mut candidates = Vec::new();
     let mut lines = Vec::new();
     let wrong = |number: usize, reason: &str| {
-        CliError::invalid(
-            &format!("line {number}"),
-            text::line(reason, 200),
-            "an entry of `review --list --json` with a `verdict`",
-        )
+        CliError::Typed(format!("line {number}: {}", text::line(reason, 300)))
     };
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {

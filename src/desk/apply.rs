@@ -45,9 +45,10 @@ impl Line {
     /// It is not JSON of this shape.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
-            ack_api::text::json_line_problem(&error)
+            let problem = ack_api::text::json_line_problem(&error)
                 .replacen("unknown variant", "unknown verdict", 1)
-                .replacen("unknown field", "unknown key", 1)
+                .replacen("unknown field", "unknown key", 1);
+            format!("{problem}; expected an entry of `review --list --json` with a `verdict`")
         })
     }
 

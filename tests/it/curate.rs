@@ -473,6 +473,28 @@ fn decisions_are_applied_from_a_list() {
 }
 
 #[test]
+fn memories_do_not_replace_each_other_in_a_circle() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &["a", "b", "c"].map(|id| memory(id, &format!("Lesson {id}"), json!({}))),
+    );
+    decide(root.path(), &["supersede", "a", "--by", "b"]).ok();
+    let direct = decide(root.path(), &["supersede", "b", "--by", "a"]).fails(1);
+    assert!(
+        direct.contains("that memory already replaced it"),
+        "{direct}"
+    );
+    decide(root.path(), &["supersede", "b", "--by", "c"]).ok();
+    let circle = decide(root.path(), &["supersede", "c", "--by", "a"]).fails(1);
+    assert!(
+        circle.contains("already replaced it, through others"),
+        "{circle}"
+    );
+    assert_eq!(log(&root, "alpha").len(), 2);
+}
+
+#[test]
 fn an_old_list_does_not_overturn_what_was_decided_since() {
     let root = Root::new();
     staged(&root, "alpha", 2);

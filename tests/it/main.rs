@@ -64,6 +64,7 @@ mod many_scopes;
 mod mcp;
 mod merged_links;
 mod nearest;
+mod note_formats;
 mod progress;
 mod projects;
 mod query;

@@ -60,12 +60,17 @@ fn fields(candidate: &Candidate) -> Edit {
 }
 
 fn parse(text: &str) -> Result<Edit, String> {
-    toml::from_str(text).map_err(|error| {
+    let edit: Edit = toml::from_str(text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start));
         let line = before.map_or(0, |before| before.matches('\n').count()) + 1;
         let reason = text::line(error.message(), 200);
         format!("line {line} of the edited memory: {reason}; keep the keys that were there")
-    })
+    })?;
+    let title = edit.title.as_deref().map(|title| text::line(title, 200));
+    match title {
+        Some(title) if title.trim().is_empty() => Err("the title is empty".to_owned()),
+        _ => Ok(edit),
+    }
 }
 
 /// What differs; `None` if nothing does.
