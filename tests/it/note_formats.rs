@@ -208,7 +208,7 @@ fn a_graph_may_be_larger_than_a_note_and_what_is_left_out_is_told_when_it_is_add
         .unwrap()
         .set_len(65 << 20)
         .unwrap();
-    let added = add_scope(&Root::new().path().to_owned(), "graph", &file).ok();
+    let added = add_scope(Root::new().path(), "graph", &file).ok();
     let named = "note: `memory.jsonl` is larger than 64 MB and was left out\n";
     assert!(added.contains(named), "{added}");
 }
