@@ -6,6 +6,7 @@
 //! applies to the content that was read. It is written only if, under the lock of the log or the
 //! store, the memory is still the same.
 
+mod circle;
 pub mod find;
 pub mod groups;
 mod in_store;
@@ -341,7 +342,10 @@ impl Sitting {
             return Err(refuse("it was rejected"));
         }
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
-            return Err(refuse("it is itself replaced by that memory"));
+            return Err(refuse("that memory already replaced it"));
+        }
+        if circle::is_replaced_by(into, candidate) {
+            return Err(refuse("that memory already replaced it, through others"));
         }
         Ok(())
     }

@@ -5,13 +5,16 @@
 //! changed since it was read is put back instead. The terminal, the list and the browser page
 //! ([`web`]) are user interfaces of the desk: they show the same [`card`] and the same [`Preview`].
 
+mod alike;
 pub mod apply;
 pub mod card;
 pub mod choice;
 pub mod evidence;
+mod keep;
 pub mod near;
 pub mod queue;
 pub mod web;
+pub mod writable;
 mod write;
 
 use std::collections::{BTreeSet, HashMap};
@@ -213,30 +216,6 @@ impl Desk {
     /// Sets groups that were computed elsewhere, by [`groups_of`] over [`Desk::waiting`].
     pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) {
         self.groups = groups;
-    }
-
-    /// The other waiting memories of the same scope that say nearly the same thing.
-    pub fn group(&self, number: usize) -> Vec<usize> {
-        let scope = |number: usize| {
-            let item = self.items.get(number);
-            item.map(|item| &item.candidate.scope.name)
-        };
-        let group = self.groups.iter().find(|group| group.contains(&number));
-        let waits = |other: &&usize| {
-            let item = self.items.get(**other);
-            let is_waiting = item.is_some_and(|item| item.state == State::Waiting);
-            **other != number && is_waiting && scope(**other) == scope(number)
-        };
-        group.into_iter().flatten().filter(waits).copied().collect()
-    }
-
-    /// The ids of those memories.
-    pub fn ids_of_group(&self, number: usize) -> Vec<String> {
-        let items = self.group(number).into_iter();
-        let items = items.filter_map(|number| self.items.get(number));
-        items
-            .map(|item| item.candidate.memory().id.clone())
-            .collect()
     }
 
     /// When the desk was opened.

@@ -74,33 +74,38 @@ pub fn session_start(
 fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
     if brief.served == 0 && brief.waiting > 0 {
         return Some(format!(
-            "ack-memory: no memory is approved yet, so agents see none; {} {} for review. \
-             `ack-memory scopes` shows where.",
+            "ack-memory: nothing is approved yet, so agents see no memories; {} {} waiting: \
+             `ack-memory review`.",
             brief.waiting,
-            if brief.waiting == 1 { "waits" } else { "wait" },
+            if brief.waiting == 1 { "is" } else { "are" },
         ));
     }
-    let pending = brief.context.pending.as_ref()?;
-    let oldest: Option<Timestamp> = pending.oldest.as_ref().and_then(|at| at.parse().ok());
-    let days = oldest.map_or(0, |oldest| now.duration_since(oldest).as_hours() / 24);
+    // Of the project's scope, or of all if the folder belongs to none.
+    let (count, oldest) = match &brief.context.pending {
+        Some(pending) => {
+            let oldest = pending.oldest.as_ref();
+            (pending.count, oldest.and_then(|at| at.parse().ok()))
+        }
+        None if brief.waiting > 0 => (brief.waiting, brief.oldest_waiting),
+        None => return None,
+    };
+    let days = oldest.map_or(0, |oldest: Timestamp| {
+        now.duration_since(oldest).as_hours() / 24
+    });
     let why = if days > MAX_WAITING_DAYS {
-        let oldest = if pending.count == 1 {
-            ""
-        } else {
-            "the oldest "
-        };
-        format!("{oldest}for {days} days")
-    } else if brief.flow.outruns(pending.count) {
+        format!("oldest: {days} days")
+    } else if brief.flow.outruns(count) {
         let Flow { came, decided } = brief.flow;
         format!("{came} came and {decided} were decided in {PACE_DAYS} days")
     } else {
         return None;
     };
+    let (waiting, them) = match count {
+        1 => ("1 memory is waiting".to_owned(), "it"),
+        many => (format!("{many} memories are waiting"), "them"),
+    };
     Some(format!(
-        "ack-memory: {} of this project {} waiting for review, {why}. `ack-memory review` shows {}.",
-        count(pending.count, "memory"),
-        verb(pending.count, "is", "are"),
-        verb(pending.count, "it", "them"),
+        "ack-memory: {waiting} for review ({why}): `ack-memory review` shows {them}."
     ))
 }
 

@@ -511,6 +511,9 @@ fn data(error: &Error, body: &ErrorBody) -> ErrorData {
     let body = serde_json::to_value(body).ok();
     if mendable {
         ErrorData::invalid_params(message, body)
+    } else if matches!(error, Error::ReviewWithheld) {
+        // A refusal is no failure of the server.
+        ErrorData::invalid_request(message, body)
     } else {
         ErrorData::internal_error(message, body)
     }

@@ -111,11 +111,12 @@ fn check(folder: &Path) -> Result<(), SettingsError> {
     Offer::load(&config, None, &|_| Some("-".into())).map(drop)
 }
 
+/// Runs `$VISUAL` or `$EDITOR`, which may have arguments.
 #[expect(
     clippy::disallowed_methods,
     reason = "the editor is the user's own program, run at their terminal"
 )]
-fn open_editor(file: &Path) -> Result<(), CliError> {
+pub(super) fn open_editor(file: &Path) -> Result<(), CliError> {
     let named = ["VISUAL", "EDITOR"]
         .into_iter()
         .filter_map(|name| std::env::var(name).ok());

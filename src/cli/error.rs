@@ -57,9 +57,15 @@ pub enum CliError {
         /// What is missing.
         problem: &'static str,
     },
+    /// What a person typed at the review desk cannot be used.
+    #[error("{0}")]
+    Typed(String),
     /// No waiting memory matches the selection.
     #[error("no memory that waits for review matches")]
     NothingWaits,
+    /// There are scopes, and none of them can be read.
+    #[error("no scope can be read, so it is not known what waits for review")]
+    NothingReadable,
     /// No scope has the name that a command gave.
     #[error("there is no scope `{name}`")]
     NoScope {
@@ -176,6 +182,7 @@ impl CliError {
                     | Error::InvalidCursor(_)
             ) | Self::Settings(SettingsError::Offer { .. })
                 | Self::NothingWaits
+                | Self::Typed(_)
         )
     }
 
@@ -242,7 +249,10 @@ impl Diagnostic for CliError {
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::Curator { .. } => ErrorCode::DecisionRefused,
             Self::NoScope { .. } => ErrorCode::ScopeNotFound,
-            Self::NothingWaits | Self::NotAStore { .. } => ErrorCode::InvalidArgument,
+            Self::NothingWaits | Self::Typed(_) | Self::NotAStore { .. } => {
+                ErrorCode::InvalidArgument
+            }
+            Self::NothingReadable => ErrorCode::StoreUnreadable,
             Self::NoStore { .. } => ErrorCode::StoreNotFound,
             Self::NotBuilt { code, .. } => *code,
             _ => ErrorCode::IoError,
@@ -265,6 +275,7 @@ impl Diagnostic for CliError {
             Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
             Self::NothingWaits => "`ack-memory review --list` shows what waits",
             Self::NotAStore { .. } => "import it with `ack-memory import FILE --scope NAME`",
+            Self::NothingReadable => "`ack-memory doctor` says what is wrong",
             Self::NoStore { .. } => "name a database, or a folder of notes, that is there",
             Self::NoScope { .. } => "`ack-memory scopes` shows the scopes",
             Self::NoLastQuery => "ask with `ack-memory query` first",

@@ -4,7 +4,9 @@
 
 mod browser;
 mod editor;
+mod leave;
 mod terminal;
+mod unwritten;
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
@@ -26,6 +28,7 @@ use crate::desk::apply::Line;
 use crate::desk::card::Card;
 use crate::desk::near::beside;
 use crate::desk::queue::Lane;
+use crate::scope::Registry;
 use crate::service::Service;
 use crate::service::instructions::Instructions;
 
@@ -58,6 +61,9 @@ pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
 fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Result<(), CliError> {
     let (browser, tty) = (args.browser, args.tty);
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
+    if scopes.is_empty() && is_any_unreadable(caller)? {
+        return Err(CliError::NothingReadable);
+    }
     let filter = Filter {
         kind: args.kind,
         project: args.project,
@@ -87,10 +93,25 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         return write_plain("nothing waits for review\n");
     }
     let sitting = caller.sitting(None)?;
+    unwritten::tell_earlier(caller.config);
+    tell_unwritable(&desk);
     if in_browser {
         browser::show(caller, desk, &sitting)
     } else {
         terminal::go_through(caller, desk, &sitting)
+    }
+}
+
+/// Whether a scope that exists cannot be read, so it is unknown what waits there.
+fn is_any_unreadable(caller: Caller<'_>) -> Result<bool, CliError> {
+    let found = Registry::new(caller.config).discover().scopes;
+    Ok(found.iter().any(|scope| scope.problem.is_some()) || !caller.scopes(None)?.is_empty())
+}
+
+/// Names the scopes whose decisions cannot be written.
+fn tell_unwritable(desk: &Desk) {
+    for (scope, problem) in desk.unwritable() {
+        write_err(&format!("note: scope `{scope}`: {problem}\n"));
     }
 }
 
@@ -223,11 +244,7 @@ fn apply(
     let mut lines: Vec<(usize, Line)> = Vec::new();
     let readable = caller.readable_scopes(scope)?;
     let wrong = |number: usize, reason: &str| {
-        CliError::invalid(
-            &format!("line {number}"),
-            text::line(reason, 200),
-            "an entry of `review --list --json` with a `verdict`",
-        )
+        CliError::Typed(format!("line {number}: {}", text::line(reason, 300)))
     };
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {

@@ -20,6 +20,15 @@ pub fn on_interrupt(act: impl Fn() + Send + 'static) {
     *INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
 }
 
+/// What is done before a signal ends the process.
+static ENDING: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+
+/// Makes the signals that end the process call `act` first: a closed terminal, and a request to
+/// end. Ctrl-C is for [`on_interrupt`].
+pub fn on_end(act: impl Fn() + Send + 'static) {
+    *ENDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+}
+
 fn interrupted() -> bool {
     let mut act = INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner);
     act.take().map(|act| act()).is_some()
@@ -47,6 +56,11 @@ pub fn watch() {
             {
                 continue;
             }
+            let act = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(act) = act.as_ref() {
+                act();
+            }
+            drop(act);
             end(signal as i32);
         }
     };

@@ -197,7 +197,11 @@ fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
         let names = look.names;
         let is_lost =
             names.len() >= ENOUGH_NAMES && names.iter().all(|name| name.occurs == Some(false));
-        is_lost.then(|| format!("none of its {} names occurs in the project", names.len()))
+        let none = match names.len() {
+            2 => "neither of the 2 identifiers".to_owned(),
+            many => format!("none of the {many} identifiers"),
+        };
+        is_lost.then(|| format!("{none} it mentions occurs in the project"))
     });
     let both = lost.zip(memories);
     both.map(|(lost, memory)| lost.or_else(|| changed(memory)))

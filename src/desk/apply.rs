@@ -26,6 +26,9 @@ pub struct Line {
     verdict: Verdict,
     #[serde(default)]
     into: Option<String>,
+    /// With `merge`: the other memory gets only the tags and files.
+    #[serde(default)]
+    duplicate: bool,
     #[serde(default)]
     until: Option<String>,
     #[serde(default)]
@@ -42,9 +45,10 @@ impl Line {
     /// It is not JSON of this shape.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
-            ack_api::text::json_line_problem(&error)
+            let problem = ack_api::text::json_line_problem(&error)
                 .replacen("unknown variant", "unknown verdict", 1)
-                .replacen("unknown field", "unknown key", 1)
+                .replacen("unknown field", "unknown key", 1);
+            format!("{problem}; expected an entry of `review --list --json` with a `verdict`")
         })
     }
 
@@ -97,6 +101,7 @@ impl Line {
             },
             Verdict::Withdraw => Choice::Withdraw,
             Verdict::Supersede => Choice::Replace { by: into },
+            Verdict::Merge if self.duplicate => Choice::Duplicate { of: into },
             Verdict::Merge => Choice::Merge { into },
             Verdict::Edit => Choice::Edit {
                 edit: Box::new(self.edit.unwrap_or_default()),

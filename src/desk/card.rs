@@ -1,6 +1,9 @@
 //! A memory as a curator sees it. Every user interface shows this card.
 
+use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::{Memory, Status};
+use ack_api::text;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::curate::{Candidate, warnings, warnings::Warning};
@@ -59,11 +62,14 @@ impl Card {
         let memory = candidate.memory();
         let warnings = warnings::about(&candidate.curated);
         let changed = candidate.curated.is_outdated;
-        let change = changed.then(|| "it changed since it was decided".to_owned());
+        let change = changed.then(|| outdated(candidate).to_owned());
         let twin = candidate.curated.has_twin;
         let twin =
             twin.then(|| "another memory has the same id: nothing can be decided".to_owned());
-        let change = change.into_iter().chain(twin);
+        let change = change
+            .into_iter()
+            .chain(twin)
+            .chain(out_of_date(candidate, now));
         let told = warnings.iter().map(|warning| warning.as_str().to_owned());
         Self {
             scope: candidate.scope.name.clone(),
@@ -101,6 +107,34 @@ impl Card {
         parts.extend(self.age_days.map(|age| format!("{} old", days(age))));
         parts.join("  ")
     }
+}
+
+/// Why an earlier decision no longer counts.
+fn outdated(candidate: &Candidate) -> &'static str {
+    let id = &candidate.memory().id;
+    let decisions = candidate.scope.store.decisions().unwrap_or_default();
+    match decisions.about(id).last() {
+        None => "its decision cannot be read",
+        Some(last) if last.digest == candidate.curated.digest => "its decision cannot be read",
+        Some(Decision {
+            verdict: Verdict::Approve | Verdict::Promote | Verdict::Edit,
+            ..
+        }) => "its text changed after it was approved",
+        Some(_) => "its text changed after it was decided",
+    }
+}
+
+/// What its author says against a memory: that it is no longer valid, or that its day has passed.
+fn out_of_date(candidate: &Candidate, now: jiff::Timestamp) -> impl Iterator<Item = String> {
+    let word = candidate.curated.withdrawn.as_ref();
+    let word = word.map(|word| format!("its header says `{}`", text::line(word, 40)));
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let day = candidate.memory().stale_after.filter(|day| *day < today);
+    let waits = candidate.memory().status == Status::Staging;
+    let day = day
+        .filter(|_| waits)
+        .map(|day| format!("past {day}, the day its author set"));
+    word.into_iter().chain(day)
 }
 
 /// Days since a memory was written.

@@ -4,6 +4,7 @@
 use ack_api::decision::{Decision, Edit, Verdict};
 use ack_api::memory::{Memory, Status, Visibility};
 use ack_api::text;
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::curate::{Candidate, CurateError, Sitting, stale};
@@ -110,6 +111,23 @@ impl Choice {
             self,
             Self::Approve | Self::Promote | Self::Edit { .. } | Self::Supersede { .. }
         )
+    }
+
+    /// Why the choice makes no sense, whatever it is about. `today` is the present day.
+    pub fn flaw(&self, today: Date) -> Option<String> {
+        match self {
+            Self::PutOff { until } => match until.parse::<Date>() {
+                Err(_) => Some(format!("`{}` is not a day", text::line(until, 40))),
+                Ok(day) if day <= today => Some(format!("{day} is in the past")),
+                Ok(_) => None,
+            },
+            Self::Edit { edit } => {
+                let title = edit.title.as_deref().map(|title| text::line(title, REASON));
+                let is_empty = title.is_some_and(|title| title.trim().is_empty());
+                is_empty.then(|| "the title is empty".to_owned())
+            }
+            _ => None,
+        }
     }
 
     /// The choice as a participle. `is_stale`: the memory is approved and may be out of date.

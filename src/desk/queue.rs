@@ -17,7 +17,7 @@ pub enum State {
 }
 
 /// A memory on the desk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Item {
     /// The memory as it was read.
     pub candidate: Candidate,

@@ -107,6 +107,11 @@ impl Listening {
         Arc::clone(&self.door)
     }
 
+    /// The desk, with what is not written.
+    pub fn desk(&self) -> Arc<Mutex<Desk>> {
+        self.site.desk()
+    }
+
     /// Serves until the end. Returns the desk, with what is not written.
     ///
     /// # Errors

@@ -177,6 +177,9 @@ fn decode(cursor: &str) -> Result<String, Error> {
     name.ok_or(invalid.into())
 }
 
+/// How many ids of several rows are named.
+const MAX_SHARED_IDS: usize = 3;
+
 /// Describes a scope, with at most `most` tags, projects and pending ids. If its details are
 /// private, the result has only its name and the reason.
 pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) -> ScopeInfo {
@@ -271,11 +274,12 @@ fn fill(
         return Ok(());
     };
     let (counts, profile, opening) = scope.store.snapshot(|snapshot| {
-        Ok((
-            snapshot.counts()?,
-            snapshot.layout.profile,
-            snapshot.opening,
-        ))
+        // Rows that cannot be requested do not count.
+        let counts = match index.duplicate_ids + index.without_id {
+            0 => snapshot.counts()?,
+            _ => snapshot.counts_by_id()?,
+        };
+        Ok((counts, snapshot.layout.profile, snapshot.opening))
     })?;
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
@@ -328,9 +332,10 @@ fn fill(
     }
     if index.duplicate_ids > 0 {
         problems.push(format!(
-            "{} {} the id of another row; the first approved one counts, else the first",
+            "{} {} the id of another row{}; the first approved one counts, else the first",
             count(index.duplicate_ids as u64, "row"),
-            verb(index.duplicate_ids as u64, "repeats", "repeat")
+            verb(index.duplicate_ids as u64, "repeats", "repeat"),
+            shared_ids(scope)
         ));
     }
     if index.without_id > 0 {
@@ -361,6 +366,26 @@ fn fill(
     Ok(())
 }
 
+/// Names the ids that several rows have, with the files of notes: ` (a: x.md, y.md)`.
+fn shared_ids(scope: &Scope) -> String {
+    let shared = scope
+        .store
+        .snapshot(|snapshot| snapshot.shared_ids(MAX_SHARED_IDS));
+    let told = shared.unwrap_or_default().into_iter().map(|(id, files)| {
+        let id = text::line(&id, 80);
+        let files: Vec<String> = files.iter().map(|file| text::line(file, 80)).collect();
+        match files.is_empty() {
+            true => format!("`{id}`"),
+            false => format!("`{id}`: {}", files.join(", ")),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", told.join("; ")),
+    }
+}
+
 /// Damage in the scope's files: notes that were left out, and lines of the decision log.
 fn damaged(scope: &Scope) -> Vec<String> {
     let mut problems = scope.store.problems();
@@ -368,7 +393,8 @@ fn damaged(scope: &Scope) -> Vec<String> {
         let lines = decisions.damaged().iter();
         problems.extend(lines.take(MAX_DAMAGED_LINES).map(|damaged| {
             format!(
-                "line {} of {DECISION_LOG} is not a decision: {}",
+                "{DECISION_LOG}, line {} cannot be read: {}; the memory it names waits for review \
+                 again",
                 damaged.line, damaged.reason
             )
         }));

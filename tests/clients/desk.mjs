@@ -147,7 +147,7 @@ const CHECKS = {
     const page = await open(one.address);
     // The address lets in once.
     const late = await open(one.address);
-    assert.match(await late.textContent("#alarm"), /used already/);
+    assert.match(await late.textContent("#alarm"), /already used/);
     assert.equal(await late.locator("#title").count(), 0, "a used address shows a memory");
     // A second page of the same session sees what the first one did.
     const [second] = await Promise.all([

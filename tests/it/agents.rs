@@ -359,6 +359,11 @@ fn agents_read_what_waits_for_review_only_where_the_owner_lets_them() {
     }
     let prompts = refused.request("prompts/list", json!({}));
     assert!(!prompts.to_string().contains("curate_pending"), "{prompts}");
+    let asked = refused.request("prompts/get", json!({ "name": "curate_pending" }));
+    assert_eq!(
+        asked["error"]["code"], -32600,
+        "a refusal, no failure: {asked}"
+    );
     let told = refused.call(
         "query_memories",
         json!({ "query": "zeppelin", "status": "all" }),

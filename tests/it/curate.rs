@@ -362,7 +362,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         .env_remove("VISUAL");
     // Help; three lines that are not clear; merge; a wrong target; the whole text; rejected, taken back,
     // rejected again; skipped; edited; left.
-    let typed = "?\nk 7\nm\nh\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
+    let typed = "?\ny 7\nm\nh\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
     let mut session = Session::start(command);
     session.press(typed);
     let (code, shown) = session.end();
@@ -373,7 +373,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         "approved: keep  Retry with jitter",
         "no memory has the id `nobody`",
         "28 more lines: n",
-        "`k 7` is not a key; ? lists the keys",
+        "`y 7` is not a key; ? lists the keys",
         "`m` needs an id: m ID",
         "`h` needs a day",
         "Line 39 of the text",
@@ -470,6 +470,28 @@ fn decisions_are_applied_from_a_list() {
     assert_eq!(approved(root.path()), ["alpha-0000"]);
     let refused = ack(root.path(), &["review", "--apply", file.to_str().unwrap()]);
     assert_eq!(refused.code, Some(1), "{}", refused.err);
+}
+
+#[test]
+fn memories_do_not_replace_each_other_in_a_circle() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &["a", "b", "c"].map(|id| memory(id, &format!("Lesson {id}"), json!({}))),
+    );
+    decide(root.path(), &["supersede", "a", "--by", "b"]).ok();
+    let direct = decide(root.path(), &["supersede", "b", "--by", "a"]).fails(1);
+    assert!(
+        direct.contains("that memory already replaced it"),
+        "{direct}"
+    );
+    decide(root.path(), &["supersede", "b", "--by", "c"]).ok();
+    let circle = decide(root.path(), &["supersede", "c", "--by", "a"]).fails(1);
+    assert!(
+        circle.contains("already replaced it, through others"),
+        "{circle}"
+    );
+    assert_eq!(log(&root, "alpha").len(), 2);
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn the_address_lets_in_once_and_nothing_else_does() {
     let body = json!({ "word": word }).to_string();
     let again = desk.send("POST", "/enter", &[], &body);
     assert_eq!(again.status, 403, "{}", again.body);
-    assert!(again.body.contains("used already"), "{}", again.body);
+    assert!(again.body.contains("already used"), "{}", again.body);
     assert!(!again.body.contains(&session), "{}", again.body);
     refused(&[]);
 }
@@ -359,6 +359,41 @@ fn bodies_are_bounded_and_nonsense_is_refused() {
         desk.ask(&session, "/card", json!({ "number": 0 })).status,
         200
     );
+}
+
+#[test]
+fn a_choice_is_for_memories_that_exist_each_once_and_makes_sense() {
+    let root = waiting(3);
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let ask = |numbers: Value, choice: Value| {
+        let wish = json!({ "numbers": numbers, "choice": choice });
+        let preview = desk.ask(&session, "/preview", wish.clone());
+        let chosen = desk.ask(&session, "/choose", wish);
+        assert_eq!(preview.status, chosen.status, "{}", chosen.body);
+        chosen
+    };
+    let approve = json!({ "do": "approve" });
+    assert_eq!(ask(json!([]), approve.clone()).status, 400);
+    assert_eq!(ask(json!([0, 77]), approve.clone()).status, 404);
+    let past = json!({ "do": "put_off", "until": "2020-01-01" });
+    let refused = ask(json!([0]), past);
+    assert_eq!(refused.status, 409);
+    assert!(
+        refused.body.contains("2020-01-01 is in the past"),
+        "{}",
+        refused.body
+    );
+    let soon = json!({ "do": "put_off", "until": "soon" });
+    assert_eq!(ask(json!([0]), soon).status, 409);
+    for title in ["", " ", "\u{1b}[31m\u{7}"] {
+        let edit = json!({ "do": "edit", "edit": { "title": title } });
+        assert_eq!(ask(json!([0]), edit).status, 409, "{title:?}");
+    }
+    let standing = desk.ask(&session, "/standing", json!({})).json();
+    assert_eq!(standing["head"]["chosen"], 0, "{standing}");
+    let twice = ask(json!([0, 1, 0, 0]), approve).json();
+    assert_eq!(twice["label"], "Approve 2 memories");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
         .collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     for (line, message) in (1..).zip(&lines) {
-        let named = format!("line {line} of decisions.jsonl is not a decision: ");
+        let named = format!("decisions.jsonl, line {line} cannot be read: ");
         assert!(message.starts_with(&named), "{message}");
     }
     let scope = said(&root, "alpha").unwrap();
@@ -174,4 +174,23 @@ fn a_root_that_cannot_be_read_is_not_called_empty() {
         told.contains("cannot read") && !told.contains("setup"),
         "{told}"
     );
+}
+
+#[test]
+fn if_no_scope_can_be_read_the_review_does_not_say_that_nothing_waits() {
+    let root = Root::new();
+    fs::write(
+        root.scope_folder("garbage").join("memory.db"),
+        [0xA5; 4_096],
+    )
+    .unwrap();
+    for arguments in [&["review", "--list"][..], &["review", "--list", "--json"]] {
+        let refused = ack(root.path(), arguments);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.err.contains("no scope can be read"), "{refused:?}");
+        assert!(!refused.out.contains("nothing waits"), "{refused:?}");
+    }
+    // Without any scope, nothing waits.
+    let none = ack(Root::new().path(), &["review", "--list"]).ok();
+    assert!(none.contains("nothing waits for review"), "{none}");
 }

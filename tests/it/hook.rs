@@ -146,7 +146,8 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
     assert!(!outcome.out.contains("hookSpecificOutput"), "{outcome:?}");
     let line = message(outcome).unwrap();
     assert!(
-        line.contains("no memory is approved yet") && line.contains("2 wait for review"),
+        line.contains("nothing is approved yet, so agents see no memories; 2 are waiting")
+            && line.contains("`ack-memory review`"),
         "{line}"
     );
     assert_eq!(message(start(root.path(), &event(&folder, "resume"))), None);
@@ -170,7 +171,14 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
     let folder = project(&root, "p", "main");
     let line = message(start(root.path(), &event(&folder, "startup"))).unwrap();
     assert!(
-        line.contains("1 memory of this project is waiting for review, for "),
+        line.contains("1 memory is waiting for review (oldest: "),
+        "{line}"
+    );
+    // Nor is an old queue forgotten in a folder that belongs to no scope.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let line = message(start(root.path(), &event(elsewhere.path(), "startup"))).unwrap();
+    assert!(
+        line.contains("1 memory is waiting for review (oldest: "),
         "{line}"
     );
 }

@@ -1,7 +1,5 @@
 //! The review queue: its numbers, what is put off, and when the person is told of it.
 
-use std::fmt::Write as _;
-
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
 
@@ -141,10 +139,9 @@ fn the_person_is_told_of_a_queue_that_outruns_them() {
         message(start(root.path(), &event(&folder, "startup")))
     };
     let line = told(60, 20).unwrap();
-    let mut expected =
-        "ack-memory: 60 memories of this project are waiting for review, ".to_owned();
-    let _ = write!(expected, "60 came and 20 were decided in 7 days. ");
-    assert_eq!(line, expected + "`ack-memory review` shows them.");
+    let expected = "ack-memory: 60 memories are waiting for review (60 came and 20 were decided in \
+                    7 days): `ack-memory review` shows them.";
+    assert_eq!(line, expected);
     // Decided fast enough, or a short queue.
     assert_eq!(told(60, 21), None);
     assert_eq!(told(50, 0), None);

@@ -132,7 +132,7 @@ fn a_memory_that_a_newer_approved_one_contradicts_is_marked() {
         )
         .unwrap();
     let service = root.service();
-    let old = expected(&[("old", "the newer new contradicts it")]);
+    let old = expected(&[("old", "contradicted by the newer memory `new`")]);
     for (tool, arguments) in [
         ("query_memories", json!({})),
         ("query_memories", json!({ "status": "all" })),

@@ -170,7 +170,7 @@ fn the_lane_is_gone_through_at_a_terminal() {
     for expected in [
         "2 approved memories may be out of date",
         "1/2",
-        "a keeps it",
+        "`p` does not work here; use a (keep), e, r, or m/d/o with an ID",
         "Keep",
         "Replace by there",
         "2 decisions: write? [y/n]",

@@ -196,8 +196,13 @@ impl Session {
 
     /// Interrupts it, as Ctrl+C does.
     pub fn interrupt(&mut self) -> &mut Self {
+        self.signal(nix::sys::signal::Signal::SIGINT)
+    }
+
+    /// Sends a signal to it.
+    pub fn signal(&mut self, signal: nix::sys::signal::Signal) -> &mut Self {
         let pid = nix::unistd::Pid::from_raw(self.child.id().try_into().unwrap());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+        nix::sys::signal::kill(pid, signal).unwrap();
         self
     }
 

@@ -410,7 +410,7 @@ fn the_program_shows_the_approved_row_and_says_that_others_have_its_id() {
     assert_ne!(refused.code, Some(0), "{}", refused.out);
     assert!(refused.err.contains("twin"), "{}", refused.err);
     let scopes = ack(root.path(), &["scopes"]).ok();
-    let said = "2 rows repeat the id of another row; the first approved one counts";
+    let said = "2 rows repeat the id of another row (`twin`); the first approved one counts";
     assert!(scopes.contains(said), "{scopes}");
     let queue = ack(root.path(), &["review", "--list"]).ok();
     assert!(shown(&queue).is_empty(), "{queue}");

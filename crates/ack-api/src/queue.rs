@@ -118,7 +118,8 @@ impl QueueNumbers {
                 format!("at this pace the rest takes {left}")
             }
             Pace::Grows(0) => "at this pace it stays as long as it is".to_owned(),
-            Pace::Grows(more) => format!("it grows by {more} in {}", days(PACE_DAYS)),
+            // The pace is that of seven days.
+            Pace::Grows(more) => format!("growing by {more} a week"),
         };
         let flow = self.flow.in_words().unwrap_or_default();
         words.push_str(&format!("\n{flow}; {pace}"));

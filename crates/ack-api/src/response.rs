@@ -162,7 +162,7 @@ pub struct MemoryHit {
 impl MemoryHit {
     /// The mark in `stale` of a memory that a newer approved one contradicts.
     pub fn contradicted_by(newer: &str) -> String {
-        format!("the newer {newer} contradicts it")
+        format!("contradicted by the newer memory `{newer}`")
     }
 
     /// The memory that `stale` names because it contradicts this one. It is in `contradicts` too,

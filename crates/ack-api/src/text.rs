@@ -118,11 +118,15 @@ pub fn clean_json(value: &mut serde_json::Value) {
 
 /// Why one line of JSON could not be read, without the line number: only the caller knows it.
 pub fn json_line_problem(error: &serde_json::Error) -> String {
-    if error.is_data() {
-        let said = error.to_string();
-        said.split(" at line ").next().unwrap_or(&said).to_owned()
-    } else {
-        format!("it is not valid JSON from column {} on", error.column())
+    if !error.is_data() {
+        return format!("invalid JSON at column {}", error.column());
+    }
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or(&said);
+    match said.strip_prefix("missing field ") {
+        Some(field) => format!("{field} is missing"),
+        None if said.contains("expected struct ") => "expected a JSON object".to_owned(),
+        None => said.to_owned(),
     }
 }
 

@@ -78,18 +78,24 @@ pub fn relate(newer: &Profile, older: &Profile) -> Relation {
 }
 
 fn without_conflict(newer: &Profile, older: &Profile, resemblance: f64) -> RelationKind {
-    let has_new_detail = newer
-        .details
-        .iter()
-        .any(|detail| !older.details.contains(detail));
+    let has_own_detail = |own: &Profile, other: &Profile| {
+        let mut details = own.details.iter();
+        details.any(|detail| !other.details.contains(detail))
+    };
+    let has_new_detail = has_own_detail(newer, older);
+    // `Release 1.2.0` and `Release 1.3.0`: neither contains the other.
+    let replaces_a_detail = has_new_detail && has_own_detail(older, newer);
     let cosine = newer.cosine(older);
     let (own, others) = (newer.covered_by(older), older.covered_by(newer));
     let adds = has_new_detail || newer.adds_a_statement_to(older);
     if !adds && (own >= NOTHING_NEW || cosine >= REWORDED && own >= 0.5) {
         RelationKind::Same
-    } else if others >= ALL_OF_IT {
+    } else if others >= ALL_OF_IT && !replaces_a_detail {
         RelationKind::SaysMore
-    } else if cosine >= RELATED || resemblance >= f64::from(RESEMBLING) {
+    } else if replaces_a_detail && others >= ALL_OF_IT
+        || cosine >= RELATED
+        || resemblance >= f64::from(RESEMBLING)
+    {
         RelationKind::SaysOther
     } else {
         RelationKind::Unrelated
@@ -264,6 +270,24 @@ mod tests {
             "The clip is [here](https://example.com/watch?v=99).",
         ];
         contradicts(&newer, &older, false);
+    }
+
+    #[test]
+    fn numbered_things_of_one_kind_are_two_things() {
+        for (newer, older) in [
+            ("Topic 1", "Topic 0"),
+            (
+                "Release 1.3.0 fixed the login crash on Safari",
+                "Release 1.2.0 fixed the login crash",
+            ),
+            (
+                "Chapter 4 notes: borrow checker",
+                "Chapter 3 notes: borrow checker",
+            ),
+        ] {
+            assert_eq!(kind(newer, older), RelationKind::SaysOther, "{newer}");
+        }
+        contradicts(&["Port 8081"], &["Port 8080"], true);
     }
 
     #[test]

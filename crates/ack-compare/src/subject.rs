@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::lexicon;
 use crate::profile::Profile;
+use crate::quantity::Unit;
 use crate::statement::Statement;
 use crate::term::{NameKind, Term};
 
@@ -27,6 +28,9 @@ pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
     };
     let (own, others) = (names(one), names(other));
     if !own.is_empty() && !others.is_empty() && own.is_disjoint(&others) && one.dice(other) < 0.34 {
+        return true;
+    }
+    if are_numbered(newer, older) {
         return true;
     }
     // `Retention of logs`, `Retention of metrics`
@@ -53,6 +57,27 @@ pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
         && one.dice(other) >= 0.3
         && own(one, older) == 1
         && own(other, newer) == 1
+}
+
+/// Whether all that both say is one word and a number: `Topic 0`, `Topic 1`. What a number measures
+/// has a value.
+fn are_numbered(newer: &Profile, older: &Profile) -> bool {
+    let is_numbered = |profile: &Profile| {
+        let [only] = profile.claims() else {
+            return false;
+        };
+        let mut content = only.terms.iter().filter(|term| term.is_content());
+        let (Some(word), None) = (content.next(), content.next()) else {
+            return false;
+        };
+        let mut numbers = only.terms.iter().filter_map(Term::quantity);
+        let is_plain = numbers
+            .next()
+            .is_some_and(|number| number.unit == Unit::None);
+        let stem = ack_search::stems::stem(lexicon::usual(&word.word));
+        is_plain && numbers.next().is_none() && !lexicon::is_attribute(&stem)
+    };
+    is_numbered(newer) && is_numbered(older)
 }
 
 /// How far two memories are about the same subject, from 0 to 1.

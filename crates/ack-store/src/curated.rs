@@ -1,12 +1,13 @@
 //! Memories with the data for a decision about them, and the review queue.
 
+use ack_api::Counts;
 use ack_api::memory::{Memory, Status};
 use ack_api::source::Claim;
 use ack_api::text;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use rusqlite::{Row, ToSql};
-use rustc_hash::FxHashSet as HashSet;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::chosen::Chosen;
 use super::decisions::{Joined, digest};
@@ -32,6 +33,8 @@ pub struct Curated {
     pub hides_text: bool,
     /// Whether another row has the same id. A decision cannot tell the two apart.
     pub has_twin: bool,
+    /// The word in the header of a note that says it is no longer valid, such as `deprecated`.
+    pub withdrawn: Option<String>,
 }
 
 impl Curated {
@@ -92,6 +95,7 @@ impl JoinedRow<'_> {
                 put_off_until: record::put_off_until(row, joined)?,
                 hides_text: record::hides_text(row)?,
                 has_twin: false,
+                withdrawn: None,
             })
         };
         snapshot.fail(read())
@@ -154,8 +158,10 @@ impl Snapshot<'_> {
                 Ok(())
             })?;
         }
+        let withdrawn = self.withdrawn(" WHERE id = ?1", &[&id])?.remove(id);
         Ok(found.map(|(_, curated)| Curated {
             has_twin: rows > 1,
+            withdrawn,
             ..curated
         }))
     }
@@ -201,12 +207,90 @@ impl Snapshot<'_> {
             twins,
             ..QueueRows::default()
         };
+        let mut withdrawn = self.withdrawn("", &[])?;
         for (dated, curated, replaced) in rows {
             queue.dates.push(dated);
-            queue.waiting.extend(curated.map(|curated| *curated));
+            queue.waiting.extend(curated.map(|curated| Curated {
+                withdrawn: withdrawn.remove(&curated.memory.id),
+                ..*curated
+            }));
             queue.replaced.extend(replaced);
         }
         Ok(queue)
+    }
+
+    /// How many memories have each effective status. Of several rows with the same id, only the one
+    /// with the strongest [`Claim`] counts, and a row without an id does not.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn counts_by_id(&self) -> Result<Counts, StoreError> {
+        let chosen = self.choose(&|row| {
+            let is_known = row.joined.decision.is_some()
+                || row.joined.is_outdated
+                || self.fail(record::has_known_status(row.row, row.source))?;
+            Ok((row.joined.status, is_known))
+        })?;
+        let mut counts = Counts::default();
+        for (status, is_known) in chosen.into_rows() {
+            *match status {
+                _ if !is_known => &mut counts.unknown,
+                Status::Approved => &mut counts.approved,
+                Status::Promoted => &mut counts.promoted,
+                Status::Staging => &mut counts.staging,
+                Status::Rejected => &mut counts.rejected,
+            } += 1;
+        }
+        Ok(counts)
+    }
+
+    /// Ids that several rows have, in order, at most `most`. Notes are named by their files.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn shared_ids(&self, most: usize) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+        let chosen = self.choose(&|_| Ok(()))?;
+        let (_, twins) = chosen.into_parts();
+        let mut ids: Vec<String> = twins.into_iter().collect();
+        ids.sort();
+        ids.truncate(most);
+        let mut files: HashMap<String, Vec<String>> = HashMap::default();
+        if self.layout.profile.is_notes() {
+            let sql = "SELECT id, source_file FROM memories ORDER BY source_file";
+            let mut statement = self.fail(self.connection.prepare_cached(sql))?;
+            let place = |row: &Row<'_>| {
+                let id: String = row.get(0)?;
+                Ok((text::id(&id), row.get::<_, String>(1)?))
+            };
+            let places = self.fail(statement.query_map([], place))?;
+            for place in places {
+                let (id, file) = self.fail(place)?;
+                if ids.contains(&id) {
+                    files.entry(id).or_default().push(file);
+                }
+            }
+        }
+        let told = ids.into_iter().map(|id| {
+            let files = files.remove(&id).unwrap_or_default();
+            (id, files)
+        });
+        Ok(told.collect())
+    }
+
+    /// The notes whose headers say that they are no longer valid: the word, by id.
+    fn withdrawn(
+        &self,
+        clauses: &str,
+        parameters: &[&dyn ToSql],
+    ) -> Result<HashMap<String, String>, StoreError> {
+        if !self.layout.profile.is_notes() {
+            return Ok(HashMap::default());
+        }
+        let sql = format!("SELECT id, word FROM note_withdrawn{clauses}");
+        let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
+        let word = |row: &Row<'_>| Ok((text::id(&row.get::<_, String>(0)?), row.get(1)?));
+        let words = self.fail(statement.query_map(parameters, word))?;
+        words.map(|word| self.fail(word)).collect()
     }
 
     /// Reads the chosen row of each id.

@@ -34,6 +34,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file is neither a graph of server-memory nor a database.
+    #[error("`{}` is neither server-memory's JSON lines nor an SQLite database", path.display())]
+    NotAGraph {
+        /// The file.
+        path: PathBuf,
+    },
     /// The database has no table that this program knows.
     #[error("`{}` holds no memories: none of its tables ({}) has an id and a title", path.display(), list(tables))]
     Foreign {
@@ -129,6 +135,7 @@ impl StoreError {
             | Self::Empty { path }
             | Self::NoNotes { path }
             | Self::NotADatabase { path }
+            | Self::NotAGraph { path }
             | Self::Foreign { path, .. }
             | Self::Locked { path }
             | Self::Corrupt { path, .. }
@@ -146,7 +153,7 @@ impl StoreError {
         match self {
             Self::Missing { .. } => ErrorCode::StoreNotFound,
             Self::Empty { .. } | Self::NoNotes { .. } => ErrorCode::StoreEmpty,
-            Self::NotADatabase { .. } => ErrorCode::StoreNotSqlite,
+            Self::NotADatabase { .. } | Self::NotAGraph { .. } => ErrorCode::StoreNotSqlite,
             Self::Foreign { .. } => ErrorCode::StoreForeign,
             Self::Locked { .. } => ErrorCode::StoreLocked,
             Self::Corrupt { .. } => ErrorCode::StoreCorrupt,
@@ -169,7 +176,7 @@ impl StoreError {
                 "wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`"
             }
             Self::NoNotes { .. } => "name a database, or a folder with `.md` files",
-            Self::NotADatabase { .. } => {
+            Self::NotADatabase { .. } | Self::NotAGraph { .. } => {
                 "check the scope's `store` path; restore the file from a backup if it should be a database"
             }
             Self::Foreign { .. } => {

@@ -8,8 +8,11 @@
 //! A note's own review status does not count: each note waits for review until a person decides,
 //! unless the owner names the reference whose files are approved (`reference`).
 
+mod codex;
 mod files;
 pub mod front_matter;
+mod graph;
+mod knowledge;
 pub mod lines;
 pub mod links;
 mod listing;
@@ -135,6 +138,8 @@ struct Loaded {
     /// The project of notes that name none.
     project: Option<String>,
     problems: Vec<String>,
+    /// Whether the folder says that it follows the Open Knowledge Format.
+    is_knowledge: bool,
     /// What is wrong with a part of a text that was read from git's objects.
     flaws: FxHashMap<(OsString, Content), String>,
     /// A hash of all contents.
@@ -281,6 +286,7 @@ impl Loaded {
             is_incomplete: false,
             project,
             problems: Vec::new(),
+            is_knowledge: false,
             flaws: FxHashMap::default(),
             version: 0,
             listed: None,
@@ -361,6 +367,7 @@ impl Loaded {
             plan = self.plan();
         }
         let problems = self.store(&plan, fresh, path)?;
+        self.is_knowledge = dialect == Dialect::Markdown && knowledge::is_declared(path);
         self.set_problems(&listing, problems);
         self.bytes = listing.files.iter().map(|entry| entry.length).sum();
         self.version = self.hash();
@@ -509,6 +516,7 @@ impl Loaded {
 
     fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
         let reference = self.reference.as_ref().and_then(Reference::problem);
+        let untyped = self.is_knowledge.then(|| knowledge::untyped(&self.files));
         let files = self.files.values().filter_map(|file| {
             let name = shown(file.entry.relative.as_os_str());
             let problem = file.problem.as_ref().or(file.flaw.as_ref());
@@ -522,6 +530,7 @@ impl Loaded {
         let mut problems: Vec<String> = reference
             .into_iter()
             .chain(listing.problems.iter().cloned())
+            .chain(untyped.flatten())
             .chain(files)
             .collect();
         if problems.len() > MAX_PROBLEMS {

@@ -43,6 +43,14 @@ impl Profile {
             Self::ServerMemory => "server-memory",
         }
     }
+
+    /// Whether the store is notes in files.
+    pub const fn is_notes(self) -> bool {
+        matches!(
+            self,
+            Self::AutoMemory | Self::Codex | Self::Markdown | Self::ServerMemory
+        )
+    }
 }
 
 /// A table or view with its columns.

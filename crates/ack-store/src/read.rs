@@ -350,7 +350,7 @@ impl Snapshot<'_> {
     /// The error from SQLite.
     pub fn counts(&self) -> Result<Counts, StoreError> {
         if !self.decisions.is_empty() {
-            return self.joined_counts();
+            return self.counts_by_id();
         }
         let mut counts = Counts::default();
         for (_, source) in self.sources() {
@@ -377,31 +377,6 @@ impl Snapshot<'_> {
                     None => &mut counts.unknown,
                 };
                 *slot += u64::try_from(count).unwrap_or_default();
-            }
-        }
-        Ok(counts)
-    }
-
-    /// Counts the rows by their effective status, one by one.
-    fn joined_counts(&self) -> Result<Counts, StoreError> {
-        let mut counts = Counts::default();
-        for (_, source) in self.sources() {
-            let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let joined = self.fail(record::joined(row, source, self.rule()))?;
-                let is_known = joined.decision.is_some()
-                    || joined.is_outdated
-                    || self.fail(record::has_known_status(row, source))?;
-                let slot = match joined.status {
-                    _ if !is_known => &mut counts.unknown,
-                    Status::Approved => &mut counts.approved,
-                    Status::Promoted => &mut counts.promoted,
-                    Status::Staging => &mut counts.staging,
-                    Status::Rejected => &mut counts.rejected,
-                };
-                *slot += 1;
             }
         }
         Ok(counts)

@@ -16,9 +16,17 @@ pub(super) fn day(text: &str) -> Result<String, String> {
 /// `YYYY-MM-DD`.
 pub(in crate::cli) fn later(text: &str) -> Result<String, String> {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
-    read_later(text, today).ok_or_else(|| {
-        "use a day to come such as 2027-02-28, tomorrow, or in how long: 7d, 2w, 3m, 1y".to_owned()
-    })
+    read_later(text, today).ok_or_else(|| no_later_day(text.trim()))
+}
+
+/// Why a text is not a day to come.
+fn no_later_day(text: &str) -> String {
+    match text.parse::<Date>() {
+        Ok(_) if is_dated(text) => {
+            format!("{text} is in the past; give a later date, or `tomorrow`, `7d`, `2w`, `3m`")
+        }
+        _ => "give a future date such as 2027-02-28, or `tomorrow`, `7d`, `2w`, `3m`".to_owned(),
+    }
 }
 
 fn read_later(text: &str, today: Date) -> Option<String> {

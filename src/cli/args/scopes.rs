@@ -43,6 +43,9 @@ pub struct SetArgs {
     /// Show the change and write nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Write without asking, which is what happens anyway: the output says how to undo it
+    #[arg(long, short = 'y', conflicts_with = "dry_run")]
+    pub yes: bool,
 }
 
 /// Arguments of `scopes claim`.

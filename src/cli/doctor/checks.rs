@@ -13,8 +13,10 @@ use crate::cli::screen::Screen;
 use crate::config::{Config, MaxStatus, Setting, SettingsError};
 use crate::connect::status::{Start, Status, status};
 use crate::connect::{Client, Places};
+use crate::desk::writable;
 use crate::recogniser::{Found, Support};
 use crate::scope::{Scope, ScopeError, same};
+use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::{Diagnostic, HealthState};
 
@@ -233,7 +235,15 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
                 .advise(format!("ack-memory scopes set {name} unreviewed=approved")),
         );
     }
-    // The line above already says that rows count as unreviewed.
+    if let Some(problem) = writable::problem(scope) {
+        // Not everybody who reads a scope decides about it.
+        let level = match scope.manifest.decisions {
+            DecisionPlace::Log => Level::Note,
+            DecisionPlace::Store => Level::Warning,
+        };
+        found.push(Finding::new(level, "", problem));
+    }
+    // A line above already says that rows count as unreviewed.
     let known = |problem: &String| served == 0 && problem.contains("unreviewed");
     for problem in problems.into_iter().filter(|problem| !known(problem)) {
         found.push(Finding::new(Level::Warning, "", problem));

@@ -10,7 +10,9 @@ use std::sync::mpsc::{Receiver, channel};
 
 use tokio::sync::Notify;
 
-use super::terminal;
+use super::leave::{Ways, finish};
+use super::terminal::Typed;
+use super::unwritten;
 use crate::cli::curate::Caller;
 use crate::cli::error::CliError;
 use crate::cli::{signals, write_err, write_plain};
@@ -40,27 +42,28 @@ pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), Cli
     };
     let listening = listen(desk, curator).map_err(io)?;
     let door = listening.door();
+    unwritten::keep_at_end(caller, &listening.desk(), sitting);
     invite(&door).map_err(io)?;
     let interrupt = Arc::new(Notify::new());
     let told = Arc::clone(&interrupt);
     signals::on_interrupt(move || told.notify_one());
     let lines = Lines::read(door);
     let (desk, ended) = listening.serve(&interrupt).map_err(io)?;
-    let mut desk = desk.lock();
     match ended {
         Ended::Finished => {}
         Ended::Idle => write_err("nobody used the desk for some minutes\n"),
         Ended::Interrupted => write_err("\n"),
     }
     if let Some(lines) = lines
-        && desk.unwritten() > 0
+        && desk.lock().unwritten() > 0
     {
-        return terminal::finish(caller, &mut desk, sitting, |question| lines.ask(question));
+        let ask = |question: &str| lines.ask(question);
+        return finish(caller, &desk, sitting, Ways::None, ask).map(drop);
     }
-    let unwritten = desk.unwritten();
-    if unwritten > 0 {
-        let decisions = counted(unwritten, "decision was", "decisions were");
-        write_err(&format!("{decisions} not written\n"));
+    let mut desk = desk.lock();
+    if desk.unwritten() > 0 {
+        let places = unwritten::places(caller.config);
+        write_err(&unwritten::save(&places, &mut desk, sitting));
     }
     match desk.head().written {
         0 => write_plain("nothing was decided\n"),
@@ -141,10 +144,11 @@ impl Lines {
         Some(Self { is_asking, answers })
     }
 
-    /// Asks on standard error; `None` at the end of the input.
-    fn ask(&self, question: &str) -> Option<String> {
+    /// Asks on standard error.
+    fn ask(&self, question: &str) -> Typed {
         self.is_asking.store(true, Ordering::Relaxed);
         write_err(question);
-        Some(self.answers.recv().ok()?.trim().to_owned())
+        let answer = self.answers.recv();
+        answer.map_or(Typed::End, |line| Typed::Line(line.trim().to_owned()))
     }
 }

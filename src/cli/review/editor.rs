@@ -1,26 +1,18 @@
 //! A memory in the user's editor, as TOML.
 
-use std::path::Path;
-
 use ack_api::decision::Edit;
 use ack_api::text;
 
+use super::terminal::{Input, Typed, problem};
+use crate::cli::config_file::open_editor;
 use crate::cli::error::CliError;
+use crate::cli::write_err;
 use crate::curate::Candidate;
 
-/// Opens a memory in the user's editor. `None` if nothing was changed.
-pub fn edited(candidate: &Candidate) -> Result<Option<Edit>, CliError> {
-    let memory = candidate.memory();
-    let before = Edit {
-        title: Some(memory.title.clone()),
-        subtitle: Some(memory.subtitle.clone().unwrap_or_default()),
-        facts: Some(memory.facts.clone()),
-        concepts: Some(memory.concepts.clone()),
-        files: Some(memory.files.clone()),
-        narrative: Some(memory.narrative.clone().unwrap_or_default()),
-        kind: Some(memory.kind.clone().unwrap_or_default()),
-        project: Some(memory.project.clone().unwrap_or_default()),
-    };
+/// Opens a memory in the user's editor. `None` if nothing was changed. If what was written cannot
+/// be used, the person can edit it again.
+pub fn edited(candidate: &Candidate, input: &Input) -> Result<Option<Edit>, CliError> {
+    let before = fields(candidate);
     let io = |source| CliError::Io {
         action: "edit",
         path: "a temporary file".into(),
@@ -33,16 +25,56 @@ pub fn edited(candidate: &Candidate) -> Result<Option<Edit>, CliError> {
         .map_err(io)?;
     let text = toml::to_string_pretty(&before).unwrap_or_default();
     std::fs::write(file.path(), text).map_err(io)?;
-    open_editor(file.path()).map_err(io)?;
-    let text = std::fs::read_to_string(file.path()).map_err(io)?;
-    let after: Edit = toml::from_str(&text).map_err(|error| {
-        let said = text::line(&error.to_string(), 300);
-        CliError::invalid(
-            "the edited memory",
-            said,
-            "TOML with the keys that were there",
-        )
+    loop {
+        let read = match open_editor(file.path()) {
+            Ok(()) => {
+                let text = std::fs::read_to_string(file.path()).map_err(io)?;
+                parse(&text).map_err(|problem| format!("{problem}\n"))
+            }
+            Err(error) => Err(problem(&error)),
+        };
+        match read {
+            Ok(after) => return Ok(changes(&before, after)),
+            Err(problem) => write_err(&problem),
+        }
+        let answer = input.ask("edit again, with what you wrote? [y/n] ");
+        if !matches!(&answer, Typed::Line(line) if matches!(line.as_str(), "y" | "yes")) {
+            return Ok(None);
+        }
+    }
+}
+
+/// The fields of a memory that can be edited.
+fn fields(candidate: &Candidate) -> Edit {
+    let memory = candidate.memory();
+    Edit {
+        title: Some(memory.title.clone()),
+        subtitle: Some(memory.subtitle.clone().unwrap_or_default()),
+        facts: Some(memory.facts.clone()),
+        concepts: Some(memory.concepts.clone()),
+        files: Some(memory.files.clone()),
+        narrative: Some(memory.narrative.clone().unwrap_or_default()),
+        kind: Some(memory.kind.clone().unwrap_or_default()),
+        project: Some(memory.project.clone().unwrap_or_default()),
+    }
+}
+
+fn parse(text: &str) -> Result<Edit, String> {
+    let edit: Edit = toml::from_str(text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.map_or(0, |before| before.matches('\n').count()) + 1;
+        let reason = text::line(error.message(), 200);
+        format!("line {line} of the edited memory: {reason}; keep the keys that were there")
     })?;
+    let title = edit.title.as_deref().map(|title| text::line(title, 200));
+    match title {
+        Some(title) if title.trim().is_empty() => Err("the title is empty".to_owned()),
+        _ => Ok(edit),
+    }
+}
+
+/// What differs; `None` if nothing does.
+fn changes(before: &Edit, after: Edit) -> Option<Edit> {
     fn changed<T: PartialEq>(before: &Option<T>, after: Option<T>) -> Option<T> {
         after.filter(|after| before.as_ref() != Some(after))
     }
@@ -56,29 +88,5 @@ pub fn edited(candidate: &Candidate) -> Result<Option<Edit>, CliError> {
         kind: changed(&before.kind, after.kind),
         project: changed(&before.project, after.project),
     };
-    Ok(Some(new).filter(|new| *new != Edit::default()))
-}
-
-/// Runs `$VISUAL` or `$EDITOR`, which may have arguments.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a person asked for their own editor"
-)]
-fn open_editor(file: &Path) -> std::io::Result<()> {
-    let editor = ["VISUAL", "EDITOR"]
-        .into_iter()
-        .filter_map(|variable| std::env::var_os(variable)?.into_string().ok())
-        .find(|editor| !editor.trim().is_empty())
-        .unwrap_or_else(|| "vi".to_owned());
-    let status = std::process::Command::new("/bin/sh")
-        .args(["-c", &format!("{editor} \"$1\""), "editor"])
-        .arg(file)
-        .status()?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(std::io::Error::other(format!(
-            "the editor ended with {status}"
-        )))
-    }
+    Some(new).filter(|new| *new != Edit::default())
 }

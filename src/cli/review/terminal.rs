@@ -1,26 +1,28 @@
 //! The review desk at a terminal, line by line, like `git add -p`. Every command is a letter and
 //! Enter, which works with screen readers and scripts.
 
-use std::fmt::Write as _;
-use std::io::BufRead;
+mod card;
+mod group;
+mod input;
 
+use std::sync::Arc;
+
+use ack_api::Diagnostic;
+use ack_api::text;
+use parking_lot::Mutex;
+
+use self::card::shown;
 use super::editor::edited;
+use super::leave::{Left, Way, Ways, finish};
+use super::unwritten;
 use crate::cli::args::day::later;
-use crate::cli::curate::{Caller, report};
+use crate::cli::curate::Caller;
 use crate::cli::error::CliError;
-use crate::cli::screen::Screen;
-use crate::cli::{write_err, write_plain};
+use crate::cli::write_err;
 use crate::curate::Sitting;
 use crate::desk::Desk;
-use crate::desk::card::Card;
-use crate::desk::choice::{Choice, REASONS, counted, reason};
-use crate::desk::evidence::evidence;
-use crate::desk::near::beside;
-use crate::desk::queue::{Item, Lane};
-use ack_api::text;
-
-/// How many lines of a narrative a card shows.
-const NARRATIVE_LINES: usize = 12;
+use crate::desk::choice::{Choice, REASONS, reason};
+use crate::desk::queue::{Lane, State};
 
 const HELP: &str = "\
 a         approve            r [WHY]   reject; a digit is a common reason
@@ -29,9 +31,18 @@ h DAY     put off until a date, or for 7d, 2w
 m ID      merge into ID      d ID      duplicate of ID
 u ID      it takes the place of ID     o ID      ID takes its place
 e         edit and approve   n         show all of its text
+g         approve it; those that say nearly the same are its duplicates
+A         approve it and those that say nearly the same
+R [WHY]   reject it and those that say nearly the same
+j         next               k         previous
 z         take the last one back
 q         finish: write what was decided, or leave
 ";
+/// Keys that only the page has.
+const OF_THE_PAGE: [&str; 4] = ["c", "l", "x", "/"];
+
+/// What is typed at a terminal.
+pub use self::input::{Input, Typed};
 
 /// The next step after a key.
 enum Step {
@@ -45,102 +56,204 @@ enum Step {
     Finish,
 }
 
+/// A person's way through the queue.
+struct Walk<'a> {
+    desk: &'a Mutex<Desk>,
+    input: Input,
+    lane: Lane,
+    /// The number of the first memory.
+    first: usize,
+    /// The number after the last memory.
+    end: usize,
+    position: usize,
+    /// Whether the next card shows the whole text.
+    whole: bool,
+}
+
 /// Goes through the queue, and writes the choices.
 pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
     desk.find_groups();
     write_err(&format!("{}\n", desk.head().text));
-    // Memories that may be out of date come after the waiting ones.
-    let lane = desk.lane();
-    let is_in_lane = |item: &Item| item.lane() == lane;
-    let first = desk.items().iter().position(is_in_lane).unwrap_or_default();
-    let end = first + desk.items().iter().filter(|item| is_in_lane(item)).count();
-    let mut position = first;
-    let mut whole = false;
-    while let Some(card) = desk.card(position).filter(|_| position < end) {
-        let place = format!("{}/{}", position + 1 - first, end - first);
-        write_err(&shown(&desk, position, &place, &card, whole));
-        whole = false;
-        let keys = match lane {
-            Lane::Waiting => "a r p s h m d u e n z q ? > ",
-            Lane::Stale => "a (keep) r s m d o e n z q ? > ",
-        };
-        let Some(line) = ask(keys) else {
-            break;
-        };
-        match take(&mut desk, position, &line) {
-            Ok(Step::Stay) => {}
-            Ok(Step::Whole) => whole = true,
-            Ok(Step::To(next)) => position = next,
-            Ok(Step::Finish) => break,
-            Err(error) => write_err(&format!("{error}\n")),
+    let desk = Arc::new(Mutex::new(desk));
+    unwritten::keep_at_end(caller, &desk, sitting);
+    let mut walk = Walk::new(&desk);
+    loop {
+        walk.cards();
+        let ways = Ways::Cards(walk.undecided());
+        match finish(caller, &desk, sitting, ways, |question| {
+            walk.input.ask(question)
+        })? {
+            Left::Done => return Ok(()),
+            Left::Back(way) => walk.go_back(way),
         }
     }
-    finish(caller, &mut desk, sitting, ask)
 }
 
-fn take(desk: &mut Desk, position: usize, line: &str) -> Result<Step, CliError> {
-    let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let rest = rest.trim();
-    let id = rest.to_owned();
-    let mut why = None;
-    let is_stale = desk.lane() == Lane::Stale;
-    if is_stale && matches!(key, "p" | "h" | "u") {
-        write_err("it is approved: a keeps it; o ID, m ID, d ID, e and r change that\n");
-        return Ok(Step::Stay);
+impl<'a> Walk<'a> {
+    fn new(desk: &'a Mutex<Desk>) -> Self {
+        let (lane, first, end) = {
+            let desk = desk.lock();
+            let lane = desk.lane();
+            // Memories that may be out of date come after the waiting ones.
+            let mut lanes = desk.items().iter().map(|item| item.lane());
+            let first = lanes.position(|own| own == lane).unwrap_or_default();
+            let count = desk.items().iter().filter(|item| item.lane() == lane);
+            (lane, first, first + count.count())
+        };
+        Self {
+            desk,
+            input: Input::start(),
+            lane,
+            first,
+            end,
+            position: first,
+            whole: false,
+        }
     }
-    let choice = match key {
-        "a" => Choice::Approve,
-        "p" => Choice::Promote,
-        "r" => {
-            why = reason(rest);
-            Choice::Reject
-        }
-        "m" if !rest.is_empty() => Choice::Merge { into: id },
-        "d" if !rest.is_empty() => Choice::Duplicate { of: id },
-        "u" if !rest.is_empty() => Choice::Supersede { older: id },
-        "o" if !rest.is_empty() => Choice::Replace { by: id },
-        "h" if !rest.is_empty() => Choice::PutOff {
-            until: later(rest).map_err(|reason| CliError::invalid("the day", rest, &reason))?,
-        },
-        "e" => {
-            let item = desk.items().get(position);
-            let edit = item.map(|item| edited(&item.candidate)).transpose()?;
-            let Some(edit) = edit.flatten() else {
-                write_err("nothing was changed\n");
-                return Ok(Step::Stay);
+
+    /// Shows cards until the person is through or wants to leave.
+    fn cards(&mut self) {
+        while self.position < self.end {
+            let place = format!(
+                "{}/{}",
+                self.position + 1 - self.first,
+                self.end - self.first
+            );
+            let whole = std::mem::take(&mut self.whole);
+            write_err(&shown(self.desk, self.position, &place, whole));
+            let keys = match self.lane {
+                Lane::Waiting => "a r p e h m d u g A R s j k n z q ? > ",
+                Lane::Stale => "a (keep) r m d o e s j k n z q ? > ",
             };
-            Choice::Edit {
-                edit: Box::new(edit),
+            let Typed::Line(line) = self.input.ask(keys) else {
+                return;
+            };
+            match self.take(&line) {
+                Ok(Step::Stay) => {}
+                Ok(Step::Whole) => self.whole = true,
+                Ok(Step::To(next)) => self.position = next,
+                Ok(Step::Finish) => return,
+                Err(error) => write_err(&problem(&error)),
             }
         }
-        "n" => return Ok(Step::Whole),
-        "s" => return Ok(Step::To(position + 1)),
-        "z" => {
-            let Some(last) = desk.take_back(None).first().copied() else {
-                write_err("nothing was decided yet\n");
-                return Ok(Step::Stay);
-            };
-            return Ok(Step::To(last));
+    }
+
+    /// How many memories have no decision.
+    fn undecided(&self) -> usize {
+        let desk = self.desk.lock();
+        let lane = desk.items().iter().skip(self.first);
+        let lane = lane.take(self.end - self.first);
+        lane.filter(|item| item.state == State::Waiting).count()
+    }
+
+    /// The next memory without a decision after this one, or the end.
+    fn next(&self) -> usize {
+        self.next_from(self.position + 1).unwrap_or(self.end)
+    }
+
+    fn next_from(&self, from: usize) -> Option<usize> {
+        let desk = self.desk.lock();
+        let items = desk.items();
+        (from..self.end).find(|number| {
+            let item = items.get(*number);
+            item.is_some_and(|item| item.state == State::Waiting)
+        })
+    }
+
+    /// Returns to a card from the last question.
+    fn go_back(&mut self, way: Way) {
+        self.position = match way {
+            Way::Card => self.position.min(self.end.saturating_sub(1)),
+            Way::Undecided => self.next_from(self.first).unwrap_or(self.first),
+            Way::TakenBack(number) => number,
+        };
+    }
+
+    fn take(&mut self, line: &str) -> Result<Step, CliError> {
+        let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let rest = rest.trim();
+        let is_stale = self.lane == Lane::Stale;
+        if is_stale && matches!(key, "p" | "h" | "u" | "g" | "A" | "R") {
+            return Ok(unclear(&format!(
+                "`{key}` does not work here; use a (keep), e, r, or m/d/o with an ID"
+            )));
         }
-        "q" => return Ok(Step::Finish),
-        "m" | "d" | "u" | "o" => return Ok(unclear(&format!("`{key}` needs an id: {key} ID"))),
-        "h" => return Ok(unclear("`h` needs a day: h 2026-03-14, h 7d, h 2w")),
-        "" | "?" => {
-            write_err(HELP);
-            for (digit, reason) in (1..).zip(REASONS) {
-                write_err(&format!("r {digit}       {reason}\n"));
+        Ok(match key {
+            "n" => Step::Whole,
+            "s" => Step::To(self.next()),
+            "j" => Step::To(self.position + 1),
+            "k" if self.position == self.first => unclear("that was the first one"),
+            "k" => Step::To(self.position - 1),
+            "z" => match self.desk.lock().take_back(None).first() {
+                Some(last) => Step::To(*last),
+                None => unclear("nothing was decided yet"),
+            },
+            "q" => Step::Finish,
+            "g" => self.keep_one()?,
+            "A" => self.decide_group(Choice::Approve, None)?,
+            "R" => self.decide_group(Choice::Reject, reason(rest))?,
+            "" | "?" => help(),
+            _ => match self.choice(key, rest)? {
+                Some((choice, why)) => self.choose(choice, why)?,
+                None => unclear(&misunderstood(line, key)),
+            },
+        })
+    }
+
+    /// The choice that a key stands for, with its reason.
+    fn choice(&self, key: &str, rest: &str) -> Result<Option<(Choice, Option<String>)>, CliError> {
+        let id = rest.to_owned();
+        Ok(Some(match key {
+            "a" => (Choice::Approve, None),
+            "p" => (Choice::Promote, None),
+            "r" => (Choice::Reject, reason(rest)),
+            "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" if rest.is_empty() => {
+                (Choice::Reject, reason(key))
             }
-            return Ok(Step::Stay);
+            "m" if !rest.is_empty() => (Choice::Merge { into: id }, None),
+            "d" if !rest.is_empty() => (Choice::Duplicate { of: id }, None),
+            "u" if !rest.is_empty() => (Choice::Supersede { older: id }, None),
+            "o" if !rest.is_empty() => (Choice::Replace { by: id }, None),
+            "h" if !rest.is_empty() => {
+                let until = later(rest).map_err(CliError::Typed)?;
+                (Choice::PutOff { until }, None)
+            }
+            "e" => {
+                // The desk is not locked while the editor runs.
+                let item = self.desk.lock().items().get(self.position).cloned();
+                let edit = item.map(|item| edited(&item.candidate, &self.input));
+                let Some(edit) = edit.transpose()?.flatten() else {
+                    return Err(CliError::Typed("nothing was changed".to_owned()));
+                };
+                let edit = Box::new(edit);
+                (Choice::Edit { edit }, None)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Records a choice for the card that is shown.
+    fn choose(&self, choice: Choice, why: Option<String>) -> Result<Step, CliError> {
+        let numbers = [self.position];
+        let mut desk = self.desk.lock();
+        let preview = desk.preview(&numbers, &choice)?;
+        desk.choose(&numbers, choice, why)?;
+        drop(desk);
+        write_err(&format!("  {}\n", preview.label));
+        Ok(Step::To(self.next()))
+    }
+}
+
+/// Why a line is not a command.
+fn misunderstood(line: &str, key: &str) -> String {
+    match key {
+        "m" | "d" | "u" | "o" => format!("`{key}` needs an id: {key} ID"),
+        "h" => "`h` needs a day: h 2026-03-14, h 7d, h 2w".to_owned(),
+        key if OF_THE_PAGE.contains(&key) => {
+            format!("`{key}` is a key of the page alone; ? lists the keys")
         }
-        _ => {
-            let line = text::line(line, 40);
-            return Ok(unclear(&format!("`{line}` is not a key; ? lists the keys")));
-        }
-    };
-    let preview = desk.preview(&[position], &choice)?;
-    desk.choose(&[position], choice, why)?;
-    write_err(&format!("  {}\n", preview.label));
-    Ok(Step::To(position + 1))
+        _ => format!("`{}` is not a key; ? lists the keys", text::line(line, 40)),
+    }
 }
 
 /// Reports an invalid line. Decides nothing.
@@ -149,121 +262,16 @@ fn unclear(problem: &str) -> Step {
     Step::Stay
 }
 
-/// Asks once, then writes.
-pub fn finish(
-    caller: Caller<'_>,
-    desk: &mut Desk,
-    sitting: &Sitting,
-    ask: impl Fn(&str) -> Option<String>,
-) -> Result<(), CliError> {
-    let count = desk.unwritten();
-    if count == 0 {
-        return write_plain("nothing was decided\n");
+fn help() -> Step {
+    write_err(HELP);
+    for (digit, reason) in (1..).zip(REASONS) {
+        write_err(&format!("{digit}         reject: {reason}\n"));
     }
-    let decisions = counted(count, "decision", "decisions");
-    loop {
-        match ask(&format!("{decisions}: write? [y/n] ")).as_deref() {
-            Some("y" | "yes") => break,
-            Some("n" | "no") | None => return write_plain("nothing was decided\n"),
-            Some(_) => {}
-        }
-    }
-    report(caller, &desk.write(sitting)?, false)
+    Step::Stay
 }
 
-/// The card, with the nearest approved memories.
-fn shown(desk: &Desk, position: usize, place: &str, memory: &Card, whole: bool) -> String {
-    let mut card = format!(
-        "\n{place}  {}\n{}\n",
-        memory.meta(),
-        wrapped(&memory.title, "")
-    );
-    if let Some(subtitle) = &memory.subtitle {
-        let _ = writeln!(card, "{}", wrapped(subtitle, "  "));
-    }
-    for fact in &memory.facts {
-        let _ = writeln!(card, "{}", wrapped(fact, "  - "));
-    }
-    if let Some(narrative) = &memory.narrative {
-        card.push_str(&folded(narrative, whole));
-    }
-    for (name, values) in [("tags", &memory.concepts), ("files", &memory.files)] {
-        if !values.is_empty() {
-            let line = format!("{name}: {}", values.join(", "));
-            let _ = writeln!(card, "{}", wrapped(&line, "  "));
-        }
-    }
-    if let Some(session) = memory.session_title.as_ref().or(memory.session.as_ref()) {
-        let _ = writeln!(card, "{}", wrapped(&format!("session: {session}"), "  "));
-    }
-    for place in &memory.served {
-        let _ = writeln!(card, "{}", wrapped(place, "  "));
-    }
-    for mark in &memory.marks {
-        let _ = writeln!(card, "  ! {mark}");
-    }
-    let ids = desk.ids_of_group(position);
-    if !ids.is_empty() {
-        let line = format!("nearly the same waits too: {}", ids.join(" "));
-        let _ = writeln!(card, "{}", wrapped(&line, "  "));
-    }
-    let item = desk.items().get(position);
-    let evidence = item.and_then(|item| evidence(desk.service(), &item.candidate));
-    for line in evidence.unwrap_or_default() {
-        let _ = writeln!(card, "{}", wrapped(&line, "  "));
-    }
-    let near = desk.items().get(position);
-    let near = near.map(|item| beside(desk.service(), &item.candidate, desk.now()));
-    for near in near.unwrap_or_default() {
-        let relation = near.relation_in_words();
-        let line = format!("approved: {}  {}  ({relation})", near.id, near.title);
-        let _ = writeln!(card, "{}", wrapped(&line, "  "));
-        if let Some(conflict) = &near.conflict {
-            let _ = writeln!(card, "{}", wrapped(&conflict.newer, "    here:  "));
-            let _ = writeln!(card, "{}", wrapped(&conflict.older, "    there: "));
-        }
-    }
-    if let Some(done) = desk.done(position) {
-        let _ = writeln!(card, "  {done}");
-    }
-    card
-}
-
-fn folded(narrative: &str, whole: bool) -> String {
-    let text = wrapped(narrative, "  ");
-    let lines: Vec<&str> = text.lines().collect();
-    let shown = if whole {
-        lines.len()
-    } else {
-        NARRATIVE_LINES.min(lines.len())
-    };
-    let mut told = String::from("\n");
-    for line in lines.iter().take(shown) {
-        let _ = writeln!(told, "{line}");
-    }
-    if shown < lines.len() {
-        let _ = writeln!(told, "  … {} more lines: n", lines.len() - shown);
-    }
-    told.push('\n');
-    told
-}
-
-/// Text wrapped to the width of the terminal, with an indent.
-fn wrapped(text: &str, indent: &str) -> String {
-    let rest = " ".repeat(indent.len());
-    let width = Screen::of_errors().width.unwrap_or(80);
-    let options = textwrap::Options::new(width)
-        .initial_indent(indent)
-        .subsequent_indent(&rest);
-    textwrap::fill(text, options)
-}
-
-/// Asks on standard error; `None` at the end of the input.
-fn ask(question: &str) -> Option<String> {
-    write_err(question);
-    let mut line = String::new();
-    match std::io::stdin().lock().read_line(&mut line) {
-        Ok(1..) => Some(line.trim().to_owned()),
-        _ => None,
-    }
+/// An error with what to do about it.
+pub fn problem(error: &dyn Diagnostic) -> String {
+    let hint = error.hint().map(|hint| format!("hint: {hint}\n"));
+    format!("{error}\n{}", hint.unwrap_or_default())
 }

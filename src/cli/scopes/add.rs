@@ -154,24 +154,24 @@ pub fn describe(
     let opened = Store::new(store.to_owned(), unreviewed).with_reference(reference.cloned());
     let read = opened.snapshot(|snapshot| {
         let layout = &snapshot.layout;
-        Ok((layout.profile, layout.has_status(), snapshot.counts()?))
+        let counts = snapshot.counts_by_id()?;
+        Ok((layout.profile, layout.has_status(), counts))
     });
     let (profile, has_status, counts) = read.map_err(|error| named(store, error))?;
-    let shown = counts.approved + counts.promoted;
-    let are = if shown == 1 {
-        "memory is"
-    } else {
-        "memories are"
+    let article = match profile.as_str() {
+        name if name.starts_with(['a', 'e', 'i', 'o', 'u']) => "an",
+        _ => "a",
     };
-    let wait = if counts.staging == 1 { "waits" } else { "wait" };
     let mut report = format!(
-        "{} is a {} store: {shown} {are} approved, {} {wait} for review\n",
+        "{} is {article} {} store: {} approved, {} waiting for review\n",
         store.display(),
         profile.as_str(),
+        counts.approved + counts.promoted,
         counts.staging
     );
-    if let (Some(_), Some(problem)) = (reference, opened.problems().first()) {
-        report += &format!("{problem}\n");
+    // What was left out is named where the store is added.
+    for problem in opened.problems() {
+        report += &format!("note: {problem}\n");
     }
     if !has_status && unreviewed == Unreviewed::Staging {
         report += "it keeps no review status, so its memories are shown only with status staging or all;\n\

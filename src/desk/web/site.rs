@@ -1,5 +1,6 @@
 //! Answers the page's requests.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use hyper::header::{
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
+use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -261,10 +263,10 @@ impl Site {
             "/near" => self.near(&parse(body)?),
             "/evidence" => self.evidence(&parse(body)?),
             "/preview" => {
-                let ask: AskChoice = parse(body)?;
+                let ask = self.checked(parse(body)?)?;
                 Ok(told(&self.desk.lock().preview(&ask.numbers, &ask.choice)?))
             }
-            "/choose" => self.choose(parse(body)?),
+            "/choose" => self.choose(self.checked(parse(body)?)?),
             "/back" => {
                 let ask: AskBack = parse(body)?;
                 let mut desk = self.desk.lock();
@@ -291,7 +293,7 @@ impl Site {
 
     fn enter(&self, ask: &Enter) -> Result<Value, Failure> {
         let session = self.door.enter(&ask.word).ok_or_else(|| {
-            let message = "this address was used already; press Enter in the terminal of \
+            let message = "this link is invalid or was already used; press Enter in the terminal of \
                            `ack-memory review` for a new one";
             Failure::new(StatusCode::FORBIDDEN, message)
         })?;
@@ -450,6 +452,25 @@ impl Site {
             }
         });
         Ok(told(&shown.collect::<Vec<_>>()))
+    }
+
+    /// A choice for memories that exist, each once.
+    fn checked(&self, mut ask: AskChoice) -> Result<AskChoice, Failure> {
+        let wrong = |message: &str| Failure::new(StatusCode::BAD_REQUEST, message);
+        let mut seen = BTreeSet::new();
+        ask.numbers.retain(|number| seen.insert(*number));
+        if ask.numbers.is_empty() {
+            return Err(wrong("no memory is named"));
+        }
+        let known = self.desk.lock().items().len();
+        if ask.numbers.iter().any(|number| *number >= known) {
+            return Err(gone());
+        }
+        let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
+        match ask.choice.flaw(today) {
+            Some(flaw) => Err(Failure::new(StatusCode::CONFLICT, flaw)),
+            None => Ok(ask),
+        }
     }
 
     fn choose(&self, ask: AskChoice) -> Result<Value, Failure> {

@@ -40,6 +40,8 @@ pub struct Brief {
     pub served: usize,
     /// How many memories wait for review in all of them.
     pub waiting: u64,
+    /// Since when the oldest of these waits.
+    pub oldest_waiting: Option<jiff::Timestamp>,
     /// How many memories recently entered and left the review queue of the project's scope.
     pub flow: Flow,
     /// Whether some come from a store without a status, whose notes count as approved without
@@ -75,6 +77,7 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         unreviewed: choice.unreviewed,
         served: choice.served,
         waiting: choice.waiting,
+        oldest_waiting: choice.oldest_waiting,
         flow: choice.flow,
         shared_ids: choice.shared_ids,
         context: ContextResponse {

@@ -65,6 +65,8 @@ pub(super) struct Choice {
     pub served: usize,
     /// How many memories wait for review in all of them.
     pub waiting: u64,
+    /// Since when the oldest of these waits.
+    pub oldest_waiting: Option<jiff::Timestamp>,
     /// Whether some come from a store without a status, whose notes count as approved without
     /// review.
     pub unreviewed: bool,
@@ -128,6 +130,11 @@ pub(super) fn choose(
     Ok(Choice {
         flow: own_read.map(|read| read.outlines.flow).unwrap_or_default(),
         waiting: read.iter().map(|read| read.outlines.pending).sum(),
+        oldest_waiting: read
+            .iter()
+            .filter_map(|read| read.outlines.oldest_pending)
+            .min()
+            .and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok()),
         served: read.iter().map(|read| read.outlines.served.len()).sum(),
         sessions: recent(
             outlines::newest_sessions(&read, limits.timeout),

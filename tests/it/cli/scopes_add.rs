@@ -35,7 +35,8 @@ fn scopes_add_shows_first_and_writes_with_yes() {
     let before = fingerprint(root.path());
     let preview = add(&[]).ok();
     assert!(
-        preview.contains("nothing was written") && preview.contains("1 memory is approved"),
+        preview.contains("nothing was written")
+            && preview.contains("is an ack store: 1 approved, 0 waiting for review"),
         "{preview}"
     );
     assert!(
@@ -186,7 +187,7 @@ fn a_store_that_keeps_no_review_status_is_said_to() {
         "{said}"
     );
     let said = add("vouched", &["--unreviewed", "approved"]);
-    assert!(said.contains("1 memory is approved"), "{said}");
+    assert!(said.contains("1 approved, 0 waiting for review"), "{said}");
     let total = |scope: &str, status: &str| {
         ack(
             root.path(),

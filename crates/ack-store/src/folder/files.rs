@@ -16,7 +16,7 @@ use super::rows::Content;
 use crate::StoreError;
 
 /// The largest note that is read.
-const MAX_FILE_BYTES: u64 = 8 << 20;
+pub const MAX_FILE_BYTES: u64 = 8 << 20;
 /// The largest file of JSON lines that is read.
 const MAX_LINES_BYTES: u64 = 64 << 20;
 /// The most bytes of a folder that are read.
@@ -43,6 +43,8 @@ pub struct ReadFile {
     pub flaw: Option<String>,
     /// It could not be read.
     pub is_unread: bool,
+    /// It is a note whose header names no type.
+    pub is_untyped: bool,
 }
 
 impl ReadFile {
@@ -87,7 +89,7 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
     if is_graph {
         Ok(())
     } else {
-        Err(StoreError::NotADatabase {
+        Err(StoreError::NotAGraph {
             path: path.to_owned(),
         })
     }
@@ -170,6 +172,7 @@ fn read_file(
         problem: None,
         flaw: None,
         is_unread: false,
+        is_untyped: false,
     };
     let max_bytes = max_bytes(&entry.relative);
     if entry.length > max_bytes {
@@ -208,6 +211,8 @@ fn read_file(
     }
     file.named = names.and_then(|kind| Named::of(kind, &content));
     let (notes, flaw) = note::read(dialect, &entry.relative, &content, entry.modified);
+    file.is_untyped = !note::is_lines(&entry.relative)
+        && matches!(notes.as_slice(), [note] if note.kind.is_none());
     file.flaw = flaw;
     (file, notes)
 }

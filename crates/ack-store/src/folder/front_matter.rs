@@ -215,9 +215,7 @@ fn scalar(value: &str) -> String {
         && let Some(end) = rest.rfind('"')
     {
         let inner = rest.get(..end).unwrap_or_default();
-        // JSON's escapes are a subset of YAML's.
-        return serde_json::from_str(&format!("\"{inner}\""))
-            .unwrap_or_else(|_| inner.replace("\\\"", "\""));
+        return unescaped(inner);
     }
     if let Some(rest) = value.strip_prefix('\'')
         && let Some(end) = rest.rfind('\'')
@@ -229,6 +227,72 @@ fn scalar(value: &str) -> String {
         "null" | "~" => String::new(),
         value => value.to_owned(),
     }
+}
+
+/// A text in double quotes with YAML's escapes resolved. One that YAML does not know stays as it
+/// is.
+fn unescaped(inner: &str) -> String {
+    let mut text = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some((before, after)) = rest.split_once('\\') {
+        text.push_str(before);
+        if let Some((c, behind)) = escaped(after) {
+            text.push(c);
+            rest = behind;
+        } else {
+            text.push('\\');
+            rest = after;
+        }
+    }
+    text + rest
+}
+
+/// The character that an escape stands for, and what follows it. `after` begins behind the
+/// backslash.
+fn escaped(after: &str) -> Option<(char, &str)> {
+    let mut chars = after.chars();
+    let digits = match chars.next()? {
+        'x' => 2,
+        'u' => return utf16(after.get(1..)?),
+        'U' => 8,
+        c => return Some((plain(c)?, chars.as_str())),
+    };
+    let (code, rest) = chars.as_str().split_at_checked(digits)?;
+    let code = u32::from_str_radix(code, 16).ok()?;
+    Some((char::from_u32(code)?, rest))
+}
+
+/// Four digits, or a surrogate pair as JSON writes it.
+fn utf16(after: &str) -> Option<(char, &str)> {
+    let unit = |text: &str| u16::from_str_radix(text, 16).ok();
+    let (first, rest) = after.split_at_checked(4)?;
+    let first = unit(first)?;
+    if let Some(c) = char::from_u32(u32::from(first)) {
+        return Some((c, rest));
+    }
+    let (second, rest) = rest.strip_prefix("\\u")?.split_at_checked(4)?;
+    let pair = char::decode_utf16([first, unit(second)?]).next()?;
+    Some((pair.ok()?, rest))
+}
+
+const fn plain(c: char) -> Option<char> {
+    Some(match c {
+        '0' => '\0',
+        'a' => '\u{7}',
+        'b' => '\u{8}',
+        't' | '\t' => '\t',
+        'n' => '\n',
+        'v' => '\u{b}',
+        'f' => '\u{c}',
+        'r' => '\r',
+        'e' => '\u{1b}',
+        'N' => '\u{85}',
+        '_' => '\u{a0}',
+        'L' => '\u{2028}',
+        'P' => '\u{2029}',
+        ' ' | '"' | '/' | '\\' => c,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -266,6 +330,25 @@ mod tests {
         assert_eq!(header.list(&["facts"]), ["so: \"it\" is\nso", "don't: x"]);
         assert_eq!(header.list(&["list"]), ["a\"b, c", "d"]);
         assert_eq!(text, "\nText\n---\nmore\n");
+    }
+
+    #[test]
+    fn the_escapes_of_yaml_are_read() {
+        for (written, meant) in [
+            (
+                r#""\e[31mred\u202E\x41\n\_x""#,
+                "\u{1b}[31mred\u{202e}A\n\u{a0}x",
+            ),
+            (r#""\U0001F600 \ud83d\ude00 \"q\" a\/b""#, "😀 😀 \"q\" a/b"),
+            // What YAML does not know stays.
+            (
+                r#""C:\src \q \xZZ \ud83d \u12""#,
+                r"C:\src \q \xZZ \ud83d \u12",
+            ),
+            (r#""\é \""#, "\\é \\"),
+        ] {
+            assert_eq!(scalar(written), meant, "{written}");
+        }
     }
 
     #[test]

@@ -17,6 +17,39 @@ pub struct Lines {
     pub problem: Option<String>,
 }
 
+impl Lines {
+    /// The memories, and what is wrong.
+    pub fn into_parts(self) -> (Vec<Note>, Option<String>) {
+        (self.notes, self.problem)
+    }
+}
+
+/// The lines that were left out.
+#[derive(Debug, Default)]
+pub struct Refused {
+    first: Option<(usize, String)>,
+    count: usize,
+}
+
+impl Refused {
+    /// Adds a line, by its number.
+    pub fn add(&mut self, number: usize, reason: String) {
+        self.first.get_or_insert((number, reason));
+        self.count += 1;
+    }
+
+    /// The first one and the number of the others, as the end of a sentence about the file.
+    pub fn told(&self) -> Option<String> {
+        let (number, reason) = self.first.as_ref()?;
+        let more = match self.count {
+            1 => String::new(),
+            2 => " (and 1 more line)".to_owned(),
+            count => format!(" (and {} more lines)", count - 1),
+        };
+        Some(format!("line {number} was left out: {reason}{more}"))
+    }
+}
+
 /// Whether this is a file of memories: JSON lines may hold anything, and a memory has a title.
 pub fn are_memories(text: &str) -> bool {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -30,7 +63,7 @@ pub fn are_memories(text: &str) -> bool {
 /// line has too is left out.
 pub fn read(text: &str) -> Lines {
     let mut lines = Lines::default();
-    let mut refused: Vec<(usize, String)> = Vec::new();
+    let mut refused = Refused::default();
     let mut ids = rustc_hash::FxHashSet::default();
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {
@@ -38,21 +71,14 @@ pub fn read(text: &str) -> Lines {
         }
         match import_line::parse(line, Timestamp::UNIX_EPOCH) {
             Ok(row) if ids.insert(row.id.clone()) => lines.notes.push(note(row)),
-            Ok(row) => refused.push((
+            Ok(row) => refused.add(
                 number,
                 format!("an earlier line has the id `{}` too", row.id),
-            )),
-            Err(reason) => refused.push((number, reason)),
+            ),
+            Err(reason) => refused.add(number, reason),
         }
     }
-    lines.problem = refused.first().map(|(number, reason)| {
-        let more = match refused.len() {
-            1 => String::new(),
-            2 => " (and 1 more line)".to_owned(),
-            count => format!(" (and {} more lines)", count - 1),
-        };
-        format!("line {number} was left out: {reason}{more}")
-    });
+    lines.problem = refused.told();
     lines
 }
 

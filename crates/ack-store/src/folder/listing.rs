@@ -82,6 +82,15 @@ fn left_out(top: &Path, error: &walkdir::Error) -> String {
     )
 }
 
+/// The problem message for a folder whose files are not searched.
+fn too_deep(top: &Path, folder: &Path) -> String {
+    let shown = folder.strip_prefix(top).unwrap_or(folder).display();
+    format!(
+        "`{}` is deeper than {MAX_DEPTH} folders; its notes are left out",
+        ack_api::text::line(&shown.to_string(), 100)
+    )
+}
+
 /// Lists the files in a folder that `wanted` lets through, or the one file that the path
 /// names. Hidden folders and links are passed over.
 ///
@@ -91,6 +100,8 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     let mut listing = Listing::default();
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {
+        // A named pipe or a device is no store.
+        files::check(path)?;
         let name = PathBuf::from(path.file_name().unwrap_or_default());
         listing.files.push(FileEntry::of(&name, &metadata));
         return Ok(listing);
@@ -115,6 +126,9 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         };
         if entry.file_type().is_dir() {
             listing.watch.add(entry.path());
+            if entry.depth() == MAX_DEPTH {
+                listing.problems.push(too_deep(path, entry.path()));
+            }
             continue;
         }
         let Ok(relative) = entry.path().strip_prefix(path) else {

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::Dialect;
+use super::codex;
 use super::front_matter::{Header, split};
+use super::graph;
 use super::lines;
 use super::links::linked_notes;
 
@@ -63,6 +64,8 @@ pub struct Note {
     pub declared: Option<String>,
     /// The status in its header.
     pub standing: Standing,
+    /// The word for that status, if it says that the note is no longer valid.
+    pub withdrawn: Option<String>,
     /// Who approved it, according to the header.
     pub reviewed_by: Option<String>,
     /// When it was approved.
@@ -117,12 +120,10 @@ pub fn read(
     let text = String::from_utf8_lossy(content);
     let is_index = relative.as_os_str() == "MEMORY.md";
     let (mut notes, problem) = match dialect {
-        Dialect::ServerMemory => (entities(&text), None),
-        Dialect::Codex if is_index => (task_groups(&text), None),
-        _ if is_lines(relative) && lines::are_memories(&text) => {
-            let lines = lines::read(&text);
-            (lines.notes, lines.problem)
-        }
+        Dialect::ServerMemory => graph::read(&text).into_parts(),
+        Dialect::Codex if is_index => (codex::task_groups(&text), None),
+        Dialect::Codex => (vec![rollout(relative, &text)], None),
+        _ if is_lines(relative) && lines::are_memories(&text) => lines::read(&text).into_parts(),
         _ if is_lines(relative) => (Vec::new(), None),
         _ => (vec![markdown(dialect, relative, &text)], None),
     };
@@ -145,6 +146,19 @@ fn id_of(relative: &Path) -> String {
     let path = relative.with_extension("");
     path.to_string_lossy()
         .replace(std::path::MAIN_SEPARATOR, "/")
+}
+
+/// The summary of a rollout of Codex.
+fn rollout(relative: &Path, content: &str) -> Note {
+    let (rollout, text) = codex::split(content);
+    let note = markdown(Dialect::Codex, relative, text);
+    Note {
+        project: rollout.project.or(note.project),
+        session: rollout.session.or(note.session),
+        created: rollout.updated.clone().or(note.created),
+        updated: rollout.updated.or(note.updated),
+        ..note
+    }
 }
 
 fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
@@ -186,13 +200,13 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         // An id in another form could not be found again.
         ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(super::rows::EDITED)
     });
+    let status = header.text(&["status"]);
+    let standing = status.as_deref().map(Standing::of).unwrap_or_default();
     Note {
         id: id_of(relative),
         declared,
-        standing: header
-            .text(&["status"])
-            .map(|word| Standing::of(&word))
-            .unwrap_or_default(),
+        standing,
+        withdrawn: status.filter(|_| standing == Standing::Withdrawn),
         reviewed_by: header.text(&["verified.by"]),
         reviewed_at: header.text(&["verified.at"]),
         title,
@@ -313,76 +327,6 @@ fn is_relation(kind: &str) -> bool {
         && kind
             .chars()
             .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
-}
-
-/// The blocks under `# Task Group` of Codex's index.
-fn task_groups(text: &str) -> Vec<Note> {
-    const GROUP: &str = "# Task Group";
-    let mut notes: Vec<Note> = Vec::new();
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix(GROUP) {
-            let title = rest.trim_start_matches([':', ' ', '-']).trim().to_owned();
-            let title = if title.is_empty() {
-                format!("Task group {}", notes.len() + 1)
-            } else {
-                title
-            };
-            notes.push(Note {
-                id: format!("MEMORY#{}", notes.len() + 1),
-                names: vec![title.clone()],
-                title,
-                ..Note::default()
-            });
-        } else if let Some(note) = notes.last_mut() {
-            note.text.push_str(line);
-            note.text.push('\n');
-        }
-    }
-    notes
-}
-
-/// The entities of server-memory's graph, with its relations as links.
-fn entities(text: &str) -> Vec<Note> {
-    let mut notes: Vec<Note> = Vec::new();
-    let mut relations = Vec::new();
-    for line in text.lines() {
-        let Ok(value) = serde_json::from_str::<Value>(line) else {
-            continue;
-        };
-        let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        match string("type").as_deref() {
-            Some("entity") => {
-                let Some(name) = string("name").filter(|name| !name.trim().is_empty()) else {
-                    continue;
-                };
-                let observations = value.get("observations").and_then(Value::as_array);
-                let observations = observations.into_iter().flatten();
-                notes.push(Note {
-                    id: name.clone(),
-                    title: name.clone(),
-                    kind: string("entityType").filter(|kind| !kind.is_empty()),
-                    facts: observations
-                        .filter_map(|fact| fact.as_str().map(str::to_owned))
-                        .collect(),
-                    names: vec![name],
-                    ..Note::default()
-                });
-            }
-            Some("relation") => {
-                if let (Some(from), Some(to)) = (string("from"), string("to")) {
-                    let kind = string("relationType").filter(|kind| !kind.is_empty());
-                    relations.push((from, to, kind.unwrap_or_else(|| "related".to_owned())));
-                }
-            }
-            _ => {}
-        }
-    }
-    for (from, to, kind) in relations {
-        if let Some(note) = notes.iter_mut().find(|note| note.title == from) {
-            note.links.push((kind, to));
-        }
-    }
-    notes
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ CREATE INDEX note_names_slot ON note_names (slot);
 CREATE TABLE note_links (slot INTEGER, from_id TEXT, kind TEXT, name TEXT);
 CREATE INDEX note_links_from ON note_links (from_id);
 CREATE INDEX note_links_slot ON note_links (slot);
+CREATE TABLE note_withdrawn (slot INTEGER, id TEXT, word TEXT);
+CREATE INDEX note_withdrawn_id ON note_withdrawn (id);
+CREATE INDEX note_withdrawn_slot ON note_withdrawn (slot);
 CREATE TABLE memory_links (from_id TEXT, to_id TEXT, kind TEXT);
 CREATE INDEX memory_links_from ON memory_links (from_id);
 CREATE INDEX memory_links_to ON memory_links (to_id);
@@ -219,7 +222,7 @@ impl Rows {
         let Some(row) = self.rows.remove(key) else {
             return Ok(());
         };
-        for table in ["memories", "note_names", "note_links"] {
+        for table in ["memories", "note_names", "note_links", "note_withdrawn"] {
             let sql = format!("DELETE FROM {table} WHERE slot = ?1");
             self.connection.prepare_cached(&sql)?.execute([row.slot])?;
         }
@@ -414,6 +417,7 @@ impl Rows {
             ("memories", "id"),
             ("note_names", "id"),
             ("note_links", "from_id"),
+            ("note_withdrawn", "id"),
         ] {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");
             self.connection
@@ -465,6 +469,11 @@ fn add(
             note.stale_after,
             relative.to_string_lossy(),
         ])?;
+    if let Some(word) = &note.withdrawn {
+        connection
+            .prepare_cached("INSERT INTO note_withdrawn VALUES (?1, ?2, ?3)")?
+            .execute(params![slot, note.id, word])?;
+    }
     for name in &note.names {
         connection
             .prepare_cached("INSERT INTO note_names VALUES (?1, ?2, ?3)")?

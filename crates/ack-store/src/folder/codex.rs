@@ -1,0 +1,148 @@
+//! The memories of Codex: the task groups of its index, and the summaries of its rollouts.
+
+use rustc_hash::FxHashSet;
+
+use super::note::Note;
+
+/// The heading of a task group.
+const GROUP: &str = "# Task Group";
+/// The beginning of the ids of task groups.
+const INDEX: &str = "MEMORY#";
+/// The longest part of an id that comes from a title.
+const MAX_SLUG_CHARS: usize = 80;
+/// The lines that Codex writes above a summary.
+const HEADER: [&str; 6] = [
+    "thread_id",
+    "session_id",
+    "updated_at",
+    "rollout_path",
+    "cwd",
+    "git_branch",
+];
+
+/// The blocks under `# Task Group`. Codex rewrites the index, so their ids come from their titles.
+pub fn task_groups(text: &str) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    let mut taken = FxHashSet::default();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix(GROUP) {
+            let title = rest.trim_start_matches([':', ' ', '-']).trim();
+            let title = if title.is_empty() {
+                "Task group"
+            } else {
+                title
+            };
+            notes.push(Note {
+                id: free_id(title, &mut taken),
+                names: vec![title.to_owned()],
+                title: title.to_owned(),
+                ..Note::default()
+            });
+        } else if let Some(note) = notes.last_mut() {
+            note.text.push_str(line);
+            note.text.push('\n');
+        }
+    }
+    notes
+}
+
+/// The id of a task group: its title in plain letters, with a number if an earlier one has it.
+fn free_id(title: &str, taken: &mut FxHashSet<String>) -> String {
+    let lower = title.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let slug: String = words.join("-").chars().take(MAX_SLUG_CHARS).collect();
+    let first = format!("{INDEX}{slug}");
+    let numbered = (2..).map(|number| format!("{first}-{number}"));
+    let mut ids = std::iter::once(first.clone()).chain(numbered);
+    let id = ids.find(|id| taken.insert(id.clone()));
+    id.unwrap_or(first)
+}
+
+/// The header of a rollout's summary.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Rollout {
+    /// The session.
+    pub session: Option<String>,
+    /// When it was last changed.
+    pub updated: Option<String>,
+    /// The name of the folder in which it ran.
+    pub project: Option<String>,
+}
+
+/// Splits a summary into its header and its text.
+pub fn split(summary: &str) -> (Rollout, &str) {
+    let mut rollout = Rollout::default();
+    let mut rest = summary;
+    while let Some((key, value, after)) = header_line(rest) {
+        let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+        match key {
+            "thread_id" | "session_id" => rollout.session = value,
+            "updated_at" => rollout.updated = value,
+            "cwd" => rollout.project = value.as_deref().and_then(last_part),
+            _ => {}
+        }
+        rest = after;
+    }
+    (rollout, rest)
+}
+
+/// The key and the value of the first line, and what follows it.
+fn header_line(text: &str) -> Option<(&str, &str, &str)> {
+    let (line, after) = text.split_once('\n').unwrap_or((text, ""));
+    let (key, value) = line.split_once(':')?;
+    HEADER.contains(&key).then_some((key, value.trim(), after))
+}
+
+/// The last part of a path, of this system or of Windows.
+fn last_part(path: &str) -> Option<String> {
+    let mut parts = path.rsplit(['/', '\\']);
+    let name = parts.find(|part| !part.is_empty() && !part.ends_with(':'))?;
+    Some(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_task_group_does_not_depend_on_its_place() {
+        let ids = |text: &str| -> Vec<String> {
+            let notes = task_groups(text).into_iter();
+            notes.map(|note| note.id).collect()
+        };
+        let two = "# Task Group: Ledger / import\nText\n# Task Group: Ärger\n";
+        assert_eq!(ids(two), ["MEMORY#ledger-import", "MEMORY#ärger"]);
+        let three = format!("# Task Group: New one\n{two}# Task Group: ärger\n# Task Group\n");
+        assert_eq!(
+            ids(&three),
+            [
+                "MEMORY#new-one",
+                "MEMORY#ledger-import",
+                "MEMORY#ärger",
+                "MEMORY#ärger-2",
+                "MEMORY#task-group"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_header_of_a_summary_ends_where_its_text_begins() {
+        let (rollout, text) = split(
+            "thread_id: 0194\nupdated_at: 2026-02-11T15:35:19+00:00\nrollout_path: /tmp/r.jsonl\n\
+             cwd: C:\\src\\ledger-api\\\ngit_branch: main\n\n# Import\ncwd: here it is text\n",
+        );
+        assert_eq!(
+            rollout,
+            Rollout {
+                session: Some("0194".to_owned()),
+                updated: Some("2026-02-11T15:35:19+00:00".to_owned()),
+                project: Some("ledger-api".to_owned()),
+            }
+        );
+        assert_eq!(text, "\n# Import\ncwd: here it is text\n");
+        let whole = "# Only text\nthread_id: 1\n";
+        assert_eq!(split(whole), (Rollout::default(), whole));
+        assert_eq!(split("cwd: /\n").0.project, None);
+    }
+}

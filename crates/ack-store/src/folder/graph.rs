@@ -1,0 +1,92 @@
+//! The file of server-memory: a knowledge graph as JSON lines. Each entity is a memory, and each
+//! relation a link.
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use super::lines::{Lines, Refused};
+use super::note::Note;
+
+/// A relation: from, to, kind.
+type Relation = (String, String, String);
+
+/// What a line holds.
+enum Line {
+    Entity(Box<Note>),
+    Relation(Relation),
+}
+
+/// Reads a graph. A line that is broken costs itself.
+pub fn read(text: &str) -> Lines {
+    let mut notes: Vec<Note> = Vec::new();
+    let mut relations = Vec::new();
+    let mut refused = Refused::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match parse(line) {
+            Ok(Line::Entity(note)) => notes.push(*note),
+            Ok(Line::Relation(relation)) => relations.push(relation),
+            Err(reason) => refused.add(number, reason),
+        }
+    }
+    link(&mut notes, relations);
+    Lines {
+        notes,
+        problem: refused.told(),
+    }
+}
+
+fn parse(line: &str) -> Result<Line, String> {
+    let value: Value =
+        serde_json::from_str(line).map_err(|error| ack_api::text::json_line_problem(&error))?;
+    let string = |key: &str| {
+        let text = value.get(key).and_then(Value::as_str);
+        text.filter(|text| !text.trim().is_empty())
+            .map(str::to_owned)
+    };
+    match string("type").as_deref() {
+        Some("entity") => {
+            let name = string("name").ok_or("an entity needs a `name`")?;
+            Ok(Line::Entity(Box::new(entity(name, &value))))
+        }
+        Some("relation") => {
+            let (Some(from), Some(to)) = (string("from"), string("to")) else {
+                return Err("a relation needs `from` and `to`".to_owned());
+            };
+            let kind = string("relationType").unwrap_or_else(|| "related".to_owned());
+            Ok(Line::Relation((from, to, kind)))
+        }
+        _ => Err("it is neither an entity nor a relation".to_owned()),
+    }
+}
+
+fn entity(name: String, value: &Value) -> Note {
+    let kind = value.get("entityType").and_then(Value::as_str);
+    let observations = value.get("observations").and_then(Value::as_array);
+    let facts = observations.into_iter().flatten();
+    let facts = facts.filter_map(|fact| fact.as_str().map(str::to_owned));
+    Note {
+        id: name.clone(),
+        title: name.clone(),
+        kind: kind.filter(|kind| !kind.is_empty()).map(str::to_owned),
+        facts: facts.collect(),
+        names: vec![name],
+        ..Note::default()
+    }
+}
+
+/// Adds each relation to the first entity that has its name.
+fn link(notes: &mut [Note], relations: Vec<Relation>) {
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    for (place, note) in notes.iter().enumerate() {
+        places.entry(note.title.clone()).or_insert(place);
+    }
+    for (from, to, kind) in relations {
+        let note = places.get(&from).and_then(|place| notes.get_mut(*place));
+        if let Some(note) = note {
+            note.links.push((kind, to));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The card of a memory, as text for a terminal.
+
+use std::fmt::Write as _;
+
+use parking_lot::Mutex;
+
+use crate::cli::screen::Screen;
+use crate::desk::Desk;
+use crate::desk::card::Card;
+use crate::desk::evidence::evidence;
+use crate::desk::near::{Near, Part, beside};
+
+/// How many lines of a narrative, or of a comparison, a card shows.
+const FOLDED_LINES: usize = 12;
+
+/// The card of a memory, with what the desk knows of its like, and the nearest approved memories.
+pub fn shown(desk: &Mutex<Desk>, number: usize, place: &str, whole: bool) -> String {
+    let (candidate, card, alike, service, now, done) = {
+        let desk = desk.lock();
+        let Some(item) = desk.items().get(number) else {
+            return String::new();
+        };
+        let Some(card) = desk.card(number) else {
+            return String::new();
+        };
+        let alike = alike(&desk, number);
+        let done = desk.done(number);
+        let candidate = item.candidate.clone();
+        (candidate, card, alike, desk.service(), desk.now(), done)
+    };
+    // The searches may take a while, and the desk is not locked meanwhile.
+    let evidence = evidence(service, &candidate).unwrap_or_default();
+    let near = beside(service, &candidate, now);
+    let mut told = format!("\n{place}  {}\n", card.meta());
+    told.push_str(&text_of(&card, whole));
+    for line in alike.iter().chain(&evidence) {
+        let _ = writeln!(told, "{}", wrapped(line, "  "));
+    }
+    for (position, near) in near.iter().enumerate() {
+        told.push_str(&approved(near, position == 0, whole));
+    }
+    if let Some(done) = done {
+        let _ = writeln!(told, "  {done}");
+    }
+    told
+}
+
+/// The text of the memory itself, with its marks.
+fn text_of(card: &Card, whole: bool) -> String {
+    let mut told = wrapped(&card.title, "") + "\n";
+    if let Some(subtitle) = &card.subtitle {
+        let _ = writeln!(told, "{}", wrapped(subtitle, "  "));
+    }
+    for fact in &card.facts {
+        let _ = writeln!(told, "{}", wrapped(fact, "  - "));
+    }
+    if let Some(narrative) = &card.narrative {
+        let _ = writeln!(told, "\n{}", folded(narrative, "  ", whole));
+    }
+    for (name, values) in [("tags", &card.concepts), ("files", &card.files)] {
+        if !values.is_empty() {
+            let line = format!("{name}: {}", values.join(", "));
+            let _ = writeln!(told, "{}", wrapped(&line, "  "));
+        }
+    }
+    if let Some(session) = card.session_title.as_ref().or(card.session.as_ref()) {
+        let _ = writeln!(told, "{}", wrapped(&format!("session: {session}"), "  "));
+    }
+    for place in &card.served {
+        let _ = writeln!(told, "{}", wrapped(place, "  "));
+    }
+    for mark in &card.marks {
+        let _ = writeln!(told, "{}", wrapped(mark, "  ! "));
+    }
+    told
+}
+
+/// What the desk knows of the memories that say nearly the same: those that wait, and those that
+/// were decided in this sitting.
+fn alike(desk: &Desk, number: usize) -> Vec<String> {
+    let ids = desk.ids_of_group(number);
+    let waits = (!ids.is_empty()).then(|| {
+        let keys = "g keeps this one alone, A approves all, R rejects all";
+        match ids.len() {
+            1 => format!("nearly the same waits too: {} ({keys})", ids.join(" ")),
+            many => format!(
+                "{many} nearly the same wait too: {} ({keys})",
+                ids.join(" ")
+            ),
+        }
+    });
+    let decided = desk.decided_in_group(number).into_iter();
+    let decided: Vec<String> = decided.map(|(id, done)| format!("{id} {done}")).collect();
+    let decided = (!decided.is_empty())
+        .then(|| format!("you decided about nearly the same: {}", decided.join(", ")));
+    waits.into_iter().chain(decided).collect()
+}
+
+/// An approved memory. The nearest one is compared word by word.
+fn approved(near: &Near, is_nearest: bool, whole: bool) -> String {
+    let relation = near.relation_in_words();
+    let line = format!("approved: {}  {}  ({relation})", near.id, near.title);
+    let mut told = wrapped(&line, "  ") + "\n";
+    if let Some(conflict) = &near.conflict {
+        let _ = writeln!(told, "{}", wrapped(&conflict.newer, "    here:  "));
+        let _ = writeln!(told, "{}", wrapped(&conflict.older, "    there: "));
+    }
+    if !is_nearest {
+        return told;
+    }
+    if let Some(diff) = &near.diff {
+        told.push_str("    [-only there-] {+only here+}\n");
+        told.push_str(&folded(&marked(diff), "    ", whole));
+    } else if let Some(text) = &near.text {
+        told.push_str(&folded(text, "    ", whole));
+    }
+    told
+}
+
+/// A word-by-word diff as one text.
+fn marked(diff: &[Part]) -> String {
+    let marked = diff.iter().map(|part| {
+        let words = part.text.trim();
+        let (before, after) = part.text.split_once(words).unwrap_or_default();
+        match part.side {
+            _ if words.is_empty() => part.text.clone(),
+            "older" => format!("{before}[-{words}-]{after}"),
+            "newer" => format!("{before}{{+{words}+}}{after}"),
+            _ => part.text.clone(),
+        }
+    });
+    marked.collect()
+}
+
+/// A text of which a few lines are shown, unless all of it is wanted.
+fn folded(text: &str, indent: &str, whole: bool) -> String {
+    let text = wrapped(text, indent);
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = if whole {
+        lines.len()
+    } else {
+        FOLDED_LINES.min(lines.len())
+    };
+    let mut told = String::new();
+    for line in lines.iter().take(shown) {
+        let _ = writeln!(told, "{line}");
+    }
+    if shown < lines.len() {
+        let _ = writeln!(told, "{indent}… {} more lines: n", lines.len() - shown);
+    }
+    told
+}
+
+/// Text wrapped to the width of the terminal, with an indent for every line.
+fn wrapped(text: &str, indent: &str) -> String {
+    let rest = " ".repeat(indent.len());
+    let width = Screen::of_errors().width.unwrap_or(80);
+    let lines = text.lines().enumerate().map(|(number, line)| {
+        let first = if number == 0 { indent } else { &rest };
+        let options = textwrap::Options::new(width)
+            .initial_indent(first)
+            .subsequent_indent(&rest);
+        textwrap::fill(line, options)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

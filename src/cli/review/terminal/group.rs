@@ -1,0 +1,75 @@
+//! Keys that decide about several memories at once: the one that is shown, and those that say
+//! nearly the same.
+
+use super::{Step, Typed, Walk, unclear};
+use crate::cli::error::CliError;
+use crate::cli::write_err;
+use crate::desk::choice::{Choice, counted};
+
+const ALONE: &str = "no other one that waits says nearly the same";
+
+impl Walk<'_> {
+    /// Makes one choice for the memory that is shown and those that say nearly the same.
+    pub(super) fn decide_group(
+        &self,
+        choice: Choice,
+        why: Option<String>,
+    ) -> Result<Step, CliError> {
+        let others = self.desk.lock().group(self.position);
+        if others.is_empty() {
+            return Ok(unclear(ALONE));
+        }
+        let numbers: Vec<usize> = std::iter::once(self.position).chain(others).collect();
+        let preview = self.desk.lock().preview(&numbers, &choice)?;
+        match self.confirm(&preview.label, &preview.effects) {
+            Some(true) => {}
+            Some(false) => return Ok(Step::Stay),
+            None => return Ok(Step::Finish),
+        }
+        self.desk.lock().choose(&numbers, choice, why)?;
+        Ok(Step::To(self.next()))
+    }
+
+    /// Approves the memory that is shown, and marks those that say nearly the same as its
+    /// duplicates.
+    pub(super) fn keep_one(&self) -> Result<Step, CliError> {
+        let (others, id, effects) = {
+            let desk = self.desk.lock();
+            let others = desk.group(self.position);
+            let item = desk.items().get(self.position);
+            let id = item.map(|item| item.candidate.memory().id.clone());
+            let preview = desk.preview(&others, &Choice::Reject)?;
+            (others, id.unwrap_or_default(), preview.effects)
+        };
+        if others.is_empty() {
+            return Ok(unclear(ALONE));
+        }
+        let duplicates = counted(others.len(), "duplicate", "duplicates");
+        let label = format!("Approve {id}, with {duplicates}");
+        match self.confirm(&label, &effects) {
+            Some(true) => {}
+            Some(false) => return Ok(Step::Stay),
+            None => return Ok(Step::Finish),
+        }
+        let mut desk = self.desk.lock();
+        desk.choose(&[self.position], Choice::Approve, None)?;
+        let chosen = desk.choose(&others, Choice::Duplicate { of: id }, None);
+        if chosen.is_err() {
+            desk.take_back(None);
+        }
+        chosen?;
+        drop(desk);
+        Ok(Step::To(self.next()))
+    }
+
+    /// Shows what a choice would do, and asks. `None` if the person wants to leave.
+    fn confirm(&self, label: &str, effects: &[String]) -> Option<bool> {
+        for effect in effects {
+            write_err(&format!("  {effect}\n"));
+        }
+        match self.input.ask(&format!("{label}? [y/n] ")) {
+            Typed::Line(line) => Some(matches!(line.as_str(), "y" | "yes")),
+            Typed::Interrupt | Typed::End => None,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a person types. A thread reads a line when one is asked for, so that Ctrl+C is noticed
+//! meanwhile, and an editor has the terminal to itself.
+
+use std::cell::Cell;
+use std::io::BufRead as _;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::cli::{signals, write_err};
+
+/// An answer to a question.
+#[derive(Debug)]
+pub enum Typed {
+    /// A line, without spaces around it.
+    Line(String),
+    /// Ctrl+C.
+    Interrupt,
+    /// There is no more input.
+    End,
+}
+
+/// The input.
+pub struct Input {
+    wanted: Sender<()>,
+    typed: Receiver<Typed>,
+    tell: Sender<Typed>,
+    /// Whether the thread is reading a line that nobody has got yet.
+    is_reading: Cell<bool>,
+}
+
+impl Input {
+    /// Starts the thread. It reads nothing yet.
+    pub fn start() -> Self {
+        let (wanted, wants) = channel::<()>();
+        let (tell, typed) = channel();
+        let answers = tell.clone();
+        std::thread::spawn(move || {
+            while wants.recv().is_ok() {
+                if answers.send(read_line()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            wanted,
+            typed,
+            tell,
+            is_reading: Cell::new(false),
+        }
+    }
+
+    /// Asks on standard error.
+    pub fn ask(&self, question: &str) -> Typed {
+        write_err(question);
+        let tell = self.tell.clone();
+        signals::on_interrupt(move || drop(tell.send(Typed::Interrupt)));
+        if !self.is_reading.replace(true) && self.wanted.send(()).is_err() {
+            return Typed::End;
+        }
+        let typed = self.typed.recv().unwrap_or(Typed::End);
+        match typed {
+            Typed::Interrupt => write_err("\n"),
+            Typed::Line(_) | Typed::End => self.is_reading.set(false),
+        }
+        typed
+    }
+}
+
+/// One line, whatever its bytes are.
+fn read_line() -> Typed {
+    let mut line = Vec::new();
+    match std::io::stdin().lock().read_until(b'\n', &mut line) {
+        Ok(1..) => Typed::Line(String::from_utf8_lossy(&line).trim().to_owned()),
+        _ => Typed::End,
+    }
+}

@@ -1,0 +1,23 @@
+//! Memories that would replace each other in a circle, so that none of them counts as replaced.
+
+use super::Candidate;
+
+/// The longest chain of replacements that is followed.
+const MAX_STEPS: usize = 100;
+
+/// Whether `other` already replaced `memory`, directly or through others of the same scope.
+pub fn is_replaced_by(memory: &Candidate, other: &Candidate) -> bool {
+    let store = &memory.scope.store;
+    let mut next = memory.memory().superseded_by.clone();
+    for _ in 0..MAX_STEPS {
+        let Some(id) = next else { return false };
+        if id == other.memory().id {
+            return true;
+        }
+        let read = store.snapshot(|snapshot| snapshot.curated(&id));
+        // If it cannot be read, nothing can be written either.
+        let curated = read.ok().flatten();
+        next = curated.and_then(|curated| curated.memory.superseded_by);
+    }
+    false
+}

@@ -1,0 +1,51 @@
+//! Memories on the desk that say nearly the same thing.
+
+use super::Desk;
+use super::queue::{Item, State};
+
+impl Desk {
+    /// The other waiting memories of the same scope that say nearly the same thing.
+    pub fn group(&self, number: usize) -> Vec<usize> {
+        let waits = |other: &usize| {
+            let item = self.items.get(*other);
+            item.is_some_and(|item| item.state == State::Waiting)
+        };
+        self.others_of_group(number).filter(waits).collect()
+    }
+
+    /// The ids of those memories.
+    pub fn ids_of_group(&self, number: usize) -> Vec<String> {
+        let items = self.group(number).into_iter();
+        let items = items.filter_map(|number| self.items.get(number));
+        items
+            .map(|item| item.candidate.memory().id.clone())
+            .collect()
+    }
+
+    /// The ids of those that were decided about in this sitting, each with the decision as a
+    /// participle.
+    pub fn decided_in_group(&self, number: usize) -> Vec<(String, &'static str)> {
+        let others = self.others_of_group(number);
+        let decided = others.filter_map(|other| {
+            let item: &Item = self.items.get(other)?;
+            let done = match item.state {
+                State::Waiting => return None,
+                State::Chosen => self.done(other)?,
+                State::Written => "decided",
+            };
+            Some((item.candidate.memory().id.clone(), done))
+        });
+        decided.collect()
+    }
+
+    /// The other members of a memory's group in its scope, whatever was chosen for them.
+    fn others_of_group(&self, number: usize) -> impl Iterator<Item = usize> {
+        let scope = |number: usize| {
+            let item = self.items.get(number);
+            item.map(|item| &item.candidate.scope.name)
+        };
+        let group = self.groups.iter().find(|group| group.contains(&number));
+        let others = group.into_iter().flatten().copied();
+        others.filter(move |other| *other != number && scope(*other) == scope(number))
+    }
+}

@@ -1,0 +1,437 @@
+//! A sitting at the terminal: nothing that a person decided is ever lost, and what says nearly the
+//! same is decided together.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::cli::{ack, binary};
+use crate::curate::{approved, decide, log};
+use crate::support::{Root, memory};
+use crate::terminal::Session;
+
+/// `review --tty` of a person.
+fn review(root: &Root) -> Command {
+    let mut command = binary();
+    command
+        .env("USER", "ana")
+        .env("HOME", root.path())
+        .env_remove("VISUAL")
+        .arg("--root")
+        .arg(root.path())
+        .args(["review", "--tty"]);
+    command
+}
+
+fn waits(id: &str, title: &str, rest: Value) -> Value {
+    let mut memory = memory(id, title, rest);
+    memory["status"] = json!("staging");
+    memory
+}
+
+/// Three lessons that have nothing in common, oldest first.
+fn three() -> Root {
+    let root = Root::new();
+    let lessons = [
+        ("w0", "Fonts come from the disk of the kiosk", "2026-01-01"),
+        ("w1", "Retries need jitter", "2026-01-02"),
+        ("w2", "The lock is held by two writers", "2026-01-03"),
+    ];
+    let memories = lessons.map(|(id, title, day)| {
+        waits(
+            id,
+            title,
+            json!({ "created_at": format!("{day}T00:00:00Z") }),
+        )
+    });
+    root.store("alpha", &memories);
+    root
+}
+
+/// The files that decisions were saved to.
+fn saved(root: &Root) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root.path()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut saved: Vec<PathBuf> = paths
+        .filter(|path| path.to_string_lossy().contains("unwritten-decisions-"))
+        .collect();
+    saved.sort();
+    saved
+}
+
+fn verdicts(root: &Root) -> Vec<(String, &'static str)> {
+    let log = log(root, "alpha").into_iter();
+    log.map(|line| (line.id, line.verdict.as_str())).collect()
+}
+
+#[test]
+fn an_interrupt_asks_and_another_one_saves_what_was_decided() {
+    let root = three();
+    let mut session = Session::start(review(&root));
+    session.expect("z q ? > ").press("a\n").expect("2/3");
+    session
+        .expect("z q ? > ")
+        .interrupt()
+        .expect("1 decision: write? [y/n]")
+        .press("k\n")
+        .expect("2/3")
+        .press("1\n")
+        .expect("3/3")
+        .expect("z q ? > ")
+        .interrupt()
+        .expect("2 decisions: write? [y/n]")
+        .interrupt()
+        .expect("2 decisions are not written, and kept: ack-memory review --apply");
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(verdicts(&root), []);
+    let files = saved(&root);
+    let mode = fs::metadata(&files[0]).unwrap().permissions().mode();
+    assert_eq!((files.len(), mode & 0o777), (1, 0o600));
+    // The next sitting names them, and they can be applied.
+    let mut session = Session::start(review(&root));
+    session.press("q\n");
+    let (_, shown) = session.end();
+    assert!(
+        shown.contains("note: an earlier sitting left decisions"),
+        "{shown}"
+    );
+    decide(
+        root.path(),
+        &["review", "--apply", files[0].to_str().unwrap()],
+    )
+    .ok();
+    let told = log(&root, "alpha");
+    assert_eq!(
+        verdicts(&root),
+        [("w0".to_owned(), "approve"), ("w1".to_owned(), "reject")]
+    );
+    assert_eq!(told[1].reason.as_deref(), Some("not true"));
+}
+
+#[test]
+fn a_closed_terminal_saves_what_was_decided() {
+    for (signal, expected) in [(Signal::SIGHUP, 129), (Signal::SIGTERM, 143)] {
+        let root = three();
+        let mut session = Session::start(review(&root));
+        session.expect("z q ? > ").press("a\n").expect("2/3");
+        session.expect("z q ? > ").signal(signal);
+        let (code, shown) = session.end();
+        assert_eq!(code, Some(expected), "{shown}");
+        let files = saved(&root);
+        assert_eq!(files.len(), 1, "{shown}");
+        decide(
+            root.path(),
+            &["review", "--apply", files[0].to_str().unwrap()],
+        )
+        .ok();
+        assert_eq!(approved(root.path()), ["w0"]);
+        // Where nothing was decided, nothing is saved.
+        let mut session = Session::start(review(&root));
+        session.expect("z q ? > ").signal(signal);
+        session.end();
+        assert_eq!(saved(&root).len(), 1);
+    }
+}
+
+#[test]
+fn after_the_last_card_there_is_a_way_back_to_every_card() {
+    let root = three();
+    let mut session = Session::start(review(&root));
+    session
+        .press("a\ns\nr\n")
+        .expect("2 decisions: write? [y/n]")
+        .press("what\n")
+        .expect("`what` is not an answer")
+        .expect("go to the card without a decision")
+        .press("j\n")
+        .expect("2/3")
+        // The others are not shown again: they are decided.
+        .press("p\n")
+        .expect("3 decisions: write? [y/n]")
+        .press("z\n")
+        .expect("2/3")
+        .press("k\n")
+        .expect("1/3")
+        .expect("  approved\n".replace('\n', "\r\n").as_str())
+        .press("r\n")
+        .expect("2/3")
+        .press("s\n")
+        .expect("2 decisions: write? [y/n]")
+        .press("k\n")
+        .expect("3/3")
+        .press("q\ny\n")
+        .expect("2 decisions:");
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(
+        verdicts(&root),
+        [("w2".to_owned(), "reject"), ("w0".to_owned(), "reject")]
+    );
+}
+
+#[test]
+fn decisions_that_cannot_be_written_are_kept_and_written_later() {
+    let root = three();
+    let log = root.scope_folder("alpha").join("decisions.jsonl");
+    let mut session = Session::start(review(&root));
+    session.press("a\na\n").expect("3/3");
+    fs::create_dir(&log).unwrap();
+    session
+        .press("a\ny\n")
+        .expect("error: ")
+        .expect("3 decisions: write? [y/n] (y tries again, s saves them to a file)");
+    fs::remove_dir(&log).unwrap();
+    session.press("y\n").expect("undo: ack-memory undo");
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(approved(root.path()), ["w0", "w1", "w2"]);
+}
+
+#[test]
+fn what_is_saved_decides_the_same_as_what_is_written() {
+    let made = || {
+        let root = Root::new();
+        let memories = [
+            memory("keep", "Deploys go out at noon", json!({})),
+            memory("old", "The kiosk has a light theme", json!({})),
+            waits(
+                "w0",
+                "Deploys leave at midday",
+                json!({ "concepts": ["ops"], "facts": ["x"] }),
+            ),
+            waits("w1", "Fonts come from the disk", json!({})),
+            waits(
+                "w2",
+                "The lock is held by two",
+                json!({ "facts": ["It is a file lock"] }),
+            ),
+            waits("w3", "The kiosk has a dark theme", json!({})),
+            waits("w4", "Retries need jitter", json!({})),
+            waits("w5", "Ports are numbers", json!({})),
+        ];
+        root.store("alpha", &memories);
+        root
+    };
+    let typed = "d keep\nh 2w\nm keep\nu old\np\ne\nq\n";
+    let sit = |root: &Root, end: &str| {
+        let editor = root.path().join("editor");
+        fs::write(
+            &editor,
+            "sed -i 's/^title = .*/title = \"Ports\"/' \"$1\"\n",
+        )
+        .unwrap();
+        let mut command = review(root);
+        command.env("EDITOR", format!("/bin/sh {}", editor.display()));
+        let mut session = Session::start(command);
+        session.press(&format!("{typed}{end}\n"));
+        let (code, shown) = session.end();
+        assert_eq!(code, Some(0), "{shown}");
+    };
+    let (written, applied) = (made(), made());
+    sit(&written, "y");
+    sit(&applied, "s");
+    let file = saved(&applied).remove(0);
+    decide(
+        applied.path(),
+        &["review", "--apply", file.to_str().unwrap()],
+    )
+    .ok();
+    let plain = |root: &Root| -> Vec<Value> {
+        let lines = log(root, "alpha").into_iter().map(|line| {
+            let mut line = serde_json::to_value(line).unwrap();
+            for own in ["actor", "batch", "time"] {
+                line.as_object_mut().unwrap().remove(own);
+            }
+            line
+        });
+        lines.collect()
+    };
+    assert!(plain(&written).len() >= 7, "{:?}", plain(&written));
+    assert_eq!(plain(&written), plain(&applied));
+}
+
+#[test]
+fn a_scope_whose_decisions_cannot_be_written_is_named_before_the_first_card() {
+    let root = Root::new();
+    let folder = root.path().join("notes");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("a.md"), "# Deploy on Tuesday\n").unwrap();
+    root.manifest(
+        "notes",
+        &format!("store = '{}'\ndecisions = 'store'", folder.display()),
+    );
+    let problem = "its store is not a native one (markdown)";
+    let mut session = Session::start(review(&root));
+    session
+        .expect("note: scope `notes`: ")
+        .expect("scopes set notes decisions=log")
+        .expect("1/1")
+        .press("q\n");
+    let (_, shown) = session.end();
+    assert!(shown.replace('\n', " ").contains(problem), "{shown}");
+    let report = ack(root.path(), &["doctor", "--json"]).json();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let named: Vec<&Value> = findings
+        .filter(|one| one["message"].to_string().contains(problem))
+        .collect();
+    assert_eq!(named.len(), 1, "{report:#}");
+    assert_eq!(named[0]["level"], "warning");
+    // A log that is a folder.
+    let root = three();
+    fs::create_dir_all(root.scope_folder("alpha").join("memory.db.d")).unwrap();
+    let clean = ack(root.path(), &["doctor"]).out;
+    assert!(!clean.contains("cannot write the decisions"), "{clean}");
+}
+
+/// Three that say nearly the same, an approved one like them, and another one.
+fn alike() -> Root {
+    let root = Root::new();
+    let fact = "The webhook sender waits 30 seconds for an answer before it retries.";
+    let longer = "The webhook sender waits 30 seconds for an answer before it retries once.";
+    let on = |id: &str, fact: &str, day: u32| {
+        let created = format!("2026-01-{day:02}T00:00:00Z");
+        let rest = json!({ "facts": [fact], "created_at": created });
+        waits(id, "Webhook timeout", rest)
+    };
+    root.store(
+        "alpha",
+        &[
+            memory("near", "Webhook timeout", json!({ "facts": [longer] })),
+            on("g1", fact, 1),
+            on("g2", fact, 2),
+            on("g3", fact, 3),
+            waits(
+                "other",
+                "Fonts come from the disk of the kiosk",
+                json!({ "created_at": "2026-02-01T00:00:00Z" }),
+            ),
+        ],
+    );
+    root
+}
+
+#[test]
+fn memories_that_say_nearly_the_same_are_decided_at_once() {
+    for (keys, label, expected) in [
+        ("A", "Approve 3 memories? [y/n]", ["approve"; 3]),
+        ("R 9", "Reject 3 memories? [y/n]", ["reject"; 3]),
+        (
+            "g",
+            "Approve g1, with 2 duplicates? [y/n]",
+            ["approve", "merge", "merge"],
+        ),
+    ] {
+        let root = alike();
+        let mut session = Session::start(review(&root));
+        session
+            .expect("2 nearly the same wait too: g2 g3")
+            .expect("z q ? > ")
+            .press(&format!("{keys}\n"))
+            .expect(label)
+            .press("n\n")
+            .expect("1/4")
+            .press(&format!("{keys}\n"))
+            .expect(label)
+            .press("y\n")
+            // The others are decided too.
+            .expect("4/4")
+            .expect("z q ? > ")
+            .press("A\n")
+            .expect("no other one that waits says nearly the same")
+            .press("q\ny\n")
+            .expect("3 decisions:");
+        let (code, shown) = session.end();
+        assert_eq!(code, Some(0), "{shown}");
+        let ids = ["g1", "g2", "g3"].map(str::to_owned);
+        let expected: Vec<_> = ids.into_iter().zip(expected).collect();
+        assert_eq!(verdicts(&root), expected, "{keys}");
+    }
+}
+
+#[test]
+fn a_card_says_what_was_decided_about_its_like_and_how_it_differs_from_the_nearest_one() {
+    let root = alike();
+    let mut session = Session::start(review(&root));
+    session
+        .expect("1/4")
+        .expect("[-only there-] {+only here+}")
+        .expect("[-once-].")
+        .expect("z q ? > ")
+        .press("a\n")
+        .expect("2/4")
+        .expect("nearly the same waits too: g3")
+        .expect("you decided about nearly the same: g1 approved")
+        .press("x\n")
+        .expect("`x` is a key of the page alone")
+        .press("j\n")
+        .expect("3/4")
+        .press("j\n")
+        .expect("4/4")
+        .press("k\n")
+        .expect("3/4")
+        .press("q\nn\n");
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(verdicts(&root), []);
+}
+
+#[test]
+fn what_was_written_in_the_editor_is_not_lost_by_a_mistake() {
+    let root = three();
+    // The first time a mistake, the second time what was meant.
+    let editor = root.path().join("editor");
+    fs::write(
+        &editor,
+        "if grep -q '^title = Better' \"$1\"; then sed -i 's/^title = .*/title = \"Better\"/' \"$1\"\n\
+         else sed -i 's/^title = .*/title = Better/' \"$1\"; fi\n",
+    )
+    .unwrap();
+    let mut command = review(&root);
+    command.env("EDITOR", format!("/bin/sh {}", editor.display()));
+    let mut session = Session::start(command);
+    session
+        .press("e\n")
+        .expect("line 1 of the edited memory: ")
+        .expect("edit again, with what you wrote? [y/n]")
+        .press("y\n")
+        .expect("2/3")
+        .press("q\ny\n")
+        .expect("1 decision:");
+    session.end();
+    let got = ack(root.path(), &["get", "w0"]).ok();
+    assert!(got.contains("Better"), "{got}");
+    // An editor that fails is named.
+    let mut command = review(&root);
+    command.env("EDITOR", "/bin/false");
+    let mut session = Session::start(command);
+    session
+        .press("e\n")
+        .expect("the editor `/bin/false` failed")
+        .expect("edit again")
+        .press("n\n")
+        .expect("nothing was changed")
+        .press("q\n");
+    session.end();
+}
+
+#[test]
+fn bytes_that_are_no_text_are_an_unknown_key_and_a_past_day_is_named() {
+    let root = three();
+    let mut command = review(&root);
+    let file = root.path().join("typed");
+    fs::write(&file, b"\xff\xfe\nh 2020-01-01\na\ny\nq\ny\n").unwrap();
+    fs::write(root.path().join("curator-token"), "a-token-of-the-owner").unwrap();
+    command
+        .env("ACK_MEM_CURATOR_TOKEN", "a-token-of-the-owner")
+        .stdin(fs::File::open(&file).unwrap());
+    let outcome = crate::cli::run(&mut command);
+    assert!(outcome.err.contains("is not a key"), "{}", outcome.err);
+    let past = "2020-01-01 is in the past; give a later date, or `tomorrow`, `7d`, `2w`, `3m`";
+    assert!(outcome.err.contains(past), "{}", outcome.err);
+    assert_eq!(approved(root.path()), ["w0"]);
+}

@@ -1,0 +1,276 @@
+//! What the formats of notes say beside their text: the headers of Codex, the marks of the Open
+//! Knowledge Format, and the lines of server-memory, broken ones too.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::cli::{ack, add_scope};
+use crate::curate::{approved, decide};
+use crate::support::Root;
+
+fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+}
+
+/// A scope over a store, in which everything waits.
+fn over(store: &Path) -> Root {
+    let root = Root::new();
+    root.manifest("notes", &format!("store = '{}'", store.display()));
+    root
+}
+
+fn waiting(root: &Root) -> Vec<Value> {
+    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
+    listed["waiting"].as_array().unwrap().clone()
+}
+
+fn health(root: &Root) -> Value {
+    let scopes = call(&root.service(), "list_scopes", json!({})).unwrap();
+    scopes["scopes"][0]["health"].clone()
+}
+
+#[test]
+fn the_header_of_a_rollout_names_its_session_its_day_and_its_project() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "rollout_summaries/2026-02-11T15-35-19-jqmb-import.md",
+        "thread_id: 0194f5a6\nupdated_at: 2026-02-11T15:35:19+00:00\nrollout_path: /tmp/r.jsonl\n\
+         cwd: /home/dana/src/ledger-api\ngit_branch: main\n\n# Import in two passes\n\nText.\n",
+    );
+    write(folder.path(), "MEMORY.md", "");
+    let root = over(folder.path());
+    decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
+    let id = "rollout_summaries/2026-02-11T15-35-19-jqmb-import";
+    let got = ack(root.path(), &["get", id, "--json"]).json();
+    for (key, value) in [
+        ("title", "Import in two passes"),
+        ("project", "ledger-api"),
+        ("session_id", "0194f5a6"),
+        ("created_at", "2026-02-11T15:35:19Z"),
+        ("narrative", "Text."),
+    ] {
+        assert_eq!(got[key], value, "{key}: {got:#}");
+    }
+}
+
+#[test]
+fn a_task_group_stays_what_it_is_if_another_one_comes_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let two = "# Task Group: Ledger import\nRead twice.\n\n# Task Group: Kiosk fonts\nFrom disk.\n";
+    write(folder.path(), "MEMORY.md", two);
+    write(folder.path(), "memory_summary.md", "");
+    let root = over(folder.path());
+    decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
+    let ids = ["MEMORY#kiosk-fonts", "MEMORY#ledger-import"];
+    assert_eq!(approved(root.path()), ids);
+    let three = format!("# Task Group: New\nThe newest.\n\n{two}");
+    write(folder.path(), "MEMORY.md", three);
+    assert_eq!(approved(root.path()), ids);
+    let waits = waiting(&root);
+    assert_eq!((waits.len(), &waits[0]["id"]), (1, &json!("MEMORY#new")));
+    assert_eq!(waits[0]["marks"], json!([]), "nothing of it changed");
+}
+
+#[test]
+fn the_card_says_what_the_author_of_a_note_says_against_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(
+        inside,
+        "a.md",
+        "---\nstatus: deprecated\ntype: x\n---\n# Old\n",
+    );
+    write(
+        inside,
+        "b.md",
+        "---\nstale_after: 2020-01-01\ntype: x\n---\n# Past\n",
+    );
+    write(
+        inside,
+        "c.md",
+        "---\nstatus: stable\ntype: x\n---\n# Good\n",
+    );
+    // Its id comes from its header.
+    write(
+        inside,
+        "d.md",
+        "---\nid: own\nstatus: Obsolete\n---\n# Renamed\n",
+    );
+    let root = over(inside);
+    let waits = waiting(&root);
+    let marks = |id: &str| {
+        let card = waits.iter().find(|card| card["id"] == id).unwrap();
+        card["marks"].clone()
+    };
+    assert_eq!(marks("a"), json!(["its header says `deprecated`"]));
+    assert_eq!(
+        marks("b"),
+        json!(["past 2020-01-01, the day its author set"])
+    );
+    assert_eq!(marks("c"), json!([]));
+    assert_eq!(marks("own"), json!(["its header says `Obsolete`"]));
+}
+
+#[test]
+fn a_note_without_the_required_type_is_named_where_the_folder_follows_the_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(inside, "a.md", "# No type\n");
+    write(inside, "b.md", "---\ntype: lesson\n---\n# With one\n");
+    let root = over(inside);
+    assert_eq!(
+        health(&root)["problems"]
+            .to_string()
+            .matches("`type`")
+            .count(),
+        0
+    );
+    write(
+        inside,
+        "index.md",
+        "---\nokf_version: \"0.2\"\n---\n# Index\n",
+    );
+    write(inside, "c.md", "# No type either\n");
+    let problems = health(&root)["problems"].to_string();
+    let named = "`a.md` and 1 more note have no `type` in the header, which the Open Knowledge \
+                 Format requires";
+    assert!(problems.contains(named), "{problems}");
+}
+
+#[test]
+fn broken_lines_of_a_graph_are_named_and_cost_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("memory.jsonl");
+    let good =
+        r#"{"type":"entity","name":"deploy","entityType":"rule","observations":["on Tuesday"]}"#;
+    let deep = "[".repeat(100_000);
+    for (line, reason) in [
+        (
+            r#"{"type":"entity","name":"torn","entit"#,
+            "invalid JSON at column 37",
+        ),
+        ("garbage", "invalid JSON at column 1"),
+        ("null", "it is neither an entity nor a relation"),
+        (r#"{"type":"entity"}"#, "an entity needs a `name`"),
+        (r#"{"type":"entity","name":5}"#, "an entity needs a `name`"),
+        (
+            r#"{"type":"relation","from":"a"}"#,
+            "a relation needs `from` and `to`",
+        ),
+        (deep.as_str(), "invalid JSON at column"),
+    ] {
+        fs::write(&file, format!("{good}\n{line}\nnull\n\n")).unwrap();
+        let root = over(&file);
+        let health = health(&root);
+        assert_eq!(health["state"], "degraded", "{reason}");
+        let problems = health["problems"].to_string();
+        let named = format!("`memory.jsonl` line 2 was left out: {reason}");
+        assert!(problems.contains(&named), "{named}: {problems}");
+        assert!(problems.contains(" (and 1 more line)"), "{problems}");
+        assert_eq!(waiting(&root).len(), 1, "{reason}");
+    }
+    // One object in place of lines.
+    fs::write(
+        &file,
+        r#"{"entities":[{"name":"a","entityType":"b"}],"relations":[]}"#,
+    )
+    .unwrap();
+    let problems = health(&over(&file))["problems"].to_string();
+    assert!(problems.contains("line 1 was left out"), "{problems}");
+}
+
+#[test]
+fn a_graph_may_be_larger_than_a_note_and_what_is_left_out_is_told_when_it_is_added() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("memory.jsonl");
+    let fact = "x".repeat(1 << 20);
+    let lines = (0..10).map(|number| {
+        let line = json!({
+            "type": "entity", "name": format!("e{number}"), "entityType": "t",
+            "observations": [fact],
+        });
+        line.to_string() + "\n"
+    });
+    fs::write(&file, lines.collect::<String>()).unwrap();
+    let root = Root::new();
+    let added = add_scope(root.path(), "graph", &file).ok();
+    let told = "is a server-memory store: 0 approved, 10 waiting for review\n";
+    assert!(added.contains(told) && !added.contains("note: "), "{added}");
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&file)
+        .unwrap()
+        .set_len(65 << 20)
+        .unwrap();
+    let added = add_scope(Root::new().path(), "graph", &file).ok();
+    let named = "note: `memory.jsonl` is larger than 64 MB and was left out\n";
+    assert!(added.contains(named), "{added}");
+}
+
+#[test]
+fn a_pipe_or_a_device_is_no_store_of_notes() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("memory.jsonl");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let device = folder.path().join("zero.jsonl");
+    std::os::unix::fs::symlink("/dev/zero", &device).unwrap();
+    let text = folder.path().join("text.jsonl");
+    fs::write(&text, "e\0n\0t\0i\0t\0y\0\n").unwrap();
+    for (path, reason) in [
+        (&pipe, "a named pipe"),
+        (&device, "a device"),
+        (
+            &text,
+            "is neither server-memory's JSON lines nor an SQLite database",
+        ),
+    ] {
+        let root = Root::new();
+        let refused = add_scope(root.path(), "f", path);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.err.contains(reason), "{}", refused.err);
+        assert!(!root.path().join("scopes/f").exists());
+    }
+}
+
+#[test]
+fn a_folder_that_is_too_deep_and_ids_that_meet_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    let deep = (0..40)
+        .map(|n| format!("d{n}"))
+        .collect::<Vec<_>>()
+        .join("/");
+    write(inside, &format!("{deep}/lost.md"), "# Lost\n");
+    write(inside, "esc.md", "# Plain\n");
+    write(inside, "esc\u{1b}[31m.md", "# Coloured\n");
+    write(
+        inside,
+        "yaml.md",
+        "---\ntitle: \"\\e[31mred\\u202Eevil\\nline\"\n---\nText\n",
+    );
+    let root = over(inside);
+    let problems = health(&root)["problems"].to_string();
+    assert!(
+        problems.contains("is deeper than 32 folders; its notes are left out"),
+        "{problems}"
+    );
+    let named = "1 row repeats the id of another row (`esc`: esc.md, esc.md)";
+    assert!(problems.contains(named), "{problems}");
+    let waits = waiting(&root);
+    let yaml = waits.iter().find(|card| card["id"] == "yaml").unwrap();
+    assert_eq!(yaml["title"], "redevil line");
+    // Every place counts the same.
+    let counts = call(&root.service(), "list_scopes", json!({})).unwrap();
+    assert_eq!(counts["scopes"][0]["counts"]["staging"], waits.len());
+    let added = add_scope(Root::new().path(), "again", inside).ok();
+    assert!(
+        added.contains(&format!("{} waiting for review", waits.len())),
+        "{added}"
+    );
+}
