@@ -19,7 +19,7 @@ use crate::service::Service;
 use crate::service::context::RECENT;
 use crate::service::context::brief::{AT_START, Brief, BriefRequest};
 use crate::toolset::Toolset;
-use ack_api::number::{count, verb};
+use ack_api::number::count;
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
 use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
