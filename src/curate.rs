@@ -149,7 +149,7 @@ impl Diagnostic for CurateError {
             Self::Twice { .. } => {
                 "nothing was decided; give each of them an id of its own in the store".into()
             }
-            Self::Store(error) => error.hint().into(),
+            Self::Store(error) => error.hint(),
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::folder::Notes;
 use crate::layout::{self, Layout, Profile};
 use crate::open::{FileState, Opening};
 use crate::source::{Access, Origin, Reading, Source};
-use crate::{Snapshot, StoreError, lock, parallel_scan};
+use crate::{NamedBy, Snapshot, StoreError, lock, parallel_scan};
 
 /// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
@@ -30,6 +30,8 @@ const SQLITE_MAX_VALUE_BYTES: i32 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    /// How it was named, for hints.
+    named: NamedBy,
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
@@ -51,6 +53,7 @@ impl Store {
         Self {
             database: Database::new(path.clone()),
             path,
+            named: NamedBy::default(),
             unreviewed,
             overviews: None,
             decisions: None,
@@ -58,6 +61,13 @@ impl Store {
             layout: Mutex::default(),
             truncate_values: AtomicBool::new(false),
         }
+    }
+
+    /// Sets how the store was named, for hints.
+    #[must_use]
+    pub fn named_by(mut self, named: NamedBy) -> Self {
+        self.named = named;
+        self
     }
 
     /// Sets whether session overviews may be shown.
@@ -133,7 +143,9 @@ impl Store {
     /// There is no database, or its decision log cannot be read.
     pub fn file_state(&self) -> Result<FileState, StoreError> {
         let version = self.decisions()?.version();
-        Ok(self.source().state()?.with_decisions(version))
+        let state = self.source().state();
+        let state = state.map_err(|error| error.named_by(&self.named))?;
+        Ok(state.with_decisions(version))
     }
 
     /// Files of notes that were left out or are damaged, as of the last read.
@@ -193,14 +205,15 @@ impl Store {
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut read = |origin: Origin<'_>| self.read_from(origin, &mut read);
-        match self.source().read(timeout, access, &mut read) {
+        let result = match self.source().read(timeout, access, &mut read) {
             Err(error)
                 if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
             {
                 self.source().read(timeout, access, &mut read)
             }
             result => result,
-        }
+        };
+        result.map_err(|error| error.named_by(&self.named))
     }
 
     /// Runs a write to the database, whose path `write` gets. Nothing else in this process has it
@@ -313,6 +326,7 @@ impl Store {
         let mut layout = layout::recognise(&tables).ok_or_else(|| StoreError::Foreign {
             path: self.path.clone(),
             tables: tables.into_iter().map(|table| table.name).collect(),
+            named: self.named.clone(),
         })?;
         layout.profile = profile.unwrap_or(layout.profile);
         Ok(if self.truncate_values.load(Ordering::Relaxed) {

@@ -13,7 +13,7 @@ use super::lines;
 use super::listing::FileEntry;
 use super::note::{self, Note};
 use super::rows::Content;
-use crate::StoreError;
+use crate::{NamedBy, StoreError};
 
 /// The largest note that is read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -89,6 +89,7 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
     } else {
         Err(StoreError::NotADatabase {
             path: path.to_owned(),
+            named: NamedBy::default(),
         })
     }
 }
