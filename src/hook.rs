@@ -19,6 +19,7 @@ use crate::service::Service;
 use crate::service::context::RECENT;
 use crate::service::context::brief::{AT_START, Brief, BriefRequest};
 use crate::toolset::Toolset;
+use ack_api::number::count;
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
 use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
@@ -74,7 +75,7 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
     if brief.served == 0 && brief.waiting > 0 {
         return Some(format!(
             "ack-memory: no memory is approved yet, so agents see none; {} {} for review. \
-             `ack-memory scopes` shows where.",
+             `ack-memory review` shows them.",
             brief.waiting,
             if brief.waiting == 1 { "waits" } else { "wait" },
         ));
@@ -83,17 +84,18 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
     let oldest: Option<Timestamp> = pending.oldest.as_ref().and_then(|at| at.parse().ok());
     let days = oldest.map_or(0, |oldest| now.duration_since(oldest).as_hours() / 24);
     let why = if days > MAX_WAITING_DAYS {
-        format!("the oldest since {days} days")
+        format!("oldest: {days} days")
     } else if brief.flow.outruns(pending.count) {
         let Flow { came, decided } = brief.flow;
-        format!("{came} came and {decided} were decided in {PACE_DAYS} days")
+        format!("last {PACE_DAYS} days: {came} new, {decided} decided")
     } else {
         return None;
     };
     Some(format!(
-        "ack-memory: {} of this project {} for review, {why}. `ack-memory review` shows them.",
-        pending.count,
+        "ack-memory: {} of this project {} for review ({why}). `ack-memory review` shows {}.",
+        count(pending.count, "memory"),
         if pending.count == 1 { "waits" } else { "wait" },
+        if pending.count == 1 { "it" } else { "them" },
     ))
 }
 

@@ -15,6 +15,16 @@ pub enum ConnectError {
     /// The file cannot be read, or cannot be changed safely.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// The file of a client cannot be changed. Its text is left as it is.
+    #[error("`{}` was not changed: {reason}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+        /// What to do next.
+        hint: &'static str,
+    },
     /// A file cannot be written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
@@ -31,6 +41,7 @@ impl Diagnostic for ConnectError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Settings(error) => error.code(),
+            Self::Unusable { .. } => ErrorCode::InvalidSettings,
             Self::Io { .. } => ErrorCode::IoError,
         }
     }
@@ -38,6 +49,7 @@ impl Diagnostic for ConnectError {
     fn hint(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Settings(error) => error.hint(),
+            Self::Unusable { hint, .. } => Some((*hint).into()),
             Self::Io { source, .. } => Some(
                 io_hint(source)
                     .unwrap_or("check that the path exists and may be used")
@@ -49,6 +61,7 @@ impl Diagnostic for ConnectError {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Settings(error) => error.path(),
+            Self::Unusable { path, .. } => Some(path),
             Self::Io { path, .. } => Some(path.as_path()).filter(|path| path.is_absolute()),
         }
     }

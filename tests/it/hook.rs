@@ -149,6 +149,9 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
         line.contains("no memory is approved yet") && line.contains("2 wait for review"),
         "{line}"
     );
+    // The command for it, over this root.
+    let review = format!("`ack-memory --root {} review`", root.path().display());
+    assert!(line.contains(&review), "{line}");
     assert_eq!(message(start(root.path(), &event(&folder, "resume"))), None);
     // Cursor and Copilot CLI have no place for such a line.
     let cursor = json!({ "hook_event_name": "sessionStart", "workspace_roots": [folder] });
@@ -170,7 +173,7 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
     let folder = project(&root, "p", "main");
     let line = message(start(root.path(), &event(&folder, "startup"))).unwrap();
     assert!(
-        line.contains("1 of this project waits for review, the oldest since"),
+        line.contains("1 memory of this project waits for review (oldest: "),
         "{line}"
     );
 }

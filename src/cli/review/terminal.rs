@@ -27,10 +27,10 @@ a         approve            r [WHY]   reject; a digit is a common reason
 p         promote            s         skip
 h DAY     put off until a date, or for 7d, 2w
 m ID      merge into ID      d ID      duplicate of ID
-u ID      it takes the place of ID     o ID      ID takes its place
+u ID      replaces ID        o ID      replaced by ID
 e         edit and approve   n         show all of its text
-z         take the last one back
-q         finish: write what was decided, or leave
+z         undo the last choice
+q         finish: write the choices, or quit
 ";
 
 /// The next step after a key.
@@ -204,7 +204,7 @@ fn shown(desk: &Desk, position: usize, place: &str, memory: &Card, whole: bool) 
     }
     let ids = desk.ids_of_group(position);
     if !ids.is_empty() {
-        let line = format!("nearly the same waits too: {}", ids.join(" "));
+        let line = format!("similar pending memories: {}", ids.join(" "));
         let _ = writeln!(card, "{}", wrapped(&line, "  "));
     }
     let item = desk.items().get(position);
