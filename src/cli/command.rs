@@ -22,8 +22,8 @@ const ROOTLESS: [&str; 6] = ["demo", "token", "model", "completions", "man", "he
 /// The flags that this process was given, each with a space before it.
 static FLAGS: OnceLock<String> = OnceLock::new();
 
-/// Remembers the flags that named a root, a database or a pin. A variable or the default needs no flag: a
-/// command that is copied finds them again.
+/// Remembers the flags that named a root, a database or a pin. A variable or the default needs no
+/// flag: a command that is copied finds them again.
 pub fn settle(cli: &Cli) {
     let mut global = cli.global.clone();
     // `import --scope` and `index --scope` name the scope to write to; they do not pin.

@@ -66,7 +66,7 @@ pub fn run(global: &Global, args: &HookArgs) {
             let hint = error
                 .hint()
                 .map_or_else(String::new, |hint| format!("; {hint}"));
-            trouble = Some(format!("{error}{hint}"));
+            trouble = Some(format!("{error}{}", command::in_text(&hint)));
             None
         }
         Err(reason) => {
