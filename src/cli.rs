@@ -4,6 +4,7 @@
 
 pub mod args;
 mod check;
+mod command;
 mod complete;
 mod config_file;
 mod connect;
@@ -97,6 +98,7 @@ pub fn run() -> ExitCode {
     };
     let json = cli.global.json;
     settle_colours(cli.global.color);
+    command::settle(&cli);
     progress::settle(&cli.global);
     if !json && !cli.global.quiet && !matches!(cli.command, Command::Hook(_)) {
         for old in &cli.global.old {
@@ -196,6 +198,14 @@ fn at_desk(
     })
 }
 
+/// Lists the scopes, or shows one of them in detail.
+fn list_scopes(global: &Global, scope: Option<String>) -> Result<(), CliError> {
+    let service = Closing(Service::new(config(global)?).for_the_process());
+    let all = progress::while_reading(|| all_scopes(service.0, scope))?;
+    print(&all, global, render::scopes)?;
+    here::check_database(service.0)
+}
+
 /// The scopes of all pages.
 fn all_scopes(service: &Service, scope: Option<String>) -> Result<ListScopesResponse, CliError> {
     let mut request = ListScopesRequest {
@@ -245,11 +255,11 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     let shown = path.display().to_string();
     if matches!(cli.command, Command::Serve(_)) {
         write_err(&format!(
-            "ack-memory: `-C` is {shown}, and no such folder is there\n"
+            "ack-memory: the `-C` folder {shown} does not exist\n"
         ));
         return Ok(());
     }
-    Err(CliError::invalid("-C", shown, "an existing folder"))
+    Err(CliError::usage("-C", format!("there is no folder {shown}")))
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
@@ -275,12 +285,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Query(args) => return query::run(&cli.global, args),
         Command::Get(args) => return get::run(&cli.global, &args),
         Command::Scopes(args) => match args.command {
-            Some(command) => scopes::run(&config(&cli.global)?, &command, json),
-            None => {
-                let service = Closing(Service::new(config(&cli.global)?).for_the_process());
-                let all = progress::while_reading(|| all_scopes(service.0, args.scope))?;
-                print(&all, &cli.global, render::scopes)
-            }
+            Some(command) => scopes::run(&cli.global, &command),
+            None => list_scopes(&cli.global, args.scope),
         },
         Command::Context(args) => {
             let service = Closing(Service::new(config(&cli.global)?).for_the_process());
@@ -335,7 +341,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Index(_) => Err(CliError::NotBuilt {
             part: "vector tables",
             code: ack_api::ErrorCode::IndexFailed,
-            hint: "answers are the same without one; a build with the default features makes it",
+            hint: "answers are the same without one; a build with the default features can build \
+                   it",
         }),
         Command::Model(_) if cli.global.offline => Err(CliError::Offline {
             action: "fetch the model",
@@ -354,11 +361,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
 /// The inputs: flags, environment, home, working directory.
 fn inputs(global: &Global) -> Result<Inputs, CliError> {
     if global.unreviewed.is_some() && global.db.is_none() {
-        return Err(CliError::invalid(
-            "--unreviewed",
-            "given without --db",
-            "a single database (`--db FILE`); for a scope: `ack-memory scopes set NAME unreviewed=approved`",
-        ));
+        let message = "`--unreviewed` needs `--db FILE`";
+        let hint = "for a scope: `ack-memory scopes set NAME unreviewed=approved`";
+        return Err(CliError::usage("--unreviewed", message).with_hint(hint));
     }
     let inputs = Inputs {
         root: global.setting(global.root.as_ref(), "--root", ENV_ROOT),
@@ -491,7 +496,10 @@ fn write_out(text: &str) -> Result<(), CliError> {
 }
 
 fn report(error: &CliError, json: bool) {
-    let body = error.body();
+    let mut body = error.body();
+    for text in [&mut body.hint, &mut body.example].into_iter().flatten() {
+        *text = command::in_text(text);
+    }
     let text = if json {
         serde_json::to_string_pretty(&body).unwrap_or_default() + "\n"
     } else {

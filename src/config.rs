@@ -53,11 +53,13 @@ pub const ENVIRONMENT: [(&str, &str); 7] = [
     (ENV_TOKEN, "the bearer token of `serve --http`"),
     (
         ENV_LOG,
-        "`1` or `info`: say on standard error what was resolved, as `-v` does; unset, `0` or `off`: do not",
+        "`1` or `info`: log the resolved settings to standard error, like `-v`; unset, `0` or \
+         `off`: do not",
     ),
     (
         ENV_PAGER,
-        "the pager of answers that are longer than the terminal, before `PAGER` and `less`; `cat` or nothing: none",
+        "the pager for answers longer than the terminal, tried before `PAGER` and `less`; `cat` \
+         or empty: none",
     ),
 ];
 
@@ -80,7 +82,7 @@ pub struct ConfigFile {
     /// The scope of projects that no manifest claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_scope: Option<String>,
-    /// Limits where a request names none.
+    /// Default limits of a request.
     pub limits: Limits,
     /// What agents may ask for.
     pub serve: Serve,
@@ -122,7 +124,7 @@ pub enum MaxStatus {
     /// Approved and promoted ones.
     #[default]
     Approved,
-    /// Those that wait for review too, where a request asks for them.
+    /// Also those that wait for review, if a request asks for them.
     All,
 }
 
@@ -154,14 +156,14 @@ impl MaxStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Results a page, 1 to 50 (default 10).
+    /// Results per page, 1 to 50 (default 10).
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 1, 50>"
     )]
     #[schemars(range(min = 1, max = 50))]
     pub results: Option<u32>,
-    /// Tokens an answer may take, 200 to 20000 (default 4000).
+    /// Maximum tokens per answer, 200 to 20000 (default 4000).
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 200, 20000>"
@@ -169,7 +171,7 @@ pub struct Limits {
     #[schemars(range(min = 200, max = 20000))]
     pub tokens: Option<u32>,
     /// Memory for the indexes of all scopes together, in MiB, 16 to 65536 (default 1024). What a request needs is always
-    /// there; indexes that were not used for the longest time are given up first.
+    /// available; the least recently used indexes are dropped first.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 16, 65536>"
@@ -177,14 +179,14 @@ pub struct Limits {
     #[schemars(range(min = 16, max = 65536))]
     pub memory: Option<u32>,
     /// Memories of a scope up to which its vector table is read into memory, 10000 to 16000000 (default 200000). A larger one is
-    /// searched where it lies: less memory, and only its best matches are counted.
+    /// searched on disk, which needs less memory but counts only the best matches.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 10_000, 16_000_000>"
     )]
     #[schemars(range(min = 10_000, max = 16_000_000))]
     pub resident: Option<u32>,
-    /// Seconds that a request of a client may take, 1 to 3600 (default 30). Commands take as long as they need.
+    /// Timeout of a client's request in seconds, 1 to 3600 (default 30). Commands have no timeout.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 1, 3600>"

@@ -191,7 +191,7 @@ impl Diagnostic for CurateError {
                     .trim_start_matches("nothing was decided; ")
             )
             .into(),
-            Self::Store(error) => error.hint().into(),
+            Self::Store(error) => error.hint(),
         })
     }
 }

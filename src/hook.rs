@@ -96,7 +96,7 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
         format!("oldest: {days} days")
     } else if brief.flow.outruns(count) {
         let Flow { came, decided } = brief.flow;
-        format!("{came} came and {decided} were decided in {PACE_DAYS} days")
+        format!("last {PACE_DAYS} days: {came} new, {decided} decided")
     } else {
         return None;
     };

@@ -107,7 +107,7 @@ impl Diagnostic for ImportError {
                 "add the columns of schemas/scope.sql, or import into a new scope"
             }
             Self::NoLines => "one JSON object a line; schemas/import-line.json says which keys",
-            Self::Store(error) => error.hint(),
+            Self::Store(error) => return Some(error.hint()),
             Self::Io { source, .. } => {
                 io_hint(source).unwrap_or("check that the path exists and may be used")
             }

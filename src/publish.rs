@@ -139,7 +139,7 @@ impl Diagnostic for PublishError {
             Self::Foreign { .. } => "move it away, or name another folder".into(),
             Self::Changed { .. } => "what came before it was written; run the command again".into(),
             Self::Io { .. } => "check the folder's permissions and the free space".into(),
-            Self::Store(error) => error.hint().into(),
+            Self::Store(error) => error.hint(),
         })
     }
 }

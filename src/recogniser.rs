@@ -148,14 +148,14 @@ impl Found {
         }
     }
 
-    /// What to do with it, for a list or after "allowed:" in an error.
+    /// What to do with it.
     pub fn advice(&self) -> String {
         let what = self.kind.title();
         match self.kind.support() {
             Support::Served => format!("`ack-memory scopes add NAME --store PATH` ({what})"),
             Support::Import => format!("`ack-memory import FILE --scope NAME` ({what})"),
             Support::Reference => {
-                format!("a store of memories; this is {what}, which hosts load by themselves")
+                "name a store of memories; hosts load this file themselves".to_owned()
             }
         }
     }

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant, SystemTime};
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{ProjectRows, Unreviewed, Visibility, fold_name};
 use ack_api::text;
-use ack_store::Store;
 use ack_store::open::FileState;
 use ack_store::projects::RecordedProjects;
 use ack_store::table_version::TableVersion;
+use ack_store::{NamedBy, Store};
 use ack_sys::files::{self, expand_home, is_only_name};
 use ack_sys::watch::FolderWatch;
 
@@ -506,9 +506,14 @@ impl Folders {
             }
             (None, None) => contents.database.clone(),
         };
+        let named = match &manifest.store {
+            Some(_) => NamedBy::Manifest(name.to_owned()),
+            None => NamedBy::Scope(name.to_owned()),
+        };
         // A link may lead elsewhere later, which the folder it leads to does not show.
         let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
         let mut store = Store::new(path, manifest.unreviewed)
+            .named_by(named)
             .with_overviews(manifest.overviews)
             .with_reference(manifest.reference.clone())
             .with_decisions(folder.join(DECISION_LOG));
@@ -527,6 +532,14 @@ impl Folders {
             recorded: Mutex::default(),
         }
     }
+}
+
+/// Checks that a scope can be used with this manifest.
+///
+/// # Errors
+/// Why not: the manifest also names a store beside its bucket, or the bucket cannot be followed.
+pub fn check_manifest(folder: &Path, manifest: &Manifest) -> Result<(), SettingsError> {
+    published(folder, manifest).map(drop)
 }
 
 /// The bucket that a manifest names.
@@ -586,6 +599,7 @@ fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Sco
     manifest.visibility = Visibility::Shared;
     manifest.unreviewed = unreviewed.unwrap_or(manifest.unreviewed);
     let store = Store::new(path.to_owned(), manifest.unreviewed)
+        .named_by(NamedBy::Database)
         .with_overviews(manifest.overviews)
         .with_reference(manifest.reference.clone())
         .with_decisions(folder.join(DECISION_LOG));

@@ -115,31 +115,31 @@ pub struct Global {
     /// A single database, served as the only scope
     #[arg(long, global = true, value_name = "FILE", env = ENV_DB, hide_env_values = true)]
     pub db: Option<PathBuf>,
-    /// What memories of that database count as that have no review status: staging or approved
+    /// Status of memories without one in that database: staging or approved
     #[arg(long, global = true, value_name = "STATUS", value_parser = scopes::unreviewed)]
     pub unreviewed: Option<Unreviewed>,
-    /// Pin to this scope; every other one is refused
+    /// Pin to this scope; requests for any other are rejected
     #[arg(long, global = true, value_name = "NAME", env = ENV_SCOPE, hide_env_values = true, value_parser = scope_name())]
     pub pin: Option<String>,
     /// The project's folder [default: working directory]
     #[arg(long, short = 'C', global = true, value_name = "DIR", env = ENV_PROJECT, hide_env_values = true)]
     pub dir: Option<PathBuf>,
-    /// `--scope` where the command has none of its own: it pinned in version 0.1.
+    /// `--scope` for commands without that option; in version 0.1 it pinned.
     #[arg(long, short = 's', global = true, hide = true, value_name = "NAME", value_parser = scope_name())]
     pub scope: Option<String>,
-    /// `--project` where the command has none of its own: it was the project's folder in version 0.1.
+    /// `--project` for commands without that option; in version 0.1 it was the project's folder.
     #[arg(long, short = 'p', global = true, hide = true, value_name = "NAME")]
     pub project: Option<String>,
     /// Print the tools' JSON instead of text for people
     #[arg(long, global = true)]
     pub json: bool,
-    /// Open no connection: upstream servers over HTTP are left out, nothing is downloaded
+    /// Make no network connections: skip upstream servers over HTTP, download nothing
     #[arg(long, global = true)]
     pub offline: bool,
-    /// Say on standard error what was resolved
+    /// Explain on standard error which root, scope and project are used
     #[arg(long, short = 'v', global = true, env = ENV_LOG, hide_env_values = true, value_parser = FalseyValueParser::new())]
     pub verbose: bool,
-    /// No hints and no notes, only the answer
+    /// Print only the answer, without hints and notes
     #[arg(long, short = 'q', global = true)]
     pub quiet: bool,
     /// When to use colours
@@ -152,13 +152,13 @@ pub struct Global {
         hide_default_value = true
     )]
     pub color: ColorArg,
-    /// Print long answers at once, without a pager
+    /// Do not use a pager for long answers
     #[arg(long, global = true)]
     pub no_pager: bool,
-    /// The variables that gave a setting in place of its flag.
+    /// The environment variables that provided a setting.
     #[arg(skip)]
     pub variables: Vec<&'static str>,
-    /// What was written in an old spelling, and how it is written now.
+    /// Old spellings on the command line, with their replacements.
     #[arg(skip)]
     pub old: Vec<String>,
 }
@@ -198,11 +198,11 @@ fn scope_name() -> impl TypedValueParser<Value = String> {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Find stores and clients on this machine: ask what to do with each, try a query
+    /// Find stores and clients on this machine; asks what to do with each, and tries a query
     Setup(SetupArgs),
     /// Serve MCP on standard input and output, or over HTTP
     Serve(ServeArgs),
-    /// Make a token for a client of `serve --http --tokens`
+    /// Create a token for a client of `serve --http --tokens`
     Token(TokenArgs),
     /// Search memories, or list the newest
     #[command(aliases = ["search", "find", "list", "ls"])]
@@ -210,49 +210,51 @@ pub enum Command {
     /// Show memories by id
     #[command(alias = "show")]
     Get(GetArgs),
-    /// List the scopes, or add one for a store that lies elsewhere
+    /// List the scopes, or add one for an existing store
     Scopes(ScopesArgs),
-    /// Show what matters for a project now
+    /// Show the memories that matter for a project now
     Context(ContextArgs),
-    /// Answer a coding agent's hook: its JSON on standard input, memories on standard output; always exits with 0
+    /// Answer a coding agent's hook: reads its JSON from standard input, prints memories to
+    /// standard output; always exits with 0
     Hook(HookArgs),
-    /// Show what a client's configuration has to hold
+    /// Show the configuration that a client needs
     PrintConfig(PrintConfigArgs),
-    /// Connect a client to this server: shows the change, asks, keeps what was there; without a
+    /// Connect a client to this server: shows the change, asks, and keeps a backup; without a
+    /// client, connects every installed one
     /// client each that is installed
     Connect(ConnectArgs),
-    /// Disconnect a client: take out what `connect` wrote
+    /// Disconnect a client: remove what `connect` wrote
     Disconnect(DisconnectArgs),
-    /// Go through the memories that wait for review; decide about each
+    /// Review the pending memories one by one
     Review(ReviewArgs),
-    /// Decide that agents may see memories
+    /// Approve memories, so that agents see them
     Approve(ChosenArgs),
-    /// Decide that nobody sees memories
+    /// Reject memories, so that no agent sees them
     Reject(ChosenArgs),
     /// Approve memories that matter beyond their project
     Promote(ChosenArgs),
-    /// Put memories back among those that wait for review; with --until, off until a later day
+    /// Return memories to the review queue; with --until, defer them until a later day
     Stage(StageArgs),
-    /// Unite a memory with another one that says the same
+    /// Merge a memory into another one that says the same
     Merge(MergeArgs),
-    /// Decide that a newer memory takes the place of another one
+    /// Replace a memory with a newer one
     Supersede(SupersedeArgs),
-    /// Take the newest batch of decisions back
+    /// Undo the newest batch of decisions
     Undo(UndoArgs),
     /// Write the approved memories of a scope to a folder; shows the plan first
     Publish(PublishArgs),
-    /// Check notes before they are merged: form, ids, links, evidence, secrets
+    /// Check notes before they are merged: format, ids, links, evidence, secrets
     Check(CheckArgs),
     /// Import memories from JSON lines into a scope
     Import(ImportArgs),
-    /// Build or update the vector table of a scope (--scope NAME) or of every one (--all)
+    /// Build or update the vector table of a scope (--scope NAME) or of all scopes (--all)
     Index(IndexArgs),
     /// Download the transformer that `index --model` can use
     Model(ModelArgs),
-    /// Say what works, what does not, and what to do
+    /// Check the setup: what works, what does not, and how to fix it
     #[command(alias = "status")]
     Doctor(DoctorArgs),
-    /// Measure retrieval on questions of your own
+    /// Measure retrieval on your own queries
     Eval(EvalArgs),
     /// Build sample scopes and show what the tools answer
     Demo(DemoArgs),
@@ -261,7 +263,7 @@ pub enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Say where you are: what `ack-memory` alone does
+    /// Show the current project and scope, as `ack-memory` without a command does
     #[command(hide = true)]
     Here,
     /// Show or change the settings in config.toml
@@ -269,7 +271,7 @@ pub enum Command {
     /// Write the manual pages, for packages
     #[command(hide = true)]
     Man {
-        /// Folder to put them in; made if it is missing
+        /// Folder to put them in; created if missing
         folder: PathBuf,
     },
 }
@@ -285,11 +287,11 @@ pub struct ConfigArgs {
 /// The commands under `config`.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub enum ConfigCommand {
-    /// Print where config.toml lies, or would lie
+    /// Print the path of config.toml
     Path,
-    /// Show the settings in force, each with its source
+    /// Show the effective settings, each with its source
     Show,
-    /// Open config.toml in $VISUAL or $EDITOR; what cannot be used is not kept unasked
+    /// Open config.toml in $VISUAL or $EDITOR; invalid changes are not saved without asking
     Edit,
     /// Print the JSON schema of config.toml
     Schema,
@@ -298,7 +300,7 @@ pub enum ConfigCommand {
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct DoctorArgs {
-    /// Also connect to the upstream servers of config.toml, to see what they offer
+    /// Also connect to the upstream servers in config.toml and list their tools
     #[arg(long)]
     pub upstreams: bool,
 }

@@ -66,6 +66,8 @@ fn edit(path: &Path) -> Result<(), CliError> {
             source,
         }
     };
+    let editor = editor()?;
+    writable(path).map_err(io("write"))?;
     let before = match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         read => Some(read.map_err(io("read"))?),
@@ -75,7 +77,7 @@ fn edit(path: &Path) -> Result<(), CliError> {
     let text = before.clone().unwrap_or_else(|| NEW.to_owned());
     fs::write(&copy, &text).map_err(io("edit a copy of"))?;
     loop {
-        open_editor(&copy)?;
+        open_editor(&copy, &editor)?;
         let after = fs::read_to_string(&copy).map_err(io("read the copy of"))?;
         if Some(&after) == before.as_ref() || (before.is_none() && after == NEW) {
             return write_plain("nothing was changed\n");
@@ -105,6 +107,32 @@ fn edit(path: &Path) -> Result<(), CliError> {
     }
 }
 
+/// The user's editor. Without one that the user chose, `vi`, which needs a terminal.
+pub(super) fn editor() -> Result<String, CliError> {
+    let named = ["VISUAL", "EDITOR"].into_iter();
+    let mut named = named.filter_map(|name| std::env::var_os(name)?.into_string().ok());
+    if let Some(editor) = named.find(|editor| !editor.trim().is_empty()) {
+        return Ok(editor);
+    }
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return Ok("vi".to_owned());
+    }
+    let message = "there is no terminal for the editor";
+    let hint = "set VISUAL or EDITOR to an editor that needs none; `ack-memory config path` \
+                prints the file";
+    Err(CliError::usage("config edit", message).with_hint(hint))
+}
+
+/// Fails if the file could not be replaced, before anything is edited.
+fn writable(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    match folder.is_dir() {
+        true => tempfile::NamedTempFile::new_in(folder).map(drop),
+        // It is created when the file is written.
+        false => Ok(()),
+    }
+}
+
 /// Checks the settings in a folder, including what `serve` offers.
 fn check(folder: &Path) -> Result<(), SettingsError> {
     let config = Config::at(folder)?;
@@ -116,12 +144,7 @@ fn check(folder: &Path) -> Result<(), SettingsError> {
     clippy::disallowed_methods,
     reason = "the editor is the user's own program, run at their terminal"
 )]
-pub(super) fn open_editor(file: &Path) -> Result<(), CliError> {
-    let named = ["VISUAL", "EDITOR"]
-        .into_iter()
-        .filter_map(|name| std::env::var(name).ok());
-    let editor = named.into_iter().find(|editor| !editor.trim().is_empty());
-    let editor = editor.unwrap_or_else(|| "vi".to_owned());
+pub(super) fn open_editor(file: &Path, editor: &str) -> Result<(), CliError> {
     signals::leave_interrupts(true);
     let status = Command::new("sh")
         .args(["-c", &format!("{editor} \"$1\""), "sh"])
@@ -130,7 +153,9 @@ pub(super) fn open_editor(file: &Path) -> Result<(), CliError> {
     signals::leave_interrupts(false);
     match status {
         Ok(status) if status.success() => Ok(()),
-        _ => Err(CliError::Editor { editor }),
+        _ => Err(CliError::Editor {
+            editor: editor.to_owned(),
+        }),
     }
 }
 

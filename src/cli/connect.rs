@@ -5,7 +5,7 @@ mod plan;
 use std::fmt::Write as _;
 
 use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
-use super::{config, prompt, write_err, write_out};
+use super::{command, config, prompt, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Client, NAME, Wanted};
@@ -37,8 +37,8 @@ pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliEr
     let here = if args.entry.here { " --here" } else { "" };
     let _ = writeln!(
         out,
-        "`ack-memory connect {}{here}` writes this.",
-        args.client.name()
+        "`{}` writes this.",
+        command::command(&format!("connect {}{here}", args.client.name()))
     );
     for line in warnings(&config, args.client, &args.entry, &places, &files, &wanted)
         .iter()
@@ -57,7 +57,7 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
         found = installed(&config)?;
         if found.is_empty() {
             return write_out(&format!(
-                "no client is installed here; known are {}\n",
+                "no known client is installed; supported: {}\n",
                 Client::ALL.map(Client::name).join(", ")
             ));
         }
@@ -100,7 +100,7 @@ fn connect_one(planned: &Planned, args: &ConnectArgs) -> Result<(), CliError> {
         for line in &planned.warnings {
             write_err(&prompt::wrapped("", line));
         }
-        return write_out(&format!("{name} is connected already; nothing to change\n"));
+        return write_out(&format!("{name} is already connected; nothing to change\n"));
     }
     if settle(&planned.changes, &planned.warnings, args.dry_run, args.yes)? {
         write_out(&format!("{name} is connected\n"))?;
@@ -151,7 +151,7 @@ fn settle(
         write_out(&change.shown())?;
         if let Some(kept) = change.kept() {
             write_out(&format!(
-                "(the present content is kept as {})\n",
+                "(the present content is saved as {})\n",
                 kept.display()
             ))?;
         }

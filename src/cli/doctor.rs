@@ -3,10 +3,12 @@
 //! contains.
 
 mod checks;
+mod clients;
 mod dump;
 mod offer;
 mod settings;
 
+pub use clients::elsewhere;
 pub use settings::settings;
 
 use std::process::ExitCode;
@@ -17,7 +19,7 @@ use self::checks::{Finding, Level};
 use super::args::{DoctorArgs, Global};
 use super::render::{BOLD, DIM, paint};
 use super::screen::Screen;
-use super::{connect, machine, pager, progress, write_out};
+use super::{command, connect, machine, pager, progress, write_out};
 use crate::cli::error::CliError;
 use crate::config::{Config, Inputs};
 use crate::scope::Scope;
@@ -89,13 +91,16 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     if let (Ok(places), Ok(installed)) =
         (connect::places(config, false), connect::installed(config))
     {
-        findings.extend(checks::clients(&places, &installed));
+        findings.extend(clients::clients(config, &places, &installed));
     }
     let stores = machine::stores(config);
     findings.extend(checks::machine(&stores, &discovery.scopes, config));
     // Texts that may come from others: names, paths, messages.
     for finding in &mut findings {
         let texts = [&mut finding.subject, &mut finding.message].into_iter();
+        for advice in &mut finding.advice {
+            *advice = command::in_text(advice);
+        }
         for own in texts.chain(&mut finding.place).chain(&mut finding.advice) {
             *own = text::line(own, 1_000);
         }

@@ -60,8 +60,20 @@ pub enum CliError {
     /// What a person typed at the review desk cannot be used.
     #[error("{0}")]
     Typed(String),
+    /// The arguments do not fit. The message says all of it.
+    #[error("{message}")]
+    Usage {
+        /// The argument.
+        argument: String,
+        /// What is wrong, and what is allowed.
+        message: String,
+        /// What to do next.
+        hint: Option<String>,
+        /// A command that is allowed.
+        example: Option<String>,
+    },
     /// No waiting memory matches the selection.
-    #[error("no memory that waits for review matches")]
+    #[error("no pending memory matches")]
     NothingWaits,
     /// There are scopes, and none of them can be read.
     #[error("no scope can be read, so it is not known what waits for review")]
@@ -133,13 +145,13 @@ pub enum CliError {
         editor: String,
     },
     /// There is no previous query for `--next` or for a result number.
-    #[error("there is no query of the last day at this terminal")]
+    #[error("there was no query at this terminal in the last day")]
     NoLastQuery,
     /// The last query at this terminal has no further page.
     #[error("that was the last page")]
     LastPage,
     /// A number that is neither an id nor a result of the last query.
-    #[error("there is no memory `{number}`, and no result of that number")]
+    #[error("there is no memory `{number}`, and no result with that number")]
     NoSuchNumber {
         /// What was typed.
         number: String,
@@ -167,7 +179,35 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// An invalid argument without a nearest value.
+    /// An argument that does not fit, in a sentence.
+    pub fn usage(argument: &str, message: impl Into<String>) -> Self {
+        Self::Usage {
+            argument: argument.to_owned(),
+            message: message.into(),
+            hint: None,
+            example: None,
+        }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn with_hint(mut self, text: impl Into<String>) -> Self {
+        if let Self::Usage { hint, .. } = &mut self {
+            *hint = Some(text.into());
+        }
+        self
+    }
+
+    /// Adds a command that is allowed.
+    #[must_use]
+    pub fn with_example(mut self, text: impl Into<String>) -> Self {
+        if let Self::Usage { example, .. } = &mut self {
+            *example = Some(text.into());
+        }
+        self
+    }
+
+    /// An invalid value, where the allowed ones can be listed.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::Request(Error::invalid(argument, value, allowed))
     }
@@ -183,6 +223,7 @@ impl CliError {
             ) | Self::Settings(SettingsError::Offer { .. })
                 | Self::NothingWaits
                 | Self::Typed(_)
+                | Self::Usage { .. }
         )
     }
 
@@ -249,7 +290,7 @@ impl Diagnostic for CliError {
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::Curator { .. } => ErrorCode::DecisionRefused,
             Self::NoScope { .. } => ErrorCode::ScopeNotFound,
-            Self::NothingWaits | Self::Typed(_) | Self::NotAStore { .. } => {
+            Self::NothingWaits | Self::Typed(_) | Self::NotAStore { .. } | Self::Usage { .. } => {
                 ErrorCode::InvalidArgument
             }
             Self::NothingReadable => ErrorCode::StoreUnreadable,
@@ -264,8 +305,9 @@ impl Diagnostic for CliError {
             return inner.hint();
         }
         let hint = match self {
+            Self::Usage { hint, .. } => return hint.clone().map(Cow::Owned),
             #[cfg(feature = "table")]
-            Self::Index { source, .. } => source.hint(),
+            Self::Index { source, .. } => return Some(source.hint()),
             #[cfg(feature = "transformer")]
             Self::Model(error) => error.hint(),
             #[cfg(feature = "transformer")]
@@ -273,28 +315,29 @@ impl Diagnostic for CliError {
             Self::Offline { hint, .. } => hint,
             Self::NotBuilt { hint, .. } => hint,
             Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
-            Self::NothingWaits => "`ack-memory review --list` shows what waits",
+            Self::NothingWaits => "`ack-memory review --list` shows the pending memories",
             Self::NotAStore { .. } => "import it with `ack-memory import FILE --scope NAME`",
             Self::NothingReadable => "`ack-memory doctor` says what is wrong",
-            Self::NoStore { .. } => "name a database, or a folder of notes, that is there",
+            Self::NoStore { .. } => "name an existing database or folder of notes",
             Self::NoScope { .. } => "`ack-memory scopes` shows the scopes",
-            Self::NoLastQuery => "ask with `ack-memory query` first",
-            Self::ConfigNotChanged => "`ack-memory config edit` starts anew",
+            Self::NoLastQuery => "run `ack-memory query` first",
+            Self::ConfigNotChanged => "`ack-memory config edit` starts over",
             Self::Editor { .. } => "set VISUAL or EDITOR to another one",
             Self::LastPage => "ask again with `ack-memory query`",
             Self::NoSuchNumber { known: true, .. } => {
-                "numbers are those of the last `ack-memory query` at this terminal, which had fewer results"
+                "numbers refer to the last `ack-memory query` at this terminal, which had fewer \
+                 results"
             }
             Self::NoSuchNumber { known: false, .. } => {
                 "numbers are those of the last `ack-memory query` at this terminal; there was none in the last day"
             }
-            Self::AmbiguousId { .. } => "write more of the id",
+            Self::AmbiguousId { .. } => "give more characters of the id",
             Self::Curator { .. } => {
                 "run it in a terminal; for scripts, put a token of your own (16 characters or more) \
                  into `curator-token` in the root folder and into ACK_MEM_CURATOR_TOKEN"
             }
             Self::Io { source, .. } => {
-                io_hint(source).unwrap_or("check that the path exists and may be used")
+                io_hint(source).unwrap_or("check that the path exists and is accessible")
             }
             _ => return None,
         };
@@ -313,6 +356,12 @@ impl Diagnostic for CliError {
         match self {
             Self::AmbiguousId { found, .. } => {
                 body.allowed = found.matches.iter().map(|one| one.id.clone()).collect();
+            }
+            Self::Usage {
+                argument, example, ..
+            } => {
+                body.argument = Some(text::line(argument, 100));
+                body.example.clone_from(example);
             }
             Self::NoScope { name, known } => {
                 body.value = Some(text::line(name, 200));

@@ -6,17 +6,18 @@ use super::args::Global;
 use super::error::CliError;
 use super::render::{BOLD, DIM, Marks, PLAIN, block, count, grouped, paint};
 use super::screen::Screen;
-use super::{Closing, all_scopes, config, connect, pager, progress, write_json};
+use super::{Closing, all_scopes, command, config, connect, doctor, pager, progress, write_json};
 use crate::config::Config;
 use crate::connect::Client;
-use crate::connect::status::status;
+use crate::connect::status::{Start, status};
+use crate::scope::ScopeError;
 use crate::service::{Error, Service};
-use ack_api::{ErrorCode, ListScopesResponse, text};
+use ack_api::{ErrorCode, HealthState, ListScopesResponse, ScopeInfo, text};
 
 /// Shows the current project and scope.
 pub fn run(global: &Global) -> Result<(), CliError> {
     let config = config(global)?;
-    let (connected, others) = clients(&config);
+    let clients = clients(&config);
     let service = Closing(Service::new(config).for_the_process());
     let config = &service.0.config;
     let scopes = match progress::while_reading(|| all_scopes(service.0, None)) {
@@ -24,6 +25,7 @@ pub fn run(global: &Global) -> Result<(), CliError> {
         Err(CliError::Request(error)) if nothing_there(&error) => ListScopesResponse::default(),
         Err(error) => return Err(error),
     };
+    check_database(service.0)?;
     let project = &config.project.value;
     let counts = scopes.scopes.iter().filter_map(|scope| scope.counts);
     let served: u64 = counts
@@ -40,17 +42,30 @@ pub fn run(global: &Global) -> Result<(), CliError> {
             "scopes": scopes.scopes.len(),
             "memories": served,
             "waiting": waiting,
-            "connected": connected,
+            "connected": clients.connected,
         }));
     }
     let screen = Screen::of_output();
+    let text = shown(config, &scopes, &clients, (served, waiting), &screen);
+    pager::show(&text, &screen, global)
+}
+
+/// The current project and scope, and the next step, as text.
+fn shown(
+    config: &Config,
+    scopes: &ListScopesResponse,
+    clients: &Clients,
+    (served, waiting): (u64, u64),
+    screen: &Screen,
+) -> String {
+    let project = &config.project.value;
     let version = format!("ack-memory {}", env!("CARGO_PKG_VERSION"));
     let mut out = format!("{}\n\n", paint(BOLD, version));
     let mut line = |name: &str, value: &str| {
         let first = format!("{name:<10}");
         let value = text::line(value, 400);
         out += &block(
-            &screen,
+            screen,
             &value,
             (&first, "          "),
             PLAIN,
@@ -63,7 +78,7 @@ pub fn run(global: &Global) -> Result<(), CliError> {
     let rule = scopes.detected_by.as_deref().unwrap_or("-");
     let scope = match &scopes.current_scope {
         Some(scope) => format!("{scope} ({rule})"),
-        None => "none for this project; every shared one is searched".to_owned(),
+        None => "none for this project; all shared scopes are searched".to_owned(),
     };
     if !scopes.scopes.is_empty() {
         line("scope", &scope);
@@ -74,45 +89,109 @@ pub fn run(global: &Global) -> Result<(), CliError> {
         }
         line("memories", &memories);
     }
-    if !connected.is_empty() || !others.is_empty() {
-        let names = |clients: &[&str]| match clients {
-            [] => "none".to_owned(),
-            clients => clients.join(", "),
-        };
-        let mut told = format!("{} connected", names(&connected));
-        if !others.is_empty() {
-            told += &format!("; not {}", names(&others));
-        }
+    let is_broken = |scope: &&ScopeInfo| scope.health.state == HealthState::Unavailable;
+    for scope in scopes.scopes.iter().filter(is_broken) {
+        let first = scope.health.problems.first().map_or("", String::as_str);
+        line(
+            "trouble",
+            &format!("scope `{}`: {}", scope.name, command::in_text(first)),
+        );
+    }
+    if let Some(missing) = missing_root(config) {
+        line("root", &missing);
+    }
+    if let Some(told) = clients.told() {
         line("clients", &told);
     }
-    let steps = if scopes.scopes.is_empty() {
-        "nothing is configured yet: ack-memory setup  ·  a first look: ack-memory demo"
+    out.push('\n');
+    let steps = command::in_text(steps(scopes, served, waiting));
+    out += &block(screen, &steps, ("", ""), DIM, &Marks::default());
+    out
+}
+
+const fn steps(scopes: &ListScopesResponse, served: u64, waiting: u64) -> &'static str {
+    if scopes.scopes.is_empty() {
+        "nothing is configured yet: ack-memory setup  ·  try it: ack-memory demo"
     } else if served == 0 && waiting > 0 {
         "agents see nothing yet: ack-memory review  ·  check: ack-memory doctor"
     } else {
         "ask: ack-memory query WORDS  ·  check: ack-memory doctor  ·  all: ack-memory --help"
-    };
-    out.push('\n');
-    out += &block(&screen, steps, ("", ""), DIM, &Marks::default());
-    pager::show(&out, &screen, global)
+    }
+}
+
+/// Fails if the single database of `--db` cannot be read, because nothing works without it.
+pub fn check_database(service: &Service) -> Result<(), CliError> {
+    if service.config.db.is_some() {
+        for scope in service.registry.discover().scopes {
+            scope.store.snapshot(|_| Ok(()))?;
+        }
+    }
+    Ok(())
+}
+
+fn missing_root(config: &Config) -> Option<String> {
+    match ScopeError::no_scopes(config) {
+        ScopeError::NoRoot { root, .. } if config.db.is_none() => {
+            Some(format!("{} does not exist", root.display()))
+        }
+        _ => None,
+    }
 }
 
 fn nothing_there(error: &Error) -> bool {
     error.code() == ErrorCode::NoScopes
 }
 
-/// The clients that are connected to this server, and the installed ones that are not.
-fn clients(config: &Config) -> (Vec<&'static str>, Vec<&'static str>) {
+/// The clients on this machine.
+#[derive(Debug, Default)]
+struct Clients {
+    /// Connected to these memories.
+    connected: Vec<&'static str>,
+    /// Connected to other memories.
+    elsewhere: Vec<&'static str>,
+    /// Installed, and not connected.
+    others: Vec<&'static str>,
+}
+
+impl Clients {
+    fn told(&self) -> Option<String> {
+        if self.connected.is_empty() && self.elsewhere.is_empty() && self.others.is_empty() {
+            return None;
+        }
+        let mut told = match self.connected.as_slice() {
+            [] => "none connected".to_owned(),
+            clients => format!("{} connected", clients.join(", ")),
+        };
+        if !self.elsewhere.is_empty() {
+            told += &format!(
+                "; {} connected to other memories",
+                self.elsewhere.join(", ")
+            );
+        }
+        if !self.others.is_empty() {
+            told += &format!("; not {}", self.others.join(", "));
+        }
+        Some(told)
+    }
+}
+
+fn clients(config: &Config) -> Clients {
+    let mut clients = Clients::default();
     let (Ok(places), Ok(installed)) = (connect::places(config, false), connect::installed(config))
     else {
-        return Default::default();
+        return clients;
     };
-    let starts =
-        |client: &Client| status(*client, &places).is_some_and(|status| status.starts.is_some());
-    let (connected, others): (Vec<Client>, Vec<Client>) = Client::ALL
-        .into_iter()
-        .filter(|client| starts(client) || installed.contains(client))
-        .partition(starts);
-    let names = |clients: Vec<Client>| clients.into_iter().map(Client::name).collect();
-    (names(connected), names(others))
+    for client in Client::ALL {
+        let starts = status(client, &places).and_then(|status| status.starts);
+        let list = match starts {
+            Some(Start::Program(entry)) if doctor::elsewhere(&entry, config).is_some() => {
+                &mut clients.elsewhere
+            }
+            Some(_) => &mut clients.connected,
+            None if installed.contains(&client) => &mut clients.others,
+            None => continue,
+        };
+        list.push(client.name());
+    }
+    clients
 }

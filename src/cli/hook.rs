@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::args::{Global, HookArgs, HookCommand, HostArg};
 use super::connect::settings_call;
-use super::{load, write_err, write_out};
+use super::{command, load, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::Source;
 use crate::hook;
@@ -66,7 +66,7 @@ pub fn run(global: &Global, args: &HookArgs) {
             let hint = error
                 .hint()
                 .map_or_else(String::new, |hint| format!("; {hint}"));
-            trouble = Some(format!("{error}{hint}"));
+            trouble = Some(format!("{error}{}", command::in_text(&hint)));
             None
         }
         Err(reason) => {
@@ -124,7 +124,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         Moment::PreToolUse => hook::file::pre_tool_use(service, surface.as_ref(), &event, &files),
     };
     service.close();
-    Ok(output?)
+    Ok(output?.map(|output| output.reworded(command::in_text)))
 }
 
 /// The files of a tool call that the session has not seen memories for yet; `None` if there are
@@ -189,7 +189,7 @@ fn within<T: Send + 'static>(
 
 fn wait<T>(receive: &Receiver<T>, time: Duration) -> Result<T, &'static str> {
     receive.recv_timeout(time).map_err(|error| match error {
-        RecvTimeoutError::Timeout => "it took too long and was given up",
+        RecvTimeoutError::Timeout => "it took too long and was cancelled",
         RecvTimeoutError::Disconnected => "internal error",
     })
 }

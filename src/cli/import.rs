@@ -42,12 +42,12 @@ pub fn run(
             // A broken manifest may name another store than the one to write to.
             usable(scope)?;
             if scope.remote.is_some() {
-                return Err(CliError::invalid(
-                    "--scope",
-                    &scope.name,
-                    "a scope with a store of its own; this one is read from a bucket, and what is \
-                     published there comes from another scope",
-                ));
+                let message = format!(
+                    "scope `{}` is read from a bucket, so nothing can be imported into it",
+                    scope.name
+                );
+                let hint = "import into the scope that is published there";
+                return Err(CliError::usage("--scope", message).with_hint(hint));
             }
             scope.store.path().to_owned()
         }
@@ -73,12 +73,15 @@ pub fn run(
         let metadata = file.metadata().map_err(io)?;
         let known = recogniser::at(&args.file).filter(|found| found.kind != Kind::ImportLines);
         if metadata.is_dir() || known.is_some() {
-            let allowed = known.map_or_else(
-                || "a file of JSON lines, or `-`".to_owned(),
-                |found| instead(&found),
+            let what = known
+                .as_ref()
+                .map_or("a folder", |found| found.kind.title());
+            let message = format!(
+                "{} is {what}, and `import` reads a file of JSON lines",
+                args.file.display()
             );
-            let file = args.file.display().to_string();
-            return Err(CliError::invalid("FILE", file, allowed));
+            let hint = known.map_or_else(|| SCHEMA.to_owned(), |found| instead(&found));
+            return Err(CliError::usage("FILE", message).with_hint(hint));
         }
         (Box::new(BufReader::new(file)), Some(metadata.len()))
     };
@@ -141,18 +144,18 @@ pub fn run(
     ))
 }
 
-/// What can be imported, and what this file is.
+/// Where the form of the lines is described.
+const SCHEMA: &str = "schemas/import-line.json describes the lines";
+
+/// What to do with a file that is something else.
 fn instead(found: &Found) -> String {
-    let use_it = match found.kind.support() {
-        Support::Served => "is served where it lies: `ack-memory scopes add NAME --store PATH`",
-        Support::Reference => "is loaded by the hosts themselves",
-        Support::Import => "is what `import` reads",
-    };
-    format!(
-        "a file of JSON lines (schemas/import-line.json); this is {} ({}), which {use_it}",
-        found.kind.title(),
-        found.count()
-    )
+    match found.kind.support() {
+        Support::Served => {
+            "it can be served in place: `ack-memory scopes add NAME --store PATH`".to_owned()
+        }
+        Support::Reference => "hosts load this file themselves".to_owned(),
+        Support::Import => SCHEMA.to_owned(),
+    }
 }
 
 fn account(refused: &[Refusal]) -> String {

@@ -98,11 +98,11 @@ fn one(
 ) -> Result<Report, CliError> {
     usable(scope)?;
     if scope.remote.is_some() {
-        return Err(CliError::invalid(
-            "--scope",
-            &scope.name,
-            "a scope with a store of its own; the table of this one comes from its bucket",
-        ));
+        let message = format!(
+            "scope `{}` is read from a bucket, which brings its vector table",
+            scope.name
+        );
+        return Err(CliError::usage("--scope", message));
     }
     let bar = ProgressBar::no_length();
     let style = ProgressStyle::with_template(
@@ -166,7 +166,7 @@ fn account(report: &Report, dry_run: bool) -> String {
         .as_ref()
         .map_or_else(String::new, |why| format!("; rebuilt: {why}"));
     format!(
-        "{}: {} {done} added, {} removed, {} {} there already{anew}\n",
+        "{}: {} {done} added, {} removed, {} {} unchanged{anew}\n",
         report.scope,
         count(report.added as u64, "row"),
         grouped(report.removed as u64),

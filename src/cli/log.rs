@@ -115,7 +115,7 @@ pub fn served(service: &Service, offer: &Offer) {
             encoder.name(),
             encoder.dimension()
         )),
-        None => say("the encoder in the binary is damaged; searches go by words alone"),
+        None => say("the encoder in the binary is damaged; searches use only words"),
     }
     let tools = offer
         .toolset

@@ -8,9 +8,9 @@ pub fn run(args: &ModelArgs) -> Result<(), CliError> {
     let super::args::ModelCommand::Fetch { to } = &args.command;
     let file = ack_transformer::fetch(to)?;
     super::write_out(&format!(
-        "{}\nIt gives the reference vectors. Next: ack-memory index --all --model {}\n",
+        "{}\nIt gives the reference vectors. Next: {}\n",
         file.display(),
-        to.display()
+        super::command::command(&format!("index --all --model {}", to.display()))
     ))
 }
 

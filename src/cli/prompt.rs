@@ -1,12 +1,15 @@
 //! Questions at a terminal, answered with one key. A question goes to standard error, so it is
-//! visible while the output goes elsewhere, and it appears before the answer is read.
+//! visible while the output goes elsewhere. Only keys that are pressed after it appears count.
 
-use std::io::{IsTerminal, Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use nix::unistd::read;
 
 use super::screen::Screen;
 use super::signals;
@@ -14,12 +17,16 @@ use ack_api::text;
 
 /// The terminal's settings from before a question, while a question is open.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
-/// Whether the last question was answered with a letter. If the user adds Enter out of habit, that
-/// does not answer the next question.
-static LETTER: AtomicBool = AtomicBool::new(false);
+/// The last answer, in case the user goes on to type it as a word.
+static TYPED: Mutex<Option<Typed>> = Mutex::new(None);
 
 const INTERRUPT: u8 = 3;
 const END: u8 = 4;
+const ESCAPE: u8 = 27;
+/// How soon the next letter of a word follows.
+const NEXT_LETTER: Duration = Duration::from_millis(700);
+/// How soon the rest of an escape sequence follows, in milliseconds.
+const NEXT_BYTE: u8 = 50;
 
 /// Whether there is a user who can see and answer a question.
 pub fn is_possible() -> bool {
@@ -29,17 +36,49 @@ pub fn is_possible() -> bool {
 /// Asks for one of several keys, each with the word to show once it is pressed. Enter selects the
 /// first one. `None` at the end of the input.
 pub fn choose(question: &str, keys: &[(char, &str)]) -> Option<char> {
-    let letters: Vec<String> = keys.iter().map(|(key, _)| key.to_string()).collect();
+    let default = keys.first().map(|(key, _)| *key)?;
+    ask(question, keys, default)
+}
+
+/// Asks for yes or no; Enter is no.
+pub fn confirm(question: &str) -> bool {
+    ask(question, &[('y', "yes"), ('n', "no")], 'n') == Some('y')
+}
+
+fn ask(question: &str, keys: &[(char, &str)], default: char) -> Option<char> {
     // The user may press a key as soon as the question appears.
     let keys_alone = KeysAlone::begin();
-    let mut error = anstream::stderr().lock();
-    let _ = write!(error, "{} [{}] ", text::safe(question), letters.join("/"));
-    let _ = error.flush();
-    let answer = read(keys);
+    let prompt = format!("{} [{}] ", text::safe(question), letters(keys, default));
+    say(&prompt);
+    let answer = answer(keys, default, &prompt);
     drop(keys_alone);
     let word = answer.and_then(|key| keys.iter().find(|(known, _)| *known == key));
-    let _ = writeln!(error, "{}", word.map_or("", |(_, word)| word));
+    say(&format!("{}\n", word.map_or("", |(_, word)| word)));
     answer
+}
+
+fn say(text: &str) {
+    let mut error = anstream::stderr().lock();
+    let _ = error.write_all(text.as_bytes());
+    let _ = error.flush();
+}
+
+/// `R/t/s`: the default in upper case.
+fn letters(keys: &[(char, &str)], default: char) -> String {
+    let letter = |(key, _): &(char, &str)| match *key == default {
+        true => key.to_ascii_uppercase().to_string(),
+        false => key.to_string(),
+    };
+    keys.iter().map(letter).collect::<Vec<_>>().join("/")
+}
+
+/// The keys with their words, for a user who pressed another one.
+fn allowed(keys: &[(char, &str)], default: char) -> String {
+    let told = keys.iter().map(|(key, word)| match *key == default {
+        true => format!("{key} or Enter: {word}"),
+        false => format!("{key}: {word}"),
+    });
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// Indented text for people, wrapped if standard error is a terminal.
@@ -53,41 +92,152 @@ pub fn wrapped(indent: &str, text: &str) -> String {
     textwrap::fill(text, options) + "\n"
 }
 
-/// Asks for yes or no; Enter is no.
-pub fn confirm(question: &str) -> bool {
-    choose(question, &[('n', "no"), ('y', "yes")]) == Some('y')
+/// What the user pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Letter(char),
+    Enter,
+    Interrupt,
+    End,
+    /// Any other key, such as an arrow.
+    Other,
 }
 
-fn read(keys: &[(char, &str)]) -> Option<char> {
-    let mut input = std::io::stdin().lock();
-    let mut byte = [0];
+/// Waits for an answer. The first key that is none of the answers shows which are.
+fn answer(keys: &[(char, &str)], default: char, prompt: &str) -> Option<char> {
+    let mut told = false;
     loop {
-        match input.read(&mut byte) {
-            Ok(1) => {}
-            _ => return None,
+        let key = pressed();
+        let mut typed = TYPED.lock().unwrap_or_else(PoisonError::into_inner);
+        if typed
+            .as_mut()
+            .is_some_and(|typed| typed.goes_on(key, Instant::now()))
+        {
+            continue;
         }
-        let [byte] = byte;
-        match byte {
-            INTERRUPT => {
+        *typed = None;
+        match key {
+            Key::Interrupt => {
                 restore();
-                let _ = writeln!(std::io::stderr());
+                say("\n");
                 signals::end(Signal::SIGINT as i32)
             }
-            END => return None,
-            b'\r' | b'\n' if LETTER.swap(false, Ordering::Relaxed) => {}
-            b'\r' | b'\n' => return keys.first().map(|(key, _)| *key),
-            byte => {
-                let pressed = char::from(byte).to_ascii_lowercase();
-                if keys.iter().any(|(key, _)| *key == pressed) {
-                    LETTER.store(true, Ordering::Relaxed);
-                    return Some(pressed);
+            Key::End => return None,
+            Key::Enter => return Some(default),
+            Key::Letter(letter) => {
+                if let Some((key, word)) = keys.iter().find(|(key, _)| *key == letter) {
+                    *typed = Some(Typed::new(*key, word, Instant::now()));
+                    return Some(*key);
                 }
             }
+            Key::Other => {}
+        }
+        if !told {
+            told = true;
+            say(&format!("\n    {}\n{prompt}", allowed(keys, default)));
         }
     }
 }
 
-/// Makes the terminal pass on each key at once without echo, until this is dropped.
+/// An answer whose letter is counted, and the rest of its word, which the user may still type.
+#[derive(Debug)]
+struct Typed {
+    rest: String,
+    last: Instant,
+    /// Whether Enter came behind it.
+    ended: bool,
+}
+
+impl Typed {
+    fn new(key: char, word: &str, now: Instant) -> Self {
+        let word = word.to_lowercase();
+        let words = word.split_inclusive(' ');
+        let rest: String = words.skip_while(|word| !word.starts_with(key)).collect();
+        Self {
+            rest: rest.chars().skip(1).collect(),
+            last: now,
+            ended: false,
+        }
+    }
+
+    /// Whether a key belongs to the word: its next letter, or the Enter behind it.
+    fn goes_on(&mut self, key: Key, now: Instant) -> bool {
+        if self.ended || now.saturating_duration_since(self.last) >= NEXT_LETTER {
+            return false;
+        }
+        let mut letters = self.rest.chars();
+        match key {
+            Key::Letter(letter) if letters.next() == Some(letter) => {}
+            Key::Enter => self.ended = true,
+            _ => return false,
+        }
+        self.rest = letters.as_str().to_owned();
+        self.last = now;
+        true
+    }
+}
+
+/// Reads one key.
+fn pressed() -> Key {
+    let Some(first) = byte() else {
+        return Key::End;
+    };
+    match first {
+        INTERRUPT => Key::Interrupt,
+        END => Key::End,
+        b'\r' | b'\n' => Key::Enter,
+        ESCAPE => {
+            escaped();
+            Key::Other
+        }
+        first if first.is_ascii_graphic() || first == b' ' => {
+            Key::Letter(char::from(first).to_ascii_lowercase())
+        }
+        // The other bytes of a letter beyond ASCII.
+        first if first >= 0xC0 => {
+            for _ in 1..first.leading_ones() {
+                let _ = byte_soon();
+            }
+            Key::Other
+        }
+        _ => Key::Other,
+    }
+}
+
+/// Reads the rest of an escape sequence: `ESC [ … final`, `ESC O letter`, or `ESC letter`.
+fn escaped() {
+    match byte_soon() {
+        Some(b'[') => while byte_soon().is_some_and(|byte| !(0x40..=0x7E).contains(&byte)) {},
+        Some(b'O') => {
+            let _ = byte_soon();
+        }
+        _ => {}
+    }
+}
+
+/// Reads one byte, past any buffer of the standard library, which would keep what follows.
+fn byte() -> Option<u8> {
+    let mut byte = [0];
+    loop {
+        match read(std::io::stdin().as_fd(), &mut byte) {
+            Ok(1) => return byte.first().copied(),
+            Err(nix::errno::Errno::EINTR) => {}
+            _ => return None,
+        }
+    }
+}
+
+fn byte_soon() -> Option<u8> {
+    let input = std::io::stdin();
+    let mut wanted = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut wanted, PollTimeout::from(NEXT_BYTE)) {
+        Ok(ready) if ready > 0 => byte(),
+        _ => None,
+    }
+}
+
+/// Makes the terminal pass on each key at once without echo, until this is dropped. Drops what was
+/// typed before.
 struct KeysAlone;
 
 impl KeysAlone {
@@ -98,7 +248,7 @@ impl KeysAlone {
             let lines = LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG;
             settings.local_flags.remove(lines);
             *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
-            let _ = tcsetattr(&input, SetArg::TCSANOW, &settings);
+            let _ = tcsetattr(&input, SetArg::TCSAFLUSH, &settings);
         }
         Self
     }
@@ -115,5 +265,38 @@ pub fn restore() {
     let before = BEFORE.try_lock().ok().and_then(|mut before| before.take());
     if let Some(before) = before {
         let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_typed_word_answers_nothing_else() {
+        let start = Instant::now();
+        let at = |milliseconds| start + Duration::from_millis(milliseconds);
+        let mut typed = Typed::new('t', "trust all", start);
+        for (place, letter) in "rust".chars().enumerate() {
+            let now = at(300 * (place as u64 + 1));
+            assert!(typed.goes_on(Key::Letter(letter), now), "{letter}");
+        }
+        assert!(typed.goes_on(Key::Enter, at(1_400)));
+        assert!(!typed.goes_on(Key::Enter, at(1_500)), "the next answer");
+
+        let mut typed = Typed::new('d', "the difference", start);
+        assert!(typed.goes_on(Key::Letter('i'), at(100)));
+        assert!(!typed.goes_on(Key::Letter('y'), at(200)), "another letter");
+        assert!(!typed.goes_on(Key::Letter('f'), at(2_000)), "too late");
+    }
+
+    #[test]
+    fn the_default_is_marked() {
+        let keys = [('r', "review first"), ('t', "trust all")];
+        assert_eq!(letters(&keys, 'r'), "R/t");
+        assert_eq!(
+            allowed(&keys, 'r'),
+            "r or Enter: review first, t: trust all"
+        );
     }
 }

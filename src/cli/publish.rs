@@ -74,7 +74,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         .iter()
         .map(|command| format!("  {command}\n"))
         .collect();
-    write_plain(&format!("written; what comes next is yours:\n{next}"))
+    write_plain(&format!("written; next, run:\n{next}"))
 }
 
 #[cfg(feature = "bucket")]
@@ -89,11 +89,8 @@ fn to_bucket(
     _args: &PublishArgs,
     _json: bool,
 ) -> Result<(), CliError> {
-    Err(CliError::invalid(
-        "--to",
-        address,
-        "--to-folder; this build cannot publish to buckets (docs/faq.md)",
-    ))
+    let message = format!("this build cannot publish to a bucket ({address})");
+    Err(CliError::usage("--to", message).with_hint("use --to-folder, or the full build"))
 }
 
 /// Whether to write: the flag or the user says so.
@@ -118,7 +115,7 @@ fn text(plan: &Plan) -> String {
     for (verb, items) in kinds {
         out += &listed(items, |item: &Item| {
             let why = if verb == "keep" {
-                "; it was edited there and its memory changed: --overwrite replaces it"
+                "; edited in the folder, and its memory changed too: --overwrite replaces it"
             } else {
                 ""
             };

@@ -22,20 +22,22 @@ const MAX_TOKENS: i64 = 20_000;
 pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
     let memory = Memory::of(&config);
-    let (next, exit_code) = (args.next, args.exit_code);
+    let (next, page, exit_code) = (args.next, args.page, args.exit_code);
     let asked = Recall {
         long: args.long,
         request: request(args),
         ..Recall::default()
     };
     let now = Timestamp::now();
-    let mut recall = match &memory {
-        Some(memory) if next => following(memory.last(now), &asked)?,
-        None if next => return Err(CliError::NoLastQuery),
-        _ => asked,
+    let last = memory.as_ref().and_then(|memory| memory.last(now));
+    let mut recall = match page {
+        Some(page) => turned(last, page, &asked)?,
+        None if next => following(last, &asked)?,
+        None => asked,
     };
     let mut request = recall.request.clone();
-    request.cursor = recall.next.take().or(request.cursor);
+    let began = recall.next.take();
+    request.cursor = began.clone().or(request.cursor);
     if !global.json {
         request.max_tokens = request.max_tokens.or(Some(MAX_TOKENS));
         request.detail = recall.long.then_some(Detail::Full);
@@ -51,6 +53,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         service.0.query_memories(&request)
     })?;
     let first = recall.hits.len() + 1;
+    recall.pages.push((first, began));
     recall.at = now.as_second();
     recall.next.clone_from(&answer.next_cursor);
     recall.hits.extend(answer.results.iter().map(|hit| Also {
@@ -79,6 +82,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         numbers: numbers(&answer, first),
         query: request.query.clone().unwrap_or_default(),
         remembered,
+        quiet: global.quiet,
     };
     let text = render::query(&printable(&answer, global)?, &listing);
     pager::show(&text, &screen, global)?;
@@ -104,6 +108,28 @@ fn following(last: Option<Recall>, asked: &Recall) -> Result<Recall, CliError> {
     last.long |= asked.long;
     last.request.limit = asked.request.limit.or(last.request.limit);
     last.request.explain = asked.request.explain.or(last.request.explain);
+    Ok(last)
+}
+
+/// The query at the beginning of a page that was shown, or of the one after it.
+fn turned(last: Option<Recall>, page: usize, asked: &Recall) -> Result<Recall, CliError> {
+    let mut last = last.ok_or(CliError::NoLastQuery)?;
+    let shown = last.pages.len();
+    if page == shown + 1 && last.next.is_some() {
+        return following(Some(last), asked);
+    }
+    let began = page
+        .checked_sub(1)
+        .and_then(|before| last.pages.get(before));
+    let Some((first, cursor)) = began.cloned() else {
+        let known = shown + usize::from(last.next.is_some());
+        let message = format!("page {page} cannot be shown yet: use a page from 1 to {known}");
+        return Err(CliError::usage("--page", message));
+    };
+    last.hits.truncate(first.saturating_sub(1));
+    last.pages.truncate(page - 1);
+    last.next = cursor;
+    last.long |= asked.long;
     Ok(last)
 }
 

@@ -90,7 +90,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         desk.begin_with(Lane::Stale);
         desk.add_stale(found);
     } else if desk.items().is_empty() {
-        return write_plain("nothing waits for review\n");
+        return write_plain("no memories wait for review\n");
     }
     let sitting = caller.sitting(None)?;
     unwritten::tell_earlier(caller.config);
@@ -176,7 +176,7 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
         let more = found.len() - LISTED;
         let _ = writeln!(out, "\nand {more} more; --json prints all");
     }
-    out.push_str("\n`approve ID` keeps one, `supersede`, `stage` and `reject` do not; ");
+    out.push_str("\n`approve ID` keeps one; `supersede`, `stage` and `reject` do not; ");
     out.push_str("`review --stale --tty` goes through them\n");
     write_plain(&out)
 }

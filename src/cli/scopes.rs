@@ -6,13 +6,20 @@ pub mod offer;
 pub mod remove;
 pub mod set;
 
-use crate::cli::args::ScopesCommand;
+use crate::cli::args::{Global, ScopesCommand};
 use crate::cli::error::CliError;
-use crate::config::Config;
+use crate::cli::{config, list_scopes};
 
 /// Runs one of them.
-pub fn run(config: &Config, command: &ScopesCommand, json: bool) -> Result<(), CliError> {
+pub fn run(global: &Global, command: &ScopesCommand) -> Result<(), CliError> {
+    let json = global.json;
+    let config = &match command {
+        ScopesCommand::List => return list_scopes(global, None),
+        ScopesCommand::Show { name } => return list_scopes(global, Some(name.clone())),
+        _ => config(global)?,
+    };
     match command {
+        ScopesCommand::List | ScopesCommand::Show { .. } => Ok(()),
         ScopesCommand::Add(args) => add::run(config, args),
         ScopesCommand::Discover => discover::run(config, json),
         ScopesCommand::Set(args) => set::set(config, args, json),

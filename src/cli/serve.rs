@@ -12,7 +12,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use super::args::{Global, ServeArgs};
-use super::{log, signals, write_err, write_out};
+use super::{command, log, signals, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_TOKEN};
 use crate::gate::Token;
@@ -65,10 +65,9 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     };
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() && !global.quiet {
-            write_err(
-                "waiting for an MCP client on standard input; agents start this themselves once \
-                 `ack-memory connect` has told them to. Ctrl-C ends it\n",
-            );
+            let waiting = "waiting for an MCP client on standard input; agents start this \
+                           themselves after `ack-memory connect`. Press Ctrl-C to stop\n";
+            write_err(&command::in_text(waiting));
         }
         let service = Service::new(config).for_the_process();
         log(service, &offer);
@@ -95,13 +94,14 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     let ip = listening.address().ip();
     if !ip.is_loopback() {
         write_err(
-            "others on the network can reach this address, and HTTP is not encrypted: put TLS before it\n",
+            "others on the network can reach this address, and HTTP is not encrypted: put a TLS \
+             proxy in front of it\n",
         );
     }
     if ip.is_unspecified() && args.allow_host.is_empty() {
         write_err(
-            "clients elsewhere are turned away until `--allow-host` names the host or address \
-             they use for this machine\n",
+            "clients on other machines are rejected until `--allow-host` names the host or \
+             address they use\n",
         );
     }
     let service = Service::new(config).for_the_process();
@@ -158,7 +158,7 @@ fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
         Kept::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
         Kept::File { path, new } => {
             let made = if *new {
-                " (made just now, for your eyes alone)"
+                " (created just now, readable only by you)"
             } else {
                 ""
             };

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::args::{EntryArgs, SetupArgs};
+use super::command::{command, in_text};
 use super::connect::{Planned, installed};
-use super::render::count;
+use super::render::{count, lines};
 use super::scopes::discover::{free_name, line, shown, told};
 use super::scopes::offer::{self, Answer};
+use super::screen::Screen;
 use super::{machine, prompt, write_err, write_out, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::connect::Client;
+use crate::connect::{Client, quoted};
 use crate::recogniser::{Found, Support};
 use crate::scope::{Registry, Scope, same};
 use crate::service::{Error, Service};
@@ -53,15 +55,12 @@ pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError
         (false, true) => Manner::Safe,
         (false, false) if prompt::is_possible() && !json => Manner::Ask,
         (false, false) => {
-            return Err(CliError::Request(Error::InvalidArgument {
-                argument: "--yes".to_owned(),
-                value: "missing where nobody can be asked".to_owned(),
-                allowed: "--yes (stores are added to be reviewed first, installed clients are \
-                          connected), or --dry-run (nothing is written)"
-                    .to_owned(),
-                nearest: Vec::new(),
-                example: Some("ack-memory setup --yes".to_owned()),
-            }));
+            let message = "no questions can be asked here: pass `--yes`, or `--dry-run`";
+            let hint = "`--yes` adds stores for review and connects installed clients; \
+                        `--dry-run` writes nothing";
+            return Err(CliError::usage("--yes", message)
+                .with_hint(hint)
+                .with_example("ack-memory setup --yes"));
         }
     };
     let mut setup = Setup {
@@ -85,7 +84,32 @@ pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError
 
 impl Setup<'_> {
     fn say(&self, text: &str) -> Result<(), CliError> {
-        if self.json { Ok(()) } else { write_plain(text) }
+        if self.json {
+            return Ok(());
+        }
+        let indent: String = text.chars().take_while(|letter| *letter == ' ').collect();
+        let lines = text.lines().map(|line| wrapped(&indent, line));
+        write_plain(&lines.collect::<String>())
+    }
+
+    /// A command behind a text. A long one continues on the next line, as in a shell.
+    fn say_command(&self, text: &str, command: &str) -> Result<(), CliError> {
+        if self.json {
+            return Ok(());
+        }
+        let mut screen = Screen::of_output();
+        if command.contains('\'') {
+            // A quoted word cannot be broken.
+            screen.width = None;
+        }
+        let narrower = Screen {
+            width: screen.width.map(|width| width.saturating_sub(2)),
+            ..screen
+        };
+        let line = format!("{}{command}", text.trim_start());
+        let indent = " ".repeat(text.len() - text.trim_start().len());
+        let rest = format!("{indent}  ");
+        write_plain(&(lines(&narrower, &line, &indent, &rest).join(" \\\n") + "\n"))
     }
 
     fn scopes(&self) -> Vec<Arc<Scope>> {
@@ -122,7 +146,12 @@ impl Setup<'_> {
             tell.push(told);
         }
         if tell.is_empty() && self.scopes().is_empty() {
-            self.say("  none found; `ack-memory import FILE --scope NAME` reads JSON lines\n")?;
+            self.say("  none found\n")?;
+            self.say_command("  to look at sample memories: ", &command("demo"))?;
+            let import = command("import FILE --scope NAME");
+            self.say_command("  to import JSON lines: ", &import)?;
+            self.say_command("  to serve another store: ", &command("scopes add --help"))?;
+            self.say("  docs/memories.md describes the stores that can be served\n")?;
         }
         Ok(tell)
     }
@@ -132,7 +161,7 @@ impl Setup<'_> {
         let scopes = self.scopes();
         self.say(&format!("  {}\n", line(found, self.config.home.as_deref())))?;
         if let Some(scope) = same::scope_with(&scopes, &found.path) {
-            self.say(&format!("    there already, as scope `{}`\n", scope.name))?;
+            self.say(&format!("    already exists as scope `{}`\n", scope.name))?;
             return Ok(("there", None));
         }
         if found.problem.is_some() {
@@ -141,7 +170,7 @@ impl Setup<'_> {
         }
         let name = free_name(found, &scopes);
         let answer = match self.manner {
-            Manner::Ask => offer::ask(found).unwrap_or(Answer::Skip),
+            Manner::Ask => offer::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip),
             Manner::Safe | Manner::Show => Answer::Review,
         };
         if answer == Answer::Skip {
@@ -149,12 +178,12 @@ impl Setup<'_> {
         }
         let command = offer::command(found, &name, answer);
         if self.manner == Manner::Show {
-            self.say(&format!("    would run: {command}\n"))?;
+            self.say_command("    would run: ", &command)?;
             return Ok(("would_add", Some(command)));
         }
         match offer::add(self.config, found, &name, answer) {
             Ok(()) => {
-                self.say(&format!("    added: {command}\n"))?;
+                self.say_command("    added: ", &command)?;
                 Ok(("added", Some(command)))
             }
             Err(error) => {
@@ -166,10 +195,11 @@ impl Setup<'_> {
 
     /// Handles each installed client.
     fn clients(&mut self) -> Result<Vec<Value>, CliError> {
-        self.say("\nClients\n")?;
+        self.say("\n")?;
+        self.say("Clients\n")?;
         let mut tell = Vec::new();
         for client in installed(self.config)? {
-            let command = format!("ack-memory connect {} --yes", client.name());
+            let command = command(&format!("connect {} --yes", client.name()));
             let action = match Planned::new(self.config, client, &EntryArgs::default()) {
                 Ok(planned) => self.client(client, &planned, &command)?,
                 Err(error) => {
@@ -181,7 +211,7 @@ impl Setup<'_> {
             tell.push(json!({ "client": client.name(), "action": action, "command": command }));
         }
         if tell.is_empty() {
-            self.say("  none found; `ack-memory connect --help` lists those that are known\n")?;
+            self.say("  none found; `ack-memory connect --help` lists the known ones\n")?;
         }
         Ok(tell)
     }
@@ -194,7 +224,7 @@ impl Setup<'_> {
     ) -> Result<&'static str, CliError> {
         let name = client.name();
         if planned.changes.is_empty() {
-            self.say(&format!("  {name}: connected already\n"))?;
+            self.say(&format!("  {name}: already connected\n"))?;
             return Ok("there");
         }
         let home = self.config.home.as_deref();
@@ -210,7 +240,7 @@ impl Setup<'_> {
             }
         }
         if self.manner == Manner::Show {
-            self.say(&format!("    would run: {command}\n"))?;
+            self.say_command("    would run: ", command)?;
             return Ok("would_connect");
         }
         if self.manner == Manner::Ask && !self.agrees(planned)? {
@@ -220,7 +250,7 @@ impl Setup<'_> {
             self.fail(error)?;
             return Ok("failed");
         }
-        self.say(&format!("    connected: {command}\n"))?;
+        self.say_command("    connected: ", command)?;
         if let Some(step) = &planned.next_step {
             self.say(&format!("    {step}\n"))?;
         }
@@ -237,7 +267,7 @@ impl Setup<'_> {
                 Some('y') => return Ok(true),
                 Some('d') => {
                     for change in &planned.changes {
-                        self.say(&change.shown())?;
+                        write_plain(&change.shown())?;
                     }
                 }
                 _ => return Ok(false),
@@ -251,7 +281,8 @@ impl Setup<'_> {
         if self.scopes().is_empty() {
             return Ok(Value::Null);
         }
-        self.say("\nA first query\n")?;
+        self.say("\n")?;
+        self.say("A first query\n")?;
         let service = Service::new(self.config.clone());
         let tried = first_hit(&service);
         service.close();
@@ -267,31 +298,35 @@ impl Setup<'_> {
             return Ok(Value::Null);
         };
         let all = if hit.approved { "" } else { " --all" };
-        let command = format!("ack-memory query {}{all}", hit.word);
+        let command = command(&format!("query {}{all}", hit.word));
         let found = count(hit.total, "memory");
-        self.say(&format!(
-            "  {command}\n    {found}, the best in scope `{}`: {}\n",
-            hit.scope, hit.title
-        ))?;
+        self.say_command("  ", &command)?;
+        let best = format!("the best in scope `{}`: {}", hit.scope, hit.title);
+        self.say(&format!("    {found}, {best}\n"))?;
         if !hit.approved {
-            self.say(&format!(
-                "    None is approved yet, so agents see none. To look at each of them:\n    \
-                 ack-memory review\n    To vouch for all of them as they are:\n    \
-                 ack-memory scopes set {} unreviewed=approved\n",
-                crate::connect::quoted(&hit.scope)
-            ))?;
+            self.say("    None is approved yet, so agents see none. To look at each of them:\n")?;
+            self.say_command("    ", &self::command("review"))?;
+            let scope = quoted(&hit.scope);
+            let trust = self::command(&format!("scopes set {scope} unreviewed=approved"));
+            self.say("    To approve all of them as they are:\n")?;
+            self.say_command("    ", &trust)?;
         }
         let ask = format!("What do our memories say about {}?", hit.word);
         let when = if hit.approved { "Now" } else { "Then" };
+        self.say("\n")?;
         self.say(&format!(
-            "\n{when} ask your agent, in a new session: \"{ask}\"\n"
+            "{when} ask your agent, in a new session: \"{ask}\"\n"
         ))?;
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 
     /// Prints and records an error. The run continues.
     fn fail(&mut self, error: CliError) -> Result<(), CliError> {
-        self.say(&format!("    failed: {error}\n"))?;
+        let body = error.body();
+        self.say(&format!("    failed: {}\n", body.message))?;
+        if let Some(hint) = body.hint {
+            self.say(&format!("    {}\n", in_text(&hint)))?;
+        }
         self.failed.push(error);
         Ok(())
     }
@@ -342,4 +377,11 @@ fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
         }
     }
     Ok(None)
+}
+
+/// A line for people, wrapped at the width of the terminal. What follows is indented further.
+fn wrapped(indent: &str, line: &str) -> String {
+    let rest = format!("{indent}  ");
+    let lines = lines(&Screen::of_output(), line.trim_start(), indent, &rest);
+    lines.join("\n") + "\n"
 }

@@ -26,11 +26,9 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         Some(folder) => {
             let taken = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
             if taken || folder.is_file() {
-                return Err(CliError::invalid(
-                    "FOLDER",
-                    folder.display().to_string(),
-                    "an empty folder, or one that does not exist yet",
-                ));
+                let message = format!("{} is not an empty folder", folder.display());
+                let hint = "name an empty folder, or one that does not exist yet";
+                return Err(CliError::usage("FOLDER", message).with_hint(hint));
             }
             std::path::absolute(folder).map_err(io(folder))?
         }
@@ -75,7 +73,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         },
     )?;
     ask(
-        "ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier comes first)",
+        "ack-memory query ERR_PNPM_OUTDATED_LOCKFILE   (an identifier match ranks first)",
         QueryRequest {
             query: Some("ERR_PNPM_OUTDATED_LOCKFILE".to_owned()),
             limit: Some(1),
@@ -83,7 +81,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         },
     )?;
     ask(
-        "ack-memory query --status staging   (what a curator has to look at)",
+        "ack-memory query --status staging   (what a curator should review)",
         QueryRequest {
             status: Some(StatusFilter::Staging),
             limit: Some(2),

@@ -14,7 +14,6 @@ use super::{write_err, write_out};
 use crate::cli::error::CliError;
 use crate::mcp::http::ServeError;
 use crate::mcp::http::tokens::{self, ClientEntry, TokenFile, TokensError};
-use crate::service::Error;
 use ack_sys::files;
 
 /// The largest file that is edited, in bytes.
@@ -43,9 +42,7 @@ pub fn run(args: &TokenArgs) -> Result<(), CliError> {
     let Some(file) = &args.file else {
         let mut document = DocumentMut::new();
         document.insert(&args.name, toml_edit::Item::Table(table));
-        write_err(&format!(
-            "put this into the file of tokens:\n\n{document}\n"
-        ));
+        write_err(&format!("add this to the token file:\n\n{document}\n"));
         return write_out(&format!("{token}\n"));
     };
     add(file, &args.name, table, args.replace)?;
@@ -88,12 +85,9 @@ fn add(
         })
     })?;
     if document.contains_key(name) && !may_replace {
-        return Err(Error::invalid(
-            "name",
-            name,
-            "a name that the file does not have, or --replace for a new token of this client",
-        )
-        .into());
+        let message = format!("client `{name}` is in the file already");
+        let hint = "choose another name, or give this client a new token with --replace";
+        return Err(CliError::usage("name", message).with_hint(hint));
     }
     document.insert(name, toml_edit::Item::Table(table));
     let folder = path

@@ -2,6 +2,7 @@
 //! which knows tools and arguments; a person needs commands and flags. Only this module knows both,
 //! and only text for people goes through it.
 
+use super::command;
 use ack_api::wording::{Name, Vocabulary, reword};
 
 /// The tools, and the equivalent commands.
@@ -51,7 +52,7 @@ const ARGUMENTS: [(&str, &str); 32] = [
 
 /// Translates text for an agent into text for a person at a terminal.
 pub fn at_a_terminal(text: &str) -> String {
-    reword(text, &mut Shell).into_owned()
+    command::in_text(&reword(text, &mut Shell))
 }
 
 /// The vocabulary of commands and flags.

@@ -95,12 +95,8 @@ impl Diagnostic for SettingsError {
     }
 
     fn hint(&self) -> Option<Cow<'static, str>> {
-        if let Self::Invalid {
-            line: Some(line), ..
-        } = self
-        {
-            let hint = format!("correct line {line}; docs/configuration.md lists the keys");
-            return Some(hint.into());
+        if let Self::Invalid { path, line, .. } = self {
+            return Some(fix(path, *line).into());
         }
         let hint = match self {
             Self::NoHome => "set ACK_MEM_PATH or pass --root",
@@ -108,7 +104,7 @@ impl Diagnostic for SettingsError {
                 io_hint(source).unwrap_or("check that the file exists and may be read")
             }
             Self::Invalid { .. } | Self::Offer { .. } => {
-                "correct the file; docs/configuration.md lists its keys"
+                "fix it with `ack-memory config edit`; `ack-memory config schema` lists the keys"
             }
         };
         Some(hint.into())
@@ -123,5 +119,17 @@ impl Diagnostic for SettingsError {
             body.nearest.clone_from(nearest);
             body.allowed.clone_from(known);
         }
+    }
+}
+
+/// How to fix a file: with its line, and the command that opens or checks it.
+fn fix(path: &Path, line: Option<usize>) -> String {
+    let place = line.map_or_else(|| "the file".to_owned(), |line| format!("line {line}"));
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some("config.toml") => format!(
+            "fix {place} with `ack-memory config edit`; `ack-memory doctor` checks everything else"
+        ),
+        Some("scope.toml") => format!("fix {place}; `ack-memory doctor` checks every scope"),
+        _ => format!("fix {place}"),
     }
 }

@@ -17,7 +17,7 @@ pub struct ToolsTable {
     /// The built-in set to begin with: `ack` (the default), `claude-mem`, `episodic-memory`, `siftcoder` or `sifs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surface: Option<String>,
-    /// Tools of the set that are not offered.
+    /// Tools of the set to hide.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<String>,
     /// The tools that are changed or added, by name.
@@ -32,16 +32,17 @@ pub struct ToolEntry {
     /// The tool that answers a new one: `query_memories`, `get_memory`, `list_scopes` or `get_context`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<String>,
-    /// The name that agents see, where it is another one.
+    /// The name that agents see, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What agents read about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its arguments: the name that agents give, and what it stands for. Without this, those of the tool it calls.
+    /// Its arguments: the name that agents use, and what it maps to. Default: the arguments of the
+    /// tool it calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<BTreeMap<String, ArgumentEntry>>,
-    /// Whether the arguments that `arguments` does not name are offered too, under their own names.
+    /// Whether to also offer the arguments that `arguments` does not list, under their own names.
     pub others: bool,
     /// Arguments of the tool it calls that always have this value; agents do not see them.
     #[serde(
@@ -75,7 +76,8 @@ pub struct ArgumentTable {
     /// Further arguments that get the same value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// Instead of `is`: accepted and without effect; why. An answer to a call that gives it says so.
+    /// Instead of `is`: the argument is accepted without effect, for this reason. The answer says
+    /// so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<String>,
     /// With `ignored`: the only values that are accepted.
@@ -89,25 +91,26 @@ pub struct ArgumentTable {
     pub description: Option<String>,
     /// Whether a call without it is refused.
     pub required: bool,
-    /// The value it has where a call does not give it.
+    /// The default value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// How its value is read.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub conversion: Option<Conversion>,
-    /// How a bare number is written as a text, `{}` being the number: `obs-{}`. Where no memory has that id, the number is tried.
+    /// The pattern for a bare number, with `{}` for the number: `obs-{}`. If no memory has that id,
+    /// the number itself is tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers: Option<String>,
-    /// What is left out of the beginning of a text: `#`, where agents write `#7`.
+    /// Prefixes to strip from a string: `#` if agents write `#7`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// How a number after these letters is written: `{ S = "sum-{}" }` takes `S12` as `sum-12`.
+    /// Patterns for a number after these letters: `{ S = "sum-{}" }` reads `S12` as `sum-12`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prefixed: BTreeMap<String, String>,
-    /// The words that are allowed, each with the one it stands for.
+    /// The allowed words, each with the value it maps to.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
-    /// Whether a number out of bounds is taken as the nearest one within them. The answer says so.
+    /// Whether to clamp a number that is out of bounds. The answer says so.
     pub clamp: bool,
 }
 
@@ -123,7 +126,7 @@ pub enum Kind {
     Array,
 }
 
-/// How a value is read that has another shape than ours.
+/// How to convert a value in another format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Conversion {
@@ -133,7 +136,7 @@ pub enum Conversion {
     List,
     /// A list of texts as one text.
     Words,
-    /// A question as the id of the memory that answers it best.
+    /// A question, replaced by the id of the memory that answers it best.
     BestMatch,
 }
 

@@ -181,10 +181,11 @@ impl Client {
     pub const fn warning(self, here: bool) -> Option<&'static str> {
         match self {
             Self::ClaudeCode if !here => Some(
-                "Claude Code writes to ~/.claude.json while it runs: end it first, or use its own command (`print-config`).",
+                "Claude Code writes to ~/.claude.json while it runs: quit it first, or use its \
+                 own command (`print-config`).",
             ),
             Self::ClaudeDesktop => {
-                Some("Claude Desktop may write to this file while it runs: end it first.")
+                Some("Claude Desktop may write to this file while it runs: quit it first.")
             }
             Self::Cline | Self::ClineVsCode | Self::Roo if !here => Some(
                 "Its editor extension may write to this file while it runs: end the editor first.",
@@ -201,7 +202,8 @@ impl Client {
                  shows it. Until then sessions start without memories.",
             ),
             Self::Droid if hooks => Some(
-                "Where Droid keeps its hooks in ~/.factory/hooks.json, it does not read those of settings.json: move the entry there.",
+                "If Droid has hooks in ~/.factory/hooks.json, it ignores those in settings.json: \
+                 move the entry there.",
             ),
             Self::ClaudeDesktop => Some("Claude Desktop reads this file when it starts."),
             Self::Windsurf | Self::Kiro | Self::Junie => Some("It reads this file when it starts."),

@@ -24,6 +24,16 @@ pub enum ConnectError {
         /// What the entry does.
         does: String,
     },
+    /// The file of a client cannot be changed. Its text is left as it is.
+    #[error("`{}` was not changed: {reason}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+        /// What to do next.
+        hint: &'static str,
+    },
     /// A file cannot be written.
     #[error("cannot {action} `{}`", path.display())]
     Io {
@@ -40,7 +50,7 @@ impl Diagnostic for ConnectError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Settings(error) => error.code(),
-            Self::OtherEntry { .. } => ErrorCode::InvalidSettings,
+            Self::OtherEntry { .. } | Self::Unusable { .. } => ErrorCode::InvalidSettings,
             Self::Io { .. } => ErrorCode::IoError,
         }
     }
@@ -53,6 +63,7 @@ impl Diagnostic for ConnectError {
                  next to the file"
                     .into(),
             ),
+            Self::Unusable { hint, .. } => Some((*hint).into()),
             Self::Io { source, .. } => Some(
                 io_hint(source)
                     .unwrap_or("check that the path exists and may be used")
@@ -64,6 +75,7 @@ impl Diagnostic for ConnectError {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Settings(error) => error.path(),
+            Self::Unusable { path, .. } => Some(path),
             Self::OtherEntry { path, .. } | Self::Io { path, .. } => {
                 Some(path.as_path()).filter(|path| path.is_absolute())
             }

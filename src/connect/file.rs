@@ -26,6 +26,9 @@ use ack_sys::files;
 /// The maximum size of a client's file, in bytes.
 pub const LARGEST: u64 = 64 << 20;
 
+/// What to do about a file that cannot be changed safely.
+const FIX: &str = "fix that file; the client's own documentation describes it";
+
 /// What to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -70,7 +73,7 @@ pub struct Change {
 /// somebody else's entry in the place of ours.
 pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let before = read(&file.path)?;
-    let refuse = |message: String| invalid(&file.path, format!("not changed: {message}"));
+    let refuse = |reason: String| unusable(&file.path, reason, FIX);
     // Some editors begin a file with a byte order mark.
     let raw = before.as_deref().unwrap_or_default();
     let (mark, raw) = without_mark(raw);
@@ -91,7 +94,7 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
             let after = put(file, &text).map_err(refuse)?;
             // The result must parse.
             if value(file.format, &after).is_none() {
-                return Err(refuse("the result would not be readable".to_owned()));
+                return Err(refuse("the client could not read the result".to_owned()));
             }
             let after = if after == text {
                 After::Same
@@ -243,13 +246,15 @@ pub fn with_line_ends_of(before: &str, after: &str) -> String {
 /// Rejects a read-only file and a broken link.
 fn writable(path: &Path) -> Result<(), ConnectError> {
     match std::fs::metadata(path) {
-        Ok(metadata) if metadata.permissions().readonly() => Err(invalid(
+        Ok(metadata) if metadata.permissions().readonly() => Err(unusable(
             path,
-            "it is read-only and is left as it is; make it writable, or put in by hand what `ack-memory print-config` shows".to_owned(),
+            "it is read-only".to_owned(),
+            "make it writable, or add what `ack-memory print-config` shows by hand",
         )),
-        Err(_) if path.is_symlink() => Err(invalid(
+        Err(_) if path.is_symlink() => Err(unusable(
             path,
-            "it is a link to a file that is not there; it is left as it is".to_owned(),
+            "it is a link to a file that does not exist".to_owned(),
+            "create that file, or remove the link",
         )),
         _ => Ok(()),
     }
@@ -319,9 +324,10 @@ impl Change {
     /// [`ConnectError::Io`], or [`SettingsError`] if the file has changed since it was planned.
     pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
         if read(&self.path)? != self.before {
-            return Err(invalid(
+            return Err(unusable(
                 &self.path,
-                "another program changed it meanwhile; nothing was written to it".to_owned(),
+                "another program changed it meanwhile".to_owned(),
+                "run the same command again",
             ));
         }
         // Keep a symbolic link as it is.
@@ -390,14 +396,12 @@ impl Change {
     }
 }
 
-fn invalid(path: &Path, message: String) -> ConnectError {
-    ConnectError::Settings(SettingsError::Invalid {
+fn unusable(path: &Path, reason: String, hint: &'static str) -> ConnectError {
+    ConnectError::Unusable {
         path: path.to_owned(),
-        message,
-        line: None,
-        nearest: Vec::new(),
-        known: Vec::new(),
-    })
+        reason,
+        hint,
+    }
 }
 
 pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ConnectError {
@@ -414,7 +418,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, ConnectError> {
     match files::read(path, LARGEST) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
-            .map_err(|_| invalid(path, "it is no UTF-8 text and is left as it is".to_owned())),
+            .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ConnectError::Settings(SettingsError::Unreadable {
             path: path.to_owned(),

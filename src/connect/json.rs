@@ -233,6 +233,11 @@ pub fn value(text: &str) -> Option<Value> {
     parse(text).ok()?.to_serde_value()
 }
 
+/// Why a text is not a JSON object, if it is not.
+pub fn problem(text: &str) -> Option<String> {
+    parse(text).and_then(|root| top(&root)).err()
+}
+
 /// Whether a text holds an empty object and nothing else, not even a comment.
 pub fn is_empty(text: &str) -> bool {
     text.chars().filter(|c| !c.is_whitespace()).eq("{}".chars())
@@ -240,12 +245,20 @@ pub fn is_empty(text: &str) -> bool {
 
 fn parse(text: &str) -> Result<CstRootNode, String> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
-    CstRootNode::parse(text, &OPTIONS).map_err(|error| error.to_string())
+    CstRootNode::parse(text, &OPTIONS)
+        .map_err(|error| format!("it is not valid JSON ({})", plain(&error.to_string())))
+}
+
+/// The library's message in lower case: `unterminated object on line 1 column 2`.
+fn plain(message: &str) -> String {
+    let mut letters = message.trim_end_matches('.').chars();
+    let first = letters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
 }
 
 fn top(root: &CstRootNode) -> Result<CstObject, String> {
     root.object_value()
-        .ok_or_else(|| "the file is not a JSON object".to_owned())
+        .ok_or_else(|| "its content is not a JSON object".to_owned())
 }
 
 /// The object at a path. Creates it if it is missing.
@@ -327,7 +340,7 @@ fn once(object: &CstObject, name: &str) -> Result<(), String> {
         .into_iter()
         .filter(|property| property.decoded_name().as_deref() == Some(name));
     if same.count() > 1 {
-        return Err(format!("the key `{name}` is there twice"));
+        return Err(format!("the key `{name}` occurs twice"));
     }
     Ok(())
 }

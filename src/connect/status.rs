@@ -1,5 +1,6 @@
 //! Whether a client is connected, according to its files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -19,17 +20,47 @@ pub struct Status {
     pub starts: Option<Start>,
     /// Whether the session start hook is on; `None` if the client has no such hook.
     pub hook: Option<bool>,
+    /// The files that exist and cannot be read, and why.
+    pub problems: Vec<(PathBuf, String)>,
 }
 
 /// How a client starts the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
     /// This program.
-    Program(PathBuf),
+    Program(Entry),
     /// It connects to a running server.
     Address(String),
     /// The entry is not recognised.
     Unknown,
+}
+
+/// The entry that starts a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The variables that it sets.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl Entry {
+    /// The value of a flag, if the entry has it.
+    pub fn flag(&self, flag: &str) -> Option<&str> {
+        let mut arguments = self.arguments.iter().map(String::as_str);
+        while let Some(argument) = arguments.next() {
+            if argument == flag {
+                return arguments.next();
+            }
+            let joined = argument.strip_prefix(flag);
+            if let Some(value) = joined.and_then(|rest| rest.strip_prefix('=')) {
+                return Some(value);
+            }
+        }
+        None
+    }
 }
 
 /// What a client's files say, or `None` if it has no files in these places.
@@ -43,23 +74,45 @@ pub fn status(client: Client, places: &Places) -> Option<Status> {
     };
     let wanted = client.files(places, &launch, &Wanted::ALL)?;
     let server = wanted.first()?;
-    let hook = client.hook_file(places).map(|path| {
-        let settings = read(&path, Format::Json);
+    let hook_file = client.hook_file(places);
+    let hook = hook_file.as_ref().map(|path| {
+        let settings = read(path, Format::Json);
         settings.is_some_and(|settings| ours::calls_hook(&settings, "session-start"))
     });
+    let hook_file = hook_file.filter(|path| *path != server.path);
+    let files = [(&server.path, server.format)].into_iter();
+    let files = files.chain(hook_file.iter().map(|path| (path, Format::Json)));
+    let problems = files.filter_map(|(path, format)| Some((path.clone(), problem(path, format)?)));
     Some(Status {
+        problems: problems.collect(),
         starts: entry(server).map(|entry| start(&entry)),
         file: server.path.clone(),
         hook,
     })
 }
 
+/// Why a file cannot be used; `None` if it can, or does not exist.
+fn problem(path: &Path, format: Format) -> Option<String> {
+    let text = match files::read_text(path, LARGEST) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(format!("it cannot be read: {error}")),
+    };
+    let text = text.trim_start_matches('\u{feff}');
+    match format {
+        Format::Toml => toml::problem(text),
+        Format::Yaml => yaml::problem(text),
+        Format::Json => json::problem(text),
+    }
+}
+
 fn read(path: &Path, format: Format) -> Option<Value> {
     let text = files::read_text(path, LARGEST).ok()?;
+    let text = text.trim_start_matches('\u{feff}');
     match format {
-        Format::Toml => toml::value_of(&text),
-        Format::Yaml => yaml::value_of(&text),
-        Format::Json => json::value(&text),
+        Format::Toml => toml::value_of(text),
+        Format::Yaml => yaml::value_of(text),
+        Format::Json => json::value(text),
     }
 }
 
@@ -78,21 +131,42 @@ fn entry(file: &ConfigFile) -> Option<Value> {
 
 fn start(entry: &Value) -> Start {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    // Some clients write the command as a list, some as an object.
-    let inner = |entry: &'_ Value| {
-        let command = entry.get("command")?;
-        let program = command.get(0).or_else(|| command.get("path"))?;
-        program.as_str().map(str::to_owned)
-    };
-    match text("command")
-        .or_else(|| text("cmd"))
-        .map(str::to_owned)
-        .or_else(|| inner(entry))
-    {
-        Some(command) => Start::Program(command.into()),
-        None => ours::REACHES
-            .iter()
-            .find_map(|key| text(key))
-            .map_or(Start::Unknown, |address| Start::Address(address.to_owned())),
+    let address = || ours::REACHES.iter().find_map(|key| text(key));
+    match started(entry) {
+        Some(started) => Start::Program(started),
+        None => address().map_or(Start::Unknown, |address| Start::Address(address.to_owned())),
     }
+}
+
+/// The program that an entry starts. Some clients write the command as a list, some as an object.
+fn started(entry: &Value) -> Option<Entry> {
+    let command = entry.get("command").or_else(|| entry.get("cmd"))?;
+    let inner = command.get("path").or_else(|| command.get(0));
+    let program = command.as_str().or_else(|| inner?.as_str())?;
+    let words = |list: &Value| -> Vec<String> {
+        let words = list.as_array().into_iter().flatten();
+        words.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let mut arguments = words(command).split_off(usize::from(command.is_array()));
+    for list in [entry.get("args"), command.get("args")]
+        .into_iter()
+        .flatten()
+    {
+        arguments.extend(words(list));
+    }
+    let variables = ["env", "envs", "environment"].into_iter().find_map(|key| {
+        let set = entry.get(key).or_else(|| command.get(key))?.as_object()?;
+        let set = set
+            .iter()
+            .filter_map(|(name, value)| Some((name, value.as_str()?)));
+        Some(
+            set.map(|(name, value)| (name.clone(), value.to_owned()))
+                .collect(),
+        )
+    });
+    Some(Entry {
+        program: program.into(),
+        arguments,
+        variables: variables.unwrap_or_default(),
+    })
 }

@@ -91,9 +91,23 @@ pub fn value_of(text: &str) -> Option<Value> {
     ::toml::from_str(text).ok()
 }
 
+/// Why a text is not valid TOML, if it is not.
+pub fn problem(text: &str) -> Option<String> {
+    parse(text).err()
+}
+
 fn parse(text: &str) -> Result<DocumentMut, String> {
-    text.parse::<DocumentMut>()
-        .map_err(|error| error.to_string())
+    text.parse::<DocumentMut>().map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
+        let what = error
+            .message()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        format!("it is not valid TOML (line {line}: {what})")
+    })
 }
 
 fn there(top: &Table, path: &[&str]) -> bool {

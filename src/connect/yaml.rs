@@ -91,6 +91,11 @@ pub fn value_of(text: &str) -> Option<Value> {
     top(text).ok().map(Value::Object)
 }
 
+/// Why a text is not a YAML mapping, if it is not.
+pub fn problem(text: &str) -> Option<String> {
+    top(text).err()
+}
+
 /// Whether nothing is left.
 pub fn is_empty(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty())
@@ -120,7 +125,7 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 fn unusual(section: &str) -> String {
-    format!("`{section}` is not written in the usual form, an entry a line")
+    format!("`{section}` is not in the usual style, one entry per line")
 }
 
 /// An entry with the start keys set as wanted, without the keys that reach a server over HTTP, and

@@ -7,7 +7,7 @@ use std::{fs, io};
 use ack_api::memory::nearest;
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 
-use crate::config::Config;
+use crate::config::{Config, Setting, Source};
 
 /// How many scope names an error lists.
 const LISTED: usize = 20;
@@ -27,7 +27,7 @@ pub enum ScopeError {
     },
     /// The scope that this server is pinned to does not exist. The error names no other scope,
     /// because the client may not know of any.
-    #[error("there is no scope `{name}`, which this server is pinned to by {by}")]
+    #[error("there is no scope `{name}` ({by})")]
     PinNotFound {
         /// The name it is pinned to.
         name: String,
@@ -66,6 +66,14 @@ pub enum ScopeError {
         /// The database of claude-mem, if this user has one.
         claude_mem: Option<PathBuf>,
     },
+    /// The root was named, and does not exist.
+    #[error("no memories: the folder `{}` ({by}) does not exist", root.display())]
+    NoRoot {
+        /// The scope root.
+        root: PathBuf,
+        /// What named it.
+        by: String,
+    },
     /// The folder of scopes cannot be read.
     #[error("cannot read `{}`: {source}", folder.display())]
     Unreadable {
@@ -87,6 +95,15 @@ impl ScopeError {
             }
             _ => {}
         }
+        let Setting { value, source } = &config.root;
+        let home = config.home.as_ref();
+        let is_usual = home.is_some_and(|home| *value == home.join(".ack-mem"));
+        if *source != Source::Default && !is_usual && !value.exists() {
+            return Self::NoRoot {
+                root: value.clone(),
+                by: source.to_string(),
+            };
+        }
         let usual = |home: &PathBuf| home.join(".claude-mem/claude-mem.db");
         Self::NoScopes {
             root: config.root.value.clone(),
@@ -106,7 +123,7 @@ impl Diagnostic for ScopeError {
             Self::Refused { .. } => ErrorCode::ScopeRefused,
             Self::Unusable { .. } => ErrorCode::ScopeUnusable,
             Self::Cold { .. } => ErrorCode::BucketFailed,
-            Self::NoScopes { .. } => ErrorCode::NoScopes,
+            Self::NoScopes { .. } | Self::NoRoot { .. } => ErrorCode::NoScopes,
             Self::Unreadable { .. } => ErrorCode::IoError,
         }
     }
@@ -114,7 +131,7 @@ impl Diagnostic for ScopeError {
     fn hint(&self) -> Option<Cow<'static, str>> {
         Some(match self {
             Self::NotFound { .. } => "list_scopes shows the scopes; leave `scope` out to search every shared one".into(),
-            Self::PinNotFound { .. } => "correct the name, or start the server without it".into(),
+            Self::PinNotFound { .. } => "correct the name, or leave the pin out".into(),
             Self::Refused { pinned, .. } => {
                 format!("leave `scope` out, or start a server without `--pin {pinned}`").into()
             }
@@ -123,6 +140,9 @@ impl Diagnostic for ScopeError {
                 .into(),
             Self::Unreadable { .. } => {
                 "it has to be a folder that you may read; --root names another root".into()
+            }
+            Self::NoRoot { .. } => {
+                "correct the path, or set up memories there with `ack-memory setup`".into()
             }
             Self::NoScopes {
                 claude_mem: Some(store),
@@ -141,7 +161,7 @@ impl Diagnostic for ScopeError {
 
     fn path(&self) -> Option<&Path> {
         match self {
-            Self::NoScopes { root, .. } => Some(root),
+            Self::NoScopes { root, .. } | Self::NoRoot { root, .. } => Some(root),
             Self::Unreadable { folder, .. } => Some(folder),
             _ => None,
         }
@@ -166,6 +186,7 @@ impl Diagnostic for ScopeError {
             Self::Unusable { .. }
             | Self::Cold { .. }
             | Self::NoScopes { .. }
+            | Self::NoRoot { .. }
             | Self::Unreadable { .. } => {}
         }
     }

@@ -212,7 +212,7 @@ impl Diagnostic for Error {
             Self::MemoryNotServed { .. } => {
                 "pass `status: \"approved\"` or `status: \"all\"` to see it"
             }
-            Self::Store(error) => error.hint(),
+            Self::Store(error) => return Some(error.hint()),
             Self::Table { .. } => {
                 "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged"
             }

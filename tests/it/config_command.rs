@@ -60,7 +60,52 @@ fn path_show_and_schema_say_what_is_in_force() {
     // The path of a broken file is told all the same.
     std::fs::write(&path, "= nonsense").unwrap();
     ack(root.path(), &["config", "path"]).ok();
-    ack(root.path(), &["config", "show"]).fails(1);
+    for arguments in [&["config", "show"][..], &[], &["setup", "--dry-run"]] {
+        let error = ack(root.path(), arguments).fails(1);
+        for command in ["config edit`", "doctor`"] {
+            assert!(error.contains(command), "{arguments:?}: {error}");
+        }
+        assert!(!error.contains("docs/"), "{error}");
+    }
+}
+
+#[test]
+fn edit_without_a_terminal_needs_an_editor_that_was_named() {
+    let root = Root::new();
+    let mut command = binary();
+    command.env_remove("VISUAL").env_remove("EDITOR");
+    command
+        .arg("--root")
+        .arg(root.path())
+        .args(["config", "edit"]);
+    let error = run(&mut command).fails(2);
+    assert!(
+        error.contains("EDITOR") && error.contains("config path"),
+        "{error}"
+    );
+    // Where the file could not be written, nothing is edited for nothing.
+    std::fs::set_permissions(root.path(), PermissionsExt::from_mode(0o555)).unwrap();
+    let is_root = tempfile::NamedTempFile::new_in(root.path()).is_ok();
+    let (tools, opened) = (
+        tempfile::TempDir::new().unwrap(),
+        root.path().join("opened"),
+    );
+    let mut command = binary();
+    command.env(
+        "EDITOR",
+        format!("touch {}; true", tools.path().join("opened").display()),
+    );
+    command
+        .arg("--root")
+        .arg(root.path())
+        .args(["config", "edit"]);
+    let outcome = run(&mut command);
+    assert!(is_root || outcome.code == Some(1), "{outcome:?}");
+    assert!(
+        is_root || !tools.path().join("opened").exists(),
+        "{opened:?}"
+    );
+    std::fs::set_permissions(root.path(), PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -142,7 +187,7 @@ fn alone_it_says_where_you_are() {
         project.to_str().unwrap(),
         "ledger-api (",
         "57 in 4 scopes, 10 waiting",
-        "ack-memory query",
+        " query WORDS",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -153,7 +198,7 @@ fn alone_it_says_where_you_are() {
     );
     let empty = Root::new();
     let said = alone(empty.path(), false).ok();
-    assert!(said.contains("ack-memory setup"), "{said}");
+    assert!(said.contains(" setup  ·"), "{said}");
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
         let again = home
             .run(&["connect", client, "--yes", "--prompt-hook", "--edit-hook"])
             .ok();
-        assert!(again.contains("connected already"), "{again}");
+        assert!(again.contains("already connected"), "{again}");
         assert_eq!(contents(home.0.path()), connected, "{client}");
 
         home.run(&["disconnect", client, "--yes"]).ok();
@@ -414,7 +414,7 @@ fn a_file_that_cannot_be_read_with_certainty_is_left_alone() {
         home.write(home.settings(client), text);
         let before = contents(home.0.path());
         let error = home.run(&["connect", client, "--yes"]).fails(1);
-        assert!(error.contains("not changed"), "{text}: {error}");
+        assert!(error.contains("was not changed: "), "{text}: {error}");
         assert_eq!(contents(home.0.path()), before, "{text}");
     }
     let home = Home::new();
@@ -693,11 +693,11 @@ fn what_would_be_told_twice_is_said() {
         "{\"enabledPlugins\":{\"ack-memory@team\":false}}",
     );
     assert!(!connect(&["--yes"]).contains("plugin"));
-    assert!(connect(&["--here"]).contains("told twice"));
-    assert!(!connect(&["--here", "--no-hook"]).contains("told twice"));
+    assert!(connect(&["--here"]).contains("get the memories twice"));
+    assert!(!connect(&["--here", "--no-hook"]).contains("get the memories twice"));
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
-    assert!(!connect(&["--here", "--yes"]).contains("told twice"));
-    assert!(connect(&[]).contains("told twice"));
+    assert!(!connect(&["--here", "--yes"]).contains("get the memories twice"));
+    assert!(connect(&[]).contains("get the memories twice"));
 }
 
 #[test]

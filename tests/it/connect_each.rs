@@ -15,14 +15,14 @@ fn the_question_is_asked_before_it_is_answered() {
     };
     let mut terminal = start("refused");
     // What has to be known comes first.
-    terminal.expect("trust").expect("Write this? [n/y] ");
+    terminal.expect("trust").expect("Write this? [y/N] ");
     assert!(!home.path(".gemini").exists());
     terminal.press("\r").expect("no");
     assert_eq!(terminal.end().0, Some(0));
     assert!(!home.path(".gemini").exists());
     let mut terminal = start("out");
     terminal
-        .expect("Write this? [n/y] ")
+        .expect("Write this? [y/N] ")
         .press("y")
         .expect("yes");
     assert_eq!(terminal.end().0, Some(0));
@@ -35,7 +35,7 @@ fn the_question_is_asked_before_it_is_answered() {
     command.args(["disconnect", "gemini"]);
     let mut terminal = Session::start(command);
     terminal
-        .expect("Write this? [n/y] ")
+        .expect("Write this? [y/N] ")
         .press("y")
         .expect("gemini is disconnected");
     assert_eq!(terminal.end().0, Some(0));
@@ -46,7 +46,7 @@ fn the_question_is_asked_before_it_is_answered() {
 fn connect_without_a_client_offers_each_that_is_installed() {
     let home = Home::new();
     let none = home.run(&["connect"]).ok();
-    assert!(none.contains("no client is installed here"), "{none}");
+    assert!(none.contains("no known client is installed"), "{none}");
     home.write(".claude.json", "{}");
     home.write(".codex/config.toml", "model = \"x\"\n");
     home.write(".kiro/steering/a.md", "x");
@@ -64,19 +64,19 @@ fn connect_without_a_client_offers_each_that_is_installed() {
     );
     assert_eq!(contents(home.0.path()), before);
     let mut terminal = Session::start(command(&["connect"]));
-    terminal.expect("end it first").expect("[n/y] ").press("y");
+    terminal.expect("quit it first").expect("[y/N] ").press("y");
     // One that cannot be changed does not keep the others from it.
     terminal.expect("claude-code is connected");
     terminal
-        .expect("[n/y] ")
+        .expect("[y/N] ")
         .press("n")
         .expect("nothing was written");
     terminal
-        .expect("[n/y] ")
+        .expect("[y/N] ")
         .press("y")
         .expect("opencode is connected");
     terminal
-        .expect("[n/y] ")
+        .expect("[y/N] ")
         .press("y")
         .expect("kiro is connected");
     assert_eq!(terminal.end().0, Some(0));
@@ -85,7 +85,7 @@ fn connect_without_a_client_offers_each_that_is_installed() {
     let all = run(&mut command(&["connect", "--yes"]));
     assert!(all.err.contains("config.toml"), "{all:?}");
     assert_eq!(all.code, Some(1));
-    assert!(all.out.contains("kiro is connected already"), "{all:?}");
+    assert!(all.out.contains("kiro is already connected"), "{all:?}");
 }
 
 #[test]

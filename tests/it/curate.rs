@@ -304,7 +304,7 @@ fn a_person_at_a_terminal_is_asked_about_what_was_not_named() {
     // One key each, as everywhere; Enter is no.
     for refusal in ["n", "\n"] {
         let mut session = Session::start(person(root.path(), &command));
-        session.expect("Approve 13 memories? [n/y]");
+        session.expect("Approve 13 memories? [y/N]");
         session.press(refusal);
         let (code, shown) = session.end();
         assert_eq!(code, Some(0), "{shown}");
@@ -312,7 +312,7 @@ fn a_person_at_a_terminal_is_asked_about_what_was_not_named() {
         assert_eq!(log(&root, "alpha").len(), 0);
     }
     let mut session = Session::start(person(root.path(), &command));
-    session.expect("Approve 13 memories? [n/y]").press("y");
+    session.expect("Approve 13 memories? [y/N]").press("y");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(log(&root, "alpha").len(), 13);
@@ -384,7 +384,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
     assert!(!shown.contains("\u{1b}[31m"), "{shown}");
-    let helped = shown.matches("finish: write what was decided").count();
+    let helped = shown.matches("finish: write the choices").count();
     assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
     let told: Vec<(&str, &str)> = log
@@ -413,8 +413,11 @@ fn a_choice_that_fits_nothing_says_so() {
     let error = decide(root.path(), &["approve", "--type", "bug"]).fails(2);
     assert_eq!(
         error,
-        "error: no memory that waits for review matches\n\
-         hint: `ack-memory review --list` shows what waits\n"
+        format!(
+            "error: no pending memory matches\n\
+             hint: `ack-memory --root {} review --list` shows the pending memories\n",
+            root.path().display()
+        )
     );
     // What waits is told once, with what to do.
     let folder = root.path().join("alpha");

@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::cli::{ack, claude_mem};
+use crate::cli::{ack, binary, claude_mem, run};
+use crate::connect::Home;
 use crate::curate::{approved, decide, staged};
 use crate::support::{Root, memory};
 
@@ -38,16 +39,16 @@ fn the_doctor_says_what_agents_may_ask_for_where_something_waits() {
     root.store("beta", &memories);
     assert_eq!(
         said(&root, "beta").unwrap(),
-        "1 memory, 1,200 waiting for review since 2026-02-09"
+        "1 memory, 1,200 waiting for review, the oldest from 2026-02-09"
     );
     assert_eq!(
         said(&root, "agents").unwrap(),
-        "see approved memories alone, not what waits for review (max_status = approved, default)"
+        "see only approved memories (max_status = approved, default)"
     );
     let root = root.let_agents_review();
     assert_eq!(
         said(&root, "agents").unwrap(),
-        "may ask for what waits for review (max_status = all, config.toml)"
+        "may ask for memories that wait for review (max_status = all, config.toml)"
     );
 }
 
@@ -124,7 +125,7 @@ fn a_default_scope_that_is_not_there_is_named() {
     };
     assert_eq!(
         default("alpah").unwrap(),
-        "`default_scope` is `alpah`, and there is no such scope; did you mean `alpha`?"
+        "`default_scope` is `alpah`, which does not exist; did you mean `alpha`?"
     );
     assert_eq!(default("Alpha"), None);
 }
@@ -153,7 +154,7 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
     }
     let scope = said(&root, "alpha").unwrap();
     assert_eq!(
-        scope, "1 memory, 1 waiting for review since 2026-01-01",
+        scope, "1 memory, 1 waiting for review, the oldest from 2026-01-01",
         "what a lost line may have rejected waits; the rest is as it was"
     );
 }
@@ -193,4 +194,90 @@ fn if_no_scope_can_be_read_the_review_does_not_say_that_nothing_waits() {
     // Without any scope, nothing waits.
     let none = ack(Root::new().path(), &["review", "--list"]).ok();
     assert!(none.contains("nothing waits for review"), "{none}");
+}
+
+#[test]
+fn a_client_that_is_connected_to_other_memories_is_not_called_well() {
+    let (home, one, two) = (Home::new(), Root::new(), Root::new());
+    for root in [&one, &two] {
+        root.store("music", &[memory("m", "Tune it", json!({}))]);
+    }
+    home.write(".claude.json", "{}");
+    home.write(".config/opencode/opencode.json", "{}");
+    let over = |root: &Root, arguments: &[&str]| {
+        let mut command = home.prepared(binary());
+        command.env("PATH", home.path("bin"));
+        command.arg("--root").arg(root.path()).args(arguments);
+        run(&mut command)
+    };
+    over(&one, &["connect", "claude-code", "opencode", "--yes"]).ok();
+    let right = over(&one, &["doctor"]);
+    assert!(right.out.contains("✓ Claude Code"), "{}", right.out);
+    let wrong = over(&two, &["doctor"]).out;
+    let served = format!(
+        "it serves {}, not {}",
+        one.path().display(),
+        two.path().display()
+    );
+    // One starts it by a command and arguments, the other by a list.
+    for client in ["! Claude Code", "! Opencode"] {
+        assert!(wrong.contains(client), "{wrong}");
+    }
+    assert_eq!(wrong.matches(&served).count(), 2, "{wrong}");
+    let again = format!(
+        "ack-memory --root {} connect claude-code",
+        two.path().display()
+    );
+    assert!(wrong.contains(&again), "{wrong}");
+    let bare = over(&two, &[]).out;
+    assert!(
+        bare.contains("none connected; claude-code, opencode connected to other memories"),
+        "{bare}"
+    );
+    let bare = over(&one, &[]).out;
+    assert!(bare.contains("claude-code, opencode connected"), "{bare}");
+    // A pin, and a single database.
+    let pinned = over(&one, &["--pin", "music", "doctor"]).out;
+    assert!(
+        pinned.contains("it serves every scope, not only `music`"),
+        "{pinned}"
+    );
+    let store = one.scope_folder("music").join("memory.db");
+    let single = over(&one, &["--db", store.to_str().unwrap(), "doctor"]).out;
+    assert!(single.contains("! Claude Code"), "{single}");
+    over(&one, &["--pin", "music", "connect", "claude-code", "--yes"]).ok();
+    let free = over(&one, &["doctor"]).out;
+    assert!(free.contains("it serves only the scope `music`"), "{free}");
+}
+
+#[test]
+fn a_file_of_a_client_that_cannot_be_read_is_an_error() {
+    let (home, root) = (Home::new(), Root::new());
+    root.store("music", &[memory("m", "Tune it", json!({}))]);
+    home.write(".claude.json", "{broken");
+    home.write(".codex/config.toml", "model = \"x\"\n");
+    home.write(".codex/hooks.json", "[");
+    let ours = |arguments: &[&str]| {
+        let mut command = home.prepared(binary());
+        command.env("PATH", home.path("bin"));
+        run(command.arg("--root").arg(root.path()).args(arguments))
+    };
+    let outcome = ours(&["doctor"]);
+    assert_eq!(outcome.code, Some(1));
+    let said = outcome.out;
+    for part in [
+        "✗ Claude Code",
+        "~/.claude.json: it is not valid JSON",
+        "- Codex",
+        "~/.codex/hooks.json: it is not valid JSON",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(
+        !said.contains("connect claude-code"),
+        "it would fail: {said}"
+    );
+    let error = ours(&["connect", "claude-code", "--yes"]).fails(1);
+    assert!(error.contains("the client's own documentation"), "{error}");
+    assert!(!error.contains("configuration.md"), "{error}");
 }

@@ -146,3 +146,16 @@ fn entries_that_an_older_version_wrote_still_start() {
     let answer = served.out.lines().last().unwrap_or_default();
     assert!(answer.contains(r#""scopes":["platform"]"#), "{served:?}");
 }
+
+#[test]
+fn a_day_may_be_written_as_other_programs_write_it_and_a_number_is_asked_for() {
+    let root = Root::samples();
+    let total = |since: &str| {
+        ack(root.path(), &["query", "--since", since, "--json"]).json()["total"].clone()
+    };
+    assert_eq!(total("-9000d"), total("9000d"));
+    let wrong = ack(root.path(), &["query", "--since", "-soon"]).fails(2);
+    assert!(wrong.contains("yesterday"), "{wrong}");
+    let wrong = ack(root.path(), &["query", "-n", "ten"]).fails(2);
+    assert!(wrong.contains("use a whole number"), "{wrong}");
+}

@@ -150,6 +150,9 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
             && line.contains("`ack-memory review`"),
         "{line}"
     );
+    // The command for it, over this root.
+    let review = format!("`ack-memory --root {} review`", root.path().display());
+    assert!(line.contains(&review), "{line}");
     assert_eq!(message(start(root.path(), &event(&folder, "resume"))), None);
     // Cursor and Copilot CLI have no place for such a line.
     let cursor = json!({ "hook_event_name": "sessionStart", "workspace_roots": [folder] });

@@ -394,13 +394,13 @@ fn a_token_is_made_at_first_use_kept_for_its_owner_and_never_shown() {
         200
     );
     let (_, _, said) = second.signal("INT");
-    assert!(!said.contains("made just now"), "{said}");
+    assert!(!said.contains("created just now"), "{said}");
     let url = http.url.clone();
     let kept_home = std::mem::replace(&mut http.home, tempfile::tempdir().unwrap());
     let (_, status, said) = http.signal("INT");
     assert_eq!(status.code(), Some(0));
     assert!(
-        said.contains("made just now") && !said.contains(&token),
+        said.contains("created just now") && !said.contains(&token),
         "{said}"
     );
     let shown = format!(

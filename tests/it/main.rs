@@ -48,6 +48,7 @@ mod flows;
 mod fold;
 mod folders;
 mod get;
+mod hints;
 mod history;
 mod hook;
 mod hook_files;

@@ -546,11 +546,12 @@ fn a_root_without_scopes_says_how_to_start() {
     let body = server.fail("query_memories", json!({ "query": "x" }));
     assert_eq!(body.code, "no_scopes");
     assert!(
-        body.message.contains("there is no scope"),
+        body.message
+            .contains("nothing` (flag --root) does not exist"),
         "{}",
         body.message
     );
-    assert!(body.hint.unwrap().contains("ack-memory demo"));
+    assert!(body.hint.unwrap().contains("ack-memory setup"));
     assert!(
         !root.path().join("nothing").exists(),
         "the server made its root"

@@ -300,7 +300,7 @@ fn discover_lists_what_lies_here_with_what_can_be_done() {
 Serena memories: 1 memory, ~/src/shop/.serena/memories
   add it: ack-memory scopes add serena-shop --store {}
 
-instructions that hosts load by themselves: ~/src/shop/CLAUDE.md
+instruction files that hosts load themselves: ~/src/shop/CLAUDE.md
 ",
         person.path(".claude-mem/claude-mem.db").display(),
         person.path("src/shop/.serena/memories").display()
@@ -343,17 +343,14 @@ fn import_names_the_store_that_it_does_not_read() {
     drop(claude_mem(&person.path("claude-mem.db")));
     let notes = person.write("notes/MEMORY.md", "# Index");
     for (path, expected) in [
-        (
-            graph.as_path(),
-            "server-memory (1 memory), which is served where it lies",
-        ),
+        (graph.as_path(), "is server-memory, and `import` reads"),
         (
             &person.path("claude-mem.db"),
-            "`ack-memory scopes add NAME --store PATH`",
+            " scopes add NAME --store PATH`",
         ),
         (
             notes.parent().unwrap(),
-            "Claude Code auto-memory (0 memories)",
+            "is Claude Code auto-memory, and `import` reads",
         ),
     ] {
         let path = path.to_str().unwrap();

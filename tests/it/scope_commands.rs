@@ -19,6 +19,7 @@ const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # s
 /// The words behind `ack-memory` of the command that undoes what was done.
 fn undo(said: &str) -> Vec<String> {
     let command = said.split("undo: ").nth(1).unwrap().lines().next().unwrap();
+    assert!(command.starts_with("ack-memory --root "), "{command}");
     shell_words(command).into_iter().skip(1).collect()
 }
 
@@ -29,8 +30,9 @@ fn shell_words(command: &str) -> Vec<String> {
     out.lines().map(str::to_owned).collect()
 }
 
-fn ack_words(root: &Path, words: &[String]) -> Outcome {
-    ack(root, &words.iter().map(String::as_str).collect::<Vec<_>>())
+/// Runs a printed command as it stands.
+fn ack_words(words: &[String]) -> Outcome {
+    run(binary().args(words))
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn scopes_set_changes_the_keys_that_are_named_and_its_undo_sets_every_byte_back(
             );
             let again = ack(root.path(), &arguments).ok();
             assert!(again.contains("nothing to change"), "{again}");
-            ack_words(root.path(), &undo(&said)).ok();
+            ack_words(&undo(&said)).ok();
             let back = fs::read_to_string(&path).unwrap();
             match assignments[0] {
                 // What was taken out stands at another place then, and its quotation marks are TOML's usual ones.
@@ -105,6 +107,58 @@ fn scopes_set_changes_the_keys_that_are_named_and_its_undo_sets_every_byte_back(
             );
         }
     }
+}
+
+#[test]
+fn scopes_set_checks_the_result_before_it_writes() {
+    let root = Root::new();
+    let store = root.store("ledger", &[]);
+    let both = format!("store = {store:?}\ntable = \"s3://bucket/prefix\"\nunreviewed = \"x\"\n");
+    root.manifest("ledger", "");
+    let before = fingerprint(root.path());
+    let set = |assignments: &[&str]| {
+        ack(
+            root.path(),
+            &[&["scopes", "set", "ledger"], assignments].concat(),
+        )
+    };
+    for (assignment, told) in [
+        ("paths=~/[", "not a valid glob"),
+        ("remotes=foo", "not a git remote"),
+        ("=y", "no key before `=`"),
+        ("visibility", "is not KEY=VALUE"),
+        ("visibility+=x", "not a list"),
+    ] {
+        let said = set(&[assignment]).fails(2);
+        assert!(
+            said.contains(told) && !said.contains("allowed:"),
+            "{assignment}: {said}"
+        );
+    }
+    assert_eq!(fingerprint(root.path()), before);
+    set(&["projects=a,a,b,a"]).ok();
+    let path = root.scope_folder("ledger").join("scope.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "projects = [\"a\", \"b\"]\n");
+    // A manifest that cannot be used is not changed into another one.
+    let unusable = both.replace("unreviewed = \"x\"\n", "");
+    root.manifest("ledger", &unusable);
+    let said = set(&["description=x"]).fails(2);
+    assert!(said.contains("nothing was written"), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), unusable);
+    let said = set(&["table="]).ok();
+    assert!(said.contains("written"), "what mends it is written: {said}");
+}
+
+#[test]
+fn scopes_list_and_scopes_show_are_understood() {
+    let root = Root::samples();
+    let list = |arguments: &[&str]| ack(root.path(), arguments).ok();
+    assert_eq!(list(&["scopes", "list"]), list(&["scopes"]));
+    assert_eq!(
+        list(&["scopes", "show", "platform"]),
+        list(&["scopes", "--scope", "platform"])
+    );
 }
 
 #[test]
@@ -205,11 +259,14 @@ fn one_database_is_one_scope_under_whatever_name_it_is_given() {
     add("music", &link).ok();
     for path in [&store, &link, &hard, store.parent().unwrap()] {
         let error = add("again", path).fails(2);
-        assert!(error.contains("scope `music` has this one"), "{error}");
+        assert!(error.contains("is already scope `music`"), "{error}");
+        // What is there is shown. It is not approved unread.
+        assert!(error.contains(" scopes --scope music\n"), "{error}");
+        assert!(!error.contains("unreviewed"), "{error}");
     }
     let assignment = format!("store={}", hard.display());
     let error = ack(root.path(), &["scopes", "set", "other", &assignment]).fails(2);
-    assert!(error.contains("scope `music` has this one"), "{error}");
+    assert!(error.contains("is already scope `music`"), "{error}");
     // Its own store is no other's.
     let assignment = format!("store={}", store.display());
     ack(root.path(), &["scopes", "set", "music", &assignment]).ok();
@@ -282,17 +339,17 @@ fn a_wrong_name_or_store_is_answered_with_what_that_command_takes() {
         &["approve", "o", "--scope", "musik"],
     ] {
         let error = ack(root.path(), arguments).fails(1);
-        assert_eq!(
-            error,
+        let expected = format!(
             "error: there is no scope `musik`\nnearest: did you mean music?\n\
-             hint: `ack-memory scopes` shows the scopes\n",
-            "{arguments:?}"
+             hint: `ack-memory --root {} scopes` shows the scopes\n",
+            root.path().display()
         );
+        assert_eq!(error, expected, "{arguments:?}");
     }
     let error = ack(root.path(), &["scopes", "add", "x", "--store", "/missing"]).fails(1);
     assert_eq!(
         error,
-        "error: there is no `/missing`\nhint: name a database, or a folder of notes, that is there\n"
+        "error: there is no `/missing`\nhint: name an existing database or folder of notes\n"
     );
 }
 
@@ -330,7 +387,7 @@ fn a_folder_is_claimed_for_a_scope() {
     let told = claim(&["scopes", "--json"]).json();
     let wins = told["current_scope"].as_str().unwrap();
     assert_eq!(
-        said.contains(&format!("but scope `{wins}` claims it too")),
+        said.contains(&format!("but scope `{wins}` also claims it")),
         wins != "ledger",
         "{said}"
     );
@@ -481,14 +538,24 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     let mut terminal = Session::start(command(&["scopes", "discover"]));
     terminal
         .expect("(r)eview first, (t)rust all, (s)kip")
-        .expect("[r/t/s] ");
+        .expect("[R/t/s] ");
     assert!(!manifest.exists());
     terminal.press("s").expect("skip");
-    assert_eq!(terminal.end().0, Some(0));
+    let (code, screen) = terminal.end();
+    assert_eq!(code, Some(0));
     assert!(!manifest.exists());
+    assert!(!screen.contains("add it:"), "once is enough: {screen}");
+
+    // Where the output goes elsewhere, the question says which store it is about.
+    let output = fs::File::create(home.path().join("said")).unwrap();
+    let mut terminal = Session::with_output(command(&["scopes", "discover"]), output);
+    terminal
+        .expect("~/.claude-mem/claude-mem.db: (r)eview first")
+        .press("s");
+    assert_eq!(terminal.end().0, Some(0));
 
     let mut terminal = Session::start(command(&["scopes", "discover"]));
-    terminal.expect("[r/t/s] ").press("xt").expect("trust all");
+    terminal.expect("[R/t/s] ").press("xt").expect("trust all");
     terminal.expect("--unreviewed approved --yes");
     assert_eq!(terminal.end().0, Some(0));
     let text = fs::read_to_string(&manifest).unwrap();
@@ -504,7 +571,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     let output = fs::File::create(home.path().join("said")).unwrap();
     let mut terminal = Session::with_output(command(&["scopes", "remove", "claude-mem"]), output);
     terminal
-        .expect("Remove the scope? [n/y] ")
+        .expect("Remove the scope? [y/N] ")
         .press("\r")
         .expect("no");
     assert_eq!(terminal.end().0, Some(0));
@@ -516,12 +583,12 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     );
     let mut terminal = Session::start(command(&["scopes", "remove", "claude-mem"]));
     // Ctrl-C.
-    terminal.expect("[n/y] ").press("\u{3}");
+    terminal.expect("[y/N] ").press("\u{3}");
     assert_eq!(terminal.end().0, Some(130));
     assert!(manifest.exists());
     let mut terminal = Session::start(command(&["scopes", "remove", "claude-mem"]));
     terminal
-        .expect("[n/y] ")
+        .expect("[y/N] ")
         .press("y")
         .expect("removed; undo:");
     assert_eq!(terminal.end().0, Some(0));
@@ -546,7 +613,7 @@ fn a_store_that_keeps_a_review_status_needs_no_trust() {
     let mut terminal = Session::start(command);
     terminal.expect("ack-memory: 1 memory, ~/.ack-mem/scopes/music/memory.db");
     terminal
-        .expect("(a)dd, (s)kip [a/s] ")
+        .expect("(a)dd, (s)kip [A/s] ")
         .press("\r")
         .expect("add");
     terminal.expect("added as scope `music`");

@@ -180,7 +180,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "absent": {
           "state": "unavailable",
           "problems": [
-            "Memory database not found: `ROOT/scopes/absent/memory.db`; create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes set NAME store=PATH`"
+            "Memory database not found: `ROOT/scopes/absent/memory.db`; import memories with `ack-memory import FILE --scope absent`, or name an existing store with `ack-memory scopes set absent store=PATH`"
           ]
         }
       },
@@ -188,7 +188,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "empty": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`"
+            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; import memories with `ack-memory import FILE --scope empty`"
           ]
         }
       },
@@ -196,7 +196,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "foreign": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/foreign/memory.db` holds no memories: none of its tables (`recipes`) has an id and a title; check the scope's `store` path; `schemas/scope.sql` describes the tables that this program reads"
+            "`ROOT/scopes/foreign/memory.db` holds no memories: none of its tables (`recipes`) has an id and a title; `schemas/scope.sql` describes the tables that this program reads"
           ]
         }
       },
@@ -210,7 +210,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
         "text": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/text/memory.db` is not an SQLite database; check the scope's `store` path; restore the file from a backup if it should be a database"
+            "`ROOT/scopes/text/memory.db` is not an SQLite database; restore the file from a backup"
           ]
         }
       },
@@ -241,7 +241,7 @@ fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
 {
   "code": "store_not_found",
   "message": "Memory database not found: `ROOT/scopes/absent/memory.db`",
-  "hint": "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes set NAME store=PATH`",
+  "hint": "import memories with `ack-memory import FILE --scope absent`, or name an existing store with `ack-memory scopes set absent store=PATH`",
   "path": "ROOT/scopes/absent/memory.db"
 }
 "#);

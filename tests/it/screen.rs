@@ -112,7 +112,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let none = terminal.ack(root.path(), &["query", "--next"]);
     assert_eq!(none.code, Some(1));
     assert!(
-        none.out.contains("ask with `ack-memory query` first"),
+        none.out.contains("run `ack-memory query` first"),
         "{none:?}"
     );
 
@@ -131,13 +131,22 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
         "{said}"
     );
     let (second, said) = page(&mut terminal, &["query", "--next"]);
-    assert!(said.contains("2 to 2 of 3"), "{said}");
+    assert!(said.contains("result 2 of 3"), "{said}");
     let (third, _) = page(&mut terminal, &["query", "--next"]);
     let end = terminal.ack(root.path(), &["query", "--next"]);
     assert!(
         end.code == Some(1) && end.out.contains("last page"),
         "{end:?}"
     );
+    // A page that was shown can be shown again, and its numbers stay.
+    assert_eq!(page(&mut terminal, &["query", "--page", "1"]).0, first);
+    assert_eq!(page(&mut terminal, &["query", "--page", "2"]).0, second);
+    let unseen = terminal.ack(root.path(), &["query", "--page", "4"]);
+    assert!(
+        unseen.code == Some(2) && unseen.out.contains("a page from 1 to 3"),
+        "{unseen:?}"
+    );
+    assert_eq!(page(&mut terminal, &["query", "--page", "3"]).0, third);
     for (number, title) in [("1", first), ("2", second), ("3", third)] {
         assert_eq!(page(&mut terminal, &["get", number]).0, title);
     }
@@ -372,5 +381,62 @@ fn an_exit_code_says_whether_anything_was_found() {
     assert_eq!(
         code(&["get", "nothing", "ack_a41f0c_2025-11-24_001"]),
         Some(0)
+    );
+}
+
+#[test]
+fn no_line_is_longer_than_a_narrow_terminal() {
+    let root = Root::new();
+    let long = "a_very_long_id_that_fills_a_line";
+    root.store(
+        "music",
+        &[
+            memory(long, "Tune it", json!({ "stale_after": "2026-06-01" })),
+            memory("m-2", "Oil it", json!({ "narrative": "The strings of the xylophone are bars of wood, and they\nare tuned by hand.\n\n- short\n- list" })),
+        ],
+    );
+    for columns in [20, 40] {
+        let mut terminal = Terminal::sized(columns, 200);
+        let said = terminal.plain(root.path(), &["query", "it"]);
+        assert!(said.contains("stale: past"), "{said}");
+        for line in said.lines().filter(|line| !line.contains(long)) {
+            assert!(line.len() <= columns.into(), "{columns}: {line:?}\n{said}");
+        }
+    }
+    let mut terminal = Terminal::sized(100, 200);
+    let said = terminal.plain(root.path(), &["get", "m-2"]);
+    assert!(
+        said.contains("and they are tuned by hand.\n\n"),
+        "one paragraph: {said}"
+    );
+    assert!(said.contains("- short\n  - list"), "{said}");
+}
+
+#[test]
+fn quiet_prints_the_answer_alone() {
+    let root = Root::new();
+    let waiting = json!({ "status": "staging" });
+    root.store(
+        "music",
+        &[
+            memory("m-1", "Tune the xylophone", json!({})),
+            memory("m-2", "Oil the xylophone", json!({})),
+            memory("m-3", "Sell the xylophone", waiting),
+        ],
+    );
+    let mut terminal = Terminal::new();
+    let loud = terminal.plain(root.path(), &["query", "xylophone", "-n", "1"]);
+    assert!(
+        loud.contains("next: ") && loud.contains("hidden: "),
+        "{loud}"
+    );
+    let quiet = terminal.plain(root.path(), &["query", "xylophone", "-n", "1", "-q"]);
+    for hint in ["next:", "open:", "hidden:", "Try:", "note:"] {
+        assert!(!quiet.contains(hint), "{quiet}");
+    }
+    let nothing = terminal.plain(root.path(), &["query", "-t", "vibraphone", "-q"]);
+    assert!(
+        nothing.contains("Nothing found") && !nothing.contains("Try:"),
+        "{nothing}"
     );
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::cli::{binary, claude_mem, run};
 use crate::connect::{Home, contents};
@@ -36,19 +37,19 @@ fn a_newcomer_gets_from_setup_to_an_answer_with_a_few_keys() {
     let mut terminal = Session::start(command(&home, &["setup"]));
     terminal.expect("claude-mem: 1 memory, ~/.claude-mem/claude-mem.db");
     terminal
-        .expect("(r)eview first, (t)rust all, (s)kip [r/t/s] ")
+        .expect("(r)eview first, (t)rust all, (s)kip [R/t/s] ")
         .press("t");
     terminal.expect("added: ack-memory scopes add claude-mem --store ");
     terminal
         .expect("Serena memories: 1 memory")
-        .expect("[r/t/s] ")
+        .expect("[R/t/s] ")
         .press("s");
     terminal.expect("gemini: ~/.gemini/settings.json");
     // What has to be known stands before the question.
-    terminal.expect("trust").expect("[y/n/d] ").press("d");
-    terminal.expect("+").expect("[y/n/d] ").press("y");
+    terminal.expect("trust").expect("[Y/n/d] ").press("d");
+    terminal.expect("+").expect("[Y/n/d] ").press("y");
     terminal.expect("connected: ack-memory connect gemini --yes");
-    terminal.expect("windsurf: ").expect("[y/n/d] ").press("n");
+    terminal.expect("windsurf: ").expect("[Y/n/d] ").press("n");
     terminal.expect("ack-memory query xylophone\r\n");
     terminal.expect("1 memory, the best in scope `claude-mem`: Tune the xylophone");
     terminal.expect("Now ask your agent");
@@ -61,13 +62,13 @@ fn a_newcomer_gets_from_setup_to_an_answer_with_a_few_keys() {
     assert!(found.contains("Tune the xylophone"), "{found}");
     let before = contents(home.0.path());
     let mut terminal = Session::start(command(&home, &["setup"]));
-    terminal.expect("there already, as scope `claude-mem`");
+    terminal.expect("already exists as scope `claude-mem`");
     terminal
         .expect("Serena memories: 1 memory")
-        .expect("[r/t/s] ")
+        .expect("[R/t/s] ")
         .press("s");
-    terminal.expect("gemini: connected already");
-    terminal.expect("windsurf: ").expect("[y/n/d] ").press("n");
+    terminal.expect("gemini: already connected");
+    terminal.expect("windsurf: ").expect("[Y/n/d] ").press("n");
     assert_eq!(terminal.end().0, Some(0));
     assert_eq!(contents(home.0.path()), before);
 }
@@ -105,7 +106,7 @@ fn scripts_get_safe_defaults_and_one_report() {
     let before = contents(home.0.path());
     let again = run(&mut command(&home, &["setup", "--yes"])).ok();
     assert!(
-        again.contains("there already") && again.contains("connected already"),
+        again.contains("already exists as") && again.contains("already connected"),
         "{again}"
     );
     // What makes them visible is said, and works.
@@ -143,6 +144,11 @@ fn what_fails_stops_nothing_else_and_is_said() {
         outcome.out
     );
     assert!(outcome.err.contains("settings.json"), "{}", outcome.err);
+    assert!(
+        outcome.out.contains("it is not valid JSON (") && !outcome.out.contains("certainty"),
+        "{}",
+        outcome.out
+    );
     // Nothing to find at all is no error.
     let empty = Home::new();
     let mut bare = empty.prepared(binary());
@@ -152,4 +158,68 @@ fn what_fails_stops_nothing_else_and_is_said() {
         .args(["setup", "--yes"]))
     .ok();
     assert!(said.contains("none found"), "{said}");
+}
+
+#[test]
+fn a_typed_word_and_other_keys_answer_one_question() {
+    let home = home();
+    let mut terminal = Session::start(command(&home, &["setup"]));
+    // Keys that are no answer show which are: a letter, an arrow, F3.
+    terminal
+        .expect("claude-mem: (r)eview first, (t)rust all, (s)kip [R/t/s] ")
+        .press("q");
+    terminal
+        .expect("r or Enter: review first, t: trust all, s: skip")
+        .expect("[R/t/s] ");
+    terminal.press("\u{1b}[A\u{1b}OR\u{1b}[1;5D");
+    // A word is one answer, however it arrives: `r` and `s` would answer the next question.
+    terminal.press("trust\n").expect("trust all");
+    terminal
+        .expect("Serena memories: 1 memory")
+        .expect("[R/t/s] ")
+        .press("s");
+    for letter in ["k", "i", "p"] {
+        std::thread::sleep(Duration::from_millis(60));
+        terminal.press(letter);
+    }
+    terminal.expect("gemini: ").expect("[Y/n/d] ").press("n");
+    terminal
+        .expect("windsurf: ")
+        .expect("[Y/n/d] ")
+        .press("\u{1b}[D");
+    terminal
+        .expect("y or Enter: yes, n: no, d: the difference")
+        .press("n");
+    let (code, screen) = terminal.end();
+    assert_eq!(code, Some(0));
+    assert!(screen.contains("(s)kip [R/t/s] skip"), "{screen}");
+    let text = home.read(".ack-mem/scopes/claude-mem/scope.toml");
+    assert!(text.contains("unreviewed = \"approved\""), "{text}");
+    assert!(!home.path(".ack-mem/scopes/serena-shop").exists());
+    assert!(!home.read(".gemini/settings.json").contains("ack-memory"));
+    // Long lines are broken between words, and a command so that it can be copied.
+    for line in screen
+        .lines()
+        .filter(|line| !line.contains(":") || line.contains("added"))
+    {
+        assert!(line.len() <= 80, "{line:?}");
+    }
+    assert!(screen.contains(" \\\n"), "{screen}");
+}
+
+#[test]
+fn where_nothing_is_found_the_next_steps_are_named() {
+    let empty = Home::new();
+    let mut bare = empty.prepared(binary());
+    bare.env("PATH", empty.path("bin"))
+        .current_dir(empty.0.path());
+    let said = run(bare.args(["setup", "--yes"])).ok();
+    for step in [
+        "ack-memory demo",
+        "ack-memory import FILE",
+        "ack-memory scopes add",
+        "docs/",
+    ] {
+        assert!(said.contains(step), "{step}: {said}");
+    }
 }

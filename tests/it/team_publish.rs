@@ -333,7 +333,7 @@ fn what_must_not_be_published_is_refused_with_what_to_do() {
     refused(
         "assumed",
         &folder,
-        &["nobody reviewed", "ack-memory review --scope assumed"],
+        &["nobody reviewed", " review --scope assumed`"],
     );
     refused("assumed", plain.path(), &["are one folder"]);
     refused("assumed", &plain.path().join("in/it"), &["are one folder"]);

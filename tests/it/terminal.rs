@@ -75,8 +75,8 @@ impl Terminal {
             .env_remove("LESS")
             .env("TERM", "xterm-256color")
             .env("TZ", "UTC")
-            .arg("--root")
-            .arg(root)
+            // A flag would stand in every command that is printed.
+            .env("ACK_MEM_PATH", root)
             .args(arguments);
         command
     }

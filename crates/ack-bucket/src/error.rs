@@ -195,8 +195,8 @@ impl BucketError {
     }
 
     /// What to do next.
-    pub fn advice(&self) -> &'static str {
-        match self {
+    pub fn advice(&self) -> Cow<'static, str> {
+        let advice = match self {
             Self::Address { .. } => {
                 "write `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`"
             }
@@ -235,11 +235,12 @@ impl BucketError {
             Self::Io { .. } | Self::Sqlite { .. } => {
                 "check the folder's permissions and the free space"
             }
-            Self::Store(error) => error.hint(),
+            Self::Store(error) => return error.hint(),
             Self::Table(_) | Self::Build(_) => {
                 "remove the folder `remote` of the scope: it is fetched again"
             }
-        }
+        };
+        advice.into()
     }
 
     /// Whether trying again later can help, without any change on this machine.
@@ -262,7 +263,7 @@ impl Diagnostic for BucketError {
     }
 
     fn hint(&self) -> Option<Cow<'static, str>> {
-        Some(self.advice().into())
+        Some(self.advice())
     }
 
     fn path(&self) -> Option<&Path> {

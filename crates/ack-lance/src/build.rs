@@ -9,6 +9,7 @@ mod feed;
 mod prepare;
 mod report;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -75,13 +76,14 @@ pub enum BuildError {
 
 impl BuildError {
     /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Store(error) => error.hint(),
+    pub fn hint(&self) -> Cow<'static, str> {
+        let hint = match self {
+            Self::Store(error) => return error.hint(),
             Self::Table(error) => error.hint(),
             Self::Embed(_) => "check the model's files, or build without `--model`",
             Self::DamagedEncoder => "install ack-memory again",
-        }
+        };
+        hint.into()
     }
 }
 

@@ -1,11 +1,26 @@
 //! Why a store cannot be read, with a stable code and a hint for each case.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use ack_api::ErrorCode;
 use ack_api::text::list;
 
 use crate::hint::{io_hint, sqlite_hint};
+
+/// How a store was named. Its user changes the path there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum NamedBy {
+    /// A path.
+    #[default]
+    Path,
+    /// `--db` or its environment variable.
+    Database,
+    /// The scope of this name, whose folder contains the store.
+    Scope(String),
+    /// The manifest of the scope of this name.
+    Manifest(String),
+}
 
 /// Why a store cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -15,12 +30,16 @@ pub enum StoreError {
     Missing {
         /// The configured path.
         path: PathBuf,
+        /// How it was named.
+        named: NamedBy,
     },
     /// The file is empty.
     #[error("`{}` is empty: no database was ever written there", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
+        /// How it was named.
+        named: NamedBy,
     },
     /// The folder contains no notes.
     #[error("`{}` holds no Markdown notes and no store that is known", path.display())]
@@ -33,6 +52,8 @@ pub enum StoreError {
     NotADatabase {
         /// The file.
         path: PathBuf,
+        /// How it was named.
+        named: NamedBy,
     },
     /// The file is neither a graph of server-memory nor a database.
     #[error("`{}` is neither server-memory's JSON lines nor an SQLite database", path.display())]
@@ -47,6 +68,8 @@ pub enum StoreError {
         path: PathBuf,
         /// The tables that exist.
         tables: Vec<String>,
+        /// How it was named.
+        named: NamedBy,
     },
     /// Another program holds a lock for longer than a request may wait.
     #[error("`{}` is locked by another program", path.display())]
@@ -119,7 +142,10 @@ impl StoreError {
     pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => Self::NotADatabase { path },
+            Some(rusqlite::ErrorCode::NotADatabase) => {
+                let named = NamedBy::default();
+                Self::NotADatabase { path, named }
+            }
             Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
                 Self::Locked { path }
@@ -131,10 +157,10 @@ impl StoreError {
     /// The database.
     pub fn path(&self) -> &Path {
         match self {
-            Self::Missing { path }
-            | Self::Empty { path }
+            Self::Missing { path, .. }
+            | Self::Empty { path, .. }
             | Self::NoNotes { path }
-            | Self::NotADatabase { path }
+            | Self::NotADatabase { path, .. }
             | Self::NotAGraph { path }
             | Self::Foreign { path, .. }
             | Self::Locked { path }
@@ -166,21 +192,29 @@ impl StoreError {
         }
     }
 
+    /// Adds how the store was named, for the hint.
+    #[must_use]
+    pub fn named_by(mut self, by: &NamedBy) -> Self {
+        if let Self::Missing { named, .. }
+        | Self::Empty { named, .. }
+        | Self::NotADatabase { named, .. }
+        | Self::Foreign { named, .. } = &mut self
+        {
+            named.clone_from(by);
+        }
+        self
+    }
+
     /// What to do next.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Missing { .. } => {
-                "create it with `ack-memory import FILE --scope NAME`, or point the scope at an existing store with `ack-memory scopes set NAME store=PATH`"
-            }
-            Self::Empty { .. } => {
-                "wait until its program writes to it, or import into it with `ack-memory import FILE --scope NAME`"
-            }
+    pub fn hint(&self) -> Cow<'static, str> {
+        let hint = match self {
+            Self::Missing { named, .. } => return missing(named),
+            Self::Empty { named, .. } => return empty(named),
+            Self::NotADatabase { named, .. } => return not_a_database(named),
+            Self::Foreign { named, .. } => return foreign(named),
             Self::NoNotes { .. } => "name a database, or a folder with `.md` files",
-            Self::NotADatabase { .. } | Self::NotAGraph { .. } => {
-                "check the scope's `store` path; restore the file from a backup if it should be a database"
-            }
-            Self::Foreign { .. } => {
-                "check the scope's `store` path; `schemas/scope.sql` describes the tables that this program reads"
+            Self::NotAGraph { .. } => {
+                "check the scope's `store` path; restore the file from a backup if it should be a graph"
             }
             Self::Locked { .. } => "try again after the other program has finished writing",
             Self::Corrupt { .. } => {
@@ -194,10 +228,82 @@ impl StoreError {
             Self::Io { source, .. } => io_hint(source).unwrap_or(UNREADABLE),
             Self::Decisions { source, .. } => io_hint(source).unwrap_or(NO_DECISIONS),
             Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or(UNREADABLE),
-        }
+        };
+        hint.into()
     }
 }
 
+fn missing(named: &NamedBy) -> Cow<'static, str> {
+    match named {
+        NamedBy::Path => "name an existing database or folder of notes".into(),
+        NamedBy::Database => CHECK_DB.into(),
+        NamedBy::Scope(scope) => format!(
+            "import memories with `ack-memory import FILE --scope {0}`, or name an existing store \
+             with `ack-memory scopes set {0} store=PATH`",
+            quoted(scope)
+        )
+        .into(),
+        NamedBy::Manifest(scope) => format!(
+            "if it moved, run `ack-memory scopes set {0} store=PATH`; if it is gone, \
+             `ack-memory scopes remove {0}`",
+            quoted(scope)
+        )
+        .into(),
+    }
+}
+
+fn empty(named: &NamedBy) -> Cow<'static, str> {
+    match named {
+        NamedBy::Scope(scope) => format!(
+            "import memories with `ack-memory import FILE --scope {}`",
+            quoted(scope)
+        )
+        .into(),
+        NamedBy::Database => {
+            format!("wait until its program has written to it, or {CHECK_DB}").into()
+        }
+        NamedBy::Path | NamedBy::Manifest(_) => "wait until its program has written to it".into(),
+    }
+}
+
+fn not_a_database(named: &NamedBy) -> Cow<'static, str> {
+    match named {
+        NamedBy::Path => "name a database, or a folder of notes".into(),
+        NamedBy::Database => CHECK_DB.into(),
+        NamedBy::Scope(_) => "restore the file from a backup".into(),
+        NamedBy::Manifest(scope) => format!(
+            "restore the file from a backup, or name another store with \
+             `ack-memory scopes set {} store=PATH`",
+            quoted(scope)
+        )
+        .into(),
+    }
+}
+
+fn foreign(named: &NamedBy) -> Cow<'static, str> {
+    const TABLES: &str = "`schemas/scope.sql` describes the tables that this program reads";
+    match named {
+        NamedBy::Path | NamedBy::Scope(_) => TABLES.into(),
+        NamedBy::Database => format!("{CHECK_DB}; {TABLES}").into(),
+        NamedBy::Manifest(scope) => format!(
+            "name another store with `ack-memory scopes set {} store=PATH`; {TABLES}",
+            quoted(scope)
+        )
+        .into(),
+    }
+}
+
+/// A scope's name as a word for the shell.
+fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    match name.chars().all(plain) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
+}
+
+/// The hint for a single database that cannot be read.
+const CHECK_DB: &str = "check the path that `--db` or `ACK_MEM_DB` names";
 /// The hint for a decision log that cannot be read.
 const NO_DECISIONS: &str = "until it can be read, this scope serves nothing; make it a regular, \
                             readable file of JSON lines, or restore it";
@@ -213,9 +319,12 @@ mod tests {
 
     use super::*;
 
+    fn path() -> PathBuf {
+        PathBuf::from("/somewhere/memory.db")
+    }
+
     #[test]
     fn each_failure_of_the_system_has_its_own_next_step() {
-        let path = || PathBuf::from("/somewhere/memory.db");
         for (number, word) in [
             (libc::ENOSPC, "no space left"),
             (libc::EDQUOT, "no space left"),
@@ -243,5 +352,41 @@ mod tests {
                 .hint()
                 .contains("no space left")
         );
+    }
+    #[test]
+    fn a_missing_store_has_a_hint_for_the_way_it_was_named() {
+        let hint = |named| {
+            StoreError::Missing {
+                path: path(),
+                named,
+            }
+            .hint()
+        };
+        let scope = || "my scope".to_owned();
+        for (named, has, lacks) in [
+            (NamedBy::Database, "--db", "scopes set"),
+            (NamedBy::Path, "existing", "scopes set"),
+            (
+                NamedBy::Scope(scope()),
+                "import FILE --scope 'my scope'",
+                "NAME",
+            ),
+            (
+                NamedBy::Manifest(scope()),
+                "scopes set 'my scope' store=PATH",
+                "import",
+            ),
+            (
+                NamedBy::Manifest(scope()),
+                "scopes remove 'my scope'",
+                "NAME",
+            ),
+        ] {
+            let hint = hint(named.clone());
+            assert!(
+                hint.contains(has) && !hint.contains(lacks),
+                "{named:?}: {hint}"
+            );
+        }
     }
 }

@@ -38,7 +38,7 @@ use self::note::Note;
 use self::reference::Reference;
 use self::rows::{Content, Rows, TextOrigin, WantedRow, shown};
 use crate::layout::Profile;
-use crate::{StoreError, lock};
+use crate::{NamedBy, StoreError, lock};
 
 /// A listing that is at most this old belongs to the same request, which first asks for the state
 /// of the files and then reads them.
@@ -389,6 +389,7 @@ impl Loaded {
             } else {
                 Err(StoreError::Missing {
                     path: path.to_owned(),
+                    named: NamedBy::default(),
                 })
             };
         }

@@ -55,7 +55,7 @@ pub mod vfs;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use self::error::StoreError;
+pub use self::error::{NamedBy, StoreError};
 pub use self::snapshot::Snapshot;
 pub use self::store::{READ_TIMEOUT, Store};
 

@@ -21,7 +21,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::vfs;
-use crate::StoreError;
+use crate::{NamedBy, StoreError};
 use ack_sys::files;
 
 /// How many times the files are inspected while the database changes.
@@ -232,6 +232,7 @@ impl DatabaseFile {
         let io = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => StoreError::Missing {
                 path: path.to_owned(),
+                named: NamedBy::default(),
             },
             _ => StoreError::Io {
                 path: path.to_owned(),
@@ -241,6 +242,7 @@ impl DatabaseFile {
         if fs::metadata(path).map_err(io)?.is_dir() {
             return Err(StoreError::NotADatabase {
                 path: path.to_owned(),
+                named: NamedBy::default(),
             });
         }
         let file = files::open(path).map_err(io)?;
@@ -273,11 +275,13 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     if header.is_empty() && log_length == 0 {
         return Err(StoreError::Empty {
             path: path.to_owned(),
+            named: NamedBy::default(),
         });
     }
     if !header.starts_with(b"SQLite format 3\0") {
         return Err(StoreError::NotADatabase {
             path: path.to_owned(),
+            named: NamedBy::default(),
         });
     }
     let journal_path = sidecar_path(path, "-journal");

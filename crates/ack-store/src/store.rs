@@ -19,7 +19,7 @@ use crate::folder::Notes;
 use crate::layout::{self, Layout, Profile};
 use crate::open::{FileState, Opening};
 use crate::source::{Access, Origin, Reading, Source};
-use crate::{Snapshot, StoreError, lock, parallel_scan};
+use crate::{NamedBy, Snapshot, StoreError, lock, parallel_scan};
 
 /// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);
@@ -32,6 +32,8 @@ const SQLITE_MAX_VALUE_BYTES: i32 = 1_000_000_000;
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    /// How it was named, for hints.
+    named: NamedBy,
     unreviewed: Unreviewed,
     overviews: Option<Overviews>,
     decisions: Option<DecisionLog>,
@@ -57,6 +59,7 @@ impl Store {
         Self {
             database: Database::new(path.clone()),
             path,
+            named: NamedBy::default(),
             unreviewed,
             overviews: None,
             decisions: None,
@@ -66,6 +69,13 @@ impl Store {
             layout: Mutex::default(),
             truncate_values: AtomicBool::new(false),
         }
+    }
+
+    /// Sets how the store was named, for hints.
+    #[must_use]
+    pub fn named_by(mut self, named: NamedBy) -> Self {
+        self.named = named;
+        self
     }
 
     /// Sets whether session overviews may be shown.
@@ -158,7 +168,9 @@ impl Store {
         }
         *watched = None;
         let version = self.decisions()?.version();
-        let state = self.source().state()?.with_decisions(version);
+        let state = self.source().state();
+        let state = state.map_err(|error| error.named_by(&self.named))?;
+        let state = state.with_decisions(version);
         let log = self.decision_log().unwrap_or(&self.path);
         if state.is_at_rest() && is_only_name(&self.path) && (is_only_name(log) || !log.exists()) {
             let after = generation().filter(|after| before == Some(*after));
@@ -224,14 +236,15 @@ impl Store {
         mut read: impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut read = |origin: Origin<'_>| self.read_from(origin, &mut read);
-        match self.source().read(timeout, access, &mut read) {
+        let result = match self.source().read(timeout, access, &mut read) {
             Err(error)
                 if is_too_large(&error) && !self.truncate_values.swap(true, Ordering::Relaxed) =>
             {
                 self.source().read(timeout, access, &mut read)
             }
             result => result,
-        }
+        };
+        result.map_err(|error| error.named_by(&self.named))
     }
 
     /// Runs a write to the database, whose path `write` gets. Nothing else in this process has it
@@ -344,6 +357,7 @@ impl Store {
         let mut layout = layout::recognise(&tables).ok_or_else(|| StoreError::Foreign {
             path: self.path.clone(),
             tables: tables.into_iter().map(|table| table.name).collect(),
+            named: self.named.clone(),
         })?;
         layout.profile = profile.unwrap_or(layout.profile);
         Ok(if self.truncate_values.load(Ordering::Relaxed) {

@@ -17,7 +17,7 @@ pub struct ServeArgs {
     /// The tools that agents see: a built-in set, instead of `[tools]` in config.toml
     #[arg(long, value_name = "NAME", value_parser = set())]
     pub surface: Option<ToolsetPreset>,
-    /// Streamable HTTP instead, on this address or port [without one: 127.0.0.1:7767]
+    /// Serve Streamable HTTP on this address or port [without a value: 127.0.0.1:7767]
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -26,13 +26,14 @@ pub struct ServeArgs {
         value_parser = address
     )]
     pub http: Option<SocketAddr>,
-    /// File with the bearer token [default: the token in ACK_MEM_TOKEN, or a file that is made at first use]
+    /// File with the bearer token [default: the token in ACK_MEM_TOKEN, or a file created on first
+    /// use]
     #[arg(long, value_name = "FILE", requires = "http")]
     pub token_file: Option<PathBuf>,
-    /// Answer without a token; on loopback addresses only
+    /// Require no token; only on loopback addresses
     #[arg(long, requires = "http", conflicts_with = "token_file")]
     pub no_token: bool,
-    /// File of clients, each with a token and limits of its own; `ack-memory token` adds one
+    /// File of clients, each with its own token and limits; `ack-memory token` adds one
     #[arg(long, value_name = "FILE", requires = "http", conflicts_with_all = ["token_file", "no_token"])]
     pub tokens: Option<PathBuf>,
     /// Another host name that clients use for this server (repeatable)
@@ -41,7 +42,7 @@ pub struct ServeArgs {
     /// Append a line of JSON for each request, without questions and memories; `-` is standard error
     #[arg(long, value_name = "FILE", requires = "http")]
     pub access_log: Option<PathBuf>,
-    /// Make the indexes of shared scopes before the first question
+    /// Build the indexes of shared scopes before the first request
     #[arg(long, requires = "http")]
     pub warm: bool,
 }
@@ -52,28 +53,28 @@ pub struct TokenArgs {
     /// The client's name, for logs and metrics
     #[arg(value_parser = client_name)]
     pub name: String,
-    /// The file of tokens; made if it is missing [default: only print the lines for it]
+    /// The token file; created if missing [default: print the lines for it]
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// The scopes that the client can see [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub scopes: Vec<String>,
-    /// Which memories it may ask for: approved or all [default: as config.toml says]
+    /// Which memories it may ask for: approved or all [default: as in config.toml]
     #[arg(long, value_name = "STATUS", value_parser = max_status)]
     pub max_status: Option<MaxStatus>,
-    /// How often it may ask [default: any number]
+    /// How many requests per minute it may make [default: unlimited]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub requests_per_minute: Option<u32>,
-    /// The last day of the token, as in 2027-01-31 [default: it does not end]
+    /// The last day on which the token is valid, such as 2027-01-31 [default: no expiry]
     #[arg(long, value_name = "DAY")]
     pub last_day: Option<jiff::civil::Date>,
-    /// It can call the tools of upstream servers too
+    /// Allow it to call the tools of upstream servers
     #[arg(long)]
     pub upstreams: bool,
-    /// It can read /metrics
+    /// Allow it to read /metrics
     #[arg(long)]
     pub metrics: bool,
-    /// Give a client that is in the file a new token and these settings
+    /// Replace the token and settings of a client that is already in the file
     #[arg(long, requires = "file")]
     pub replace: bool,
 }
@@ -90,7 +91,7 @@ fn max_status(text: &str) -> Result<MaxStatus, String> {
     match text {
         "approved" => Ok(MaxStatus::Approved),
         "all" => Ok(MaxStatus::All),
-        _ => Err("it is `approved` or `all`".to_owned()),
+        _ => Err("use `approved` or `all`".to_owned()),
     }
 }
 
@@ -124,7 +125,7 @@ pub struct HookArgs {
 pub enum HookCommand {
     /// The memories a session starts with
     SessionStart(HostArgs),
-    /// Memories that a prompt is about, if there are any that are near enough
+    /// Memories that match a prompt closely enough
     UserPrompt(HostArgs),
     /// Memories about the files that a tool is about to edit, once for each file and session
     PreToolUse(HostArgs),
@@ -133,10 +134,10 @@ pub enum HookCommand {
 /// Arguments of every hook.
 #[derive(Debug, Clone, Args)]
 pub struct HostArgs {
-    /// The program that calls the hook [default: told by what it sends]
+    /// The program that calls the hook [default: detected from its input]
     #[arg(long, value_enum)]
     pub client: Option<HostArg>,
-    /// The plugin calls it: nothing is said where the settings of Claude Code call it as well
+    /// Called by the plugin: print nothing if Claude Code's settings also call the hook
     #[arg(long)]
     pub plugin: bool,
 }
@@ -168,16 +169,16 @@ pub struct PrintConfigArgs {
 /// What is put into a client's configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub struct EntryArgs {
-    /// In the project's repository, for this project alone
+    /// In the project's repository, for this project only
     #[arg(long)]
     pub here: bool,
-    /// Without the permission to call the tools unasked
+    /// Without the permission to call the tools without asking
     #[arg(long)]
     pub no_allow: bool,
-    /// Without the hook that tells memories when a session starts
+    /// Without the hook that adds memories when a session starts
     #[arg(long)]
     pub no_hook: bool,
-    /// With the hook that adds the memories that a prompt is about
+    /// With the hook that adds memories that match a prompt
     #[arg(long)]
     pub prompt_hook: bool,
     /// With the hook that adds the memories about a file before it is edited

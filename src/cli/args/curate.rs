@@ -11,10 +11,10 @@ pub struct DecideArgs {
     /// Only in this scope
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
-    /// Why, for the log
+    /// The reason, for the log
     #[arg(long, value_name = "TEXT")]
     pub because: Option<String>,
-    /// Say what would be decided and write nothing
+    /// Show what would be decided, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -22,24 +22,24 @@ pub struct DecideArgs {
 /// Which memories to decide about.
 #[derive(Debug, Clone, Args)]
 pub struct ChosenArgs {
-    /// Ids, or their beginnings where no other id begins so; none: choose by the options below
+    /// Ids, or unique prefixes of ids; without any, select with the options below
     pub ids: Vec<String>,
-    /// Those that wait and have this type
+    /// Pending memories of this type
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "ids")]
     pub kind: Option<String>,
-    /// Those that wait and are of this project
+    /// Pending memories of this project
     #[arg(long, short = 'p', value_name = "NAME", conflicts_with = "ids")]
     pub project: Option<String>,
-    /// Those that wait and have this tag
+    /// Pending memories with this tag
     #[arg(long, short = 't', value_name = "TAG", conflicts_with = "ids")]
     pub tag: Option<String>,
-    /// Those that wait and were learned in this session
+    /// Pending memories of this session
     #[arg(long, value_name = "ID", conflicts_with = "ids")]
     pub session: Option<String>,
-    /// All that wait
+    /// All pending memories
     #[arg(long, conflicts_with = "ids")]
     pub waiting: bool,
-    /// Do not ask before deciding about memories that were not named one by one
+    /// Do not ask for confirmation when memories are selected by options
     #[arg(long, short = 'y')]
     pub yes: bool,
     /// What every such command takes.
@@ -50,7 +50,7 @@ pub struct ChosenArgs {
 /// Arguments of `stage`.
 #[derive(Debug, Clone, Args)]
 pub struct StageArgs {
-    /// Out of the review queue until this day: a date, tomorrow, or in how long (7d, 2w, 3m)
+    /// Defer until this day: a date, tomorrow, or a time from now (7d, 2w, 3m)
     #[arg(long, value_name = "DAY", value_parser = super::day::later)]
     pub until: Option<String>,
     /// Which memories.
@@ -61,9 +61,9 @@ pub struct StageArgs {
 /// Arguments of `merge`.
 #[derive(Debug, Clone, Args)]
 pub struct MergeArgs {
-    /// The memory that goes
+    /// The memory to remove
     pub id: String,
-    /// The memory that stays, and gets the facts, tags and files that only the other one has
+    /// The memory to keep; it gets the facts, tags and files that only the other one has
     #[arg(long, value_name = "ID")]
     pub into: String,
     /// What every such command takes.
@@ -76,7 +76,7 @@ pub struct MergeArgs {
 pub struct SupersedeArgs {
     /// The memory that is out of date
     pub id: String,
-    /// The memory that takes its place
+    /// The memory that replaces it
     #[arg(long, value_name = "ID")]
     pub by: String,
     /// What every such command takes.
@@ -87,12 +87,12 @@ pub struct SupersedeArgs {
 /// Arguments of `undo`.
 #[derive(Debug, Clone, Args)]
 pub struct UndoArgs {
-    /// The batch, as the command that decided printed it; none: the newest one
+    /// The batch, as printed by the command that made it [default: the newest]
     pub batch: Option<String>,
     /// Only in this scope
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
-    /// Say what would be taken back and write nothing
+    /// Show what would be undone, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -112,19 +112,20 @@ pub struct ReviewArgs {
     /// Only this tag
     #[arg(long, short = 't', value_name = "TAG")]
     pub tag: Option<String>,
-    /// In the terminal, where a browser could be opened too
+    /// In the terminal, even if a browser could be opened
     #[arg(long, conflicts_with_all = ["browser", "list", "apply"])]
     pub tty: bool,
-    /// In a browser, where none is opened by itself: the address is printed
+    /// In a browser, even if none opens automatically; prints the address
     #[arg(long, conflicts_with_all = ["list", "apply"])]
     pub browser: bool,
-    /// List what waits, and decide nothing
+    /// List the pending memories, and decide nothing
     #[arg(long, conflicts_with = "apply")]
     pub list: bool,
-    /// Approved memories that may be out of date, and why; with --list, decide nothing
+    /// Review approved memories that may be out of date; with --list, only list them
     #[arg(long, conflicts_with = "apply")]
     pub stale: bool,
-    /// Write decisions from a file (`-`: standard input), as `review --list --json` prints them with a verdict
+    /// Apply decisions from a file (`-`: standard input): lines of `review --list --json` with a
+    /// verdict
     #[arg(long, value_name = "FILE")]
     pub apply: Option<PathBuf>,
 }

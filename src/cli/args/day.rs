@@ -6,8 +6,10 @@ use jiff::{Span, Timestamp, ToSpan, civil::Date, tz::TimeZone};
 /// requests.
 pub(super) fn day(text: &str) -> Result<String, String> {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
-    read(text, today).ok_or_else(|| {
-        "use a date such as 2026-02-28, today, yesterday, or how long ago: 7d, 2w, 3m, 1y"
+    // `-7d` is how other programs write an age.
+    let age = text.strip_prefix('-').unwrap_or(text);
+    read(age, today).ok_or_else(|| {
+        "use a date such as 2026-02-28, today, yesterday, or an age such as 7d, 2w, 3m, 1y"
             .to_owned()
     })
 }

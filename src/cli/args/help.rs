@@ -43,14 +43,15 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Examples of commands.
-const EXAMPLES: [(&str, &[&str]); 18] = [
+const EXAMPLES: [(&str, &[&str]); 37] = [
     (
         "query",
         &[
             "ack-memory query \"container killed exit code 137\"",
             "ack-memory query deadlock -s ledger-api --since 2w",
             "ack-memory query --next",
-            "ack-memory query -t ci -a -n 20      # the newest with a tag, unreviewed too",
+            "ack-memory query -t ci -a -n 20      # the newest with a tag, including unreviewed \
+             ones",
         ],
     ),
     (
@@ -122,6 +123,67 @@ const EXAMPLES: [(&str, &[&str]); 18] = [
         "completions",
         &["ack-memory completions bash > ~/.local/share/bash-completion/completions/ack-memory"],
     ),
+    ("print-config", &["ack-memory print-config codex"]),
+    (
+        "approve",
+        &[
+            "ack-memory approve 7be2 19f7",
+            "ack-memory approve --project ledger-api --dry-run",
+        ],
+    ),
+    ("reject", &["ack-memory reject 7be2 --because outdated"]),
+    ("promote", &["ack-memory promote 7be2"]),
+    (
+        "stage",
+        &["ack-memory stage 7be2", "ack-memory stage 7be2 --until 2w"],
+    ),
+    (
+        "merge",
+        &["ack-memory merge 7be2 --into 19f7      # 19f7 stays"],
+    ),
+    (
+        "supersede",
+        &["ack-memory supersede 7be2 --by 19f7    # 19f7 is the newer one"],
+    ),
+    ("undo", &["ack-memory undo", "ack-memory undo --dry-run"]),
+    ("token", &["ack-memory token ana --file tokens.toml"]),
+    (
+        "hook",
+        &["ack-memory hook session-start --client claude-code"],
+    ),
+    (
+        "hook session-start",
+        &["ack-memory hook session-start --client claude-code"],
+    ),
+    (
+        "hook pre-tool-use",
+        &["ack-memory hook pre-tool-use --client codex"],
+    ),
+    ("model", &["ack-memory model fetch --to ./model"]),
+    (
+        "scopes add",
+        &[
+            "ack-memory scopes add claude-mem --store ~/.claude-mem/claude-mem.db",
+            "ack-memory scopes add notes --store ~/notes --private --yes",
+        ],
+    ),
+    ("scopes discover", &["ack-memory scopes discover"]),
+    (
+        "scopes set",
+        &[
+            "ack-memory scopes set claude-mem unreviewed=approved",
+            "ack-memory scopes set api projects+=web description=",
+        ],
+    ),
+    (
+        "scopes claim",
+        &[
+            "ack-memory scopes claim",
+            "ack-memory scopes claim ~/src/api --scope api",
+        ],
+    ),
+    ("scopes remove", &["ack-memory scopes remove claude-mem"]),
+    ("config show", &["ack-memory config show"]),
 ];
 
 /// The command line with its help.
@@ -133,17 +195,27 @@ pub fn command() -> Command {
         false => argument,
     });
     for (name, examples) in EXAMPLES {
-        if command.find_subcommand(name).is_some() {
-            let text = format!("Examples:\n  {}", examples.join("\n  "));
-            command = command.mut_subcommand(name, |inner| inner.after_help(text));
-        }
+        let text = format!("Examples:\n  {}", examples.join("\n  "));
+        command = with_examples(command, name, text);
     }
     let listed = listed(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n\n\
          One command: ack-memory help COMMAND, or COMMAND -h.\n\
-         Alone, ack-memory says where you are.\n"
+         Without a command, ack-memory shows the current project and scope.\n"
     ))
+}
+
+/// Adds examples to the page of a command, given as `scopes set`. A build may lack the command.
+fn with_examples(command: Command, name: &str, text: String) -> Command {
+    let (first, rest) = name.split_once(' ').unwrap_or((name, ""));
+    if command.find_subcommand(first).is_none() {
+        return command;
+    }
+    command.mut_subcommand(first, |inner| match rest {
+        "" => inner.after_help(text),
+        rest => with_examples(inner, rest, text),
+    })
 }
 
 /// The commands by group. Commands without a group come last.
@@ -186,12 +258,32 @@ fn listed(command: &Command) -> String {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn has_examples(command: &Command, name: &str) {
+        for inner in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+            let name = format!("{name} {}", inner.get_name());
+            let help = inner.get_after_help().map(ToString::to_string);
+            // The page of these is the list of the commands below them, or says it all.
+            let is_plain = ["path", "schema", "edit", "fetch", "user-prompt"];
+            let said = help.is_some_and(|help| help.contains("Examples:"));
+            assert!(said || is_plain.contains(&inner.get_name()), "{name}");
+            has_examples(inner, &name);
+        }
+    }
+
+    #[test]
+    fn every_page_has_examples() {
+        has_examples(&command(), "ack-memory");
+    }
+
     #[test]
     fn every_group_and_example_names_commands_that_exist() {
         let command = command();
         let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
         for name in names.chain(EXAMPLES.iter().map(|(name, _)| name)) {
-            assert!(command.find_subcommand(name).is_some(), "{name}");
+            let mut words = name.split(' ');
+            let found = words.try_fold(&command, |inner, word| inner.find_subcommand(word));
+            assert!(found.is_some(), "{name}");
         }
         for example in EXAMPLES.iter().flat_map(|(_, examples)| examples.iter()) {
             let line = example

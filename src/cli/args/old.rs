@@ -26,7 +26,7 @@ impl Cli {
             let argument = argument.to_string_lossy();
             let flag = argument.split('=').next().unwrap_or_default();
             if let Some((old, new)) = RENAMED.into_iter().find(|(old, _)| *old == flag) {
-                self.global.old.push(format!("`{old}` is `{new}` now"));
+                self.global.old.push(format!("`{old}` is now `{new}`"));
             }
         }
         let folder = match &mut self.command {
@@ -46,7 +46,7 @@ impl Cli {
             self.global.pin = Some(scope);
             self.global.variables.retain(|name| *name != ENV_SCOPE);
             if !written {
-                let said = "`--scope` pins no more: `--pin` does, `--scope` filters";
+                let said = "`--scope` no longer pins; use `--pin`. `--scope` now filters";
                 self.global.old.push(said.to_owned());
             }
         }

@@ -19,7 +19,7 @@ pub struct ShownStatuses {
     /// Which statuses to show [default: approved]
     #[arg(long, value_enum)]
     pub status: Option<StatusArg>,
-    /// Unreviewed memories too: `--status all`
+    /// Include unreviewed memories: `--status all`
     #[arg(long, short = 'a', conflicts_with = "status")]
     pub all: bool,
 }
@@ -36,12 +36,12 @@ pub enum ModeArg {
 /// Arguments of `query`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QueryArgs {
-    /// Words, an error message, an identifier or a question; none: the newest
+    /// Words, an error message, an identifier or a question [default: the newest memories]
     pub query: Vec<String>,
     /// Only memories with this tag (repeatable)
     #[arg(long = "tag", short = 't', value_name = "TAG")]
     pub tags: Vec<String>,
-    /// One of the tags is enough
+    /// Match any of the tags
     #[arg(long)]
     pub any_tag: bool,
     /// Only memories learned in this project
@@ -53,51 +53,54 @@ pub struct QueryArgs {
     #[command(flatten)]
     pub shown: ShownStatuses,
     /// Results, 1 to 50
-    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub limit: Option<i64>,
-    /// Only this type, or one of several between commas
+    /// Only this type, or any of several separated by commas
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// Only memories about such a file (repeatable; globs allowed)
+    /// Only memories about this file (repeatable; globs allowed)
     #[arg(long = "file", value_name = "PATH")]
     pub files: Vec<String>,
-    /// First day: 2026-02-28, today, yesterday, or how long ago: 7d, 2w, 3m, 1y
-    #[arg(long, value_name = "DAY", value_parser = day)]
+    /// First day: 2026-02-28, today, yesterday, or an age: 7d, 2w, 3m, 1y
+    #[arg(long, value_name = "DAY", value_parser = day, allow_hyphen_values = true)]
     pub since: Option<String>,
-    /// Last day, included, written in the same ways
-    #[arg(long, value_name = "DAY", value_parser = day)]
+    /// Last day (inclusive), in the same formats
+    #[arg(long, value_name = "DAY", value_parser = day, allow_hyphen_values = true)]
     pub until: Option<String>,
     /// Only memories of this session
     #[arg(long)]
     pub session: Option<String>,
-    /// Without a query: the oldest first
+    /// Without a query: list the oldest first
     #[arg(long)]
     pub oldest: bool,
-    /// Show all of each memory: every fact, the text, files, the exact time
+    /// Show each memory in full: every fact, the text, files, the exact time
     #[arg(long, short = 'l', alias = "full")]
     pub long: bool,
     /// The next page of the last query at this terminal
     #[arg(long, conflicts_with_all = ["query", "cursor"])]
     pub next: bool,
-    /// Exit with 1 where nothing was found
+    /// A page of the last query at this terminal that was shown before, or the one after it
+    #[arg(long, value_name = "N", conflicts_with_all = ["query", "cursor", "next"])]
+    pub page: Option<usize>,
+    /// Exit with 1 if nothing was found
     #[arg(long)]
     pub exit_code: bool,
-    /// Most tokens the answer may take, 200 to 20000
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Maximum tokens of the answer, 200 to 20000
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub max_tokens: Option<i64>,
-    /// `next_cursor` of the page before
+    /// `next_cursor` of the previous page
     #[arg(long)]
     pub cursor: Option<String>,
-    /// Say how each result was ranked
+    /// Show how each result was ranked
     #[arg(long)]
     pub explain: bool,
-    /// Memories near this one in meaning, instead of or beside a query
+    /// Memories near this one in meaning, alone or with a query
     #[arg(long, value_name = "ID")]
     pub like: Option<String>,
     /// Which legs of retrieval run [default: hybrid]
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
-    /// A memory that should be there: say where it was lost
+    /// A memory that should be in the results: show where it was lost
     #[arg(long, value_name = "ID")]
     pub expect: Option<String>,
 }
@@ -105,10 +108,11 @@ pub struct QueryArgs {
 /// Arguments of `get`.
 #[derive(Debug, Clone, Args)]
 pub struct GetArgs {
-    /// An id, its beginning, or the number of a result of the last query at this terminal; up to 20
+    /// An id, a prefix of an id, or the number of a result of the last query at this terminal; up
+    /// to 20
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
-    /// The scope that holds them
+    /// The scope that contains them
     #[arg(long, short = 's', alias = "in-scope", value_name = "NAME")]
     pub scope: Option<String>,
     #[command(flatten)]
@@ -117,16 +121,16 @@ pub struct GetArgs {
     #[arg(long, value_enum)]
     pub include: Vec<IncludeArg>,
     /// Neighbours before it in the timeline, 0 to 20 [default: 3]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub before: Option<i64>,
     /// Neighbours after it, 0 to 20 [default: 3]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub after: Option<i64>,
-    /// What holds these neighbours [default: the first of these that has others]
+    /// Where to take these neighbours from [default: the first of these levels that has any]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub timeline_within: Option<WithinArg>,
-    /// Steps that links are followed, 1 to 8 [default: 4]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// How many steps to follow links, 1 to 8 [default: 4]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub depth: Option<i64>,
     /// Follow only links of this kind (repeatable)
     #[arg(long, value_name = "KIND")]
@@ -157,19 +161,25 @@ pub enum IncludeArg {
 pub struct ContextArgs {
     /// What the session is about
     pub focus: Vec<String>,
-    /// Leave out what other projects learned
+    /// Leave out memories of other projects
     #[arg(long)]
     pub own_only: bool,
-    /// Memories a list, 1 to 50
+    /// Memories per list, 1 to 50
     #[arg(
         long = "limit",
         short = 'n',
         alias = "max-memories",
         value_name = "N",
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        value_parser = number
     )]
     pub max_memories: Option<i64>,
-    /// Most tokens the answer may take, 200 to 20000
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Maximum tokens of the answer, 200 to 20000
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub max_tokens: Option<i64>,
+}
+
+/// Parses a whole number. The request itself checks its bounds.
+fn number(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "use a whole number".to_owned())
 }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 /// Arguments of `scopes`.
 #[derive(Debug, Clone, Args)]
 pub struct ScopesArgs {
-    /// What to do; none: list
+    /// What to do [default: list]
     #[command(subcommand)]
     pub command: Option<ScopesCommand>,
     /// One scope in detail
@@ -19,15 +19,24 @@ pub struct ScopesArgs {
 /// The commands under `scopes`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ScopesCommand {
-    /// Write a manifest for a store that lies elsewhere; shows it first, writes it with --yes
+    /// List the scopes, as `scopes` does
+    #[command(hide = true)]
+    List,
+    /// One scope in detail, as `scopes --scope NAME` does
+    #[command(hide = true)]
+    Show {
+        /// The scope
+        name: String,
+    },
+    /// Write a manifest for an existing store; shows it first, writes it with --yes
     Add(AddArgs),
-    /// List the stores that lie on this machine; at a terminal each is added with one key
+    /// List the stores on this machine; at a terminal, add each with one key
     Discover,
-    /// Set keys of a scope's manifest; says how to undo it
+    /// Set keys of a scope's manifest; prints how to undo it
     Set(SetArgs),
-    /// Say that a folder's project belongs to a scope
+    /// Assign a folder's project to a scope
     Claim(ClaimArgs),
-    /// Take a scope away; its store is never touched
+    /// Remove a scope; its store is never touched
     Remove(RemoveArgs),
 }
 
@@ -37,7 +46,7 @@ pub struct SetArgs {
     /// The scope
     pub name: String,
     /// `unreviewed=approved`, `visibility=private`, `paths=~/src/api,~/src/web`, `projects+=web`,
-    /// `description=` (takes it out)
+    /// `description=` (removes it)
     #[arg(value_name = "KEY=VALUE", required = true)]
     pub assignments: Vec<String>,
     /// Show the change and write nothing
@@ -54,7 +63,7 @@ pub struct ClaimArgs {
     /// A folder of the project [default: the current one]
     #[arg(value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// The scope it belongs to [default: the only one, or the one of its name]
+    /// The scope it belongs to [default: the only one, or the one with its name]
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
     /// Show the change and write nothing
@@ -67,7 +76,7 @@ pub struct ClaimArgs {
 pub struct RemoveArgs {
     /// The scope
     pub name: String,
-    /// Without asking
+    /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
 }
@@ -92,10 +101,10 @@ pub struct AddArgs {
     /// A git remote that belongs here (repeatable)
     #[arg(long = "remote", value_name = "URL")]
     pub remotes: Vec<String>,
-    /// Only searched when it is current or named
+    /// Search it only when it is current or named
     #[arg(long)]
     pub private: bool,
-    /// What rows count as in a store that keeps no review status
+    /// Status of rows in a store without a review status
     #[arg(long, value_parser = unreviewed, value_name = "staging|approved")]
     pub unreviewed: Option<Unreviewed>,
     /// For a folder in a git repository: the branch or tag whose notes count as approved

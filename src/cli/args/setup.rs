@@ -5,7 +5,7 @@ use clap::Args;
 /// Arguments of `setup`.
 #[derive(Debug, Clone, Args)]
 pub struct SetupArgs {
-    /// Without asking: stores are added to be reviewed first, installed clients are connected
+    /// Do not ask: add stores for review and connect installed clients
     #[arg(long, short = 'y')]
     pub yes: bool,
     /// Show what it would do and write nothing

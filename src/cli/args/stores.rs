@@ -7,25 +7,26 @@ use clap::{Args, Subcommand};
 /// Arguments of `eval`.
 #[derive(Debug, Clone, Args)]
 pub struct EvalArgs {
-    /// The questions, one JSON object a line: text, relevant (ids), and where they matter project, filter, category
+    /// The queries, one JSON object per line: text, relevant (ids), and optionally project, filter,
+    /// category
     pub queries: PathBuf,
 }
 
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
-    /// The file, or `-` for standard input; one JSON object a line (schemas/import-line.json)
+    /// The file, or `-` for standard input; one JSON object per line (schemas/import-line.json)
     pub file: PathBuf,
     /// The scope to import into, new or existing
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
-    /// Import the good lines where others are refused
+    /// Import the valid lines even if others are rejected
     #[arg(long)]
     pub skip_refused: bool,
-    /// Replace memories that are there with other content
+    /// Replace existing memories whose content differs
     #[arg(long)]
     pub update: bool,
-    /// Say what would be done and write nothing
+    /// Show what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -42,7 +43,7 @@ pub struct IndexArgs {
     /// Say what would be done and write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Make the table anew, whatever is there
+    /// Rebuild the table from scratch
     #[arg(long)]
     pub rebuild: bool,
     /// Folder with the transformer's model.safetensors, for better vectors
@@ -72,6 +73,6 @@ pub enum ModelCommand {
 /// Arguments of `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct DemoArgs {
-    /// Folder to build in and keep, empty or absent; none: a temporary one
+    /// Folder to build in, empty or missing [default: a temporary folder]
     pub folder: Option<PathBuf>,
 }

@@ -11,7 +11,7 @@ use crate::publish::Format;
 pub struct PublishArgs {
     /// The scope
     pub scope: String,
-    /// Folder to write to, for instance in a git repository; made if it is missing
+    /// Folder to write to, for example in a git repository; created if missing
     #[arg(
         long,
         value_name = "DIR",
@@ -22,7 +22,7 @@ pub struct PublishArgs {
     /// Bucket to publish to, for instance s3://acme-memory/platform
     #[arg(long, value_name = "ADDRESS")]
     pub to: Option<String>,
-    /// One Markdown file a memory, or one file of JSON lines
+    /// One Markdown file per memory, or one file of JSON lines
     #[arg(
         long,
         value_enum,
@@ -31,7 +31,7 @@ pub struct PublishArgs {
         conflicts_with = "to"
     )]
     pub format: Format,
-    /// Leave out memories whose text must not be published, instead of refusing
+    /// Leave out memories whose text must not be published, instead of failing
     #[arg(long)]
     pub skip_held: bool,
     /// Also replace files that were edited in the folder
@@ -54,13 +54,13 @@ pub struct BucketArgs {
     /// Publish only memories with the status `promoted`
     #[arg(long, requires = "to")]
     pub only_promoted: bool,
-    /// Take this memory away now, and keep it away; nothing else changes
+    /// Withdraw this memory now and keep it withdrawn; nothing else changes
     #[arg(long, value_name = "ID", requires = "to")]
     pub withdraw: Vec<String>,
-    /// Let this memory come back that was taken away with --withdraw
+    /// Restore a memory that was withdrawn with --withdraw
     #[arg(long, value_name = "ID", requires = "to", conflicts_with = "withdraw")]
     pub restore: Vec<String>,
-    /// Show readers again what this version had
+    /// Roll readers back to this version
     #[arg(long, value_name = "VERSION", requires = "to", conflicts_with_all = ["withdraw", "list", "prune"])]
     pub rollback: Option<String>,
     /// List the versions
@@ -69,10 +69,10 @@ pub struct BucketArgs {
     /// Remove versions older than this, for instance 30d
     #[arg(long, value_name = "AGE", requires = "to", conflicts_with = "withdraw")]
     pub prune: Option<String>,
-    /// Make the table anew, with its indexes
+    /// Rebuild the table and its indexes
     #[arg(long, requires = "to")]
     pub reindex: bool,
-    /// The server, for others than the cloud's own
+    /// The endpoint, for servers other than the cloud provider's
     #[arg(long, value_name = "URL", requires = "to")]
     pub endpoint: Option<String>,
     /// The bucket's region
@@ -85,10 +85,10 @@ pub struct BucketArgs {
 pub struct CheckArgs {
     /// Folder of notes, or one file [default: working directory]
     pub path: Option<PathBuf>,
-    /// How to print what was found
+    /// The output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: CheckFormat,
-    /// Warnings fail too
+    /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
 }

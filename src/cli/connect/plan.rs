@@ -124,7 +124,7 @@ pub fn warnings(
     }
     if matches!(wanted.allowed, Allowed::Tools(_)) && client.permission().is_some() {
         let none = if client == Client::Gemini {
-            ": `trust` would be for all of them and is left out"
+            ": `trust` would apply to all of them, so it is left out"
         } else {
             ""
         };
@@ -157,7 +157,7 @@ fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile])
         let settings = settings(&path).unwrap_or_default();
         if let Some(plugin) = ours::enabled_plugin(&settings) {
             found.push(format!(
-                "The plugin {plugin} is enabled in {} and brings the server and the hook too: keep one of both \
+                "The plugin {plugin} is enabled in {} and also brings the server and the hook: keep only one of them \
                  (`claude plugin disable {plugin}`).",
                 path.display()
             ));
@@ -178,7 +178,8 @@ fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile])
     let hooks = files.iter().any(ConfigFile::calls_hooks);
     if let Some(path) = client.hook_file(other).filter(|path| hooks && calls(path)) {
         found.push(format!(
-            "{} has the hook already, and a session would be told twice: --no-hook leaves it out here.",
+            "{} already has the hook, so a session would get the memories twice: --no-hook leaves \
+             it out here.",
             path.display()
         ));
     }
@@ -193,12 +194,14 @@ fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> 
         .map(|file| file.path.display().to_string())
         .collect();
     let mut lines = vec![format!(
-        "Teams usually commit {}: whoever works there gets the server, so no path of this machine is in it.",
+        "Teams usually commit {}: everyone who works there gets the server, so it contains no \
+         path of this machine.",
         names.join(" and ")
     )];
     if files.iter().any(|file| !file.is_shared()) {
         lines.push(
-            ".claude/settings.local.json names paths of this machine and is not to be committed."
+            ".claude/settings.local.json contains paths of this machine and should not be \
+             committed."
                 .to_owned(),
         );
     }
@@ -320,11 +323,8 @@ pub fn repository(config: &Config) -> PathBuf {
 
 pub fn places(config: &Config, here: bool) -> Result<Places, CliError> {
     if here && config.project.value.as_os_str().is_empty() {
-        return Err(CliError::invalid(
-            "--here",
-            "given in a working directory that was removed",
-            "an existing folder, or -C",
-        ));
+        let message = "the working directory was removed, so `--here` has no folder";
+        return Err(CliError::usage("--here", message).with_hint("name a folder with `-C`"));
     }
     let variable = |name: &str| {
         std::env::var_os(name)
@@ -368,13 +368,8 @@ pub fn files(
             .into_iter()
             .filter(|client| client.has_project_settings());
         let able: Vec<&str> = able.map(Client::name).collect();
-        CliError::invalid(
-            "--here",
-            format!(
-                "given for {}, which has no settings of a project's own",
-                client.name()
-            ),
-            able.join(", "),
-        )
+        let message = format!("{} has no project settings", client.name());
+        let hint = format!("clients with project settings: {}", able.join(", "));
+        CliError::usage("--here", message).with_hint(hint)
     })
 }

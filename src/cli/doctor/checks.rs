@@ -1,6 +1,6 @@
 //! The findings of `doctor`: one line each, with the command that fixes it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -11,8 +11,7 @@ use crate::cli::render::{BAD, DIM, GOOD, Marks, PLAIN, WARN, block, count, day, 
 use crate::cli::scopes::remove;
 use crate::cli::screen::Screen;
 use crate::config::{Config, MaxStatus, Setting, SettingsError};
-use crate::connect::status::{Start, Status, status};
-use crate::connect::{Client, Places};
+use crate::connect::quoted;
 use crate::desk::writable;
 use crate::recogniser::{Found, Support};
 use crate::scope::{Scope, ScopeError, same};
@@ -53,7 +52,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(level: Level, subject: &str, message: impl Into<String>) -> Self {
+    /// A finding without advice.
+    pub fn new(level: Level, subject: &str, message: impl Into<String>) -> Self {
         Self {
             level,
             subject: subject.to_owned(),
@@ -68,7 +68,8 @@ impl Finding {
         self
     }
 
-    fn advise(mut self, advice: impl Into<String>) -> Self {
+    /// Adds advice.
+    pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
         self
     }
@@ -120,7 +121,7 @@ fn default_scope(report: &Report<'_>) -> Option<Finding> {
     let near = nearest(name, names, 1)
         .first()
         .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    let message = format!("`default_scope` is `{name}`, and there is no such scope{near}");
+    let message = format!("`default_scope` is `{name}`, which does not exist{near}");
     Some(Finding::new(Level::Warning, "config.toml", message).advise("ack-memory config edit"))
 }
 
@@ -146,6 +147,10 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
             error @ ScopeError::Unreadable { .. } => {
                 Finding::new(Level::Error, "scopes", error.to_string())
             }
+            ScopeError::NoRoot { root, .. } => {
+                let message = format!("the folder {} does not exist", root.display());
+                Finding::new(Level::Warning, "scopes", message).advise("ack-memory setup")
+            }
             _ => {
                 let message = format!("none under {}", report.config.root.value.display());
                 Finding::new(Level::Warning, "scopes", message)
@@ -161,8 +166,8 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
 fn agents(config: &Config) -> Finding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
-        MaxStatus::Approved => "see approved memories alone, not what waits for review",
-        MaxStatus::All => "may ask for what waits for review",
+        MaxStatus::Approved => "see only approved memories",
+        MaxStatus::All => "may ask for memories that wait for review",
     };
     let setting = format!("max_status = {}, {source}", value.as_str());
     Finding::new(Level::Note, "agents", format!("{may} ({setting})"))
@@ -191,8 +196,12 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         finding.place = (!named).then_some(place);
         let elsewhere = lines.filter(|line| !line.contains("`ack-memory doctor`"));
         finding.advice = elsewhere.map(str::to_owned).collect();
-        if remove::is_possible(config, scope) {
-            finding = finding.advise(format!("ack-memory scopes remove {name}"));
+        let is_told = finding
+            .advice
+            .iter()
+            .any(|line| line.contains("scopes remove"));
+        if !is_told && remove::is_possible(config, scope) {
+            finding = finding.advise(format!("ack-memory scopes remove {}", quoted(name)));
         }
         return vec![finding];
     }
@@ -207,18 +216,14 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     let (served, waiting) = (number("approved") + number("promoted"), number("staging"));
     let oldest = info.pointer("/pending/oldest").and_then(Value::as_str);
     let mut since = oldest.map_or_else(String::new, |oldest| {
-        format!(" since {}", day(oldest, screen))
+        format!(", the oldest from {}", day(oldest, screen))
     });
     if let Some(pace) = info.pointer("/pending/pace").and_then(Value::as_str) {
-        since.push_str(&format!(", {pace}"));
+        since.push_str(&format!("; {pace}"));
     }
     let message = match (served, waiting) {
         (0, 0) => "no memories yet".to_owned(),
-        (0, waiting) if since.is_empty() => format!("{}, none reviewed", count(waiting, "memory")),
-        (0, waiting) => format!(
-            "{}, none reviewed, waiting{since}",
-            count(waiting, "memory")
-        ),
+        (0, waiting) => format!("{}, none reviewed{since}", count(waiting, "memory")),
         (served, 0) => count(served, "memory"),
         (served, waiting) => format!(
             "{}, {} waiting for review{since}",
@@ -231,8 +236,11 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         let hidden = "agents see none of them until you review or trust the store";
         found.push(
             Finding::new(Level::Warning, "", hidden)
-                .advise(format!("ack-memory review --scope {name}"))
-                .advise(format!("ack-memory scopes set {name} unreviewed=approved")),
+                .advise(format!("ack-memory review --scope {}", quoted(name)))
+                .advise(format!(
+                    "ack-memory scopes set {} unreviewed=approved",
+                    quoted(name)
+                )),
         );
     }
     if let Some(problem) = writable::problem(scope) {
@@ -268,73 +276,6 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
     Finding::new(Level::Error, &scope.name, message).advise(advice)
 }
 
-/// The findings about the clients on this machine.
-pub fn clients(places: &Places, installed: &[Client]) -> Vec<Finding> {
-    Client::ALL
-        .into_iter()
-        .filter_map(|client| Some((client, status(client, places)?)))
-        .filter(|(client, status)| installed.contains(client) || status.starts.is_some())
-        .map(|(client, status)| one_client(client, &status))
-        .collect()
-}
-
-fn one_client(client: Client, status: &Status) -> Finding {
-    let name = client.name();
-    let title = &title(name);
-    let connect = format!("ack-memory connect {name}");
-    let hook = match status.hook {
-        Some(true) => ", session hook on",
-        Some(false) => ", session hook off",
-        None => "",
-    };
-    match &status.starts {
-        None => Finding::new(Level::Note, title, "installed, not connected").advise(connect),
-        Some(Start::Address(address)) => {
-            Finding::new(Level::Ok, title, format!("connected to {address}{hook}"))
-        }
-        Some(Start::Unknown) => {
-            let message = format!("its entry in {} starts nothing", status.file.display());
-            Finding::new(Level::Warning, title, message).advise(connect)
-        }
-        Some(Start::Program(program)) => match resolved(program) {
-            None => {
-                let message = format!("connected, but {} is not there", program.display());
-                Finding::new(Level::Error, title, message).advise(connect)
-            }
-            Some(path) if !is_this(&path) => {
-                let message = format!("connected{hook}; starts another one, {}", path.display());
-                Finding::new(Level::Warning, title, message).advise(connect)
-            }
-            Some(_) => Finding::new(Level::Ok, title, format!("connected{hook}")),
-        },
-    }
-}
-
-/// `claude-code` as people write it.
-fn title(name: &str) -> String {
-    let words = name.split('-').map(|word| {
-        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
-        first.to_uppercase() + rest
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// The path of a program that is given by a path or found by its name.
-fn resolved(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file())
-}
-
-fn is_this(path: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    std::env::current_exe().is_ok_and(|running| real(&running) == real(path))
-}
-
 /// The stores on this machine that are not scopes yet.
 pub fn machine(stores: &[Found], scopes: &[Arc<Scope>], config: &Config) -> Vec<Finding> {
     stores
@@ -353,7 +294,8 @@ pub fn machine(stores: &[Found], scopes: &[Arc<Scope>], config: &Config) -> Vec<
         .collect()
 }
 
-fn tilde(path: &Path, home: Option<&Path>) -> String {
+/// A path as people write it.
+pub fn tilde(path: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
         _ => path.display().to_string(),

@@ -94,8 +94,8 @@ pub fn dump(report: &Report<'_>) -> String {
                     text("/index/built_at")
                 ),
                 None if cfg!(feature = "table") => {
-                    "no table; made in memory (`ack-memory index` makes one, which shortens the \
-                     first search)"
+                    "no table; built in memory (`ack-memory index` builds one, which makes the \
+                     first search faster)"
                         .to_owned()
                 }
                 None => "made in memory; this build has no vector tables".to_owned(),
@@ -112,7 +112,7 @@ pub fn dump(report: &Report<'_>) -> String {
         }
     }
     for (name, reason) in passed_over {
-        let _ = writeln!(out, "\n  {name} [passed over]\n    {reason}");
+        let _ = writeln!(out, "\n  {name} [skipped]\n    {reason}");
     }
     if scopes.is_empty() {
         let none = ScopeError::no_scopes(config);

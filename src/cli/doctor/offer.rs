@@ -76,7 +76,7 @@ pub fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value)
         let how = if connect {
             ""
         } else {
-            " (not connected to; `ack-memory doctor --upstreams` does)"
+            " (not contacted; `ack-memory doctor --upstreams` does)"
         };
         let _ = writeln!(out, "\nupstream servers: {}{how}", upstreams.len());
     }

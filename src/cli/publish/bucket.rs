@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::{LISTED, does, listed};
 use crate::cli::args::{BucketArgs, PublishArgs};
+use crate::cli::command::command;
 use crate::cli::error::CliError;
 use crate::cli::{render, write_json, write_plain};
 use crate::config::Config;
@@ -136,10 +137,11 @@ impl Asked<'_> {
             Some(head) => {
                 let undo = match planned.plan.base {
                     0 => String::new(),
-                    base => format!(
-                        "; undo: ack-memory publish {} --to {} --rollback v-{base}",
-                        planned.scope, planned.to
-                    ),
+                    base => {
+                        let (scope, to) = (&planned.scope, &planned.to);
+                        let undo = format!("publish {scope} --to {to} --rollback v-{base}");
+                        format!("; undo: {}", command(&undo))
+                    }
                 };
                 write_plain(&format!(
                     "published version {} with {}{undo}\n",
@@ -175,14 +177,14 @@ impl Asked<'_> {
         let restore = &self.args.bucket.restore;
         let planned = publisher.roll_back(number, &by, restore, false)?;
         let said = format!(
-            "version {} would show again what version {number} had: {}\n",
+            "version {} would restore version {number}: {}\n",
             planned.version,
             render::count(planned.rows, "memory")
         );
         if !self.json {
             write_plain(&said)?;
         }
-        let writes = !self.args.dry_run && does(self.args, self.json, "Show readers this version?");
+        let writes = !self.args.dry_run && does(self.args, self.json, "Publish this version?");
         let done = if writes {
             Some(publisher.roll_back(number, &by, restore, true)?)
         } else {
@@ -248,7 +250,7 @@ fn text(planned: &Planned, cost: Option<Cost>) -> String {
     ];
     for (verb, items) in kinds {
         let why = if verb == "away" {
-            "; withdrawn by hand: --restore lets it come back"
+            "; withdrawn by hand: --restore restores it"
         } else {
             ""
         };
@@ -328,7 +330,10 @@ fn pruned(pruned: &Pruned) -> String {
         .collect();
     let gone = match versions.len() {
         0 => String::new(),
-        _ => format!("; one can no longer go back to {}", versions.join(", ")),
+        _ => format!(
+            "; rollback to {} is no longer possible",
+            versions.join(", ")
+        ),
     };
     format!(
         "{} with {} that no kept version needs{gone}\n",
@@ -356,11 +361,11 @@ impl Bar {
     fn show(&self, step: Step) {
         let message = match step {
             Step::Fetching(at) => format!(
-                "fetching what is published: {} of {}",
+                "fetching the published version: {} of {}",
                 size(at.done),
                 size(at.whole)
             ),
-            Step::Making(done, whole) => format!("making the version: {done} of {whole} rows"),
+            Step::Making(done, whole) => format!("building the version: {done} of {whole} rows"),
             Step::Uploading(at) => {
                 format!("uploading {} of {}", size(at.done), size(at.whole))
             }

@@ -1,5 +1,6 @@
 //! Wraps and styles text, and marks the words of a query in it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -129,6 +130,52 @@ pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String
     lines
 }
 
+/// The shortest line that counts as wrapped by its author.
+const WRAPPED: usize = 50;
+
+/// A text whose paragraphs are one line each, for a terminal that wraps them at its own width.
+/// Lists,
+/// code, tables and short lines stay.
+pub fn reflowed<'a>(screen: &Screen, text: &'a str) -> Cow<'a, str> {
+    if screen.width.is_none() {
+        return text.into();
+    }
+    let mut out = String::new();
+    let mut is_code = false;
+    // Whether the line before goes on.
+    let mut is_open = false;
+    for line in text.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        if is_open && !is_fence && goes_on(line) {
+            out.push(' ');
+        } else if !out.is_empty() {
+            out.push('\n');
+        }
+        let joins = out.ends_with(' ');
+        out.push_str(if joins { line.trim_start() } else { line });
+        is_code ^= is_fence;
+        is_open = !is_code && !is_fence && is_wrapped(line);
+    }
+    out.into()
+}
+
+/// Whether a line can be the end of the sentence before it.
+fn goes_on(line: &str) -> bool {
+    let text = line.trim_start();
+    let indent = line.len() - text.len();
+    let number = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let is_item = text.starts_with(['-', '*', '+', '#', '>', '|', '=', '•'])
+        || (number.len() < text.len() && number.starts_with(['.', ')']));
+    indent < 4 && !text.is_empty() && !is_item
+}
+
+/// Whether the author broke a line because it was full.
+fn is_wrapped(line: &str) -> bool {
+    let is_kept = line.trim_start().starts_with(['#', '|', '>']);
+    // Two spaces and a backslash are line breaks in Markdown.
+    display_width(line) >= WRAPPED && !is_kept && !line.ends_with("  ") && !line.ends_with('\\')
+}
+
 /// A text that is wrapped, indented and styled, with marks. Each line ends with a line break.
 pub fn block(
     screen: &Screen,
@@ -190,6 +237,32 @@ mod tests {
         );
         check("naïve café", "Das Café ist naïv", &["Café", "naïv"]);
         check("", "anything", &[]);
+    }
+
+    #[test]
+    fn a_paragraph_that_its_author_wrapped_is_one_line_again() {
+        let screen = Screen {
+            width: Some(80),
+            height: None,
+            now: jiff::Timestamp::UNIX_EPOCH,
+            zone: jiff::tz::TimeZone::UTC,
+        };
+        let prose = "The worker must not hold a transaction open while it waits\nfor the queue, \
+                     because the pool has four connections and they are\ngone at once.\n\nShort.\nLines.\n\
+                     - an item that goes on and on until the line is full of words\n  and ends here\n\
+                     - another\n```\nlet a_long_line_of_code = with_a_name_that_never_seems_to_end();\nnext();\n```";
+        assert_eq!(
+            reflowed(&screen, prose),
+            "The worker must not hold a transaction open while it waits for the queue, \
+             because the pool has four connections and they are gone at once.\n\nShort.\nLines.\n\
+             - an item that goes on and on until the line is full of words and ends here\n\
+             - another\n```\nlet a_long_line_of_code = with_a_name_that_never_seems_to_end();\nnext();\n```"
+        );
+        let piped = Screen {
+            width: None,
+            ..screen
+        };
+        assert_eq!(reflowed(&piped, prose), prose);
     }
 
     #[test]

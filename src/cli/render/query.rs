@@ -8,9 +8,10 @@ use anstream::adapter::strip_str;
 use textwrap::core::display_width;
 
 use super::age::{age, exact};
-use super::layout::{Marks, block, paint};
+use super::layout::{Marks, block, paint, reflowed};
 use super::{BOLD, DIM, NAME, PLAIN, WARN, notes, status};
 use super::{count, grouped};
+use crate::cli::command::command;
 use crate::cli::screen::Screen;
 use crate::cli::words::at_a_terminal;
 use ack_api::memory::StatusFilter;
@@ -38,6 +39,8 @@ pub struct Listing<'a> {
     pub numbers: HashMap<String, (usize, Option<String>)>,
     /// Whether `get 1` and `query --next` can refer to this answer.
     pub remembered: bool,
+    /// Whether to leave out hints.
+    pub quiet: bool,
 }
 
 impl<'a> Listing<'a> {
@@ -52,6 +55,7 @@ impl<'a> Listing<'a> {
             short: HashMap::new(),
             numbers: HashMap::new(),
             remembered: false,
+            quiet: false,
         }
     }
 
@@ -87,7 +91,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         let number = listing.first + place;
         let _ = write!(out, "\n{}", hit(result, Some(number), listing));
     }
-    if !answer.suggestions.is_empty() {
+    if !answer.suggestions.is_empty() && !listing.quiet {
         out.push_str("\nTry:\n");
         for suggestion in &answer.suggestions {
             let suggestion = match suggestion.as_str() {
@@ -102,12 +106,8 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         out.push('\n');
         out += &told_of_expected(expected, listing);
     }
-    let mut foot = next_steps(answer, listing);
-    if let Some(hidden) = &answer.hidden {
-        foot += &faint(&hidden_text(hidden, answer.searched.status), screen);
-    }
-    if !foot.is_empty() {
-        let _ = write!(out, "\n{foot}");
+    if !listing.quiet {
+        out += &foot(answer, listing);
     }
     out + &notes(&rest, screen)
 }
@@ -141,6 +141,18 @@ fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
     said
 }
 
+/// How to continue, and what is hidden.
+fn foot(answer: &QueryResponse, listing: &Listing<'_>) -> String {
+    let mut foot = next_steps(answer, listing);
+    if let Some(hidden) = &answer.hidden {
+        foot += &faint(&hidden_text(hidden, answer.searched.status), listing.screen);
+    }
+    match foot.is_empty() {
+        true => foot,
+        false => format!("\n{foot}"),
+    }
+}
+
 fn faint(text: &str, screen: &Screen) -> String {
     block(screen, text, ("", ""), DIM, &Marks::default())
 }
@@ -154,6 +166,8 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     };
     let counted = if shown == 0 {
         "Nothing found".to_owned()
+    } else if listing.first > 1 && shown == 1 {
+        format!("result {} of {total}", listing.first)
     } else if listing.first > 1 {
         format!(
             "{} to {} of {total}",
@@ -192,8 +206,8 @@ fn searched(searched: &Searched, long: bool) -> String {
     }
     match searched.status {
         StatusFilter::Approved => {}
-        StatusFilter::Staging => text.push_str(", unreviewed"),
-        StatusFilter::All => text.push_str(", also unreviewed"),
+        StatusFilter::Staging => text.push_str(" (unreviewed)"),
+        StatusFilter::All => text.push_str(" (unreviewed included)"),
     }
     if !long {
         return text;
@@ -214,13 +228,14 @@ fn searched(searched: &Searched, long: bool) -> String {
 fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let mut steps = Vec::new();
     match &answer.next_cursor {
-        Some(_) if listing.remembered => steps.push("next: ack-memory query --next".to_owned()),
+        Some(_) if listing.remembered => steps.push(format!("next: {}", command("query --next"))),
         Some(cursor) => steps.push(format!("next page: --cursor {cursor}")),
         None => {}
     }
     if let Some(result) = answer.results.first().filter(|_| listing.remembered) {
         let (number, id) = (listing.first, listing.short_id(&result.id));
-        steps.push(format!("open: ack-memory get {number} (or {id})"));
+        let get = command(&format!("get {number}"));
+        steps.push(format!("open: {get} (or {id})"));
     }
     if steps.is_empty() {
         return String::new();
@@ -331,9 +346,15 @@ fn contradiction(hit: &MemoryHit, other: &str, listing: &Listing<'_>) -> String 
 /// Styled parts next to each other, as many per line as fit.
 fn joined(parts: &[String], indent: &str, screen: &Screen) -> String {
     let width = |part: &String| display_width(&strip_str(part).to_string());
+    let room = screen.width.map(|most| most.saturating_sub(indent.len()));
+    let parts = parts.iter().flat_map(|part| match room {
+        Some(room) if width(part) > room => split(part, room, screen),
+        _ => vec![part.clone()],
+    });
     let mut out = indent.to_owned();
     let mut used = indent.len();
-    for (place, part) in parts.iter().enumerate() {
+    for (place, part) in parts.enumerate() {
+        let part = &part;
         let fits = screen
             .width
             .is_none_or(|most| used + 2 + width(part) <= most);
@@ -349,6 +370,18 @@ fn joined(parts: &[String], indent: &str, screen: &Screen) -> String {
     }
     out.push('\n');
     out
+}
+
+/// A styled part that is too long for a line, as lines in its style.
+fn split(part: &str, room: usize, screen: &Screen) -> Vec<String> {
+    let text = strip_str(part).to_string();
+    let (before, after) = part.split_once(&text).unwrap_or_default();
+    let screen = Screen {
+        width: Some(room),
+        ..screen.clone()
+    };
+    let lines = super::layout::lines(&screen, &text, "", "").into_iter();
+    lines.map(|line| format!("{before}{line}{after}")).collect()
 }
 
 /// The fact that matches the query best, and how many more there are.
@@ -385,7 +418,8 @@ fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         out += &block(screen, subtitle, (indent, indent), PLAIN, marks);
     }
     if let Some(excerpt) = &hit.excerpt {
-        out += &block(screen, excerpt, (indent, indent), PLAIN, marks);
+        let excerpt = reflowed(screen, excerpt);
+        out += &block(screen, &excerpt, (indent, indent), PLAIN, marks);
     }
     for fact in &hit.facts {
         let (first, rest) = (format!("{indent}- "), format!("{indent}  "));
@@ -401,7 +435,13 @@ fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     if let Some(narrative) = &hit.narrative {
         out += &format!(
             "\n{}\n",
-            block(screen, narrative, (indent, indent), PLAIN, marks)
+            block(
+                screen,
+                &reflowed(screen, narrative),
+                (indent, indent),
+                PLAIN,
+                marks
+            )
         );
     }
     let mut line = |name: &str, value: Option<String>| {

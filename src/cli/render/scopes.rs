@@ -8,6 +8,7 @@ use super::age::{age, day, exact};
 use super::layout::{Marks, block, paint};
 use super::{DIM, PLAIN, notes};
 use super::{count, grouped};
+use crate::cli::command::in_text;
 use crate::cli::screen::Screen;
 use ack_api::memory::Visibility;
 use ack_api::{HealthState, IndexInfo, ListScopesResponse, ScopeInfo};
@@ -45,6 +46,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
         );
     }
     for (problem, names) in problems(&answer.scopes) {
+        let problem = in_text(problem);
         out += &line(&format!("{}: {problem}", names.join(", ")), screen);
     }
     if let [scope] = answer.scopes.as_slice() {

@@ -51,7 +51,7 @@ pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), Cli
     let (desk, ended) = listening.serve(&interrupt).map_err(io)?;
     match ended {
         Ended::Finished => {}
-        Ended::Idle => write_err("nobody used the desk for some minutes\n"),
+        Ended::Idle => write_err("the desk closed after some minutes without activity\n"),
         Ended::Interrupted => write_err("\n"),
     }
     if let Some(lines) = lines
@@ -83,7 +83,7 @@ fn invite(door: &Door) -> std::io::Result<()> {
         "open the desk in a browser:"
     };
     write_err(&format!(
-        "{how}\n\n  {address}\n\nit works once; Enter gives another one, Ctrl+C ends the desk\n"
+        "{how}\n\n  {address}\n\nit works once; press Enter for another one, Ctrl+C to close the desk\n"
     ));
     Ok(())
 }
@@ -137,7 +137,7 @@ impl Lines {
                         return;
                     }
                 } else if let Err(error) = invite(&door) {
-                    write_err(&format!("no address can be made: {error}\n"));
+                    write_err(&format!("cannot create an address: {error}\n"));
                 }
             }
         });

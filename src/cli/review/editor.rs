@@ -4,7 +4,7 @@ use ack_api::decision::Edit;
 use ack_api::text;
 
 use super::terminal::{Input, Typed, problem};
-use crate::cli::config_file::open_editor;
+use crate::cli::config_file::{editor, open_editor};
 use crate::cli::error::CliError;
 use crate::cli::write_err;
 use crate::curate::Candidate;
@@ -26,7 +26,7 @@ pub fn edited(candidate: &Candidate, input: &Input) -> Result<Option<Edit>, CliE
     let text = toml::to_string_pretty(&before).unwrap_or_default();
     std::fs::write(file.path(), text).map_err(io)?;
     loop {
-        let read = match open_editor(file.path()) {
+        let read = match editor().and_then(|editor| open_editor(file.path(), &editor)) {
             Ok(()) => {
                 let text = std::fs::read_to_string(file.path()).map_err(io)?;
                 parse(&text).map_err(|problem| format!("{problem}\n"))

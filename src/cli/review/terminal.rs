@@ -29,7 +29,7 @@ a         approve            r [WHY]   reject; a digit is a common reason
 p         promote            s         skip
 h DAY     put off until a date, or for 7d, 2w
 m ID      merge into ID      d ID      duplicate of ID
-u ID      it takes the place of ID     o ID      ID takes its place
+u ID      replaces ID        o ID      replaced by ID
 e         edit and approve   n         show all of its text
 g         approve it; those that say nearly the same are its duplicates
 A         approve it and those that say nearly the same

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
-use crate::cli::write_plain;
+use crate::cli::{command, write_plain};
 use crate::config::{Config, SettingsError};
+use crate::connect::quoted;
 use crate::import::check_name;
 use crate::import::write::make_private;
 use crate::recogniser::{self, Support};
@@ -14,7 +15,6 @@ use crate::scope::manifest::Manifest;
 use crate::scope::project::Projects;
 use crate::scope::resolve::find;
 use crate::scope::{DATABASE_NAMES, Registry, edit, same};
-use crate::service::Error;
 use ack_api::memory::{Unreviewed, Visibility};
 use ack_store::{Store, StoreError};
 use ack_sys::files::expand_home;
@@ -41,9 +41,10 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
         return Ok(());
     }
     planned.write()?;
+    let try_it = command::command(&format!("query --scope {} --all", quoted(&args.name)));
     write_plain(&format!(
-        "{out}written; try: ack-memory query --scope {} --all\n",
-        args.name
+        "{out}written; try: {try_it}
+"
     ))
 }
 
@@ -52,14 +53,11 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
     check_name(&args.name)?;
     let scopes = Registry::new(config).discover().scopes;
     if let Some(known) = find(&scopes, &args.name) {
-        return Err(CliError::invalid(
-            "NAME",
-            &args.name,
-            format!(
-                "a name that is not taken; scope `{}` is there and is not overwritten",
-                known.name
-            ),
-        ));
+        let message = format!(
+            "scope `{}` already exists and is not overwritten",
+            known.name
+        );
+        return Err(CliError::usage("NAME", message).with_hint("choose another name"));
     }
     let store = database(&absolute(config, &args.store)?);
     if let Some(known) = same::scope_with(&scopes, &store) {
@@ -114,13 +112,9 @@ impl Planned {
 
 /// The error if the store is already a scope.
 pub fn taken(store: &Path, scope: &str) -> CliError {
-    CliError::Request(Error::InvalidArgument {
-        argument: "--store".to_owned(),
-        value: store.display().to_string(),
-        allowed: format!("a database that no scope has; scope `{scope}` has this one"),
-        nearest: Vec::new(),
-        example: Some(format!("ack-memory scopes set {scope} unreviewed=approved")),
-    })
+    let message = format!("{} is already scope `{scope}`", store.display());
+    CliError::usage("--store", message)
+        .with_example(format!("ack-memory scopes --scope {}", quoted(scope)))
 }
 
 /// The path for a manifest: absolute.
@@ -174,15 +168,15 @@ pub fn describe(
         report += &format!("note: {problem}\n");
     }
     if !has_status && unreviewed == Unreviewed::Staging {
-        report += "it keeps no review status, so its memories are shown only with status staging or all;\n\
-                   --unreviewed approved makes them all count as approved\n";
+        report += "it has no review status, so its memories are shown only with status staging or all;\n\
+                   with --unreviewed approved, all of them count as approved\n";
     }
     Ok(report)
 }
 
 /// Names the program that the store belongs to, if it is not ours.
 fn named(store: &Path, error: StoreError) -> CliError {
-    if let StoreError::Missing { path } = error {
+    if let StoreError::Missing { path, .. } = error {
         return CliError::NoStore { path };
     }
     match recogniser::at(store) {
@@ -191,7 +185,9 @@ fn named(store: &Path, error: StoreError) -> CliError {
             holds: found.kind.title(),
         },
         Some(found) if found.kind.support() != Support::Served => {
-            CliError::invalid("--store", store.display().to_string(), found.advice())
+            let what = found.kind.title();
+            let message = format!("{} cannot be served: it is {what}", store.display());
+            CliError::usage("--store", message).with_hint(found.advice())
         }
         _ => error.into(),
     }
@@ -203,19 +199,10 @@ fn occupied(path: &Path) -> Result<(), CliError> {
             || DATABASE_NAMES.iter().any(|name| folder.join(name).exists())
     });
     match taken {
-        Some(folder) => Err(CliError::Request(Error::InvalidArgument {
-            argument: "NAME".to_owned(),
-            value: folder
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-            allowed: format!(
-                "a name that is not taken (`{}` is there and is not overwritten)",
-                folder.display()
-            ),
-            nearest: Vec::new(),
-            example: None,
-        })),
+        Some(folder) => {
+            let message = format!("{} exists and is not overwritten", folder.display());
+            Err(CliError::usage("NAME", message).with_hint("choose another name"))
+        }
         None => Ok(()),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::offer::{self, Answer};
+use crate::cli::command::{command, in_text};
 use crate::cli::error::CliError;
 use crate::cli::{machine, prompt, write_out, write_plain};
 use crate::config::Config;
@@ -22,24 +23,34 @@ pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
         let answer = json!({ "stores": stores });
         return write_out(&(serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"));
     }
-    write_plain(&listed(&stores, &scopes, config.home.as_deref()))?;
-    if prompt::is_possible() {
-        offer_each(config, &stores)?;
+    // At a terminal, each store that can be added is shown with its question.
+    let (asked, rest): (Vec<Found>, Vec<Found>) = stores
+        .into_iter()
+        .partition(|found| prompt::is_possible() && is_new(found, &scopes));
+    if asked.is_empty() || !rest.is_empty() {
+        write_plain(&listed(&rest, &scopes, config.home.as_deref()))?;
     }
-    Ok(())
+    offer_each(config, &asked)
 }
 
-/// Asks about each store that can be served and is not a scope yet.
+/// Whether a store can be added as a scope.
+fn is_new(found: &Found, scopes: &[Arc<Scope>]) -> bool {
+    found.kind.support() == Support::Served
+        && found.memories.is_some()
+        && same::scope_with(scopes, &found.path).is_none()
+}
+
+/// Asks about each store that can be added.
 fn offer_each(config: &Config, stores: &[Found]) -> Result<(), CliError> {
+    let home = config.home.as_deref();
     for found in stores {
         let scopes = Registry::new(config).discover().scopes;
-        let new = same::scope_with(&scopes, &found.path).is_none();
-        if found.kind.support() != Support::Served || found.memories.is_none() || !new {
+        if !is_new(found, &scopes) {
             continue;
         }
-        write_plain(&format!("\n{}\n", line(found, config.home.as_deref())))?;
+        write_plain(&format!("\n{}\n", line(found, home)))?;
         let name = free_name(found, &scopes);
-        match offer::ask(found) {
+        match offer::ask(found, home) {
             None => return Ok(()),
             Some(Answer::Skip) => {}
             Some(answer) => {
@@ -84,15 +95,18 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
             None => {
                 let name = free_name(found, scopes);
                 let store = crate::connect::quoted(&found.path.display().to_string());
-                let _ = writeln!(
-                    out,
-                    "  add it: ack-memory scopes add {name} --store {store}"
-                );
+                let add = command(&format!("scopes add {name} --store {store}"));
+                let _ = writeln!(out, "  add it: {add}");
             }
         }
     }
     for found in can(Support::Import) {
-        let _ = writeln!(out, "{}\n  use it: {}", line(found, home), found.advice());
+        let _ = writeln!(
+            out,
+            "{}\n  use it: {}",
+            line(found, home),
+            in_text(&found.advice())
+        );
     }
     let names: Vec<String> = can(Support::Reference)
         .map(|found| shown(&found.path, home))
@@ -100,17 +114,17 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
     if !names.is_empty() {
         let _ = writeln!(
             out,
-            "\ninstructions that hosts load by themselves: {}",
+            "\ninstruction files that hosts load themselves: {}",
             names.join(", ")
         );
     }
     match out.strip_prefix('\n') {
         Some(rest) => rest.to_owned(),
-        None if out.is_empty() => {
-            "no store of a known program lies on this machine; `ack-memory demo DIR` makes \
-             samples, `ack-memory import FILE` reads JSON lines\n"
-                .to_owned()
-        }
+        None if out.is_empty() => in_text(
+            "no store of a known program was found on this machine; `ack-memory demo` shows \
+                 sample memories, `ack-memory import FILE --scope NAME` reads JSON lines
+",
+        ),
         None => out,
     }
 }

@@ -1,12 +1,14 @@
 //! Asks with one key what to do with a store that was found, does it, and prints the equivalent
 //! command.
 
-use std::path::PathBuf;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
 use super::add;
+use super::discover::shown;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
-use crate::cli::prompt;
+use crate::cli::{command, prompt};
 use crate::config::Config;
 use crate::connect::quoted;
 use crate::recogniser::Found;
@@ -24,17 +26,21 @@ pub enum Answer {
 }
 
 /// Asks what to do with a store. Enter is the safe answer. `None` at the end of the input.
-pub fn ask(found: &Found) -> Option<Answer> {
+pub fn ask(found: &Found, home: Option<&Path>) -> Option<Answer> {
     let keys: &[(char, &str)] = match found.approved {
         Some(_) => &[('a', "add"), ('s', "skip")],
         None => &[('r', "review first"), ('t', "trust all"), ('s', "skip")],
     };
-    // The list may be redirected, so the question names the store.
     let answers = match found.approved {
         Some(_) => "(a)dd, (s)kip",
         None => "(r)eview first, (t)rust all, (s)kip",
     };
-    let question = format!("    {}: {answers}", found.kind.title());
+    // If the list goes elsewhere, the question names the store.
+    let place = match std::io::stdout().is_terminal() {
+        true => String::new(),
+        false => format!(", {}", shown(&found.path, home)),
+    };
+    let question = format!("    {}{place}: {answers}", found.kind.title());
     Some(match prompt::choose(&question, keys)? {
         't' => Answer::Trust,
         's' => Answer::Skip,
@@ -50,7 +56,7 @@ pub fn command(found: &Found, name: &str, answer: Answer) -> String {
         ""
     };
     let store = quoted(&found.path.display().to_string());
-    format!("ack-memory scopes add {name} --store {store}{trusts} --yes")
+    command::command(&format!("scopes add {name} --store {store}{trusts} --yes"))
 }
 
 /// Adds the store as a scope.

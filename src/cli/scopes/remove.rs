@@ -83,25 +83,27 @@ pub fn is_possible(config: &Config, scope: &Scope) -> bool {
 }
 
 fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {
-    let refuse = |allowed: String| Err(CliError::invalid("NAME", &scope.name, allowed));
+    let refuse = |reason: String, hint: String| {
+        let message = format!("scope `{}` cannot be removed: {reason}", scope.name);
+        Err(CliError::usage("NAME", message).with_hint(hint))
+    };
     let scopes = config.root.value.join("scopes");
     let at_the_root = scope.store.path().parent() == Some(config.root.value.as_path());
     if scope.folder.parent() != Some(&scopes) || at_the_root {
-        return refuse(format!(
-            "a scope under {}; this one is served because {} is there, so move that file",
-            scopes.display(),
-            scope.store.path().display()
-        ));
+        let store = scope.store.path().display();
+        return refuse(
+            format!("it is not a folder under {}", scopes.display()),
+            format!("it is served because {store} exists; move that file"),
+        );
     }
     if let Ok(target) = std::fs::read_link(&scope.folder) {
         return Ok(Removal::Link { target });
     }
     if let Some(database) = database_in(&scope.folder) {
-        return refuse(format!(
-            "a scope whose store lies elsewhere; this one holds its database, {}, which no command \
-             here removes: move the folder away yourself",
-            database.display()
-        ));
+        return refuse(
+            format!("its folder contains its database, {}", database.display()),
+            format!("move the folder yourself: {}", scope.folder.display()),
+        );
     }
     let removed = config.root.value.join(REMOVED);
     let numbered = (2..).map(|number| removed.join(format!("{}-{number}", scope.name)));

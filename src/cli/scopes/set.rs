@@ -1,5 +1,8 @@
 //! `scopes set` and `scopes claim`: keys of a scope's manifest.
 
+mod check;
+
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +16,7 @@ use toml_edit::{Array, Value};
 use super::add;
 use crate::cli::args::{ClaimArgs, SetArgs};
 use crate::cli::error::CliError;
-use crate::cli::{write_out, write_plain};
+use crate::cli::{command, write_out, write_plain};
 use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
 use crate::curate::CurateError;
@@ -52,6 +55,7 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         )?;
     }
     let edited = plan(scope, &changes, &args.assignments.join(" "))?;
+    check::check(config, &changes, &edited)?;
     check_decisions(scope, &edited)?;
     let done = Done {
         scope: &scope.name,
@@ -72,7 +76,7 @@ fn check_decisions(scope: &Scope, edited: &Edited) -> Result<(), CliError> {
         Err(CurateError::NotNative { scope, profile }.into())
     };
     if scope.remote.is_some() {
-        return refuse("a copy of what a bucket holds");
+        return refuse("a copy of a bucket");
     }
     match scope.store.snapshot(|snapshot| Ok(snapshot.layout.profile)) {
         Ok(profile) if profile != Profile::Ack => refuse(profile.as_str()),
@@ -87,11 +91,8 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
         None => config.project.value.clone(),
     };
     if !folder.is_dir() {
-        return Err(CliError::invalid(
-            "DIR",
-            folder.display().to_string(),
-            "an existing folder",
-        ));
+        let message = format!("there is no folder {}", folder.display());
+        return Err(CliError::usage("DIR", message));
     }
     let project = project(config, &folder);
     let scopes = Registry::new(config).discover().scopes;
@@ -128,11 +129,10 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
     let current = current_by_manifests(&unpinned, &scopes, &project)?;
     match &current.scope {
         Some(found) if found.name != scope.name => write_plain(&format!(
-            "but scope `{}` claims it too and comes first ({}): take that out with \
-             `ack-memory scopes set {} …`\n",
+            "but scope `{}` also claims it and takes precedence ({}): remove that with `{}`\n",
             found.name,
             current.rule.unwrap_or_default(),
-            found.name
+            command::command(&format!("scopes set {} …", quoted(&found.name)))
         )),
         _ => Ok(()),
     }
@@ -160,7 +160,7 @@ impl Done<'_> {
         }
         let said = match undo {
             None => format!(
-                "{outcome}nothing to change: {} says so\n",
+                "{outcome}nothing to change: {} already has these values\n",
                 self.edited.path.display()
             ),
             Some(_) if self.dry_run => {
@@ -183,7 +183,7 @@ impl Done<'_> {
                 .filter(|text| !text.is_empty() && !text.contains(['\\', '"', '[', '{', ',']));
             words.push(quoted(&format!("{key}={}", plain.unwrap_or(earlier))));
         }
-        format!("ack-memory scopes set {}", words.join(" "))
+        command::command(&format!("scopes set {}", words.join(" ")))
     }
 }
 
@@ -208,16 +208,12 @@ fn only_one<'a>(scopes: &'a [Arc<Scope>], project: &Path) -> Result<&'a Arc<Scop
     let names: Vec<String> = scopes.iter().map(|scope| scope.name.clone()).collect();
     named(scopes, &name).map_err(|_| {
         let first = names.first().map_or("NAME", String::as_str);
-        CliError::Request(Error::InvalidArgument {
-            argument: "--scope".to_owned(),
-            value: "missing".to_owned(),
-            allowed: format!(
-                "the scope that the project belongs to: {}",
-                names.join(", ")
-            ),
-            nearest: Vec::new(),
-            example: Some(format!("ack-memory scopes claim --scope {first}")),
-        })
+        let message = format!(
+            "several scopes can claim the project: pass `--scope` with one of {}",
+            names.join(", ")
+        );
+        CliError::usage("--scope", message)
+            .with_example(format!("ack-memory scopes claim --scope {first}"))
     })
 }
 
@@ -264,8 +260,9 @@ fn plan(scope: &Scope, changes: &[(String, Change)], given: &str) -> Result<Edit
     let before = edit::plan(&path, &[]);
     edit::plan(&path, changes).map_err(|error| match (before, error) {
         (Ok(_), SettingsError::Invalid { message, .. }) => {
+            // Nothing is written yet, so the line means nothing.
             let message = message.split_once(": ").map_or(&*message, |(_, rest)| rest);
-            CliError::invalid("KEY=VALUE", given, message)
+            CliError::usage("KEY=VALUE", format!("{given} is not allowed: {message}"))
         }
         (_, error) => error.into(),
     })
@@ -284,16 +281,18 @@ fn write(edited: &Edited) -> Result<(), CliError> {
 /// Parses `key=value`, `key+=value` and `key=`.
 fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliError> {
     let Some((key, value)) = assignment.split_once('=') else {
-        return Err(CliError::invalid(
-            "KEY=VALUE",
-            assignment,
-            "a key, `=` and a value; nothing behind the `=` takes the key out",
-        ));
+        let message = format!("`{assignment}` is not KEY=VALUE");
+        let hint = "an empty value removes the key: `ack-memory scopes set NAME KEY=`";
+        return Err(CliError::usage("KEY=VALUE", message).with_hint(hint));
     };
     let (key, adds) = match key.strip_suffix('+') {
         Some(key) => (key.trim(), true),
         None => (key.trim(), false),
     };
+    if key.is_empty() {
+        let message = format!("`{assignment}` has no key before `=`");
+        return Err(CliError::usage("KEY=VALUE", message));
+    }
     let known = Manifest::keys();
     if !known.iter().any(|known| known == key) {
         return Err(CliError::Request(Error::InvalidArgument {
@@ -314,11 +313,9 @@ fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliErro
         parts.map(|part| path_or_text(config, key, part)).collect()
     };
     let change = if adds && !is_list {
-        return Err(CliError::invalid(
-            "KEY",
-            format!("{key}+"),
-            format!("`+=` for a list: {}", LISTS.join(", ")),
-        ));
+        let message = format!("`+=` adds to a list, and `{key}` is not a list");
+        let hint = format!("lists are {}", LISTS.join(", "));
+        return Err(CliError::usage("KEY", message).with_hint(hint));
     } else if adds {
         Change::Add(texts()?)
     } else if value.is_empty() {
@@ -328,11 +325,17 @@ fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliErro
         let parsed = parsed.map_err(|error| {
             let error = error.to_string();
             let line = error.lines().last().unwrap_or_default().to_owned();
-            CliError::invalid(key, value, format!("a value of TOML ({line})"))
+            CliError::usage(
+                key,
+                format!("`{key}`: {value} is not a TOML value ({line})"),
+            )
         })?;
         Change::Set(parsed.decorated(" ", ""))
     } else if is_list {
-        Change::Set(texts()?.iter().collect::<Array>().into())
+        let mut texts = texts()?;
+        let mut known = HashSet::new();
+        texts.retain(|text| known.insert(text.clone()));
+        Change::Set(texts.iter().collect::<Array>().into())
     } else if key == "store" {
         let store = add::absolute(config, Path::new(value))?;
         Change::Set(store.display().to_string().into())

@@ -1,0 +1,144 @@
+//! The commands that this program prints for people to run. They act on the same root or database
+//! as the command that prints them, so they carry the flags that named it.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use directories::BaseDirs;
+
+use super::args::{Cli, Command, Global};
+use crate::config::{ENV_DB, ENV_ROOT, ENV_SCOPE};
+use crate::connect::quoted;
+use ack_api::text;
+use ack_sys::files::expand_home;
+
+/// How a command begins.
+const PROGRAM: &str = "ack-memory ";
+/// The longest path that is printed, in characters.
+const LONGEST: usize = 4_096;
+/// Commands that use no root, so they need no flags.
+const ROOTLESS: [&str; 6] = ["demo", "token", "model", "completions", "man", "help"];
+
+/// The flags that this process was given, each with a space before it.
+static FLAGS: OnceLock<String> = OnceLock::new();
+
+/// Remembers the flags that named a root, a database or a pin. A variable or the default needs no
+/// flag: a command that is copied finds them again.
+pub fn settle(cli: &Cli) {
+    let mut global = cli.global.clone();
+    // `import --scope` and `index --scope` name the scope to write to; they do not pin.
+    if matches!(cli.command, Command::Import(_) | Command::Index(_)) {
+        global.pin = None;
+    }
+    let _ = FLAGS.set(flags(&global));
+}
+
+fn flags(global: &Global) -> String {
+    let given = |value: &Option<PathBuf>, variable| {
+        let value = value.as_ref();
+        value
+            .filter(|_| !global.variables.contains(&variable))
+            .cloned()
+    };
+    let home = BaseDirs::new().map(|folders| folders.home_dir().to_owned());
+    let absolute = |path: PathBuf| {
+        let path = expand_home(&path, home.as_deref());
+        std::path::absolute(&path).unwrap_or(path)
+    };
+    let mut flags = String::new();
+    let mut add = |flag: &str, value: &Path| {
+        let value = quoted(&text::line(&value.display().to_string(), LONGEST));
+        flags.push_str(&format!(" {flag} {value}"));
+    };
+    // `connect` writes the default root as a flag.
+    let usual = home.as_ref().map(|home| home.join(".ack-mem"));
+    let is_usual =
+        |root: &PathBuf| usual.as_ref() == Some(root) && std::env::var_os(ENV_ROOT).is_none();
+    let root = given(&global.root, ENV_ROOT).map(absolute);
+    if let Some(root) = root.filter(|root| !is_usual(root)) {
+        add("--root", &root);
+    }
+    if let Some(db) = given(&global.db, ENV_DB).map(absolute) {
+        add("--db", &db);
+        if let Some(unreviewed) = global.unreviewed {
+            add("--unreviewed", Path::new(unreviewed.status().as_str()));
+        }
+    }
+    let pin = global.pin.as_ref().map(PathBuf::from);
+    if let Some(pin) = given(&pin, ENV_SCOPE) {
+        add("--pin", &pin);
+    }
+    flags
+}
+
+/// The command line for these arguments: `query --next` as `ack-memory --root DIR query --next`.
+pub fn command(arguments: &str) -> String {
+    in_text(&format!("{PROGRAM}{arguments}"))
+}
+
+/// A text of ours, in which each command carries the flags.
+pub fn in_text(text: &str) -> String {
+    with_flags(text, FLAGS.get().map_or("", String::as_str))
+}
+
+fn with_flags(text: &str, flags: &str) -> String {
+    if flags.is_empty() {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(PROGRAM) {
+        out.push_str(before);
+        out.push_str(PROGRAM.trim_end());
+        // A path may end like the program's name.
+        let is_program = before
+            .chars()
+            .last()
+            .is_none_or(|last| !is_part_of_a_name(last));
+        if is_program && acts_on_a_root(after) {
+            out.push_str(flags);
+        }
+        out.push(' ');
+        rest = after;
+    }
+    out + rest
+}
+
+fn is_part_of_a_name(letter: char) -> bool {
+    letter.is_alphanumeric() || "-_./".contains(letter)
+}
+
+/// Whether a text begins with a command that reads or writes a root.
+fn acts_on_a_root(text: &str) -> bool {
+    let end = text.find(|letter: char| !letter.is_ascii_lowercase() && letter != '-');
+    let word = text.get(..end.unwrap_or(text.len())).unwrap_or_default();
+    let known = super::args::command().find_subcommand(word).is_some();
+    known && !ROOTLESS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_in_a_text_carries_the_flags() {
+        let flags = " --root '/my root'";
+        for (text, with) in [
+            ("ack-memory setup", "ack-memory --root '/my root' setup"),
+            (
+                "try `ack-memory query --next` or `ack-memory demo`",
+                "try `ack-memory --root '/my root' query --next` or `ack-memory demo`",
+            ),
+            (
+                "ack-memory scopes set a x=y  ·  ack-memory doctor",
+                "ack-memory --root '/my root' scopes set a x=y  ·  ack-memory --root '/my root' doctor",
+            ),
+            ("ack-memory --root /x setup", "ack-memory --root /x setup"),
+            ("ack-memory is a server", "ack-memory is a server"),
+            ("/opt/ack-memory get", "/opt/ack-memory get"),
+        ] {
+            assert_eq!(with_flags(text, flags), with);
+            assert_eq!(with_flags(text, ""), text);
+        }
+    }
+}

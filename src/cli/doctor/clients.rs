@@ -1,0 +1,157 @@
+//! The findings about clients: what each of them starts, and over which memories.
+
+use std::path::{Path, PathBuf};
+
+use super::checks::{Finding, Level, tilde};
+use crate::config::{Config, ENV_DB, ENV_ROOT, ENV_SCOPE};
+use crate::connect::status::{Entry, Start, Status, status};
+use crate::connect::{Client, Places};
+use crate::scope::same::is_same;
+use ack_sys::files::expand_home;
+
+/// The findings about the clients on this machine.
+pub fn clients(config: &Config, places: &Places, installed: &[Client]) -> Vec<Finding> {
+    Client::ALL
+        .into_iter()
+        .filter_map(|client| Some((client, status(client, places)?)))
+        .filter(|(client, status)| installed.contains(client) || status.starts.is_some())
+        .flat_map(|(client, status)| one_client(client, &status, config))
+        .collect()
+}
+
+fn one_client(client: Client, status: &Status, config: &Config) -> Vec<Finding> {
+    let title = title(client.name());
+    let home = config.home.as_deref();
+    let problem = |(path, reason): &(PathBuf, String)| {
+        let message = format!("its file {}: {reason}", tilde(path, home));
+        Finding::new(Level::Error, &title, message).advise(format!(
+            "fix that file; the documentation of {title} describes it"
+        ))
+    };
+    let mut found: Vec<Finding> = status.problems.iter().map(problem).collect();
+    // Nothing is known about an entry in a file that cannot be read.
+    if status.problems.iter().all(|(path, _)| *path != status.file) {
+        found.insert(0, connection(client, &title, status, config));
+    }
+    for one in found.iter_mut().skip(1) {
+        one.subject.clear();
+    }
+    found
+}
+
+fn connection(client: Client, title: &str, status: &Status, config: &Config) -> Finding {
+    let connect = format!("ack-memory connect {}", client.name());
+    let hook = match status.hook {
+        Some(true) => ", session hook on",
+        Some(false) => ", session hook off",
+        None => "",
+    };
+    let entry = match &status.starts {
+        None => {
+            return Finding::new(Level::Note, title, "installed, not connected").advise(connect);
+        }
+        Some(Start::Address(address)) => {
+            return Finding::new(Level::Ok, title, format!("connected to {address}{hook}"));
+        }
+        Some(Start::Unknown) => {
+            let message = format!("its entry in {} has no command", status.file.display());
+            return Finding::new(Level::Warning, title, message).advise(connect);
+        }
+        Some(Start::Program(entry)) => entry,
+    };
+    let program = &entry.program;
+    let Some(path) = resolved(program) else {
+        let message = format!("connected, but {} does not exist", program.display());
+        return Finding::new(Level::Error, title, message).advise(connect);
+    };
+    if !is_this(&path) {
+        let message = format!("connected{hook}; starts another binary, {}", path.display());
+        return Finding::new(Level::Warning, title, message).advise(connect);
+    }
+    match elsewhere(entry, config) {
+        Some(other) => {
+            let message = format!("connected{hook}, but {other}");
+            Finding::new(Level::Warning, title, message).advise(connect)
+        }
+        None => Finding::new(Level::Ok, title, format!("connected{hook}")),
+    }
+}
+
+/// How the memories that an entry serves differ from those of a configuration; `None` if they are
+/// the same.
+pub fn elsewhere(entry: &Entry, config: &Config) -> Option<String> {
+    let home = config.home.as_deref();
+    let served = served(entry, config);
+    let own = config.db.as_ref().unwrap_or(&config.root).value.as_path();
+    if served.is_database != config.db.is_some() || !is_same(&served.path, own) {
+        let (theirs, ours) = (tilde(&served.path, home), tilde(own, home));
+        return Some(format!("it serves {theirs}, not {ours}"));
+    }
+    let pin = config.pinned.as_ref().map(|pin| pin.value.as_str());
+    match (served.pin.as_deref(), pin) {
+        (theirs, ours) if theirs == ours => None,
+        (Some(theirs), None) => Some(format!("it serves only the scope `{theirs}`")),
+        (Some(theirs), Some(ours)) => Some(format!("it serves the scope `{theirs}`, not `{ours}`")),
+        (None, ours) => Some(format!("it serves every scope, not only `{}`", ours?)),
+    }
+}
+
+/// The memories that an entry serves.
+struct Served {
+    path: PathBuf,
+    is_database: bool,
+    pin: Option<String>,
+}
+
+fn served(entry: &Entry, config: &Config) -> Served {
+    let home = config.home.as_deref();
+    let flag = |flag: &str| entry.flag(flag).map(str::to_owned);
+    let set = |variable: &str| entry.variables.get(variable).cloned();
+    // A client that names no place passes on the variables of the shell it was started from.
+    let names_a_place = flag("--root").is_some() || flag("--db").is_some();
+    let inherited = |variable: &str| {
+        let value = std::env::var_os(variable).filter(|_| !names_a_place)?;
+        value.into_string().ok().filter(|value| !value.is_empty())
+    };
+    let given = |name: &str, variable: &str| {
+        flag(name)
+            .or_else(|| set(variable))
+            .or_else(|| inherited(variable))
+    };
+    let path = |value: String| expand_home(Path::new(&value), home);
+    let database = given("--db", ENV_DB).map(path);
+    let usual = || home.map(|home| home.join(".ack-mem")).unwrap_or_default();
+    Served {
+        is_database: database.is_some(),
+        path: database
+            .or_else(|| given("--root", ENV_ROOT).map(path))
+            .unwrap_or_else(usual),
+        // Version 0.1 pinned with `--scope`.
+        pin: flag("--scope").or_else(|| given("--pin", ENV_SCOPE)),
+    }
+}
+
+/// `claude-code` as people write it.
+fn title(name: &str) -> String {
+    let words = name.split('-').map(|word| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+        first.to_uppercase() + rest
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The path of a program that is given by a path or found by its name.
+fn resolved(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return program.is_file().then(|| program.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+}
+
+fn is_this(path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    std::env::current_exe().is_ok_and(|running| real(&running) == real(path))
+}

@@ -1,0 +1,61 @@
+//! What `scopes set` checks before it writes: that a scope with this manifest can be used.
+
+use std::path::Path;
+
+use crate::cli::error::CliError;
+use crate::config::Config;
+use crate::scope;
+use crate::scope::edit::{Change, Edited};
+use ack_sys::files::expand_home;
+
+/// Rejects a manifest that could not be used, and values that can match nothing.
+pub fn check(
+    config: &Config,
+    changes: &[(String, Change)],
+    edited: &Edited,
+) -> Result<(), CliError> {
+    let home = config.home.as_deref();
+    for (key, _) in changes {
+        match key.as_str() {
+            "paths" => edited
+                .manifest
+                .paths
+                .iter()
+                .try_for_each(|path| glob(path, home))?,
+            "remotes" => edited
+                .manifest
+                .remotes
+                .iter()
+                .try_for_each(|url| remote(url))?,
+            _ => {}
+        }
+    }
+    let folder = edited.path.parent().unwrap_or(&edited.path);
+    scope::check_manifest(folder, &edited.manifest).map_err(|problem| {
+        let message = format!("nothing was written: {}", problem.reason());
+        CliError::usage("KEY=VALUE", message)
+    })
+}
+
+fn glob(path: &str, home: Option<&Path>) -> Result<(), CliError> {
+    let Err(error) = globset::Glob::new(path) else {
+        return Ok(());
+    };
+    // A folder's name may look like a glob.
+    if expand_home(Path::new(path), home).exists() {
+        return Ok(());
+    }
+    let message = format!("`{path}` in `paths` is not a valid glob: {}", error.kind());
+    let hint = "to mean the character itself, put it in brackets: `[[]`";
+    Err(CliError::usage("paths", message).with_hint(hint))
+}
+
+/// A remote has a host and a path, however it is spelled.
+fn remote(url: &str) -> Result<(), CliError> {
+    if url.contains(['/', ':']) {
+        return Ok(());
+    }
+    let message = format!("`{url}` in `remotes` is not a git remote");
+    let hint = "write the host and the path, such as github.com/org/name";
+    Err(CliError::usage("remotes", message).with_hint(hint))
+}

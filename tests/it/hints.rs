@@ -1,0 +1,217 @@
+//! What is printed for people to run next: it fits what they did, and acts on the same memories.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::cli::{ack, binary, claude_mem, run};
+use crate::connect::{Home, contents};
+use crate::support::{Root, memory};
+
+/// The commands in a text that act on a root.
+fn commands(said: &str) -> Vec<&str> {
+    let places = said.match_indices("ack-memory ").map(|(at, _)| &said[at..]);
+    let rootless = ["demo", "is ", "0.", "alone", "--help"];
+    places
+        .filter(|text| !rootless.iter().any(|word| text[11..].starts_with(word)))
+        .map(|text| text.lines().next().unwrap())
+        .collect()
+}
+
+#[track_caller]
+fn act_on(root: &Path, said: &str) {
+    let flag = format!("ack-memory --root {} ", root.display());
+    for command in commands(said) {
+        assert!(command.starts_with(&flag), "{command}\n{said}");
+    }
+}
+
+#[test]
+fn every_printed_command_acts_on_the_root_that_was_given() {
+    let home = Home::new();
+    home.write(".claude-mem/settings.json", "{}");
+    drop(claude_mem(&home.path(".claude-mem/claude-mem.db")));
+    home.write(".gemini/settings.json", "{}\n");
+    let root = home.path("other");
+    std::fs::create_dir(&root).unwrap();
+    let ours = |arguments: &[&str]| {
+        let mut command = home.prepared(binary());
+        command.env("PATH", home.path("bin"));
+        command.arg("--root").arg(&root).args(arguments);
+        run(&mut command)
+    };
+    let mut seen = 0;
+    for arguments in [
+        &["query", "x"][..],
+        &[],
+        &["doctor"],
+        &["setup"],
+        &["scopes", "discover"],
+        &["setup", "--dry-run"],
+        &["setup", "--yes"],
+        &["setup", "--yes", "--json"],
+        &[],
+        &["query", "xylophone"],
+        &["get", "nothing"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["scopes"],
+        &[
+            "scopes",
+            "add",
+            "twice",
+            "--store",
+            "~/.claude-mem/claude-mem.db",
+        ],
+        &["scopes", "set", "claude-mem", "description=x"],
+        &["connect", "gemini"],
+    ] {
+        let outcome = ours(arguments);
+        for said in [&outcome.out, &outcome.err] {
+            // What `connect` writes is not a command of ours to run.
+            let lines = said
+                .lines()
+                .filter(|line| !line.starts_with(['+', '-', ' ', '"']));
+            let shown: String = match arguments {
+                ["connect", ..] => lines.collect::<Vec<_>>().join("\n"),
+                _ => said.clone(),
+            };
+            seen += commands(&shown).len();
+            act_on(&root, &shown);
+        }
+    }
+    assert!(seen > 20, "{seen}");
+    assert!(!home.path(".ack-mem").exists());
+    // The ones that decide work as they stand.
+    let said = ours(&["doctor"]).out;
+    let trust = commands(&said)
+        .into_iter()
+        .find(|text| text.contains("unreviewed=approved"));
+    let words = trust.unwrap().split_whitespace().skip(1);
+    let mut command = home.prepared(binary());
+    let done = run(command.args(words)).ok();
+    assert!(done.contains("written"), "{done}");
+    assert_eq!(ours(&["query", "xylophone", "--json"]).json()["total"], 1);
+}
+
+#[test]
+fn a_variable_or_the_usual_root_needs_no_flag() {
+    let home = Home::new();
+    let root = Root::new();
+    root.store(
+        "music",
+        &[memory("m", "Tune it", json!({ "status": "staging" }))],
+    );
+    let mut command = home.prepared(binary());
+    let said = run(command.env("ACK_MEM_PATH", root.path()).arg("doctor")).out;
+    assert!(said.contains("→ ack-memory review --scope music"), "{said}");
+    let mut command = home.prepared(binary());
+    let usual = home.path(".ack-mem");
+    let error = run(command.arg("--root").arg(usual).args(["query", "x"])).fails(1);
+    assert!(error.contains("`ack-memory setup`"), "{error}");
+    // A pin is carried too: without it, the command would find something else.
+    let mut command = home.prepared(binary());
+    command
+        .arg("--root")
+        .arg(root.path())
+        .args(["--pin", "music", "doctor"]);
+    let said = run(&mut command).out;
+    let flags = format!(
+        "ack-memory --root {} --pin music review",
+        root.path().display()
+    );
+    assert!(said.contains(&flags), "{said}");
+}
+
+#[test]
+fn a_root_that_does_not_exist_is_said_to_be_missing() {
+    let home = Home::new();
+    let missing = home.path("nope");
+    let ours = |arguments: &[&str]| {
+        let mut command = home.prepared(binary());
+        run(command.arg("--root").arg(&missing).args(arguments))
+    };
+    for arguments in [&["query", "x"][..], &["get", "x"]] {
+        let error = ours(arguments).fails(1);
+        assert!(error.contains("does not exist"), "{error}");
+        act_on(&missing, &error);
+    }
+    for arguments in [&["doctor"][..], &[], &["scopes"]] {
+        let said = ours(arguments).out;
+        assert!(said.contains("does not exist"), "{said}");
+        act_on(&missing, &said);
+    }
+    assert!(contents(home.0.path()).is_empty());
+}
+
+#[test]
+fn a_wrong_database_is_said_by_every_command_with_a_hint_that_fits() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let text = folder.path().join("notes.txt");
+    std::fs::write(&text, "no database").unwrap();
+    let foreign = folder.path().join("foreign.db");
+    Connection::open(&foreign)
+        .unwrap()
+        .execute_batch("CREATE TABLE x (y)")
+        .unwrap();
+    for (path, problem) in [
+        (folder.path().join("nope.db"), "not found"),
+        (text, "is not an SQLite database"),
+        (foreign, "no memories"),
+    ] {
+        for arguments in [&[][..], &["scopes"], &["query", "x"]] {
+            let outcome = run(binary().arg("--db").arg(&path).args(arguments));
+            assert_eq!(outcome.code, Some(1), "{path:?} {arguments:?}");
+            let error = outcome.err;
+            assert!(error.contains(problem), "{arguments:?}: {error}");
+            let hint = error
+                .lines()
+                .find(|line| line.starts_with("hint:"))
+                .unwrap();
+            assert!(hint.contains("`--db`"), "{arguments:?}: {hint}");
+            for other in ["scopes set", "import", "NAME"] {
+                assert!(!error.contains(other), "{arguments:?}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scope_whose_store_is_gone_is_named_in_what_to_do() {
+    let root = Root::new();
+    root.manifest("claude-mem", "store = \"/nowhere/claude-mem.db\"\n");
+    root.scope_folder("empty");
+    for arguments in [&["query", "x"][..], &["scopes"], &[], &["doctor"]] {
+        let outcome = ack(root.path(), arguments);
+        let said = outcome.out + &outcome.err;
+        assert!(!said.contains("NAME"), "{arguments:?}: {said}");
+        let set = format!(
+            "ack-memory --root {} scopes set claude-mem store=PATH",
+            root.path().display()
+        );
+        let remove = format!(
+            "ack-memory --root {} scopes remove claude-mem",
+            root.path().display()
+        );
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            said.contains(&set) && said.contains(&remove),
+            "{arguments:?}: {said}"
+        );
+        // A query that no scope can answer names the first of them.
+        if arguments.contains(&"query") {
+            continue;
+        }
+        let own = format!(
+            "ack-memory --root {} import FILE --scope empty",
+            root.path().display()
+        );
+        assert!(said.contains(&own), "its own store can be filled: {said}");
+        assert_eq!(
+            said.matches("import FILE").count(),
+            1,
+            "and no other: {said}"
+        );
+    }
+}
