@@ -512,7 +512,6 @@ fn data(error: &Error, body: &ErrorBody) -> ErrorData {
     if mendable {
         ErrorData::invalid_params(message, body)
     } else if matches!(error, Error::ReviewWithheld) {
-        // A refusal is no failure of the server.
         ErrorData::invalid_request(message, body)
     } else {
         ErrorData::internal_error(message, body)
