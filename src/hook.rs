@@ -19,6 +19,7 @@ use crate::service::Service;
 use crate::service::context::RECENT;
 use crate::service::context::brief::{AT_START, Brief, BriefRequest};
 use crate::toolset::Toolset;
+use ack_api::number::{count, verb};
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
 use ack_api::{MemoryHit, NoteKind, QueryRequest, SessionEntry};
@@ -74,26 +75,28 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
     if brief.served == 0 && brief.waiting > 0 {
         return Some(format!(
             "ack-memory: no memory is approved yet, so agents see none; {} {} for review. \
-             `ack-memory scopes` shows where.",
+             `ack-memory review` shows {}.",
             brief.waiting,
-            if brief.waiting == 1 { "waits" } else { "wait" },
+            verb(brief.waiting, "waits", "wait"),
+            verb(brief.waiting, "it", "them"),
         ));
     }
     let pending = brief.context.pending.as_ref()?;
     let oldest: Option<Timestamp> = pending.oldest.as_ref().and_then(|at| at.parse().ok());
     let days = oldest.map_or(0, |oldest| now.duration_since(oldest).as_hours() / 24);
     let why = if days > MAX_WAITING_DAYS {
-        format!("the oldest since {days} days")
+        format!("oldest: {days} days")
     } else if brief.flow.outruns(pending.count) {
         let Flow { came, decided } = brief.flow;
-        format!("{came} came and {decided} were decided in {PACE_DAYS} days")
+        format!("last {PACE_DAYS} days: {came} new, {decided} decided")
     } else {
         return None;
     };
     Some(format!(
-        "ack-memory: {} of this project {} for review, {why}. `ack-memory review` shows them.",
-        pending.count,
-        if pending.count == 1 { "waits" } else { "wait" },
+        "ack-memory: {} of this project {} for review ({why}). `ack-memory review` shows {}.",
+        count(pending.count, "memory"),
+        verb(pending.count, "waits", "wait"),
+        verb(pending.count, "it", "them"),
     ))
 }
 
@@ -281,6 +284,8 @@ const fn by_what(shared: bool) -> &'static str {
     }
 }
 
+/// Adds a memory. Detail levels: 0 is subtitle and three facts, 1 is one fact, 2 is the title only,
+/// and from 3 on, the title gets shorter.
 fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, level: u32) {
     let origin = elsewhere.then(|| {
         memory
@@ -303,7 +308,8 @@ fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, lev
     } else {
         format!("[{label}] ")
     };
-    let _ = writeln!(out, "> {label}{}", text::line(&memory.title, 200));
+    let cap = 200 >> level.saturating_sub(2);
+    let _ = writeln!(out, "> {label}{}", text::line(&memory.title, cap));
     let facts = match level {
         0 => 3,
         1 => 1,
@@ -319,17 +325,17 @@ fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, lev
         .as_ref()
         .filter(|why| level < 2 && *why != RECENT);
     let why = why.map_or_else(String::new, |why| format!(" ({})", text::line(why, 140)));
-    let stale = memory.stale.as_ref();
-    let stale = stale.map_or_else(String::new, |why| {
-        format!(" (stale: {})", text::line(why, 120))
-    });
+    let doubts = memory.doubts().into_iter();
+    let doubts: String = doubts
+        .map(|why| format!(" ({})", text::line(&why, 200)))
+        .collect();
     // If several scopes have the id, the id alone could return another memory.
     let scope = if shared {
         format!(" in scope {}", text::line(&memory.scope, 100))
     } else {
         String::new()
     };
-    let _ = writeln!(out, ">   id {}{scope}{why}{stale}", text::id(&memory.id));
+    let _ = writeln!(out, ">   id {}{scope}{why}{doubts}", text::id(&memory.id));
 }
 
 fn tell_session(out: &mut String, session: &SessionEntry) {

@@ -26,8 +26,10 @@ pub enum ReviewState {
     Reviewed,
     /// A searched scope has unreviewed notes that count as approved.
     Assumed,
-    /// It is unknown, because the check took too long.
+    /// It is unknown, because the check took too long or failed.
     Unknown,
+    /// There are no memories, because no scope exists yet.
+    Nothing,
 }
 
 /// What holds for the searched memories.
@@ -90,7 +92,11 @@ impl Standing {
         let scopes = service.registry.discover().scopes;
         let folder = &service.config.project.value;
         let Ok(current) = current_by_manifests(&service.config, &scopes, folder) else {
-            return (Self::default(), Vec::new());
+            let unknown = Self {
+                review: ReviewState::Unknown,
+                ..Self::default()
+            };
+            return (unknown, Vec::new());
         };
         let is_pinned = service.config.pinned.is_some();
         let own = current.scope.as_ref();
@@ -103,7 +109,9 @@ impl Standing {
             .cloned()
             .collect();
         let standing = Self {
-            review: if searched.iter().any(|scope| serves_unreviewed(scope)) {
+            review: if scopes.is_empty() {
+                ReviewState::Nothing
+            } else if searched.iter().any(|scope| serves_unreviewed(scope)) {
                 ReviewState::Assumed
             } else {
                 ReviewState::Reviewed

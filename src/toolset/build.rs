@@ -35,7 +35,7 @@ impl Toolset {
         let set = match &table.surface {
             None => ToolsetPreset::Ack,
             Some(name) => ToolsetPreset::named(name).ok_or_else(|| {
-                let message = format!("`{}` is no built-in set of tools", text::line(name, 80));
+                let message = format!("`{}` is not a built-in set of tools", text::line(name, 80));
                 Problem::at(["surface"], message)
                     .among(name, ToolsetPreset::ALL.map(ToolsetPreset::name))
             })?,
@@ -307,7 +307,7 @@ fn argument(
     only_with(table.kind.is_some(), "type", "`ignored`")?;
     let Some(schema) = known.get(&is) else {
         let message = format!(
-            "`{}` is no argument of {}",
+            "`{}` is not an argument of {}",
             text::line(&is, 80),
             operation.name()
         );
@@ -400,7 +400,7 @@ fn argument(
             ));
         }
         if !words.is_empty() && !words.contains(&ours.as_str()) {
-            let message = format!("`{}` is no value of `{is}`", text::line(ours, 80));
+            let message = format!("`{}` is not a value of `{is}`", text::line(ours, 80));
             return Err(Problem::at(["values", word], message).among(ours, words));
         }
         argument.values.push((word.clone(), ours.clone()));
@@ -422,7 +422,7 @@ fn argument(
     for also in table.also {
         let Some(other) = known.get(&also) else {
             let message = format!(
-                "`{}` is no argument of {}",
+                "`{}` is not an argument of {}",
                 text::line(&also, 80),
                 operation.name()
             );
@@ -482,7 +482,7 @@ fn preset(
 ) -> Result<(), Problem> {
     let Some(schema) = known.get(name) else {
         let message = format!(
-            "`{}` is no argument of {}",
+            "`{}` is not an argument of {}",
             text::line(name, 80),
             operation.name()
         );

@@ -204,7 +204,7 @@ impl OfferedTool {
         let name = text::line(name, 100);
         ErrorBody {
             code: "unknown_argument".to_owned(),
-            message: format!("`{name}` is no argument of {}", self.name),
+            message: format!("`{name}` is not an argument of {}", self.name),
             hint: None,
             path: None,
             nearest: nearest(&name, known.iter().map(String::as_str), 2),

@@ -170,7 +170,7 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
     let folder = project(&root, "p", "main");
     let line = message(start(root.path(), &event(&folder, "startup"))).unwrap();
     assert!(
-        line.contains("1 of this project waits for review, the oldest since"),
+        line.contains("1 memory of this project waits for review (oldest: "),
         "{line}"
     );
 }

@@ -1,7 +1,5 @@
 //! The review queue: its numbers, what is put off, and when the person is told of it.
 
-use std::fmt::Write as _;
-
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
 
@@ -58,7 +56,7 @@ fn the_head_of_the_queue_says_how_much_waits_how_long_and_how_long_it_takes() {
     assert_eq!(
         said,
         "5 memories wait for review; median age 3 days, oldest 20 days\n\
-         in 7 days: 4 came, 7 decided; at this pace the rest takes 12 days"
+         last 7 days: 4 new, 7 decided; at this pace the rest takes 12 days"
     );
     // A filter chooses among them; the numbers stay those of the queue.
     let told = ack(root.path(), &["review", "--list", "--project", "nowhere"]).ok();
@@ -141,9 +139,11 @@ fn the_person_is_told_of_a_queue_that_outruns_them() {
         message(start(root.path(), &event(&folder, "startup")))
     };
     let line = told(60, 20).unwrap();
-    let mut expected = "ack-memory: 60 of this project wait for review, ".to_owned();
-    let _ = write!(expected, "60 came and 20 were decided in 7 days. ");
-    assert_eq!(line, expected + "`ack-memory review` shows them.");
+    assert_eq!(
+        line,
+        "ack-memory: 60 memories of this project wait for review (last 7 days: 60 new, \
+         20 decided). `ack-memory review` shows them."
+    );
     // Decided fast enough, or a short queue.
     assert_eq!(told(60, 21), None);
     assert_eq!(told(50, 0), None);
@@ -156,7 +156,7 @@ fn scopes_and_doctor_tell_the_pace_of_the_queue() {
     memories.push(reviewed("done", "approved", 40, 2));
     root.store("alpha", &memories);
     root.store("calm", &[waiting("w2", 30)]);
-    let pace = "in 7 days: 1 came, 1 decided";
+    let pace = "last 7 days: 1 new, 1 decided";
     let listed = ack(root.path(), &["scopes", "--json"]).json();
     assert_eq!(listed["scopes"][0]["pending"]["pace"], pace);
     assert_eq!(listed["scopes"][1]["pending"]["pace"], Value::Null);

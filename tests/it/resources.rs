@@ -883,7 +883,7 @@ fn wrong_prompts_arguments_and_references_are_refused_by_name() {
         (get("recall", json!({ "query": 5 })), "a string"),
         (
             get("recall", json!({ "query": "x", "scop": "platform" })),
-            "`scop` is no argument of recall",
+            "unknown argument `scop`",
         ),
         (
             get("curate_pending", json!({ "scope": "platfrom" })),
@@ -891,7 +891,7 @@ fn wrong_prompts_arguments_and_references_are_refused_by_name() {
         ),
         (
             get("curate_pending", json!({ "query": "x" })),
-            "`query` is no argument of curate_pending",
+            "unknown argument `query`",
         ),
         (
             complete(

@@ -48,11 +48,11 @@ impl Flow {
         self.decided += u64::from(is_recent(reviewed) && !waits);
     }
 
-    /// `in 7 days: 12 came, 26 decided`; `None` if both are zero.
+    /// `last 7 days: 12 new, 26 decided`; `None` if both are zero.
     pub fn in_words(self) -> Option<String> {
         let Self { came, decided } = self;
         (came > 0 || decided > 0)
-            .then(|| format!("in {}: {came} came, {decided} decided", days(PACE_DAYS)))
+            .then(|| format!("last {}: {came} new, {decided} decided", days(PACE_DAYS)))
     }
 
     /// Whether the queue grows too fast to be worked off: at least three times as many memories
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(
             numbers.to_string(),
             "3 memories wait for review; median age 9 days, oldest 21 days; 1 put off\n\
-             in 7 days: 2 came, 2 decided; at this pace it stays as long as it is"
+             last 7 days: 2 new, 2 decided; at this pace it stays as long as it is"
         );
         let empty = QueueCount::new(now).numbers().to_string();
         assert_eq!(empty, "nothing waits for review");

@@ -159,7 +159,7 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
 fn agents(config: &Config) -> Finding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
-        MaxStatus::Approved => "see approved memories alone, not what waits for review",
+        MaxStatus::Approved => "see approved memories only",
         MaxStatus::All => "may ask for what waits for review",
     };
     let setting = format!("max_status = {}, {source}", value.as_str());

@@ -107,7 +107,7 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
     match out.strip_prefix('\n') {
         Some(rest) => rest.to_owned(),
         None if out.is_empty() => {
-            "no store of a known program lies on this machine; `ack-memory demo DIR` makes \
+            "no store of a known program is on this machine; `ack-memory demo DIR` makes \
              samples, `ack-memory import FILE` reads JSON lines\n"
                 .to_owned()
         }

@@ -98,7 +98,7 @@ fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {
     }
     if let Some(database) = database_in(&scope.folder) {
         return refuse(format!(
-            "a scope whose store lies elsewhere; this one holds its database, {}, which no command \
+            "a scope whose store is elsewhere; this one holds its database, {}, which no command \
              here removes: move the folder away yourself",
             database.display()
         ));
