@@ -25,6 +25,8 @@ const FIRST_FACT_CAP: usize = 160;
 const TIGHT: [(usize, usize); 3] = [(60, 40), (45, 25), (30, 12)];
 /// What the layout of a line costs in tokens.
 const LINE_TOKENS: usize = 3;
+/// What the line costs that counts further facts.
+const MORE_FACTS_TOKENS: usize = 6;
 
 /// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
@@ -114,9 +116,11 @@ struct Rest<'a> {
 pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: PageBudget) {
     let mut rests: Vec<Rest<'_>> = hits.map(shorten).collect();
     let used = |rests: &[Rest<'_>]| {
-        let both = rests
-            .iter()
-            .map(|rest| (cost(&*rest.hit), cost_as_text(rest.hit)));
+        let both = rests.iter().map(|rest| {
+            let has_more = rest.hit.more_facts > 0 || rest.facts.len() > 0;
+            let more = if has_more { MORE_FACTS_TOKENS } else { 0 };
+            (cost(&*rest.hit), cost_as_text(rest.hit) + more)
+        });
         both.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
     let fits = |used: (usize, usize)| used.0 <= budget.structure && used.1 <= budget.text;

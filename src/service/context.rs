@@ -157,7 +157,7 @@ fn project_info(current: &Current) -> ProjectInfo {
 
 /// The note about a project whose memories all wait for review. `pending` has their number.
 fn hidden_by_status(scope: &str) -> Note {
-    let message = "query_memories with `status: \"staging\"` shows what waits for review";
+    let message = "query_memories with `status: \"staging\"` shows unreviewed memories";
     Note::about(NoteKind::HiddenByStatus, scope, message)
 }
 

@@ -23,7 +23,7 @@ use ack_search::cursor::Cursor;
 const PAGE_TOKENS: usize = 30;
 /// Average tokens per result on it, as structure and as text.
 const RESULT_TOKENS: usize = 131;
-const RESULT_TEXT_TOKENS: usize = 105;
+const RESULT_TEXT_TOKENS: usize = 107;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
