@@ -117,7 +117,7 @@ pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: PageBudge
     let mut rests: Vec<Rest<'_>> = hits.map(shorten).collect();
     let used = |rests: &[Rest<'_>]| {
         let both = rests.iter().map(|rest| {
-            let has_more = rest.hit.more_facts > 0 || rest.facts.len() > 0;
+            let has_more = rest.hit.more_facts > 0 || !rest.facts.as_slice().is_empty();
             let more = if has_more { MORE_FACTS_TOKENS } else { 0 };
             (cost(&*rest.hit), cost_as_text(rest.hit) + more)
         });
