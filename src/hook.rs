@@ -291,6 +291,8 @@ const fn by_what(shared: bool) -> &'static str {
     }
 }
 
+/// Adds a memory. Detail levels: 0 is subtitle and three facts, 1 is one fact, 2 is the title only,
+/// and from 3 on, the title gets shorter.
 fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, level: u32) {
     let origin = elsewhere.then(|| {
         memory
@@ -313,7 +315,8 @@ fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, lev
     } else {
         format!("[{label}] ")
     };
-    let _ = writeln!(out, "> {label}{}", text::line(&memory.title, 200));
+    let cap = 200 >> level.saturating_sub(2);
+    let _ = writeln!(out, "> {label}{}", text::line(&memory.title, cap));
     let facts = match level {
         0 => 3,
         1 => 1,
@@ -329,17 +332,17 @@ fn tell(out: &mut String, memory: &MemoryHit, shared: bool, elsewhere: bool, lev
         .as_ref()
         .filter(|why| level < 2 && *why != RECENT);
     let why = why.map_or_else(String::new, |why| format!(" ({})", text::line(why, 140)));
-    let stale = memory.stale.as_ref();
-    let stale = stale.map_or_else(String::new, |why| {
-        format!(" (stale: {})", text::line(why, 120))
-    });
+    let doubts = memory.doubts().into_iter();
+    let doubts: String = doubts
+        .map(|why| format!(" ({})", text::line(&why, 200)))
+        .collect();
     // If several scopes have the id, the id alone could return another memory.
     let scope = if shared {
         format!(" in scope {}", text::line(&memory.scope, 100))
     } else {
         String::new()
     };
-    let _ = writeln!(out, ">   id {}{scope}{why}{stale}", text::id(&memory.id));
+    let _ = writeln!(out, ">   id {}{scope}{why}{doubts}", text::id(&memory.id));
 }
 
 fn tell_session(out: &mut String, session: &SessionEntry) {

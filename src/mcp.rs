@@ -259,7 +259,7 @@ impl Server {
                 };
                 success(answer, text)
             }
-            Err(error) => refusal(&tool.body(&self.surface, &call, error.body())),
+            Err(error) => refusal(&tool.body(&self.surface, &call, error.body_for_agent())),
         }
     }
 
@@ -369,7 +369,7 @@ impl Server {
 
     /// Converts a failure to a protocol error: invalid parameters if the client can correct them.
     fn data(&self, error: &Error) -> ErrorData {
-        let mut body = error.body();
+        let mut body = error.body_for_agent();
         body.hint = body
             .hint
             .map(|hint| self.surface.renamed(&hint).into_owned());

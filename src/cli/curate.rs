@@ -394,7 +394,8 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
         );
     }
     if !dry_run && *written > 0 {
-        let _ = writeln!(told, "undo: ack-memory undo {batch}");
+        let undo = super::command::command(&format!("undo {batch}"));
+        let _ = writeln!(told, "undo: {undo}");
     }
     write_plain(&told)
 }

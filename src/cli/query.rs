@@ -89,13 +89,10 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     Ok(code)
 }
 
-/// The number and time of each result, by its id.
-fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, (usize, Option<String>)> {
+/// The number of each result, by its id.
+fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, usize> {
     let results = answer.results.iter().enumerate();
-    let results = results.map(|(place, hit)| {
-        let value = (first + place, hit.created_at.clone());
-        (hit.id.clone(), value)
-    });
+    let results = results.map(|(place, hit)| (hit.id.clone(), first + place));
     results.collect()
 }
 
@@ -153,7 +150,7 @@ fn short_ids(
         .iter()
         .filter_map(|hit| hit.superseded_by.as_deref());
     let contradicting = answer.results.iter().flat_map(|hit| &hit.contradicts);
-    let newer = newer.chain(contradicting.map(String::as_str));
+    let newer = newer.chain(contradicting.map(|other| other.id.as_str()));
     let ids: Vec<&str> = answer
         .results
         .iter()

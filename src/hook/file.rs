@@ -5,12 +5,15 @@ use super::{FRAMING, by_what, called, kind_of_notes, tell};
 use crate::service::context::about_files::FilesRequest;
 use crate::service::{Error, Service};
 use crate::toolset::Toolset;
+use ack_api::number::count;
 use ack_api::text;
 
 /// Maximum memories.
 const MAX_MEMORIES: usize = 3;
 /// Maximum tokens of the text.
 const MAX_TOKENS: usize = 400;
+/// The least detailed level of [`tell`].
+const MAX_LEVEL: u32 = 5;
 
 /// The memories about the files that a tool is about to edit, in the host's format; `None` if there
 /// is nothing to say. It neither blocks nor permits the call. Hosts that accept no text here get
@@ -42,13 +45,15 @@ pub fn pre_tool_use(
     };
     let names: Vec<String> = files.iter().map(inside).collect();
     let names = match names.as_slice() {
-        [first, _, ..] => format!("{first} and {} more files", names.len() - 1),
+        [first, others @ ..] if !others.is_empty() => {
+            format!("{first} and {}", count(others.len() as u64, "more file"))
+        }
         names => names.concat(),
     };
     let notes = kind_of_notes(brief.unreviewed);
-    let compose = |count: usize, level: u32| {
+    let compose = |most: usize, level: u32| {
         let mut out = format!("ack-memory: {notes} about {names}. {FRAMING}\n\n");
-        for memory in brief.memories.iter().take(count) {
+        for memory in brief.memories.iter().take(most) {
             tell(&mut out, memory, false, false, level);
         }
         let last = format!(
@@ -59,7 +64,10 @@ pub fn pre_tool_use(
         text::untagged(&out).into_owned()
     };
     let counts = (1..=brief.memories.len()).rev();
-    let mut texts = counts.flat_map(|count| (0..=2).map(move |level| (count, level)));
+    let all = counts.flat_map(|count| (0..=2).map(move |level| (count, level)));
+    // A title can always be cut.
+    let shorter = (3..=MAX_LEVEL).filter(|_| !brief.memories.is_empty());
+    let mut texts = all.chain(shorter.map(|level| (1, level)));
     let fits = |text: &String| text::tokens(text) <= MAX_TOKENS;
     let text = texts.find_map(|(count, level)| Some(compose(count, level)).filter(fits));
     Ok(text.map(|text| event.output(&text)))

@@ -41,6 +41,9 @@ fn query(answer: &QueryResponse) -> String {
     let mut out = match (answer.results.len(), answer.total) {
         (0, 0) => "No memories.".to_owned(),
         (1, 1) if at_least.is_empty() => "1 memory".to_owned(),
+        (_, total) if answer.is_complete() && answer.folded() > 0 => {
+            format!("{total} memories, {} like others", answer.folded())
+        }
         (shown, total) => format!("{shown} of {total}{at_least} memories"),
     };
     let mut results = answer.results.iter();
@@ -275,7 +278,7 @@ fn pending(waiting: &Pending) -> String {
     let since = waiting
         .oldest
         .as_deref()
-        .map_or_else(String::new, |day| format!(", the oldest since {day}"));
+        .map_or_else(String::new, |day| format!(" (oldest: {day})"));
     let ids = match waiting.ids.is_empty() {
         true => String::new(),
         false => format!(" ({})", waiting.ids.join(", ")),
@@ -376,17 +379,8 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     if hit.more_facts > 0 {
         let _ = writeln!(out, "  - +{}", count(hit.more_facts, "fact"));
     }
-    let newer = hit.newer_contradiction();
-    if !hit.contradicts.is_empty() {
-        let others = hit.contradicts.iter().map(|other| {
-            let mark = if newer == Some(other) { " (newer)" } else { "" };
-            format!("{other}{mark}")
-        });
-        let others: Vec<String> = others.collect();
-        let _ = writeln!(out, "  ! contradicted by {}", others.join(", "));
-    }
-    if let Some(why) = hit.stale.as_ref().filter(|_| newer.is_none()) {
-        let _ = writeln!(out, "  ! stale: {}", inline(why));
+    for doubt in hit.doubts() {
+        let _ = writeln!(out, "  ! {}", inline(doubt));
     }
     if let Some(newer) = &hit.superseded_by {
         let _ = writeln!(out, "  ! superseded by {newer}");

@@ -152,7 +152,7 @@ impl Server {
         if !absent {
             return self.data(error);
         }
-        let mut body = error.body();
+        let mut body = error.body_for_agent();
         let addresses = |name: &String| match (address, error) {
             (Address::Memory { scope, .. }, Error::MemoryNotFound { .. }) => Address::Memory {
                 scope: scope.clone(),

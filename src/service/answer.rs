@@ -4,15 +4,12 @@
 use serde::Serialize;
 
 use super::bounds;
-use super::stale::Staleness;
-use crate::scope::Scope;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::text;
 use ack_api::time;
 use ack_api::{Detail, MemoryHit, Note, NoteKind};
 use ack_search::inverted::Index;
 use ack_search::lexical::Matcher;
-use ack_store::links::Contradiction;
 
 /// Facts in a concise result.
 const FACTS: usize = 5;
@@ -24,6 +21,12 @@ const TAGS: usize = 8;
 const TITLE_CAP: usize = 200;
 /// Maximum characters of the first fact of each result on such a page.
 const FIRST_FACT_CAP: usize = 160;
+/// What a title and a fact may cost in tokens if a page is too long, less each time.
+const TIGHT: [(usize, usize); 3] = [(60, 40), (45, 25), (30, 12)];
+/// What the layout of a line costs in tokens.
+const LINE_TOKENS: usize = 3;
+/// What the line costs that counts further facts.
+const MORE_FACTS_TOKENS: usize = 6;
 
 /// A memory as a result.
 pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
@@ -90,30 +93,58 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     }
 }
 
-/// Keeps the subtitles and facts of a page that fit into `budget` tokens: one fact per result, then
-/// more facts for the best results while there is room.
-pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
-    let mut used = 0;
-    let mut waiting = Vec::new();
-    for hit in hits {
-        let subtitle = hit.subtitle.take();
-        let mut facts = std::mem::take(&mut hit.facts).into_iter();
-        // The title gets one line.
-        hit.title = text::line(&hit.title, TITLE_CAP);
-        match (facts.next(), &subtitle) {
-            (Some(fact), _) => hit.facts = vec![text::line(&fact, FIRST_FACT_CAP)],
-            (None, Some(subtitle)) => hit.subtitle = Some(text::line(subtitle, FIRST_FACT_CAP)),
-            (None, None) => {}
+/// How many tokens a page for an agent may take: as structure and as text. An agent sees one of
+/// them, which depends on its client.
+#[derive(Debug, Clone, Copy)]
+pub struct PageBudget {
+    /// As structure.
+    pub structure: usize,
+    /// As text.
+    pub text: usize,
+}
+
+/// The subtitle and the facts of a result that a page may still show.
+struct Rest<'a> {
+    hit: &'a mut MemoryHit,
+    subtitle: Option<String>,
+    facts: std::vec::IntoIter<String>,
+}
+
+/// Keeps the subtitles and facts of a page that fit into a budget: one fact per result, then more
+/// facts for the best results while there is room. If one fact is too much already, titles and
+/// facts are cut.
+pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: PageBudget) {
+    let mut rests: Vec<Rest<'_>> = hits.map(shorten).collect();
+    let used = |rests: &[Rest<'_>]| {
+        let both = rests.iter().map(|rest| {
+            let has_more = rest.hit.more_facts > 0 || !rest.facts.as_slice().is_empty();
+            let more = if has_more { MORE_FACTS_TOKENS } else { 0 };
+            (cost(&*rest.hit), cost_as_text(rest.hit) + more)
+        });
+        both.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    };
+    let fits = |used: (usize, usize)| used.0 <= budget.structure && used.1 <= budget.text;
+    let mut sum = used(&rests);
+    for (title, fact) in TIGHT {
+        if fits(sum) {
+            break;
         }
-        used += cost(hit);
-        let subtitle = subtitle.filter(|_| hit.subtitle.is_none());
-        waiting.push((hit, subtitle, facts));
+        rests
+            .iter_mut()
+            .for_each(|rest| tighten(rest.hit, title, fact));
+        sum = used(&rests);
     }
-    for (hit, subtitle, facts) in waiting {
+    for Rest {
+        hit,
+        subtitle,
+        facts,
+    } in rests
+    {
         let mut fits = |text: &String| {
-            let price = text::tokens(text) + 1;
-            let fits = used + price <= budget;
-            used += if fits { price } else { 0 };
+            let price = text::tokens(text);
+            let more = (sum.0 + price + 1, sum.1 + price + LINE_TOKENS);
+            let fits = fits(more);
+            sum = if fits { more } else { sum };
             fits
         };
         hit.subtitle = hit.subtitle.take().or(subtitle.filter(&mut fits));
@@ -125,16 +156,44 @@ pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: usize) {
     }
 }
 
-/// Adds reasons to doubt a memory: memories that contradict it, and why it may be out of date.
-pub fn doubt(
-    hit: &mut MemoryHit,
-    memory: &Memory,
-    scope: &Scope,
-    contradictions: Vec<Contradiction>,
-    staleness: &Staleness,
-) {
-    hit.stale = staleness.of(memory, scope, &contradictions);
-    hit.contradicts = contradictions.into_iter().map(|other| other.id).collect();
+/// Leaves a title of one line and one fact, or else the subtitle.
+fn shorten(hit: &mut MemoryHit) -> Rest<'_> {
+    let subtitle = hit.subtitle.take();
+    let mut facts = std::mem::take(&mut hit.facts).into_iter();
+    hit.title = text::line(&hit.title, TITLE_CAP);
+    match (facts.next(), &subtitle) {
+        (Some(fact), _) => hit.facts = vec![text::line(&fact, FIRST_FACT_CAP)],
+        (None, Some(subtitle)) => hit.subtitle = Some(text::line(subtitle, FIRST_FACT_CAP)),
+        (None, None) => {}
+    }
+    Rest {
+        subtitle: subtitle.filter(|_| hit.subtitle.is_none()),
+        facts,
+        hit,
+    }
+}
+
+/// Cuts the title and the other lines of a result to these numbers of tokens.
+fn tighten(hit: &mut MemoryHit, title: usize, line: usize) {
+    hit.title = text::line_within(&hit.title, title);
+    let lines = hit.facts.iter_mut().chain(&mut hit.subtitle);
+    for text in lines.chain(&mut hit.excerpt) {
+        *text = text::line_within(text, line);
+    }
+}
+
+/// About the tokens of a result in the text of an answer.
+fn cost_as_text(hit: &MemoryHit) -> usize {
+    let (kind, day) = (&hit.kind, &hit.created_at);
+    let mut head = format!("10. **{}** ({}, {}", hit.title, hit.id, hit.scope);
+    let words = hit.project.iter().chain(kind).chain(day);
+    words.for_each(|word| head.extend([", ", word]));
+    let also = hit.also.iter().map(|also| &also.id);
+    let doubts = hit.doubts();
+    let lines = hit.facts.iter().chain(&hit.subtitle).chain(&hit.excerpt);
+    let lines = lines.chain(&doubts).chain(also);
+    let cost = |text: &String| text::tokens(text) + LINE_TOKENS;
+    cost(&head) + lines.map(cost).sum::<usize>()
 }
 
 /// Removes the successor's id from a result if the successor itself may not be served.
@@ -321,7 +380,7 @@ pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
             response
                 .notes
                 .iter_mut()
-                .for_each(|note| note.message = "cut".to_owned())
+                .for_each(|note| note.message = bounds::SHORTENED.to_owned())
         },
     ];
     for step in steps {

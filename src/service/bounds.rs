@@ -12,6 +12,9 @@ const MAX_SKIPPED: usize = 10;
 /// Maximum notes of one kind about single scopes. One more summarises the rest.
 const MAX_ALIKE: usize = 5;
 
+/// What a note says if there is no room for more.
+pub const SHORTENED: &str = "shortened to fit max_tokens";
+
 /// Limits the listed scopes: the current one first, then those that `first` selects, then by name.
 pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
     keep_scopes(searched, MAX_SCOPES, first);

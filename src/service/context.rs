@@ -94,10 +94,12 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         focus::choose(service, &mut selection, &focus, limits, &mut notes)?
     };
     if selection.current.scope.is_none() {
-        notes.push(Note::new(
-            NoteKind::NoCurrentScope,
-            "no scope claims this project; add its path to `paths` in a scope.toml",
-        ));
+        let message = if request.by_agent {
+            "no scope claims this project"
+        } else {
+            "no scope claims this project; `ack-memory scopes claim` in its folder does that"
+        };
+        notes.push(Note::new(NoteKind::NoCurrentScope, message));
     }
     let mut response = ContextResponse {
         project: project_info(&selection.current),
@@ -110,12 +112,10 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     bounds::limit_searched(&mut response.searched, from);
     bounds::limit_notes(&mut response.notes);
     if service.config.max_status.value.withholds(request.by_agent) {
-        let hidden = |note: &&mut Note| note.kind == NoteKind::HiddenByStatus;
-        for note in response.notes.iter_mut().filter(hidden) {
-            // A caller that may not ask for them does not need to know how.
-            let told = note.message.split(';').next().unwrap_or_default();
-            note.message = told.to_owned();
-        }
+        // `pending` has the number. A caller that may not ask for them does not need to know how.
+        let is_about_status =
+            |kind| matches!(kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn);
+        response.notes.retain(|note| !is_about_status(note.kind));
     }
     pack(&mut response, &mut own, &mut cross, &mut sessions, budget);
     Ok(response)
@@ -131,7 +131,7 @@ fn note_unknown_changes(changes: &Changes, notes: &mut Vec<Note>) {
         ));
     }
     let reason = |unknown: Unknown| match unknown {
-        Unknown::OutOfTime => "there are too many to compare in time",
+        Unknown::OutOfTime => "git's history is too long to compare in time",
         Unknown::Shallow => "the clone is shallow",
         Unknown::Unreadable => "git's objects cannot be read",
     };
@@ -155,18 +155,10 @@ fn project_info(current: &Current) -> ProjectInfo {
     }
 }
 
-/// The note about a project whose memories all wait for review.
-fn hidden_by_status(scope: &str, hidden: u64) -> Note {
-    Note::about(
-        NoteKind::HiddenByStatus,
-        scope,
-        format!(
-            "{} {} for review; query_memories with `status: \"staging\"` shows {}",
-            count(hidden, "memory"),
-            verb(hidden, "waits", "wait"),
-            verb(hidden, "it", "them")
-        ),
-    )
+/// The note about a project whose memories all wait for review. `pending` has their number.
+fn hidden_by_status(scope: &str) -> Note {
+    let message = "query_memories with `status: \"staging\"` shows unreviewed memories";
+    Note::about(NoteKind::HiddenByStatus, scope, message)
 }
 
 fn folder(
@@ -205,7 +197,7 @@ fn folder(
     if !path.is_dir() {
         notes.push(Note::new(
             NoteKind::NotAvailable,
-            "`project_path` is no folder on this machine; the project was recognised by its name alone",
+            "`project_path` is not a folder on this machine; the project was recognised by its name only",
         ));
     }
     Ok(path)
@@ -298,7 +290,7 @@ fn pack(
             response
                 .notes
                 .iter_mut()
-                .for_each(|note| note.message = "cut".to_owned())
+                .for_each(|note| note.message = bounds::SHORTENED.to_owned())
         },
         |response| response.pending = None,
         |response| response.project.path = text::line(&response.project.path, 20),

@@ -12,6 +12,10 @@ use ack_store::StoreError;
 
 use crate::scope::ScopeError;
 
+/// The hint for an agent if there are no scopes.
+pub const NOTHING_SET_UP: &str =
+    "go on without memories; if the user asks about them, say that `ack-memory setup` sets them up";
+
 /// An error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -28,6 +32,28 @@ pub enum Error {
         nearest: Vec<String>,
         /// Corrected arguments, as JSON.
         example: Option<String>,
+    },
+    /// An argument has a value of another type.
+    #[error("`{argument}` must be {wanted}, not {kind}{value}")]
+    WrongType {
+        /// The argument's name.
+        argument: String,
+        /// The type that it must have.
+        wanted: String,
+        /// What kind of value was given: `the string `, or nothing where the value shows it.
+        kind: &'static str,
+        /// The value as given, as JSON.
+        value: String,
+        /// Corrected arguments, as JSON.
+        example: Option<String>,
+    },
+    /// A range of days that ends before it begins.
+    #[error("`until` ({until}) is before `since` ({since})")]
+    EmptyRange {
+        /// The first day.
+        since: String,
+        /// The last day.
+        until: String,
     },
     /// The tool has no such argument.
     #[error("{operation} has no argument `{argument}`")]
@@ -83,7 +109,7 @@ pub enum Error {
     #[error("memories that wait for review are not shown to agents here")]
     ReviewWithheld,
     /// The memory's status is unknown to this program.
-    #[error("memory `{id}` in scope `{scope}` has the status `{word}`, which is no known one")]
+    #[error("memory `{id}` in scope `{scope}` has the unknown status `{word}`")]
     UnknownStatus {
         /// The requested id.
         id: String,
@@ -148,9 +174,18 @@ impl Error {
         Diagnostic::code(self)
     }
 
-    /// The error body for a tool's error result and for `--json`.
+    /// The error body for `--json` and for a person.
     pub fn body(&self) -> ErrorBody {
         Diagnostic::body(self)
+    }
+
+    /// The error body for an agent. What only the owner can do is no hint for it.
+    pub fn body_for_agent(&self) -> ErrorBody {
+        let mut body = self.body();
+        if matches!(self, Self::Scope(ScopeError::NoScopes { .. })) {
+            body.hint = Some(NOTHING_SET_UP.to_owned());
+        }
+        body
     }
 
     /// Whether the request names a scope that it may not use.
@@ -162,7 +197,9 @@ impl Error {
 impl Diagnostic for Error {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::InvalidArgument { .. } => ErrorCode::InvalidArgument,
+            Self::InvalidArgument { .. } | Self::WrongType { .. } | Self::EmptyRange { .. } => {
+                ErrorCode::InvalidArgument
+            }
             Self::UnknownArgument { .. } => ErrorCode::UnknownArgument,
             Self::InvalidCursor(_) => ErrorCode::InvalidCursor,
             Self::Scope(error) => error.code(),
@@ -181,6 +218,8 @@ impl Diagnostic for Error {
     fn hint(&self) -> Option<Cow<'static, str>> {
         let hint = match self {
             Self::InvalidArgument { .. }
+            | Self::WrongType { .. }
+            | Self::EmptyRange { .. }
             | Self::UnknownArgument { .. }
             | Self::Stopped(Stopped::Cancelled) => return None,
             Self::InvalidCursor(_) => {
@@ -249,6 +288,26 @@ impl Diagnostic for Error {
                 body.allowed = vec![allowed.clone()];
                 body.nearest.clone_from(nearest);
                 body.example = example.clone().or_else(|| example_of(argument));
+            }
+            Self::WrongType {
+                argument,
+                wanted,
+                value,
+                example,
+                ..
+            } => {
+                body.argument = Some(text::line(argument, 100));
+                body.value = Some(text::line(value, 200));
+                body.allowed = vec![wanted.clone()];
+                body.example = example.clone().or_else(|| example_of(argument));
+            }
+            Self::EmptyRange { since, until } => {
+                body.argument = Some("until".to_owned());
+                body.value = Some(until.clone());
+                body.allowed = vec!["a day not before `since`".to_owned()];
+                body.nearest = vec![since.clone()];
+                let days = serde_json::json!({ "since": since, "until": since });
+                body.example = Some(days.to_string());
             }
             Self::UnknownArgument {
                 operation,

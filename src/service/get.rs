@@ -1,18 +1,19 @@
 //! `get_memory`: memories by id, with their context.
 
+mod related;
 mod timeline;
 
 use std::collections::BTreeSet;
 
+use self::related::related;
 use self::timeline::{nobody_else, timeline};
 use super::answer;
 use super::engine::Service;
 use super::open::OpenScope;
 use super::open::OpenScopes;
 use super::same_id::{self, address, holders};
-use super::search::Search;
 use super::stale::Staleness;
-use super::validate::{QuerySpec, number, short};
+use super::validate::{number, short};
 use crate::config::MaxStatus;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
@@ -23,20 +24,18 @@ use ack_api::number::count;
 use ack_api::text;
 use ack_api::time;
 use ack_api::{
-    Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS, MemoryDetail,
-    MissingMemory, Note, NoteKind, RelatedEntry, Within,
+    Contradiction, Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS,
+    MemoryDetail, MissingMemory, Note, NoteKind, Within,
 };
 use ack_search::inverted::Index;
 use ack_store::Snapshot;
 use ack_store::StoreError;
-use ack_store::links::{self, Contradiction, LinkQuery};
+use ack_store::links::{self, LinkQuery};
 
 /// Default number of neighbours on each side of a timeline.
 const NEIGHBOURS: u32 = 3;
 /// Default number of link steps to follow.
 const LINK_DEPTH: u32 = 4;
-/// Number of memories that are near in meaning.
-const RELATED: usize = 5;
 /// Maximum tokens of one answer.
 const BUDGET: usize = 11_000;
 
@@ -417,49 +416,6 @@ fn one(
     }))
 }
 
-/// Adds the memories that are near in meaning, in every scope of the request.
-fn related(
-    opened: &OpenScopes,
-    selection: &Selection,
-    filter: StatusFilter,
-    detail: &mut MemoryDetail,
-    notes: &mut Vec<Note>,
-) -> Result<(), Error> {
-    let spec = QuerySpec::near(&detail.memory.id, &detail.memory.scope, filter, RELATED);
-    let search = Search::new(opened, selection, &spec, None)?;
-    if !search.has_meaning() {
-        notes.push(Note::about(
-            NoteKind::NoSemanticLeg,
-            &detail.memory.scope,
-            format!(
-                "`{}` has no vector, so nothing can be near it",
-                detail.memory.id
-            ),
-        ));
-        return Ok(());
-    }
-    let page = search.page(None, RELATED)?;
-    for (scope, reason) in &page.failed {
-        notes.push(Note::about(
-            NoteKind::ScopeUnavailable,
-            scope,
-            reason.clone(),
-        ));
-    }
-    detail.related = page
-        .hits
-        .into_iter()
-        .map(|hit| RelatedEntry {
-            similarity: hit.hit.score.unwrap_or_default(),
-            id: hit.hit.id,
-            scope: hit.hit.scope,
-            title: hit.hit.title,
-            status: hit.hit.status,
-        })
-        .collect();
-    Ok(())
-}
-
 /// Cuts a memory to a number of tokens: first its context, the oldest log lines and the furthest
 /// links, then its text.
 fn shrink(detail: &mut MemoryDetail, budget: usize) {
@@ -543,7 +499,7 @@ fn told(
     let contradicted = snapshot.contradictions(std::iter::once(memory.id.as_str()), filter)?;
     let others = contradicted.into_iter().flat_map(|(_, others)| others);
     let others: Vec<Contradiction> = others.collect();
-    answer::doubt(&mut detail.memory, &memory, scope, others, staleness);
+    staleness.mark(&mut detail.memory, &memory, scope, others);
     if asked.timeline.is_some() {
         detail.timeline = timeline(snapshot, scope, index, &memory.id, asked)?;
         let alone = detail

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::source::RowKey;
-use ack_api::{Note, NoteKind, Skipped, cancel, text, time};
+use ack_api::{Contradiction, Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::Index;
 use ack_search::postings::DocId;
-use ack_store::links::Contradiction;
 use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::engine::Service;
@@ -299,9 +298,7 @@ pub(crate) fn missing_status(scope: &Scope) -> Note {
     Note::about(
         NoteKind::NoStatusColumn,
         &scope.name,
-        format!(
-            "this store keeps no review status; its rows count as `{counts_as}` (`unreviewed` in scope.toml decides)"
-        ),
+        format!("this store keeps no review status; its memories count as `{counts_as}`"),
     )
 }
 

@@ -1,7 +1,11 @@
 //! `query_memories`: the retrieval pipeline, from arguments to a page.
 
-use std::collections::{BTreeSet, HashSet};
+mod names;
 
+use std::collections::BTreeSet;
+
+use self::names::{KnownNames, unknown_types};
+use super::answer::PageBudget;
 use super::engine::Service;
 use super::open::OpenScopes;
 use super::search::{Page, Search};
@@ -17,10 +21,9 @@ use ack_search::cursor::Cursor;
 
 /// Tokens of a page for an agent, not counting its results.
 const PAGE_TOKENS: usize = 30;
-/// Average tokens per result on it.
+/// Average tokens per result on it, as structure and as text.
 const RESULT_TOKENS: usize = 131;
-/// Maximum types to list if none is similar to the requested one.
-const MAX_TYPES: usize = 12;
+const RESULT_TEXT_TOKENS: usize = 107;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -30,13 +33,6 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let scopes = selection.scopes.clone();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
     let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
-    if request.query.is_some() && spec.text.is_none() {
-        let age = if spec.oldest { "oldest" } else { "newest" };
-        notes.push(Note::new(
-            NoteKind::EmptyQuery,
-            format!("`query` is empty: these are the {age} memories that pass the filters"),
-        ));
-    }
     if request.order.is_some() && search.searches() {
         notes.push(Note::new(
             NoteKind::NotAvailable,
@@ -49,6 +45,13 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let mut page = search.page(cursor.as_ref(), spec.limit)?;
     if spec.withheld == Some(StatusFilter::Staging) {
         page.clear();
+    }
+    if request.query.is_some() && spec.text.is_none() && !page.hits.is_empty() {
+        let age = if spec.oldest { "oldest" } else { "newest" };
+        notes.push(Note::new(
+            NoteKind::EmptyQuery,
+            format!("`query` is empty: these are the {age} memories that pass the filters"),
+        ));
     }
     let mut response = QueryResponse {
         total: page.total,
@@ -75,7 +78,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     search.notes(&selection, &page, &mut notes);
     opened.note_locks(&mut notes);
     if page.hits.is_empty() && cursor.is_none() {
-        response.suggestions = search.suggestions(request);
+        response.suggestions = search.suggestions(request, page.hidden.by_status > 0);
         cancel::check()?;
     }
     response.notes = notes;
@@ -95,11 +98,11 @@ fn finish(
     if search.spec.by_agent {
         if search.spec.detail == Detail::Concise && !search.spec.explain {
             // If the caller wants as many results as fit, results come before further facts.
-            let usual = PAGE_TOKENS + wanted * RESULT_TOKENS;
-            let budget = if search.spec.fills {
-                usual.min(bound)
-            } else {
-                usual
+            let bound = if search.spec.fills { bound } else { usize::MAX };
+            let usual = |tokens: usize| (PAGE_TOKENS + wanted * tokens).min(bound);
+            let budget = PageBudget {
+                structure: usual(RESULT_TOKENS),
+                text: usual(RESULT_TEXT_TOKENS),
             };
             answer::thin(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
         }
@@ -201,9 +204,9 @@ impl Search<'_> {
             return;
         }
         let message = if self.spec.like.is_some() {
-            "this memory has no vector: it holds no word that the encoder knows, so nothing can be near it"
+            "this memory has no vector, because the encoder knows none of its words; nothing is near it"
         } else {
-            "the query holds no word that the encoder knows; its words were searched as they stand"
+            "searched by exact words only: the encoder knows no word of the query"
         };
         notes.push(Note::new(NoteKind::NoSemanticLeg, message));
     }
@@ -224,7 +227,7 @@ impl Search<'_> {
             notes.insert(0, Note::new(NoteKind::NoWordMatches, self.no_words(hits)));
         }
         if page.is_uncertain {
-            let note = Note::new(NoteKind::NothingCertain, Self::nothing_certain());
+            let note = Note::new(NoteKind::NothingCertain, self.nothing_certain());
             notes.insert(0, note);
         }
         if page.only_stop_words {
@@ -258,13 +261,12 @@ impl Search<'_> {
                 "only approved memories are shown to agents here",
             ));
         }
-        let relevant = |scope: &str| {
-            hits.is_empty()
-                || status != StatusFilter::Approved
-                || hits.iter().any(|hit| hit.hit.scope == scope)
-        };
-        if hidden > 0 || status != StatusFilter::Approved {
-            self.opened.note_missing_status(relevant, notes);
+        // A caller that may not ask for what waits does not need to know why it waits.
+        if !self.spec.withholds {
+            let hiding = page.hiding.iter().filter_map(|scope| self.name(*scope));
+            let hiding: BTreeSet<&str> = hiding.collect();
+            let hides = |scope: &str| hiding.contains(scope);
+            self.opened.note_missing_status(hides, notes);
         }
         let memories: Vec<(String, &Memory)> = hits
             .iter()
@@ -279,28 +281,29 @@ impl Search<'_> {
         }
     }
 
-    /// What to try when nothing was found.
-    fn suggestions(&self, request: &QueryRequest) -> Vec<String> {
+    /// What to try when nothing was found. If there are hidden matches, those matter most, so there
+    /// is nothing to say but which names are unknown.
+    fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<String> {
         let mut suggestions = Vec::new();
-        let known = self.known_names();
+        let known = KnownNames::of(self);
         if let Some(project) = &request.project {
             // If the project exists under another name, there is nothing to correct.
             if !known
                 .projects
+                .shown
                 .iter()
                 .any(|name| self.asked.contains(&fold_name(name)))
             {
-                suggestions.extend(unknown(
-                    "No memory was learned in project",
-                    project,
-                    &known.projects,
-                ));
+                suggestions.extend(known.projects.unknown("was learned in project", project));
             }
         }
         for tag in request.tags.iter().flatten() {
-            suggestions.extend(unknown("No memory has the tag", tag, &known.tags));
+            suggestions.extend(known.tags.unknown("has the tag", tag));
         }
         suggestions.extend(unknown_types(request.kind.as_deref(), &known.types));
+        if has_hidden {
+            return suggestions;
+        }
         if self.spec.filters.restricts() {
             suggestions.push(
                 "Leave out filters (tags, project, type, files, since, until, session)".to_owned(),
@@ -315,80 +318,4 @@ impl Search<'_> {
         suggestions.push("Use list_scopes to check available scopes".to_owned());
         suggestions
     }
-
-    /// The projects, tags and types of the memories that the request may see, each once. Names that
-    /// occur only in unreviewed memories are hidden from a request that did not ask for those.
-    fn known_names(&self) -> KnownNames<'_> {
-        let mut known = KnownNames::default();
-        for view in &self.views {
-            let index = view.index;
-            let (mut projects, mut tags, mut types) =
-                (HashSet::new(), HashSet::new(), HashSet::new());
-            for (number, doc) in cancel::guarded(index.live()) {
-                if self.spec.filters.status.allows(doc.status) {
-                    projects.insert(doc.project);
-                    types.insert(doc.kind);
-                    tags.extend(index.tags(number).iter().copied());
-                }
-            }
-            let names = |ids: HashSet<_>| {
-                let names = ids.into_iter().map(|name| index.name(name));
-                names.filter(|name| !name.is_empty())
-            };
-            known.projects.extend(names(projects));
-            known.tags.extend(names(tags));
-            known.types.extend(names(types));
-        }
-        known
-    }
-}
-
-/// Names that occur in memories, each once.
-#[derive(Default)]
-struct KnownNames<'a> {
-    projects: BTreeSet<&'a str>,
-    tags: BTreeSet<&'a str>,
-    types: BTreeSet<&'a str>,
-}
-
-/// The message about types that no memory has. There are few types, so it lists all of them if none
-/// is similar.
-fn unknown_types(wanted: Option<&str>, known: &BTreeSet<&str>) -> Vec<String> {
-    let wanted = wanted.unwrap_or_default();
-    let is_known = |wanted: &str| {
-        known
-            .iter()
-            .any(|name| fold_name(name) == fold_name(wanted))
-    };
-    if is_known(wanted) {
-        return Vec::new();
-    }
-    let wanted = wanted.split(',').map(str::trim);
-    let said = wanted.filter(|wanted| !wanted.is_empty()).map(|wanted| {
-        let said = unknown("No memory has the type", wanted, known)?;
-        if said.ends_with('"') && !known.is_empty() {
-            let some: Vec<&str> = known.iter().take(MAX_TYPES).copied().collect();
-            return Some(format!("{said}; types are: {}", some.join(", ")));
-        }
-        Some(said)
-    });
-    said.flatten().collect()
-}
-
-/// The message about a name that no memory has, with similar names.
-fn unknown(what: &str, wanted: &str, known: &BTreeSet<&str>) -> Option<String> {
-    let folded = fold_name(wanted);
-    if cancel::guarded(known).any(|name| fold_name(name) == folded) {
-        return None;
-    }
-    let near = nearest(wanted, known.iter().copied(), 3);
-    let hint = if near.is_empty() {
-        String::new()
-    } else {
-        format!("; like it: {}", near.join(", "))
-    };
-    Some(format!(
-        "{what} \"{}\"{hint}",
-        ack_api::text::line(wanted, 80)
-    ))
 }

@@ -16,7 +16,7 @@ use crate::live::TableState;
 use crate::remote;
 use crate::scope::Scope;
 use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
-use crate::service::error::Error;
+use crate::service::error::{Error, NOTHING_SET_UP};
 use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::number::{count, verb};
@@ -107,11 +107,14 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         response.scopes.push(info);
     }
     if all.is_empty() {
-        let hint = ScopeError::no_scopes(&service.config);
-        response.notes.push(Note::new(
-            NoteKind::NoScopes,
-            format!("{hint}; {}", hint.hint().unwrap_or_default()),
-        ));
+        let error = ScopeError::no_scopes(&service.config);
+        let hint = if request.by_agent {
+            NOTHING_SET_UP.into()
+        } else {
+            error.hint().unwrap_or_default()
+        };
+        let message = format!("{error}; {hint}");
+        response.notes.push(Note::new(NoteKind::NoScopes, message));
     } else if response.current_scope.is_none() {
         if let Some(default) = &service.config.default_scope {
             let name = text::line(&default.value, 100);
@@ -172,7 +175,7 @@ fn decode(cursor: &str) -> Result<String, Error> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).ok();
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let invalid = InvalidCursor {
-        reason: "it is no cursor of list_scopes",
+        reason: "it is not a cursor of list_scopes",
     };
     name.ok_or(invalid.into())
 }
@@ -323,7 +326,7 @@ fn fill(
     }
     if counts.unknown > 0 {
         problems.push(format!(
-            "{} {} a status that is no known word and {} never served; allowed are staging, \
+            "{} {} an unknown status and {} never served; allowed are staging, \
              approved, promoted, rejected",
             count(counts.unknown, "row"),
             verb(counts.unknown, "has", "have"),

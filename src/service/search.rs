@@ -273,6 +273,9 @@ impl<'a> Search<'a> {
                 && floor.is_none_or(|floor| candidate.reaches(floor))
         });
         if self.lacks_words(&found) {
+            if self.is_gibberish(&found) {
+                found.candidates.clear();
+            }
             keep_nearest(&mut found.candidates);
         } else {
             let min_cosine = found.min_cosine;
@@ -325,6 +328,7 @@ impl<'a> Search<'a> {
         page.total = total as u64;
         page.top = found.score_norm;
         page.hidden = found.hidden;
+        page.hiding = found.hiding;
         page.lacks_words = lacks_words;
         page.is_uncertain = is_uncertain;
         page.only_stop_words = self.terms().is_some_and(|terms| terms.only_stop_words);
@@ -416,7 +420,7 @@ impl<'a> Search<'a> {
                 let others = contradicted.remove(&key).unwrap_or_default();
                 if let Some(open) = self.opened.get(place.candidate.scope) {
                     let staleness = &self.opened.staleness;
-                    answer::doubt(&mut hit, &memory, &open.scope, others, staleness);
+                    staleness.mark(&mut hit, &memory, &open.scope, others);
                 }
                 page.hits.push(Hit {
                     hit,

@@ -1,18 +1,16 @@
 //! Reasons why an approved memory may be out of date, in a few words.
 //!
 //! There are three checks, cheapest first: the day set by its author (`stale_after`); a newer
-//! approved memory that contradicts it by a link; and, for memories of the current project, whether
-//! all the files it cites are missing from the working tree. The tree counts only if git tracks
-//! files there, and the check has limits ([`Bounds::ANSWER`]). A decision after the author's day
-//! clears that mark. A decision that names a mark clears that one, because a person kept the
-//! memory.
+//! approved memory that contradicts it by a link, which answers show in `contradicts`; and, for
+//! memories of the current project, whether all the files it cites are missing from the working
+//! tree. The tree counts only if git tracks files there, and the check has limits
+//! ([`Bounds::ANSWER`]). A decision after the author's day clears that mark. A decision that names
+//! a mark clears that one, because a person kept the memory.
 
 use std::sync::OnceLock;
 
-use ack_api::MemoryHit;
 use ack_api::memory::{Memory, StatusFilter};
-use ack_api::text;
-use ack_store::links::Contradiction;
+use ack_api::{Contradiction, MemoryHit, text};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -63,8 +61,26 @@ impl Staleness {
         }
         let counts = |mark: &String| !is_kept(memory, mark);
         let marks = self.past(memory).filter(counts);
-        let marks = marks.or_else(|| newer(contradictions).filter(counts));
+        let newer = contradictions.iter().filter(|other| other.is_newer());
+        let marks = marks.or_else(|| newer.map(contradicted).find(counts));
         marks.or_else(|| self.gone(memory, scope).filter(counts))
+    }
+
+    /// Adds the reasons to doubt a memory to a result: memories that contradict it, and why else it
+    /// may be out of date. A newer one that a person kept the memory despite loses its age.
+    pub fn mark(
+        &self,
+        hit: &mut MemoryHit,
+        memory: &Memory,
+        scope: &Scope,
+        contradictions: Vec<Contradiction>,
+    ) {
+        hit.stale = self.of(memory, scope, &[]);
+        hit.contradicts = contradictions;
+        for other in &mut hit.contradicts {
+            let is_dismissed = other.is_newer() && is_kept(memory, &contradicted(other));
+            other.age = other.age.filter(|_| !is_dismissed);
+        }
     }
 
     /// Whether a memory belongs to the project with the working tree here.
@@ -123,7 +139,6 @@ pub fn is_kept(memory: &Memory, mark: &str) -> bool {
 }
 
 /// The mark of a memory that a newer one contradicts.
-fn newer(contradictions: &[Contradiction]) -> Option<String> {
-    let newer = contradictions.iter().find(|other| other.is_newer)?;
-    Some(MemoryHit::contradicted_by(&newer.id))
+fn contradicted(newer: &Contradiction) -> String {
+    format!("the newer {} contradicts it", newer.id)
 }

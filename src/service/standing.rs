@@ -26,8 +26,10 @@ pub enum ReviewState {
     Reviewed,
     /// A searched scope has unreviewed notes that count as approved.
     Assumed,
-    /// It is unknown, because the check took too long.
+    /// It is unknown, because the check took too long or failed.
     Unknown,
+    /// There are no memories, because no scope exists yet.
+    Nothing,
 }
 
 /// What holds for the searched memories.
@@ -93,13 +95,13 @@ impl Standing {
         let scopes = service.registry.discover().scopes;
         let folder = &service.config.project.value;
         let Ok(current) = current_by_manifests(&service.config, &scopes, folder) else {
-            let nothing = Self {
+            let unknown = Self {
                 review: ReviewState::Unknown,
                 is_pin_missing: service.config.pinned.is_some(),
                 pinned: pinned(service),
                 ..Self::default()
             };
-            return (nothing, Vec::new());
+            return (unknown, Vec::new());
         };
         let is_pinned = service.config.pinned.is_some();
         let own = current.scope.as_ref();
@@ -112,7 +114,9 @@ impl Standing {
             .cloned()
             .collect();
         let standing = Self {
-            review: if searched.iter().any(|scope| serves_unreviewed(scope)) {
+            review: if scopes.is_empty() {
+                ReviewState::Nothing
+            } else if searched.iter().any(|scope| serves_unreviewed(scope)) {
                 ReviewState::Assumed
             } else {
                 ReviewState::Reviewed

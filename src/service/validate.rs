@@ -171,14 +171,10 @@ impl QuerySpec {
         if let (Some(since), Some(until)) = (since, until)
             && since >= until
         {
-            return Err(Error::InvalidArgument {
-                argument: "until".to_owned(),
-                value: request.until.clone().unwrap_or_default(),
-                allowed: "a day not before `since`".to_owned(),
-                nearest: request.since.clone().into_iter().collect(),
-                example: Some(
-                    json!({ "since": request.since, "until": request.since }).to_string(),
-                ),
+            let day = |day: &Option<String>| day.as_deref().unwrap_or_default().trim().to_owned();
+            return Err(Error::EmptyRange {
+                since: day(&request.since),
+                until: day(&request.until),
             });
         }
         let files = strings(request.files.as_deref());

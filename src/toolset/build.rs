@@ -35,7 +35,7 @@ impl Toolset {
         let set = match &table.surface {
             None => ToolsetPreset::Ack,
             Some(name) => ToolsetPreset::named(name).ok_or_else(|| {
-                let message = format!("`{}` is no built-in set of tools", text::line(name, 80));
+                let message = format!("`{}` is not a built-in set of tools", text::line(name, 80));
                 Problem::at(["surface"], message)
                     .among(name, ToolsetPreset::ALL.map(ToolsetPreset::name))
             })?,
@@ -400,7 +400,7 @@ fn argument(
             ));
         }
         if !words.is_empty() && !words.contains(&ours.as_str()) {
-            let message = format!("`{}` is no value of `{is}`", text::line(ours, 80));
+            let message = format!("`{}` is not a value of `{is}`", text::line(ours, 80));
             return Err(Problem::at(["values", word], message).among(ours, words));
         }
         argument.values.push((word.clone(), ours.clone()));

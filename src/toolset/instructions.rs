@@ -20,6 +20,10 @@ const MAX_DESCRIPTION_CHARS: usize = 110;
 const HOW_TO_SEARCH: &str = "\
     Decisions, bug fixes, gotchas and how-tos. Give the error message, identifier or question as \
     it is: words and meaning are searched, best first; often another project has met it.";
+/// Everything there is to say without memories.
+const NOTHING: &str = "\
+    No memories are set up on this machine yet, so every search finds nothing. Only the user can set \
+    them up. Read-only.";
 /// What the four tools do.
 const THE_FOUR: &str = " like finds what is near a memory. get_memory shows one in full \
     (include: timeline, related, links, history). get_context gives what matters for this project \
@@ -28,6 +32,9 @@ const THE_FOUR: &str = " like finds what is near a memory. get_memory shows one 
 impl Toolset {
     /// The instructions, based on the tools the agent sees and on what holds for the memories.
     pub fn instructions(&self, standing: &Standing) -> String {
+        if standing.review == ReviewState::Nothing {
+            return NOTHING.to_owned();
+        }
         let is_default = *self == Self::default();
         let search = self.tool_for(Tool::QueryMemories);
         let mut out = first_line(search.map(|tool| tool.name.as_str()), standing);
@@ -117,7 +124,7 @@ fn first_line(search: Option<&str>, standing: &Standing) -> String {
     let trust = match standing.review {
         ReviewState::Reviewed => ", reviewed by people",
         ReviewState::Assumed => ", not individually reviewed",
-        ReviewState::Unknown => "",
+        ReviewState::Unknown | ReviewState::Nothing => "",
     };
     match (search, standing.waiting) {
         (Some(tool), Some(count)) => format!(
@@ -224,6 +231,15 @@ mod tests {
             &unknown,
             &["in all projects learned. Read-only."],
             &["reviewed"],
+        );
+        let nothing = Standing {
+            review: ReviewState::Nothing,
+            ..plain.clone()
+        };
+        check(
+            &nothing,
+            &["No memories are set up"],
+            &["reviewed", "Search"],
         );
         let empty = Standing {
             waiting: Some(756),

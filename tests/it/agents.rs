@@ -61,16 +61,27 @@ fn stores() -> Vec<(&'static str, Root, Vec<String>)> {
         let root = Root::new();
         root.manifest("notes", "unreviewed = \"approved\"\n");
         let store = real.join("claude-mem/claude-mem.db");
-        std::fs::copy(store, root.scope_folder("notes").join("claude-mem.db")).unwrap();
+        let copy = root.scope_folder("notes").join("claude-mem.db");
+        std::fs::copy(store, &copy).unwrap();
         let questions = [
             "database is locked",
             "flaky test timeout",
             "how do we deploy",
             "migration failed",
         ];
-        stores.push(("a claude-mem database", root, own(&questions)));
+        let all = [own(&questions), titles(&copy)].concat();
+        stores.push(("a claude-mem database", root, all));
     }
     stores
+}
+
+/// Every tenth title of a claude-mem database.
+fn titles(path: &Path) -> Vec<String> {
+    let store = rusqlite::Connection::open(path).unwrap();
+    let sql = "SELECT title FROM observations WHERE title <> '' AND id % 10 = 0";
+    let mut statement = store.prepare(sql).unwrap();
+    let titles = statement.query_map([], |row| row.get(0)).unwrap();
+    titles.map(Result::unwrap).collect()
 }
 
 /// What one answer costs as text and as structure. Both stay below the estimate that bounds answers, and near it.
@@ -242,6 +253,102 @@ fn a_contradiction_by_a_newer_memory_is_told_once() {
 }
 
 #[test]
+fn the_newer_of_two_contradicting_memories_is_told_from_the_older_one() {
+    let root = Root::new();
+    let at = |id: &str, title: &str, month: u32, rest: Value| {
+        let mut rest = rest;
+        rest["created_at"] = json!(format!("2026-{month:02}-01T00:00:00Z"));
+        rest["project"] = json!("alpha");
+        memory(id, title, rest)
+    };
+    let past = json!({ "stale_after": "2026-03-01" });
+    let path = root.store(
+        "alpha",
+        &[
+            at("old", "Retry three times", 1, past),
+            at("june", "Never retry", 6, json!({})),
+            at("july", "Retry ten times", 7, json!({})),
+        ],
+    );
+    let store = rusqlite::Connection::open(path).unwrap();
+    let links = "INSERT INTO memory_links (from_id, to_id, kind)
+         VALUES ('june', 'old', 'contradicts'), ('july', 'old', 'contradicts')";
+    store.execute_batch(links).unwrap();
+    drop(store);
+    let mut server = Server::initialized(root.path());
+    let folder = root.path().join("work/alpha");
+    for (tool, arguments) in [
+        ("query_memories", json!({ "query": "retry" })),
+        ("get_memory", json!({ "ids": ["old", "june"] })),
+        ("get_context", json!({ "project_path": folder })),
+    ] {
+        let answer = server.call(tool, arguments);
+        let text = text_of(&answer);
+        for told in [
+            "! contradicted by july (newer), june (newer)\n",
+            "! stale: past 2026-03-01, the day its author set\n",
+            "! contradicts old (older)",
+        ] {
+            assert!(text.contains(told), "{tool}: {told}: {text}");
+        }
+    }
+    let got = server.call("get_memory", json!({ "id": "june" }));
+    assert_eq!(
+        got["structuredContent"]["contradicts"],
+        json!([{ "id": "old", "age": "older" }])
+    );
+    // At a terminal, the other one need not be on the page.
+    let told = crate::cli::ack(root.path(), &["get", "old", "june"]).ok();
+    for part in [
+        "contradicted by june (newer)",
+        "contradicted by july (newer)",
+        "contradicts old (older)",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn ten_results_of_any_text_stay_short() {
+    let texts = [
+        (
+            "ascii",
+            "The worker retries the payment on SQLSTATE 40P01 at /srv/app/x.js:10:20. ",
+        ),
+        (
+            "japanese",
+            "メモリ不足でコンテナが強制終了される原因と対処について。",
+        ),
+        ("signs", "0x7fffd3e8 %2F%3A☃️🧑‍🚀🧑‍🚀 a9f3e2c1b7d4 "),
+    ];
+    for (name, text) in texts {
+        let root = Root::new();
+        let memories: Vec<Value> = (0..12)
+            .map(|n| {
+                let of = |start: usize| -> String {
+                    text.repeat(8)
+                        .chars()
+                        .skip(n * 3 + start)
+                        .take(200)
+                        .collect()
+                };
+                let facts = json!({ "facts": [of(1), of(2), of(3), of(4)], "project": name });
+                memory(&format!("{n}-{name}"), &format!("{n} {}", of(0)), facts)
+            })
+            .collect();
+        crate::query::bulk(&root, "odd", &memories);
+        let mut server = Server::initialized(root.path());
+        for (limit, most) in [(10, TEN_AS_TEXT), (5, FIVE_AS_TEXT)] {
+            let answer = server.call("query_memories", json!({ "limit": limit }));
+            let results = answer["structuredContent"]["results"].as_array().unwrap();
+            let tokens = cost(text_of(&answer));
+            assert_eq!(results.len(), limit, "{name}");
+            assert!(tokens <= most, "{name}: {limit} results cost {tokens}");
+        }
+    }
+}
+
+#[test]
 fn a_known_contradiction_is_marked_in_both_memories_and_names_none_that_may_not_be_shown() {
     let root = contradicting();
     let mut server = Server::initialized(root.path());
@@ -258,10 +365,11 @@ fn a_known_contradiction_is_marked_in_both_memories_and_names_none_that_may_not_
             let hit = structured.pointer("/results/0").unwrap_or(structured);
             assert_eq!(
                 (&hit["id"], &hit["contradicts"]),
-                (&json!(id), &json!([other])),
+                (&json!(id), &json!([{ "id": other }])),
                 "{result}"
             );
-            let told = format!("contradicted by {other}\n");
+            // Both are of the same day, so neither is the newer one.
+            let told = format!("! contradicts {other}\n");
             assert!(
                 format!("{}\n", text_of(&result)).contains(&told),
                 "{result}"
@@ -467,12 +575,15 @@ fn where_no_memory_holds_a_word_that_is_said_first_with_at_most_three_near_ones(
         ("no_word_matches", &["deploy".to_owned()][..]),
         "{text}"
     );
-    assert!(text.contains("similar: `deployment`"), "{text}");
+    assert!(text.contains("did you mean `deployment`?"), "{text}");
     // Beside memories that hold a word of the query it is no evidence.
     // They hold the lesser word of two, so nothing is certain.
     let (kind, ids, text) = ask("pool deploymnet");
     assert_eq!(kind, "nothing_certain", "{text}");
-    assert!(text.starts_with("nothing certain; "), "{text}");
+    assert!(
+        text.starts_with("nothing certain: no approved memory contains `deploymnet`; "),
+        "{text}"
+    );
     assert!(
         !ids.contains(&"deploy".to_owned()) && ids.len() == 3,
         "{text}"

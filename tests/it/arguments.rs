@@ -507,11 +507,11 @@ fn a_number_given_as_text_is_shown_as_a_number() {
     insta::assert_json_snapshot!(body("query_memories", json!({ "limit": "10" })), @r#"
     {
       "code": "invalid_argument",
-      "message": "`limit` is \"10\"; allowed: a whole number for query_memories",
+      "message": "`limit` must be an integer, not the string \"10\"",
       "argument": "limit",
       "value": "\"10\"",
       "allowed": [
-        "a whole number for query_memories"
+        "an integer"
       ],
       "example": "{\"limit\":10}"
     }
@@ -542,7 +542,7 @@ fn a_span_that_ends_before_it_begins_is_answered_with_one_that_does_not() {
     insta::assert_json_snapshot!(body("query_memories", json!({ "since": "2026-03-02", "until": "2026-03-01" })), @r#"
     {
       "code": "invalid_argument",
-      "message": "`until` is 2026-03-01; allowed: a day not before `since`",
+      "message": "`until` (2026-03-01) is before `since` (2026-03-02)",
       "argument": "until",
       "value": "2026-03-01",
       "allowed": [

@@ -936,12 +936,13 @@ fn suggestions_and_lists_name_no_tag_that_only_unreviewed_memories_have() {
         ],
     );
     let service = root.service();
+    let mut server = crate::mcp::Server::initialized(root.path());
     for arguments in [
         json!({ "tags": ["secret_tags"] }),
         json!({ "project": "secret-projekt" }),
         json!({ "query": "unreviewed" }),
     ] {
-        let answer = call(&service, "query_memories", arguments.clone()).unwrap();
+        let answer = server.call("query_memories", arguments.clone());
         let text = answer.to_string();
         assert!(
             !text.contains("secret-tag")

@@ -842,3 +842,44 @@ fn an_id_that_is_not_found_may_be_in_a_scope_that_cannot_be_read() {
     let reason = several["missing"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("`beta` could not be read"), "{reason}");
 }
+
+#[test]
+fn only_memories_that_a_search_would_call_near_are_related() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory(
+                "pool",
+                "The connection pool of the database is too small",
+                json!({}),
+            ),
+            memory(
+                "pool-2",
+                "Raise the size of the database connection pool",
+                json!({}),
+            ),
+            memory(
+                "font",
+                "Playwright webkit needs libwoff on Debian",
+                json!({}),
+            ),
+        ],
+    );
+    let service = root.service();
+    let related = |id: &str| {
+        let answer = call(
+            &service,
+            "get_memory",
+            json!({ "id": id, "include": ["related"] }),
+        );
+        let answer = answer.unwrap();
+        let notes = answer["notes"].as_array().map_or(0, Vec::len);
+        let ids = answer["related"].as_array().map_or(Vec::new(), |near| {
+            near.iter().map(|near| near["id"].clone()).collect()
+        });
+        (ids, notes)
+    };
+    assert_eq!(related("pool"), (vec![json!("pool-2")], 0));
+    assert_eq!(related("font"), (Vec::new(), 1));
+}

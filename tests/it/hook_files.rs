@@ -258,6 +258,59 @@ fn what_is_told_is_short() {
 }
 
 #[test]
+fn reasons_to_doubt_a_memory_are_told_before_an_edit() {
+    let at = |id: &str, day: &str, rest: Value| {
+        let mut rest = rest;
+        rest["created_at"] = json!(format!("{day}T00:00:00Z"));
+        about(id, "src/db.rs", rest)
+    };
+    let desk = Desk::new(&[
+        at("off", "2026-01-01", json!({})),
+        at("on", "2026-06-01", json!({})),
+        at("old", "2026-01-02", json!({ "stale_after": "2026-03-01" })),
+    ]);
+    let store = desk.root.scope_folder("ledger").join("memory.db");
+    let link =
+        "INSERT INTO memory_links (from_id, to_id, kind) VALUES ('on', 'off', 'contradicts')";
+    rusqlite::Connection::open(store)
+        .unwrap()
+        .execute_batch(link)
+        .unwrap();
+    std::fs::create_dir_all(desk.top.join("src")).unwrap();
+    std::fs::write(desk.top.join("src/db.rs"), "").unwrap();
+    let text = desk.added("s", "src/db.rs");
+    for told in [
+        "id off (contradicted by on (newer))",
+        "id on (contradicts off (older))",
+        "id old (stale: past 2026-03-01, the day its author set)",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    // The start of a session and a prompt mark both sides too.
+    let start = json!({ "cwd": desk.top, "hook_event_name": "SessionStart", "source": "startup" });
+    let started = desk.call(&["session-start"], &start).ok();
+    let prompt = json!({ "cwd": desk.top, "hook_event_name": "UserPromptSubmit",
+        "prompt": "What to know of off and on?" });
+    let prompted = desk.call(&["user-prompt"], &prompt).ok();
+    for text in [&started, &prompted] {
+        assert!(text.contains("contradicts off (older)"), "{text}");
+        assert!(text.contains("contradicted by on (newer)"), "{text}");
+    }
+}
+
+#[test]
+fn a_long_title_in_any_script_is_cut_to_fit() {
+    let title = "メモリ不足でコンテナが強制終了される原因と対処".repeat(9);
+    let title: String = title.chars().take(200).collect();
+    let named = json!({ "files": ["src/db.rs"], "project": "ledger" });
+    let desk = Desk::new(&[memory("jp", &title, named)]);
+    let text = desk.added("s", "src/db.rs");
+    assert_eq!(ids(&text), ["jp"], "{text}");
+    assert!(text.contains("メモリ不足で"), "{text}");
+    assert!(crate::tokens::cost(&text) <= 400, "{text}");
+}
+
+#[test]
 fn other_tools_other_hosts_and_broken_input_get_nothing() {
     let desk = Desk::new(&[about("exact", "src/a.rs", json!({}))]);
     let mut edit = desk.edit("s", "src/a.rs");

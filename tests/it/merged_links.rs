@@ -64,8 +64,9 @@ fn contradicted(root: &Root) -> Vec<String> {
     let hits = answer["results"].as_array().unwrap().iter();
     let mut told: Vec<String> = hits
         .filter_map(|hit| {
-            let others = hit.get("contradicts")?;
-            Some(format!("{} {others}", hit["id"].as_str().unwrap()))
+            let others = hit.get("contradicts")?.as_array().unwrap().iter();
+            let others: Vec<&Value> = others.map(|other| &other["id"]).collect();
+            Some(format!("{} {}", hit["id"].as_str().unwrap(), json!(others)))
         })
         .collect();
     told.sort();

@@ -383,7 +383,136 @@ fn an_empty_result_says_what_to_try() {
         hidden["notes"][1]["message"],
         "1 matching memory is not approved yet; pass `status: \"staging\"` or `status: \"all\"` to see it"
     );
-    assert_eq!(hidden["suggestions"][0], "Try broader search terms");
+    // What waits is all that helps.
+    assert!(hidden.get("suggestions").is_none(), "{hidden}");
+}
+
+#[test]
+fn names_that_only_waiting_memories_have_are_found_without_their_text() {
+    let root = Root::new();
+    let waiting = json!({ "status": "staging", "project": "ledger-api", "concepts": ["neovim"] });
+    root.store(
+        "alpha",
+        &[
+            memory("a", "Lock order", json!({ "project": "kiosk" })),
+            memory("b", "Unreviewed zeppelin", waiting),
+        ],
+    );
+    let service = root.service();
+    let said = |arguments: Value| {
+        let answer = query(&service, arguments);
+        assert!(!answer.to_string().contains("zeppelin"), "{answer}");
+        answer["suggestions"][0].as_str().unwrap().to_owned()
+    };
+    for (arguments, expected) in [
+        (
+            json!({ "query": "lock", "project": "ledger-ap" }),
+            "No memory was learned in project \"ledger-ap\"; like it, and waiting for review: ledger-api",
+        ),
+        (
+            json!({ "query": "lock", "project": "ledger-api" }),
+            "Every memory that was learned in project \"ledger-api\" waits for review",
+        ),
+        (
+            json!({ "query": "lock", "tags": ["neovmi"] }),
+            "No memory has the tag \"neovmi\"; like it, and waiting for review: neovim",
+        ),
+    ] {
+        assert_eq!(said(arguments), expected);
+    }
+    // A list of nothing is not called a list of the newest.
+    let none = query(&service, json!({ "query": " ", "project": "ledger-ap" }));
+    assert!(none.get("notes").is_none(), "{none}");
+}
+
+#[test]
+fn as_many_matches_are_hidden_as_are_found_when_everything_is_asked_for() {
+    let root = Root::new();
+    let waits = |id: &str, title: &str| memory(id, title, json!({ "status": "staging" }));
+    let twin = "Open the terminal in a split with control and backtick";
+    root.store(
+        "alpha",
+        &[
+            waits("word", "The terminal needs a colour setting"),
+            waits("meaning", "Run shell commands from the console prompt"),
+            waits("twin-1", twin),
+            waits("twin-2", twin),
+            memory("else", "Payouts are rounded late", json!({})),
+        ],
+    );
+    let service = root.service();
+    let hidden = query(&service, json!({ "query": "terminal" }));
+    let all = query(&service, json!({ "query": "terminal", "status": "all" }));
+    assert_eq!(hidden["results"], json!([]));
+    assert_eq!(
+        hidden["hidden"]["by_status"], all["total"],
+        "{hidden} {all}"
+    );
+    // What is folded is counted, and said.
+    let results = all["results"].as_array().unwrap().len() as u64;
+    assert_eq!(all["total"].as_u64(), Some(results + 1), "{all}");
+    let told = crate::cli::ack(root.path(), &["query", "terminal", "--all"]).ok();
+    let first = format!("{} memories, 1 like others, in alpha", results + 1);
+    assert!(told.starts_with(&first), "{told}");
+}
+
+#[test]
+fn a_word_that_nothing_knows_finds_nothing_and_a_missing_word_is_named() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("path", "Windows path memory about the worker", json!({})),
+            memory("tx", "A migration runs in a transaction", json!({})),
+            memory(
+                "pool",
+                "Behind PgBouncer, pooling is by transaction",
+                json!({}),
+            ),
+            memory("retry", "Retry the whole transaction", json!({})),
+        ],
+    );
+    let service = root.service();
+    let found = query(&service, json!({ "query": "xyzzy" }));
+    assert_eq!(found["results"], json!([]), "{found}");
+    assert_eq!(found["notes"][0]["kind"], "no_word_matches");
+    let found = query(&service, json!({ "query": "kafka transaction" }));
+    assert_eq!(
+        found["notes"][0]["message"],
+        "nothing certain: no approved memory contains `kafka`; these are the nearest"
+    );
+    let told = crate::cli::ack(root.path(), &["query", "kafka", "transaction"]).ok();
+    assert!(
+        told.starts_with("No memory contains `kafka`; nearest:\n"),
+        "{told}"
+    );
+    let told = crate::cli::ack(root.path(), &["query", "pgbouncr"]).ok();
+    let first = "No memory contains `pgbouncr`; did you mean `pgbouncer`?\n";
+    assert!(told.starts_with(first), "{told}");
+}
+
+#[test]
+fn the_review_status_is_explained_only_for_scopes_that_hide_a_match() {
+    let root = Root::new();
+    for (scope, title) in [("vim", "Terminal in vim"), ("web", "Forms in a page")] {
+        let notes = root.scope_folder(scope).join("notes");
+        std::fs::create_dir_all(&notes).unwrap();
+        let note = format!("---\ntitle: {title}\ntype: fact\n---\nText.\n");
+        std::fs::write(notes.join("note.md"), note).unwrap();
+        root.manifest(scope, &format!("store = {}\n", json!(notes)));
+    }
+    let answer = query(&root.service(), json!({ "query": "terminal" }));
+    let notes = answer["notes"].as_array().unwrap().iter();
+    let about: Vec<&Value> = notes
+        .filter(|note| note["kind"] == "no_status_column")
+        .map(|note| &note["scope"])
+        .collect();
+    assert_eq!(about, [&json!("vim")], "{answer}");
+    // An agent that may not ask for what waits is told the number, once.
+    let mut server = crate::mcp::Server::initialized(root.path());
+    let answer = server.call("query_memories", json!({ "query": "terminal" }));
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert_eq!(text.matches("review").count(), 1, "{text}");
 }
 
 #[test]

@@ -381,7 +381,7 @@ fn unreviewed_rows_are_hidden_counted_and_shown_on_demand() {
         .iter()
         .find(|note| note.kind == NoteKind::NoStatusColumn)
         .unwrap();
-    assert!(note.message.contains("unreviewed"), "{}", note.message);
+    assert!(note.message.contains("review status"), "{}", note.message);
     let everything_hidden = service.query_memories(&QueryRequest::default()).unwrap();
     assert_eq!(everything_hidden.hidden.unwrap().by_status, 756);
     assert_eq!(

@@ -116,7 +116,7 @@ fn a_scope_is_described_by_what_it_holds() {
             "state": "degraded",
             "opened": "at rest, without locks (immutable=1, verified unchanged)",
             "problems": [
-              "1 row has a status that is no known word and is never served; allowed are staging, approved, promoted, rejected"
+              "1 row has an unknown status and is never served; allowed are staging, approved, promoted, rejected"
             ]
           }
         }

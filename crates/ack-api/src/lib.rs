@@ -42,9 +42,9 @@ pub use resource::{
     ReviewItem, ScopeResource,
 };
 pub use response::{
-    Also, ContextResponse, Counts, Expected, Explanation, GetResponse, Health, HealthState, Hidden,
-    HistoryEntry, IndexInfo, LegExplanation, LinkEntry, ListScopesResponse, MemoryDetail,
-    MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse, RelatedEntry, RelationKind,
-    ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, Stage, TagCount, Timeline,
-    TimelineEntry,
+    Also, ContextResponse, Contradiction, Counts, Expected, Explanation, GetResponse, Health,
+    HealthState, Hidden, HistoryEntry, IndexInfo, LegExplanation, LinkEntry, ListScopesResponse,
+    MemoryDetail, MemoryHit, MissingMemory, Pending, ProjectInfo, QueryResponse, RelatedEntry,
+    RelationKind, RelativeAge, ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, Stage,
+    TagCount, Timeline, TimelineEntry,
 };

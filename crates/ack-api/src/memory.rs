@@ -316,14 +316,15 @@ pub fn nearest<'a>(
             } else {
                 0.0
             };
-            (
-                if contained {
-                    similarity.max(0.9)
-                } else {
-                    similarity
-                },
-                candidate,
-            )
+            let least = match (
+                contained,
+                comparable && has_swapped_letters(&folded, &other),
+            ) {
+                (true, _) => 0.9,
+                (false, true) => 0.8,
+                (false, false) => 0.0,
+            };
+            (similarity.max(least), candidate)
         })
         .filter(|(similarity, _)| *similarity >= 0.75)
         .collect();
@@ -336,9 +337,23 @@ pub fn nearest<'a>(
         .collect()
 }
 
+/// Whether two words differ only in two neighbouring letters that are swapped. In short words, the
+/// general measure does not find that.
+fn has_swapped_letters(one: &str, other: &str) -> bool {
+    one.len() == other.len()
+        && strsim::osa_distance(one, other) == 1
+        && strsim::levenshtein(one, other) == 2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn swapped_letters_are_found_in_short_words() {
+        let names = ["vim", "vip", "web"];
+        assert_eq!(nearest("vmi", names.into_iter(), 3), ["vim"]);
+    }
 
     #[test]
     fn an_unknown_status_word_is_no_status() {

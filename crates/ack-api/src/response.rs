@@ -148,10 +148,10 @@ pub struct MemoryHit {
     /// The id of the memory that replaces this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<String>,
-    /// Ids of memories that are known to contradict this one.
+    /// Memories that are known to contradict this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contradicts: Vec<String>,
-    /// Why it may be out of date although it was approved.
+    pub contradicts: Vec<Contradiction>,
+    /// Another reason why it may be out of date although it was approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale: Option<String>,
     /// How it was ranked (`explain`).
@@ -160,17 +160,60 @@ pub struct MemoryHit {
 }
 
 impl MemoryHit {
-    /// The mark in `stale` of a memory that a newer approved one contradicts.
-    pub fn contradicted_by(newer: &str) -> String {
-        format!("contradicted by the newer memory `{newer}`")
+    /// The reasons to doubt it, each in a few words: memories that contradict it, newer ones first,
+    /// and why else it may be out of date.
+    pub fn doubts(&self) -> Vec<String> {
+        let said = |others: &[&Contradiction], verb: &str| {
+            let names = others.iter().map(|other| other.named(&other.id));
+            let names: Vec<String> = names.collect();
+            (!names.is_empty()).then(|| format!("{verb} {}", names.join(", ")))
+        };
+        let (newer, others): (Vec<_>, Vec<_>) =
+            self.contradicts.iter().partition(|other| other.is_newer());
+        let stale = self.stale.as_ref().map(|why| format!("stale: {why}"));
+        let told = [
+            said(&newer, "contradicted by"),
+            said(&others, "contradicts"),
+            stale,
+        ];
+        told.into_iter().flatten().collect()
+    }
+}
+
+/// A memory that is known to contradict another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Contradiction {
+    /// Its id.
+    pub id: String,
+    /// Whether it was written before or after the other one. Absent if that is not known, or if it
+    /// is newer and was not approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age: Option<RelativeAge>,
+}
+
+/// Which of two memories is newer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RelativeAge {
+    /// It is older than the other one.
+    Older,
+    /// It is newer than the other one.
+    Newer,
+}
+
+impl Contradiction {
+    /// Whether it was approved, and written after the other one.
+    pub fn is_newer(&self) -> bool {
+        self.age == Some(RelativeAge::Newer)
     }
 
-    /// The memory that `stale` names because it contradicts this one. It is in `contradicts` too,
-    /// so plain-text output can mention it only once.
-    pub fn newer_contradiction(&self) -> Option<&str> {
-        let stale = self.stale.as_deref()?;
-        let mut others = self.contradicts.iter().map(String::as_str);
-        others.find(|other| stale == Self::contradicted_by(other))
+    /// A name for it, with its age: `3 (older)`.
+    pub fn named(&self, name: impl std::fmt::Display) -> String {
+        match self.age {
+            Some(RelativeAge::Older) => format!("{name} (older)"),
+            Some(RelativeAge::Newer) => format!("{name} (newer)"),
+            None => name.to_string(),
+        }
     }
 }
 
@@ -269,6 +312,22 @@ pub struct QueryResponse {
     /// Anything else to know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+}
+
+impl QueryResponse {
+    /// How many memories are folded into the results of the page. `total` counts them.
+    pub fn folded(&self) -> u64 {
+        let results = self.results.iter();
+        results
+            .map(|hit| hit.also.len() as u64 + hit.more_also)
+            .sum()
+    }
+
+    /// Whether the page contains every memory that matches.
+    pub fn is_complete(&self) -> bool {
+        let shown = self.results.len() as u64 + self.folded();
+        !self.total_is_lower_bound && shown == self.total
+    }
 }
 
 /// One memory with everything the store records about it.

@@ -13,7 +13,7 @@ pub mod vocabulary;
 use std::borrow::Cow;
 
 pub use self::tags::{remove_host_tags, untag, untagged, without_host_tags};
-pub use self::tokens::tokens;
+pub use self::tokens::{is_common_word, tokens};
 
 /// The longest one-line field (title, subtitle, fact, tag, name), in characters.
 pub const LINE_CAP: usize = 1_000;
@@ -69,6 +69,22 @@ pub fn line(raw: &str, cap: usize) -> String {
         count += lead + length;
     }
     out
+}
+
+/// The same, at most about `max` tokens by the estimate of [`tokens()`].
+pub fn line_within(raw: &str, max: usize) -> String {
+    let mut short = line(raw, usize::MAX);
+    let mut count = tokens(&short);
+    while count > max {
+        let kept = short.chars().count();
+        let cap = (kept * max / count).min(kept.saturating_sub(2));
+        if cap == 0 {
+            return String::new();
+        }
+        short = line(&short, cap);
+        count = tokens(&short);
+    }
+    short
 }
 
 /// Whether [`line()`] would not change the text. This is the common case: short, plain ASCII,

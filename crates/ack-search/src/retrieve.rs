@@ -20,6 +20,8 @@
 //!
 //! See `docs/retrieval.md` for how the constants were chosen.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashSet;
 
 use super::bm25::Bm25Weights;
@@ -34,7 +36,7 @@ use ack_api::cancel;
 /// How many memories the semantic leg admits.
 pub const MAX_NEAREST: usize = 200;
 /// In hybrid retrieval, a memory that shares no term with the query needs this cosine.
-const MIN_COSINE: f32 = 0.3;
+pub const MIN_COSINE: f32 = 0.3;
 /// If no memory shares a term and all cosines are low, a memory needs this share of the best one.
 const MIN_COSINE_SHARE: f32 = 0.8;
 /// Below this cosine, two texts count as unrelated.
@@ -115,6 +117,8 @@ pub struct CandidateSet {
     pub candidates: Vec<Candidate>,
     /// Matches that may not be returned.
     pub hidden: Hidden,
+    /// The positions of the scopes with matches that the status filter hides.
+    pub hiding: BTreeSet<usize>,
     /// What fusion divided the lexical scores by, see [`Bm25Weights::score_norm`].
     pub score_norm: f32,
     /// The cosine that a memory without a common term needs.
@@ -127,9 +131,18 @@ impl CandidateSet {
     fn admit(&mut self, rules: &EligibilityRules<'_>, candidate: Candidate) {
         match rules.check(candidate.doc) {
             Eligibility::Eligible => self.candidates.push(candidate),
-            Eligibility::HiddenByStatus => self.hidden.by_status += 1,
-            Eligibility::Superseded => self.hidden.superseded += 1,
+            Eligibility::HiddenByStatus => self.hide(candidate.scope, true),
+            Eligibility::Superseded => self.hide(candidate.scope, false),
             Eligibility::Excluded => {}
+        }
+    }
+
+    fn hide(&mut self, scope: usize, by_status: bool) {
+        if by_status {
+            self.hidden.by_status += 1;
+            self.hiding.insert(scope);
+        } else {
+            self.hidden.superseded += 1;
         }
     }
 }
@@ -218,8 +231,20 @@ pub fn retrieve(
     }
     if let Some(Nearest { candidates, hidden }) = nearest {
         let lexical_ran = query.bm25().is_some();
-        if !lexical_ran {
-            found.hidden = hidden;
+        // Without words, a hidden neighbour counts if it would have been on the first page.
+        let least = if lexical_ran {
+            MIN_COSINE
+        } else {
+            last_on_page(&candidates)
+        };
+        for (near, by_status) in hidden {
+            let is_counted = admitted.contains(&(near.scope, near.doc))
+                || scores
+                    .get(near.scope)
+                    .is_some_and(|scores| scores.get(near.doc) > 0.0);
+            if near.cosine >= least && !is_counted {
+                found.hide(near.scope, by_status);
+            }
         }
         found.min_cosine = if lexical_ran {
             let cosines = candidates.iter().map(|near| near.cosine);
@@ -272,8 +297,8 @@ struct SemanticHits {
 struct Nearest {
     /// Those that may be returned, at most [`MAX_NEAREST`].
     candidates: Vec<Candidate>,
-    /// How many would have been on the first page but may not be returned.
-    hidden: Hidden,
+    /// Those that may not be returned, each with whether its status hides it.
+    hidden: Vec<(Candidate, bool)>,
 }
 
 /// Runs the legs of a query, in parallel if there are many documents. The result of a leg that the
@@ -410,8 +435,7 @@ fn find_nearest(
     cosines: &[DocScores],
 ) -> Nearest {
     let mut nearest: Vec<Candidate> = Vec::with_capacity(MAX_NEAREST * 2);
-    // Cosines of hidden documents, and whether their status hides them.
-    let mut kept_out: Vec<(f32, bool)> = Vec::new();
+    let mut hidden: Vec<(Candidate, bool)> = Vec::new();
     // Documents below this cosine cannot be among the nearest.
     let mut min_cosine = f32::NEG_INFINITY;
     for (scope, (rules, cosines)) in rules.iter().zip(cosines).enumerate() {
@@ -419,13 +443,14 @@ fn find_nearest(
             if cosine < min_cosine || !rules.view.has_vector(doc) {
                 continue;
             }
+            let near = Candidate {
+                cosine,
+                ..Candidate::new(scope, doc)
+            };
             match rules.check(doc) {
-                Eligibility::Eligible => nearest.push(Candidate {
-                    cosine,
-                    ..Candidate::new(scope, doc)
-                }),
-                Eligibility::HiddenByStatus => kept_out.push((cosine, true)),
-                Eligibility::Superseded => kept_out.push((cosine, false)),
+                Eligibility::Eligible => nearest.push(near),
+                Eligibility::HiddenByStatus => hidden.push((near, true)),
+                Eligibility::Superseded => hidden.push((near, false)),
                 Eligibility::Excluded => {}
             }
             if nearest.len() >= MAX_NEAREST * 2 {
@@ -438,26 +463,23 @@ fn find_nearest(
     if nearest.len() > MAX_NEAREST {
         truncate_to_nearest(views, &mut nearest);
     }
-    let mut shown: Vec<f32> = nearest.iter().map(|near| near.cosine).collect();
-    shown.sort_unstable_by(|a, b| b.total_cmp(a));
-    let last_on_page = shown
-        .get(FIRST_PAGE - 1)
-        .copied()
-        .unwrap_or(f32::NEG_INFINITY);
-    let mut hidden = Hidden::default();
-    for (cosine, by_status) in kept_out {
-        if cosine >= last_on_page {
-            *(if by_status {
-                &mut hidden.by_status
-            } else {
-                &mut hidden.superseded
-            }) += 1;
-        }
-    }
+    // They count as they would if they were shown.
+    hidden.sort_by(|(a, _), (b, _)| b.cosine.total_cmp(&a.cosine));
+    hidden.truncate(MAX_NEAREST);
     Nearest {
         candidates: nearest,
         hidden,
     }
+}
+
+/// The cosine of the last of the nearest on a first page.
+fn last_on_page(nearest: &[Candidate]) -> f32 {
+    let mut shown: Vec<f32> = nearest.iter().map(|near| near.cosine).collect();
+    shown.sort_unstable_by(|a, b| b.total_cmp(a));
+    shown
+        .get(FIRST_PAGE - 1)
+        .copied()
+        .unwrap_or(f32::NEG_INFINITY)
 }
 
 /// Keeps the [`MAX_NEAREST`] nearest candidates. Ties go by scope and id, because document numbers

@@ -3,15 +3,16 @@
 
 mod merged;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::layout::{Field, exact};
 use super::{Snapshot, values};
 use crate::StoreError;
-use ack_api::LinkEntry;
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 use ack_api::text;
+use ack_api::{Contradiction, LinkEntry, RelativeAge};
 use rusqlite::Row;
 
 /// The kind of a link between two memories that cannot both be right.
@@ -53,15 +54,6 @@ pub struct LinkWalk {
     pub has_deeper_links: bool,
     /// Whether there are more links than the limits allow.
     pub is_truncated: bool,
-}
-
-/// A memory that is known to contradict another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contradiction {
-    /// Its id.
-    pub id: String,
-    /// Whether it was approved, and written after the other one.
-    pub is_newer: bool,
 }
 
 /// A link as it is stored.
@@ -197,7 +189,7 @@ impl Snapshot<'_> {
                 {
                     others.push(Contradiction {
                         id: other.to_owned(),
-                        is_newer: self.is_newer(other, id)?,
+                        age: self.age(other, id)?,
                     });
                 }
             }
@@ -208,14 +200,20 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// Whether a memory was approved, and written after another one.
-    fn is_newer(&self, id: &str, than: &str) -> Result<bool, StoreError> {
-        let (Some(one), Some(other)) = (self.by_id(id)?, self.by_id(than)?) else {
-            return Ok(false);
+    /// Whether a memory was written before or after another one. A newer one counts only if it was
+    /// approved.
+    fn age(&self, id: &str, other: &str) -> Result<Option<RelativeAge>, StoreError> {
+        let (Some(one), Some(other)) = (self.by_id(id)?, self.by_id(other)?) else {
+            return Ok(None);
         };
         let both = one.created_at.zip(other.created_at);
-        let is_later = both.is_some_and(|(one, other)| one > other);
-        Ok(is_later && StatusFilter::Approved.allows(one.status))
+        Ok(match both.map(|(one, other)| one.cmp(&other)) {
+            Some(Ordering::Less) => Some(RelativeAge::Older),
+            Some(Ordering::Greater) if StatusFilter::Approved.allows(one.status) => {
+                Some(RelativeAge::Newer)
+            }
+            _ => None,
+        })
     }
 
     /// Every stored link, whatever the statuses of its memories. Links of merged memories are moved

@@ -8,7 +8,7 @@ use super::layout::{Marks, block, paint};
 use super::query::{Listing, hit};
 use super::{BOLD, DIM, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
-use ack_api::{ContextResponse, Note, NoteKind, SessionEntry};
+use ack_api::{ContextResponse, SessionEntry};
 
 /// `context`.
 pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
@@ -49,10 +49,7 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
             out += &session(entry, screen);
         }
     }
-    // If there is nothing else, a note already says so, with the next step.
-    let is_noted = |note: &Note| note.kind == NoteKind::HiddenByStatus;
-    let is_told = answer.notes.iter().any(is_noted);
-    if let Some(pending) = answer.pending.as_ref().filter(|_| !is_told) {
+    if let Some(pending) = &answer.pending {
         let mut text = count(pending.count, "memory");
         text += match pending.count {
             1 => " waits for review",

@@ -1,6 +1,5 @@
 //! Renders the answer of `query`, and a memory in any list.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -15,9 +14,11 @@ use crate::cli::command::command;
 use crate::cli::screen::Screen;
 use crate::cli::words::at_a_terminal;
 use ack_api::memory::StatusFilter;
+use ack_api::number::verb;
 use ack_api::text;
 use ack_api::{
-    Expected, Explanation, Hidden, MemoryHit, Note, NoteKind, QueryResponse, Searched, Stage,
+    Contradiction, Expected, Explanation, Hidden, MemoryHit, Note, NoteKind, QueryResponse,
+    Searched, Stage,
 };
 
 /// Options for a list of memories.
@@ -35,8 +36,8 @@ pub struct Listing<'a> {
     pub first: usize,
     /// The shortest form of each id.
     pub short: HashMap<String, String>,
-    /// The number and time of each result on the page, by id.
-    pub numbers: HashMap<String, (usize, Option<String>)>,
+    /// The number of each result on the page, by id.
+    pub numbers: HashMap<String, usize>,
     /// Whether `get 1` and `query --next` can refer to this answer.
     pub remembered: bool,
     /// Whether to leave out hints.
@@ -91,6 +92,14 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         let number = listing.first + place;
         let _ = write!(out, "\n{}", hit(result, Some(number), listing));
     }
+    let hidden = answer.hidden.as_ref();
+    let is_empty = answer.results.is_empty();
+    let hidden = hidden.map(|hidden| hidden_text(hidden, answer.searched.status, is_empty));
+    let hidden = hidden.map(|text| faint(&text, screen)).unwrap_or_default();
+    if is_empty && !hidden.is_empty() && !listing.quiet {
+        // What waits for review helps more than any suggestion.
+        let _ = write!(out, "\n{hidden}");
+    }
     if !answer.suggestions.is_empty() && !listing.quiet {
         out.push_str("\nTry:\n");
         for suggestion in &answer.suggestions {
@@ -106,15 +115,21 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         out.push('\n');
         out += &told_of_expected(expected, listing);
     }
-    if !listing.quiet {
-        out += &foot(answer, listing);
+    let mut foot = next_steps(answer, listing);
+    if !is_empty {
+        foot += &hidden;
+    }
+    if !foot.is_empty() && !listing.quiet {
+        let _ = write!(out, "\n{foot}");
     }
     out + &notes(&rest, screen)
 }
 
 /// ``No memory contains `kafka`; nearest in meaning:``
 fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
-    if note.kind == NoteKind::NothingCertain {
+    let (said, rest) = note.message.split_once(';').unwrap_or((&note.message, ""));
+    let named = said.strip_prefix("nothing certain: ");
+    if named.is_none() && note.kind == NoteKind::NothingCertain {
         return "Nothing certain; nearest in meaning:".to_owned();
     }
     // Show the query on one line. With several words, no memory contains any of them.
@@ -124,7 +139,7 @@ fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
         1 => format!("`{query}`"),
         _ => format!("a word of `{query}`"),
     };
-    let said = note.message.split(';').next().unwrap_or_default();
+    let said = named.unwrap_or(said);
     let said = said.replacen("a word of the query", &words, 1);
     let is_hidden = answer.hidden.is_some_and(|hidden| hidden.by_status > 0);
     // A hidden memory may contain it.
@@ -135,22 +150,14 @@ fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
         Some(rest) => format!("No memory{rest}"),
         None => said.replacen("no ", "No ", 1),
     };
-    if !answer.results.is_empty() {
+    if rest.starts_with(" did you mean") {
+        let _ = write!(said, ";{rest}");
+    } else if named.is_some() {
+        said.push_str("; nearest:");
+    } else if !answer.results.is_empty() {
         said.push_str("; nearest in meaning:");
     }
     said
-}
-
-/// How to continue, and what is hidden.
-fn foot(answer: &QueryResponse, listing: &Listing<'_>) -> String {
-    let mut foot = next_steps(answer, listing);
-    if let Some(hidden) = &answer.hidden {
-        foot += &faint(&hidden_text(hidden, answer.searched.status), listing.screen);
-    }
-    match foot.is_empty() {
-        true => foot,
-        false => format!("\n{foot}"),
-    }
 }
 
 fn faint(text: &str, screen: &Screen) -> String {
@@ -164,10 +171,13 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         true => format!("{} or more", grouped(answer.total)),
         false => grouped(answer.total),
     };
+    let folded = answer.folded();
     let counted = if shown == 0 {
         "Nothing found".to_owned()
     } else if listing.first > 1 && shown == 1 {
         format!("result {} of {total}", listing.first)
+    } else if answer.is_complete() && listing.first == 1 && folded > 0 {
+        format!("{}, {folded} like others,", count(answer.total, "memory"))
     } else if listing.first > 1 {
         format!(
             "{} to {} of {total}",
@@ -243,17 +253,22 @@ fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     faint(&steps.join("  ·  "), listing.screen)
 }
 
-fn hidden_text(hidden: &Hidden, asked: StatusFilter) -> String {
+/// What is hidden; if there is nothing else to see, also who decides about it.
+fn hidden_text(hidden: &Hidden, asked: StatusFilter, is_empty: bool) -> String {
     let mut parts = Vec::new();
     if hidden.by_status > 0 {
         let what = match asked {
             StatusFilter::Staging => "approved",
             StatusFilter::Approved | StatusFilter::All => "unreviewed",
         };
+        let decide = match asked {
+            StatusFilter::Approved if is_empty => format!(", `{}` decides", command("review")),
+            _ => String::new(),
+        };
         parts.push(format!(
-            "{} {what} (--all shows {})",
+            "{} {what} (--all shows {}{decide})",
             grouped(hidden.by_status),
-            if hidden.by_status == 1 { "it" } else { "them" }
+            verb(hidden.by_status, "it", "them")
         ));
     }
     if hidden.superseded > 0 {
@@ -310,10 +325,8 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
         parts.push(paint(WARN, format!("superseded by {newer}")));
     }
     let others = hit.contradicts.iter();
-    let others = others.map(|other| paint(WARN, contradiction(hit, other, listing)));
-    parts.extend(others);
-    let said = hit.newer_contradiction().is_some();
-    let stale = hit.stale.as_ref().filter(|_| !said);
+    parts.extend(others.map(|other| paint(WARN, contradiction(other, listing))));
+    let stale = hit.stale.as_ref();
     parts.extend(stale.map(|why| paint(WARN, format!("stale: {why}"))));
     let also = hit.also.len() as u64 + hit.more_also;
     if also > 0 && !long {
@@ -323,23 +336,15 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
 }
 
 /// `contradicts 3 (older)` if the other one is on the page too, else its id.
-fn contradiction(hit: &MemoryHit, other: &str, listing: &Listing<'_>) -> String {
-    let is_newer = hit.newer_contradiction() == Some(other);
-    let Some((number, at)) = listing.numbers.get(other) else {
-        let id = listing.short_id(other);
-        return if is_newer {
-            format!("contradicted by {id} (newer)")
-        } else {
-            format!("contradicts {id}")
-        };
+fn contradiction(other: &Contradiction, listing: &Listing<'_>) -> String {
+    let name = match listing.numbers.get(&other.id) {
+        Some(number) => other.named(number),
+        None => other.named(listing.short_id(&other.id)),
     };
-    if is_newer {
-        return format!("contradicted by {number} (newer)");
-    }
-    match hit.created_at.cmp(at) {
-        Ordering::Greater => format!("contradicts {number} (older)"),
-        Ordering::Less => format!("contradicted by {number} (newer)"),
-        Ordering::Equal => format!("contradicts {number}"),
+    if other.is_newer() {
+        format!("contradicted by {name}")
+    } else {
+        format!("contradicts {name}")
     }
 }
 

@@ -146,7 +146,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
         let since = pending.oldest.as_ref();
         let since = since.map_or_else(|| "-".to_owned(), |oldest| day(oldest, screen));
         let text = format!(
-            "waiting for review since {since}: {}",
+            "waiting for review (oldest from {since}): {}",
             pending.ids.join(", ")
         );
         out += &line(&text, screen);

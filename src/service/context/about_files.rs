@@ -4,7 +4,6 @@
 //! file, its folder, or a glob that matches it. A memory that only mentions a similar word is not
 //! shown.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +13,15 @@ use super::choose::same_memory;
 use super::files::{Naming, ProjectFile, ProjectRoots};
 use super::outlines;
 use super::signals::LASTING;
+use crate::evidence::Bounds;
 use crate::scope::Scope;
 use crate::service::answer;
 use crate::service::engine::Service;
 use crate::service::error::Error;
+use crate::service::stale::Staleness;
 use crate::service::standing::serves_unreviewed;
 use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
-use ack_api::{Detail, MemoryHit};
+use ack_api::{Contradiction, Detail, MemoryHit};
 use ack_search::dedup::Signature;
 use ack_store::StoreError;
 use ack_store::outline::{FindWords, Outline};
@@ -77,6 +78,8 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
         &mut notes,
         |scope, own| named_in(scope, own, &finder),
     )?;
+    let now = (service.config.clock)();
+    let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
     let mut brief = FilesBrief::default();
     let mut signatures: Vec<Signature> = Vec::new();
     let mut rest = request.max * READ_FACTOR;
@@ -84,7 +87,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
         if rest == 0 || brief.memories.len() >= request.max {
             break;
         }
-        let Some(memory) = record(scope, outline) else {
+        let Some((memory, others)) = record(scope, outline) else {
             continue;
         };
         rest -= 1;
@@ -97,6 +100,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
         let mut hit = answer::hit(&memory, &scope.scope.name, Detail::Concise);
         // The successor may not be visible.
         hit.superseded_by = None;
+        staleness.mark(&mut hit, &memory, &scope.scope, others);
         hit.why = match naming {
             Naming::Path | Naming::Name => None,
             Naming::Folder => Some("about its folder".to_owned()),
@@ -161,18 +165,21 @@ fn best(read: &[NamedInScope]) -> Vec<(Naming, &NamedInScope, &Outline)> {
     found
 }
 
-/// Reads a record, unless a newer one replaces it. The store decides again whether it may be shown.
-fn record(scope: &NamedInScope, outline: &Outline) -> Option<Memory> {
-    let wanted = [(outline.key, outline.id.as_str())];
+/// Reads a record and what contradicts it, unless a newer one replaces it. The store decides again
+/// whether it may be shown.
+fn record(scope: &NamedInScope, outline: &Outline) -> Option<(Memory, Vec<Contradiction>)> {
+    let id = outline.id.as_str();
     let store = &scope.scope.store;
     let found = store.snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| {
-        if snapshot.is_in_force(outline, StatusFilter::Approved)? {
-            snapshot.memories(&wanted, StatusFilter::Approved)
-        } else {
-            Ok(HashMap::new())
+        if !snapshot.is_in_force(outline, StatusFilter::Approved)? {
+            return Ok(None);
         }
+        let mut found = snapshot.memories(&[(outline.key, id)], StatusFilter::Approved)?;
+        let others = snapshot.contradictions(std::iter::once(id), StatusFilter::Approved)?;
+        let others = others.into_iter().flat_map(|(_, others)| others);
+        Ok(found.remove(id).map(|memory| (memory, others.collect())))
     });
-    found.ok()?.remove(&outline.id)
+    found.ok()?
 }
 
 /// The bit of each kind of naming, most exact first.

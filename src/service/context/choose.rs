@@ -26,9 +26,8 @@ use ack_api::queue::Flow;
 use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
-use ack_api::{Detail, MemoryHit, Note, NoteKind, Pending, SessionEntry};
+use ack_api::{Contradiction, Detail, MemoryHit, Note, Pending, SessionEntry};
 use ack_search::dedup::Signature;
-use ack_store::links::Contradiction;
 use ack_store::outline::Outline;
 
 /// The reason for a memory that was chosen only by its date.
@@ -99,12 +98,6 @@ pub(super) fn choose(
     let mut chooser = Chooser::new(selection, (&terms, &read), limits, None);
     let own = chooser.choose(true, limits.own, notes)?;
     let others = chooser.choose(false, limits.others, notes)?;
-    if limits.others > 0 && others.is_empty() && chooser.has_others() {
-        notes.push(Note::new(
-            NoteKind::NothingCertain,
-            "no memory of another project shares a changed file, the branch or a dependency with this one",
-        ));
-    }
     let holders = |id: &str| {
         let holding = read.iter().filter(|read| read.outlines.contains(id));
         holding.count()
@@ -121,8 +114,8 @@ pub(super) fn choose(
     };
     let unreviewed = own.iter().chain(&others).any(is_unreviewed);
     let pending = pending(selection, &read);
-    if let (Some(pending), true) = (&pending, own.is_empty()) {
-        note_pending(selection, &read, pending.count, notes);
+    if pending.is_some() && own.is_empty() {
+        note_pending(selection, &read, notes);
     }
     let own_name = selection.current.scope.as_ref().map(|own| &own.name);
     let own_read = read.iter().find(|read| Some(&read.scope.name) == own_name);
@@ -199,7 +192,7 @@ fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
 }
 
 /// Adds a note that says why the project has no memory to show.
-fn note_pending(selection: &Selection, read: &[ScopeOutline], count: u64, notes: &mut Vec<Note>) {
+fn note_pending(selection: &Selection, read: &[ScopeOutline], notes: &mut Vec<Note>) {
     let Some(own) = &selection.current.scope else {
         return;
     };
@@ -209,7 +202,7 @@ fn note_pending(selection: &Selection, read: &[ScopeOutline], count: u64, notes:
     if without_status {
         notes.push(missing_status(own));
     }
-    notes.push(super::hidden_by_status(&own.name, count));
+    notes.push(super::hidden_by_status(&own.name));
 }
 
 /// A memory that may be chosen, with the reason.
@@ -343,11 +336,6 @@ impl<'a> Chooser<'a> {
         memories
     }
 
-    /// Whether other projects have any memories.
-    fn has_others(&self) -> bool {
-        !self.memories(false).is_empty()
-    }
-
     /// Newest first, then by scope and id, so that the order is total.
     fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
         let name = |scope: usize| {
@@ -444,13 +432,8 @@ impl<'a> Chooser<'a> {
             let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
             // The successor may not be visible.
             hit.superseded_by = None;
-            answer::doubt(
-                &mut hit,
-                memory,
-                &read.scope,
-                others.clone(),
-                &self.staleness,
-            );
+            self.staleness
+                .mark(&mut hit, memory, &read.scope, others.clone());
             hit.why = Some(candidate.why.clone());
             self.chosen.push(signature);
             hits.push(hit);

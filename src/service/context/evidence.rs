@@ -2,7 +2,8 @@
 //!
 //! A memory of the project itself needs no more than its date. A memory of another project needs
 //! evidence: it names a changed file, this project or a dependency, or words of the branch. Being
-//! recent is not evidence.
+//! recent is not evidence. A folder's name that is an everyday word (`empty`) names no project,
+//! unless some memory was learned there; only a tag counts then.
 
 use super::branch;
 use super::files::ProjectRoots;
@@ -11,6 +12,7 @@ use super::outlines::ScopeOutline;
 use super::signals::{LASTING, Signals, is_distinctive, names};
 use super::words::{Origin, Words};
 use crate::scope::resolve::Current;
+use ack_api::text;
 use ack_store::outline::Outline;
 
 /// A word counts for nothing if more than this share of the memories contain it, and more than
@@ -148,6 +150,8 @@ pub(super) struct Evidence<'a> {
     /// The words by which memories of other projects may match them.
     subjects: u128,
     project: u128,
+    /// The project's name, if memories must be tagged with it.
+    tag: u128,
     dependencies: u128,
     /// Languages, and dependencies whose names are everyday words. Memories of other projects must
     /// be tagged with them.
@@ -164,6 +168,10 @@ impl<'a> Evidence<'a> {
         let set = |list: &[String]| words.set(list.iter().map(String::as_str));
         let subjects = set(&terms.subject_names) | (set(&terms.subject_words) & distinctive);
         let everyday = terms.declared.everyday();
+        let project = words.set(terms.project.as_deref()) & distinctive;
+        let is_name = terms.project.as_deref().is_some_and(|name| {
+            !text::is_common_word(name) || read.iter().any(ScopeOutline::has_own)
+        });
         Self {
             words,
             weights: counts.weights(),
@@ -172,7 +180,8 @@ impl<'a> Evidence<'a> {
             endings: set(&terms.endings) | subjects,
             paths: set(&terms.endings),
             subjects,
-            project: words.set(terms.project.as_deref()) & distinctive,
+            project: if is_name { project } else { 0 },
+            tag: project,
             dependencies: set(&terms.declared.dependencies),
             labels: set(&terms.declared.tools) | words.set(everyday),
             distinctive,
@@ -192,7 +201,7 @@ impl<'a> Evidence<'a> {
                 if counts { found } else { 0 }
             }
             Reason::Named if own => 0,
-            Reason::Named => matches.title_or_tags & self.project,
+            Reason::Named => matches.title_or_tags & self.project | matches.type_or_tags & self.tag,
             Reason::Uses if own => matches.anywhere & (self.dependencies | self.labels),
             Reason::Uses => {
                 let names = self.dependencies & !self.labels;

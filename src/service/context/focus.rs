@@ -57,10 +57,9 @@ pub(super) fn choose(
         let index = opened.named(&scope.name)?.index()?;
         Some(scopes::pending(index, 0)).filter(|pending| pending.count > 0)
     });
-    if let (Some(pending), Some(scope), true) = (&pending, &selection.current.scope, own.is_empty())
-    {
+    if let (Some(_), Some(scope), true) = (&pending, &selection.current.scope, own.is_empty()) {
         opened.note_missing_status(|name| name == scope.name, notes);
-        notes.push(super::hidden_by_status(&scope.name, pending.count));
+        notes.push(super::hidden_by_status(&scope.name));
     }
     opened.note_locks(notes);
     Ok(Choice {

@@ -35,6 +35,14 @@ pub(super) struct ScopeOutline {
     sessions: Sessions,
 }
 
+impl ScopeOutline {
+    /// Whether it has a memory of the current project.
+    pub fn has_own(&self) -> bool {
+        let mut served = self.outlines.served.iter();
+        served.any(|outline| self.own.hold(&outline.project, &outline.alias))
+    }
+}
+
 /// The project's recent sessions in a scope.
 enum Sessions {
     /// As read from the store.

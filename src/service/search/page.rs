@@ -1,6 +1,7 @@
 //! A page of results, and where the next one begins.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use ack_api::memory::Memory;
 use ack_api::{Hidden, MemoryHit, QueryRequest};
@@ -44,6 +45,8 @@ pub(crate) struct Page {
     pub total: u64,
     /// Hidden matches.
     pub hidden: Hidden,
+    /// The positions of the scopes with matches that the status filter hides.
+    pub hiding: BTreeSet<usize>,
     /// Matches that were gone, or had another status, when their record was read.
     pub gone: usize,
     /// Scopes whose records could not be read, with the reason.
@@ -84,6 +87,7 @@ impl Page {
     pub fn clear(&mut self) {
         *self = Self {
             hidden: self.hidden,
+            hiding: std::mem::take(&mut self.hiding),
             ..Self::default()
         };
     }

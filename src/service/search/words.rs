@@ -4,13 +4,22 @@
 use super::{Hit, Search};
 use ack_api::memory::StatusFilter;
 use ack_search::certainty::is_certain;
+use ack_search::encoder::Encoder;
 use ack_search::lexical::Matcher;
-use ack_search::query::QueryTerms;
+use ack_search::query::{QueryTerm, QueryTerms};
 use ack_search::retrieve::{Candidate, CandidateSet, Query};
 
 /// How many memories to show if none contains a word of the query, or none certainly answers it:
 /// the nearest in meaning, or by similar words.
 pub(super) const NEAREST: usize = 3;
+
+/// How many words to name that no memory contains.
+const MAX_MISSING: usize = 3;
+
+/// A word in a message.
+fn quoted(word: &str) -> String {
+    format!("`{}`", ack_api::text::line(word, 40))
+}
 
 /// Keeps only the nearest candidates.
 pub(super) fn keep_nearest(candidates: &mut Vec<Candidate>) {
@@ -73,9 +82,64 @@ impl Search<'_> {
                 .any(|candidate| self.holds_words(candidate))
     }
 
+    /// Whether neither a memory nor the encoder knows any word of the query. What its vector is made
+    /// of then, parts of words, is no evidence.
+    pub(super) fn is_gibberish(&self, found: &CandidateSet) -> bool {
+        let (Some(terms), Some(encoder)) = (self.terms(), Encoder::embedded()) else {
+            return false;
+        };
+        let is_unknown =
+            |term: &QueryTerm| term.word.is_ascii() && encoder.weight(&term.word).is_none();
+        self.spec.meaning.is_none()
+            && found.candidates.iter().all(|near| near.lexical <= 0.0)
+            && terms.terms.iter().all(is_unknown)
+    }
+
     /// The message if no memory certainly answers the query.
-    pub(in crate::service) const fn nothing_certain() -> &'static str {
-        "nothing certain; these are the nearest in meaning"
+    pub(in crate::service) fn nothing_certain(&self) -> String {
+        let missing = self.missing_words();
+        if missing.is_empty() || missing.len() > MAX_MISSING {
+            return "nothing certain; these are the nearest in meaning".to_owned();
+        }
+        let status = self.status_word();
+        let missing = missing.iter().map(|word| quoted(word));
+        let missing = missing.collect::<Vec<_>>().join(" or ");
+        format!("nothing certain: no {status}memory contains {missing}; these are the nearest")
+    }
+
+    /// The words of the query that no memory with the requested status contains.
+    fn missing_words(&self) -> Vec<&str> {
+        let status = self.spec.filters.status;
+        let is_missing = |term: &&QueryTerm| {
+            let mut views = self.views.iter();
+            !views.any(|view| view.index.contains_term(&term.key, status))
+        };
+        let terms = self.terms().into_iter().flat_map(|terms| &terms.terms);
+        let words: Vec<&str> = terms
+            .filter(is_missing)
+            .map(|term| term.word.as_str())
+            .collect();
+        // Not the parts of an identifier that is missing itself.
+        let is_part = |word: &str| {
+            let mut others = words.iter();
+            others.any(|other| *other != word && other.contains(word))
+        };
+        let mut whole: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| !is_part(word))
+            .collect();
+        whole.dedup();
+        whole
+    }
+
+    /// The requested status, before the word "memory".
+    const fn status_word(&self) -> &'static str {
+        match self.spec.filters.status {
+            StatusFilter::Approved => "approved ",
+            StatusFilter::Staging => "waiting ",
+            StatusFilter::All => "",
+        }
     }
 
     /// The message if no memory contains a word of the query.
@@ -84,22 +148,21 @@ impl Search<'_> {
             true => " that passes the filters",
             false => "",
         };
-        let status = match self.spec.filters.status {
-            StatusFilter::Approved => "approved ",
-            StatusFilter::Staging => "waiting ",
-            StatusFilter::All => "",
-        };
+        let status = self.status_word();
         let words = format!("no {status}memory{which} contains a word of the query");
+        let corrections = self.bm25().map(|bm25| bm25.corrections.as_slice());
+        let meant = corrections.unwrap_or_default().iter();
+        let meant: Vec<String> = meant.map(|(_, right)| quoted(right)).collect();
         let similar = self.similar_words(hits);
-        match (hits.is_empty(), similar.is_empty()) {
-            (true, _) => words,
-            (false, true) => format!("{words}; these are the nearest in meaning"),
-            (false, false) => {
-                format!(
-                    "{words}; these are the nearest (similar: {})",
-                    similar.join(", ")
-                )
-            }
+        if hits.is_empty() {
+            words
+        } else if !meant.is_empty() {
+            format!("{words}; did you mean {}?", meant.join(", "))
+        } else if similar.is_empty() {
+            format!("{words}; these are the nearest in meaning")
+        } else {
+            let similar = similar.join(", ");
+            format!("{words}; these are the nearest (similar: {similar})")
         }
     }
 
@@ -115,7 +178,7 @@ impl Search<'_> {
             let texts = lists.chain(&memory.subtitle).chain(&memory.narrative);
             for text in std::iter::once(&memory.title).chain(texts) {
                 for (_, word) in matcher.matching_words(text) {
-                    let word = format!("`{}`", ack_api::text::line(&word, 40));
+                    let word = quoted(&word);
                     if similar.len() < NEAREST && !similar.contains(&word) {
                         similar.push(word);
                     }

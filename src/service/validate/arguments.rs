@@ -93,7 +93,7 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
         if value.is_string() && accepts(property, "array") {
             *value = Value::Array(vec![value.take()]);
         }
-        check(name, argument, value, property, &schema)?;
+        check(argument, value, property, &schema)?;
     }
     serde_json::from_value(Value::Object(values))
         .map_err(|error| Error::invalid("arguments", "an object", error.to_string()))
@@ -136,13 +136,7 @@ pub fn short(argument: &str, text: &str) -> Result<(), Error> {
     })
 }
 
-fn check(
-    operation: &str,
-    argument: &str,
-    value: &Value,
-    schema: &Value,
-    root: &Value,
-) -> Result<(), Error> {
+fn check(argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<(), Error> {
     if value.is_null() {
         return Ok(());
     }
@@ -153,17 +147,21 @@ fn check(
         nearest: near,
         example: Some(json!({ argument: example }).to_string()),
     };
+    let wrong_type = |wanted: &str, example: Option<Value>| Error::WrongType {
+        argument: argument.to_owned(),
+        wanted: wanted.to_owned(),
+        kind: kind(value),
+        value: ack_api::text::line(&value.to_string(), 120),
+        example: example.map(|example| json!({ argument: example }).to_string()),
+    };
     let words = choices(schema, root);
     if let Some(text) = value.as_str().filter(|_| words.is_empty()) {
         short(argument, text)?;
     }
     if accepts(schema, "array") {
         let Some(entries) = value.as_array() else {
-            return Err(wrong(
-                format!("a list of strings for {operation}"),
-                Vec::new(),
-                json!([words.first().map_or("…", String::as_str)]),
-            ));
+            let example = json!([words.first().map_or("…", String::as_str)]);
+            return Err(wrong_type("a list of strings", Some(example)));
         };
         if entries.len() > MOST_ENTRIES {
             return Err(wrong(
@@ -193,39 +191,38 @@ fn check(
                 vec![near.to_string()],
                 json!(near),
             )),
-            None => Err(wrong(
-                format!("a whole number for {operation}"),
-                Vec::new(),
-                json!(near),
-            )),
+            None => Err(wrong_type("an integer", Some(json!(near)))),
         };
     }
     if accepts(schema, "boolean") {
         return if value.is_boolean() {
             Ok(())
         } else {
-            Err(wrong(
-                format!("true or false for {operation}"),
-                Vec::new(),
-                json!(value.as_str() == Some("true")),
-            ))
+            let example = json!(value.as_str() == Some("true"));
+            Err(wrong_type("true or false", Some(example)))
         };
     }
     word(value, &words, &wrong, false)?;
     if words.is_empty() && !value.is_string() {
-        let allowed = format!("a string for {operation}");
-        return Err(match argument {
-            "since" | "until" => wrong(allowed, Vec::new(), json!("2026-01-31")),
+        let example = match argument {
+            "since" | "until" => Some(json!("2026-01-31")),
             // An arbitrary text would name an unknown scope, or no page.
-            "scope" | "cursor" => Error::invalid(
-                argument,
-                ack_api::text::line(&value.to_string(), 120),
-                allowed,
-            ),
-            _ => wrong(allowed, Vec::new(), json!(as_text(argument, value))),
-        });
+            "scope" | "cursor" => None,
+            _ => Some(json!(as_text(argument, value))),
+        };
+        return Err(wrong_type("a string", example));
     }
     Ok(())
+}
+
+/// The kind of a value, where the value itself does not show it.
+const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "the string ",
+        Value::Array(_) => "the list ",
+        Value::Object(_) => "the object ",
+        Value::Null | Value::Bool(_) | Value::Number(_) => "",
+    }
 }
 
 /// A value as the text that was probably meant: types separated by commas, other list entries by

@@ -192,6 +192,12 @@ fn is_common_pair(first: u8, second: u8) -> bool {
         .is_some_and(|followers| followers >> number(second) & 1 == 1)
 }
 
+/// Whether a text is a common English word or a common word of source code, in lower case.
+pub fn is_common_word(word: &str) -> bool {
+    let is_lower = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_lower && (vocabulary::holds_word(" ", word) || vocabulary::holds_word("", word))
+}
+
 /// An upper estimate of the number of tokens of a text: about a tenth above current vocabularies
 /// for answers, prose and code, and not below them for digests, base64 and other scripts. Only a
 /// text that consists entirely of rare ideographs or syllables costs more.

@@ -1,0 +1,130 @@
+//! The names that occur in memories, for requests whose names occur in none.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::service::search::Search;
+use ack_api::cancel;
+use ack_api::memory::{Status, fold_name, nearest};
+use ack_api::text;
+
+/// Maximum types to list if none is similar to the requested one.
+const MAX_TYPES: usize = 12;
+/// Maximum similar names.
+const MAX_NEAR: usize = 3;
+
+/// The projects, tags and types of the memories of a search.
+#[derive(Default)]
+pub(super) struct KnownNames<'a> {
+    pub projects: Names<'a>,
+    pub tags: Names<'a>,
+    pub types: Names<'a>,
+}
+
+/// Names of one kind, each once.
+#[derive(Default)]
+pub(super) struct Names<'a> {
+    /// Those of memories that the request may see.
+    pub shown: BTreeSet<&'a str>,
+    /// Those of memories that wait for review, unless the request may see these.
+    waiting: BTreeSet<&'a str>,
+    /// Whether the caller may not ask for such memories. It is told that there are some, and not
+    /// their names.
+    withholds: bool,
+}
+
+impl<'a> KnownNames<'a> {
+    /// Collects the names.
+    pub fn of(search: &'a Search<'a>) -> Self {
+        let mut known = Self::default();
+        for names in [&mut known.projects, &mut known.tags, &mut known.types] {
+            names.withholds = search.spec.withholds;
+        }
+        for view in &search.views {
+            let index = view.index;
+            let (mut projects, mut tags, mut types) =
+                (HashSet::new(), HashSet::new(), HashSet::new());
+            for (number, doc) in cancel::guarded(index.live()) {
+                let is_shown = search.spec.filters.status.allows(doc.status);
+                if is_shown || doc.status == Status::Staging {
+                    projects.insert((is_shown, doc.project));
+                    types.insert((is_shown, doc.kind));
+                    tags.extend(index.tags(number).iter().map(|tag| (is_shown, *tag)));
+                }
+            }
+            let named = |ids: HashSet<(bool, _)>| {
+                let names = ids.into_iter().map(|(shown, id)| (shown, index.name(id)));
+                names.filter(|(_, name)| !name.is_empty())
+            };
+            known.projects.extend(named(projects));
+            known.tags.extend(named(tags));
+            known.types.extend(named(types));
+        }
+        known
+    }
+}
+
+impl<'a> Names<'a> {
+    fn extend(&mut self, names: impl Iterator<Item = (bool, &'a str)>) {
+        for (is_shown, name) in names {
+            let known = if is_shown {
+                &mut self.shown
+            } else {
+                &mut self.waiting
+            };
+            known.insert(name);
+        }
+    }
+
+    /// The message about a name that no memory of the request has, with similar names. `has` says
+    /// what memories with such a name do.
+    pub fn unknown(&self, has: &str, wanted: &str) -> Option<String> {
+        let folded = fold_name(wanted);
+        let holds = |names: &BTreeSet<&str>| {
+            let mut names = cancel::guarded(names);
+            names.any(|name| fold_name(name) == folded)
+        };
+        let quoted = format!("\"{}\"", text::line(wanted, 80));
+        if holds(&self.shown) {
+            return None;
+        }
+        if holds(&self.waiting) {
+            return Some(format!("Every memory that {has} {quoted} waits for review"));
+        }
+        let near = |names: &BTreeSet<&str>| {
+            let near = nearest(wanted, names.iter().copied(), MAX_NEAR).join(", ");
+            (!near.is_empty()).then_some(near)
+        };
+        let hint = match (near(&self.shown), near(&self.waiting)) {
+            (Some(near), _) => format!("; like it: {near}"),
+            (None, Some(_)) if self.withholds => {
+                "; one that waits for review has a similar name".to_owned()
+            }
+            (None, Some(near)) => format!("; like it, and waiting for review: {near}"),
+            (None, None) => String::new(),
+        };
+        Some(format!("No memory {has} {quoted}{hint}"))
+    }
+}
+
+/// The message about types that no memory has. There are few types, so it lists all of them if none
+/// is similar.
+pub(super) fn unknown_types(wanted: Option<&str>, known: &Names<'_>) -> Vec<String> {
+    let wanted = wanted.unwrap_or_default();
+    let is_known = |wanted: &str| {
+        let mut names = known.shown.iter();
+        names.any(|name| fold_name(name) == fold_name(wanted))
+    };
+    if is_known(wanted) {
+        return Vec::new();
+    }
+    let wanted = wanted.split(',').map(str::trim);
+    let said = wanted.filter(|wanted| !wanted.is_empty()).map(|wanted| {
+        let said = known.unknown("has the type", wanted)?;
+        if said.ends_with('"') && !known.shown.is_empty() {
+            let some: Vec<&str> = known.shown.iter().take(MAX_TYPES).copied().collect();
+            return Some(format!("{said}; types are: {}", some.join(", ")));
+        }
+        Some(said)
+    });
+    said.flatten().collect()
+}
