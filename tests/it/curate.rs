@@ -123,7 +123,7 @@ fn memories_are_decided_about_by_id_by_prefix_and_by_what_they_are() {
     )
     .ok();
     assert!(
-        told.contains("2 decisions") && told.contains("undo: ack-memory undo"),
+        told.contains("2 decisions") && told.contains("undo: ack-memory --root "),
         "{told}"
     );
     assert_eq!(approved(root.path()), ["alpha-0003", "beta-0001"]);
@@ -379,7 +379,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         "Line 39 of the text",
         "looks like it holds a password",
         "3 decisions: write? [y/n]",
-        "undo: ack-memory undo",
+        "undo: ack-memory --root ",
     ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }

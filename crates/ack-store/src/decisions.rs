@@ -307,7 +307,7 @@ fn is_another_format(content: &[u8]) -> bool {
         .peekable();
     let begins_an_object = |line: &[u8]| {
         let rest = line.strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\""))
+        rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'"' | b'}')))
     };
     lines.peek().is_some() && !lines.any(begins_an_object)
 }
