@@ -348,7 +348,7 @@ fn offline_the_bucket_is_not_asked() {
         "s3://other/place",
         "--yes",
     ];
-    let refused = crate::cli::ack(reader.path(), &publish).fails(2);
+    let refused = crate::cli::ack(reader.path(), &publish).fails(1);
     assert!(
         refused.contains("--offline allows no connection"),
         "{refused}"

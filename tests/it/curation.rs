@@ -567,6 +567,13 @@ pub fn inspect(
         } else {
             vec![mark]
         };
+        // A word of the query may be said back, in the same sentence for every word that no approved
+        // memory contains.
+        let own = format!("`{}`", marker(number));
+        let text = match asked.contains(&marker(number)) {
+            true => text.replace(&own, "it"),
+            false => text.clone(),
+        };
         for forbidden in forbidden {
             assert!(
                 !text.contains(&forbidden),

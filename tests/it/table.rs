@@ -119,7 +119,7 @@ fn answers_are_the_same_with_a_table_and_without() {
     let without = answers(&root.service());
     assert!(info(&root.service()).get("index").is_none());
     let before = fingerprint(&root.scope_folder("alpha").join("memory.db"));
-    assert!(build(&root).contains("1,500 rows were added, 0 removed, 0 were there already"));
+    assert!(build(&root).contains("1,500 rows were added, 0 removed, 0 were unchanged"));
     assert_eq!(
         before,
         fingerprint(&root.scope_folder("alpha").join("memory.db")),
@@ -139,7 +139,7 @@ fn answers_are_the_same_with_a_table_and_without() {
         (&json!(1_500), &json!(1.0))
     );
     assert_eq!(table["embedder"], "static-minilm");
-    assert!(build(&root).contains("0 rows were added, 0 removed, 1,500 were there already"));
+    assert!(build(&root).contains("0 rows were added, 0 removed, 1,500 were unchanged"));
     assert_eq!(answers(&service), without);
 }
 
@@ -200,7 +200,7 @@ fn what_changes_after_a_build_is_found_as_if_it_were_indexed_and_what_was_reject
             .unwrap(),
     );
     assert!(dry.contains("3 rows would be added, 4 removed"), "{dry}");
-    assert!(build(&root).contains("3 rows were added, 4 removed, 296 were there already"));
+    assert!(build(&root).contains("3 rows were added, 4 removed, 296 were unchanged"));
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
     assert_eq!(answers(&running), expected);
 }
@@ -563,7 +563,7 @@ fn the_transformer_gives_the_reference_vectors_and_its_work_is_kept_where_the_te
     );
     assert!(
         done(&index(root.path(), &arguments).output().unwrap())
-            .contains("0 rows were added, 0 removed, 20 were there already")
+            .contains("0 rows were added, 0 removed, 20 were unchanged")
     );
 }
 

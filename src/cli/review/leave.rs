@@ -98,7 +98,7 @@ fn help(line: &str, ways: Ways) -> String {
     told.push_str("y         write them\nn         drop them\n");
     told.push_str("s         save them to a file, for `ack-memory review --apply`\n");
     if let Ways::Cards(undecided) = ways {
-        told.push_str("k         go back to the last card\nz         take the last one back\n");
+        told.push_str("k         go back to the last card\nz         undo the last choice\n");
         let cards = match undecided {
             0 => return told + "every card has a decision\n",
             1 => "the card without a decision".to_owned(),

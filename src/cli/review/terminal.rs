@@ -35,8 +35,8 @@ g         approve it; those that say nearly the same are its duplicates
 A         approve it and those that say nearly the same
 R [WHY]   reject it and those that say nearly the same
 j         next               k         previous
-z         take the last one back
-q         finish: write what was decided, or leave
+z         undo the last choice
+q         finish: write the choices, or quit
 ";
 /// Keys that only the page has.
 const OF_THE_PAGE: [&str; 4] = ["c", "l", "x", "/"];

@@ -1,0 +1,464 @@
+//! Finds the scopes under the root, and reuses what is known of those that have not changed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ack_api::decision::DECISION_LOG;
+use ack_api::memory::{Unreviewed, Visibility, fold_name};
+use ack_api::text;
+use ack_store::{NamedBy, Store};
+use ack_sys::files::{self, expand_home, is_only_name};
+use ack_sys::watch::FolderWatch;
+
+use super::folders::{Contents, Entry, ScopeFolders};
+use super::manifest::Manifest;
+use super::{Scope, same};
+use crate::config::{Config, SettingsError};
+use crate::remote::{self, Remote};
+
+/// A database at the scope root itself is also a scope.
+const DEFAULT_DATABASE: &str = "claude-mem.db";
+/// The name of that scope. A folder of this name holds its manifest and derived data.
+const DEFAULT_SCOPE: &str = "claude-mem";
+
+/// The scopes of a process, or some of them. An unchanged scope is the same `Arc` in every
+/// discovery.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    all: Arc<Folders>,
+    /// The names of the visible scopes, or `None` if all are visible.
+    visible: Option<BTreeSet<String>>,
+}
+
+/// Where to find scopes, and the ones found so far.
+#[derive(Debug)]
+struct Folders {
+    root: PathBuf,
+    single: Option<PathBuf>,
+    unreviewed: Option<Unreviewed>,
+    /// The name of the single database, if a pin names it.
+    single_name: Option<String>,
+    home: Option<PathBuf>,
+    folders: Mutex<ScopeFolders>,
+    known: Mutex<HashMap<PathBuf, (FolderStamp, Arc<Scope>)>>,
+}
+
+/// Identifies the state of a scope's folder.
+#[derive(Debug, Default)]
+struct FolderStamp {
+    /// Length and time of its manifest, if it has one.
+    manifest: Option<(u64, Option<SystemTime>)>,
+    contents: Contents,
+    watch: Option<Arc<FolderWatch>>,
+    /// The generation of the watched folder, if all of this can only change with it.
+    generation: Option<u64>,
+}
+
+impl FolderStamp {
+    /// Whether nothing in the folder changed since it was looked into.
+    fn is_current(&self) -> bool {
+        let now = self.watch.as_ref().and_then(|watch| watch.generation());
+        now.is_some() && now == self.generation
+    }
+}
+
+/// What was found under the root.
+#[derive(Debug, Default)]
+pub struct Discovery {
+    /// The scopes, by name.
+    pub scopes: Vec<Arc<Scope>>,
+    /// Entries that are not scopes, and why.
+    pub passed_over: Vec<(String, String)>,
+}
+
+impl Registry {
+    /// The registry of a configuration. Reads nothing yet.
+    pub fn new(config: &Config) -> Self {
+        let all = Arc::new(Folders {
+            root: config.root.value.clone(),
+            single: config.db.as_ref().map(|db| db.value.clone()),
+            unreviewed: config.unreviewed,
+            single_name: config
+                .pinned
+                .as_ref()
+                .map(|pinned| pinned.value.trim().to_owned()),
+            home: config.home.clone(),
+            folders: Mutex::default(),
+            known: Mutex::default(),
+        });
+        Self { all, visible: None }
+    }
+
+    /// The same scopes, but only those with these names are visible.
+    #[must_use]
+    pub fn limited(&self, names: BTreeSet<String>) -> Self {
+        Self {
+            all: Arc::clone(&self.all),
+            visible: Some(names),
+        }
+    }
+
+    /// The scope root.
+    pub fn root(&self) -> &Path {
+        &self.all.root
+    }
+
+    /// Removes the private copies of stores.
+    pub fn close(&self) {
+        self.all.close();
+    }
+
+    /// The scopes that exist now.
+    pub fn discover(&self) -> Discovery {
+        let mut discovery = self.all.discover();
+        if let Some(visible) = &self.visible {
+            discovery
+                .scopes
+                .retain(|scope| visible.contains(&scope.name));
+            discovery
+                .passed_over
+                .retain(|(name, _)| visible.contains(name));
+        }
+        discovery
+    }
+}
+
+impl Folders {
+    fn close(&self) {
+        if let Ok(known) = self.known.try_lock() {
+            known.values().for_each(|(_, scope)| scope.store.close());
+        }
+    }
+
+    fn discover(&self) -> Discovery {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = &self.single {
+            let only = || {
+                (
+                    FolderStamp::default(),
+                    Arc::new(single(path, self.single_name.as_deref(), self.unreviewed)),
+                )
+            };
+            let (_, scope) = known.entry(path.clone()).or_insert_with(only);
+            return Discovery {
+                scopes: vec![Arc::clone(scope)],
+                passed_over: Vec::new(),
+            };
+        }
+        let mut discovery = Discovery::default();
+        let folder = self.root.join("scopes");
+        let real_root = self
+            .root
+            .canonicalize()
+            .unwrap_or_else(|_| self.root.clone());
+        let leaves_the_root = |path: &Path| {
+            !path
+                .canonicalize()
+                .is_ok_and(|real| real.starts_with(&real_root))
+        };
+        let mut before = std::mem::take(&mut *known);
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let (entries, passed_over, is_new) = folders.read(&folder);
+        if is_new {
+            // Another folder may be in the place of one that is watched.
+            let watches = before
+                .values()
+                .filter_map(|(stamp, _)| stamp.watch.as_ref());
+            watches.for_each(|watch| watch.forget());
+        }
+        discovery.passed_over.extend_from_slice(passed_over);
+        for Entry {
+            name,
+            path,
+            is_link,
+        } in entries
+        {
+            if *is_link && leaves_the_root(path) {
+                let reason = "a symbolic link that leaves the scope root is not followed; use `store` in a scope.toml";
+                discovery
+                    .passed_over
+                    .push((name.clone(), reason.to_owned()));
+                continue;
+            }
+            let known_scope = before.remove(path);
+            if let Some((stamp, scope)) = &known_scope
+                && stamp.is_current()
+            {
+                discovery.scopes.push(Arc::clone(scope));
+                known.extend(known_scope.map(|known_scope| (path.clone(), known_scope)));
+                continue;
+            }
+            let watch = known_scope
+                .as_ref()
+                .and_then(|(stamp, _)| stamp.watch.clone());
+            let watch = watch.unwrap_or_else(|| Arc::new(FolderWatch::new(path.clone())));
+            let generation = watch.generation().filter(|_| !is_link);
+            let contents = match &known_scope {
+                Some((stamp, _)) if !is_link && stamp.contents.are_current(path) => {
+                    stamp.contents.clone()
+                }
+                _ if path.is_dir() => Contents::read(path),
+                _ => continue,
+            };
+            let contents = self.or_default_database(name, contents);
+            if contents.is_link && leaves_the_root(&contents.database) {
+                let reason = "its database is a symbolic link that leaves the scope root; name it as `store` in its scope.toml instead";
+                discovery
+                    .passed_over
+                    .push((name.clone(), reason.to_owned()));
+                continue;
+            }
+            let manifest = contents.has_manifest.then(|| {
+                let metadata = std::fs::metadata(path.join("scope.toml")).ok();
+                let length = metadata.as_ref().map_or(0, std::fs::Metadata::len);
+                (
+                    length,
+                    metadata.and_then(|metadata| metadata.modified().ok()),
+                )
+            });
+            let scope = match known_scope {
+                Some((stamp, scope))
+                    if stamp.manifest == manifest
+                        && stamp.contents.database == contents.database =>
+                {
+                    scope
+                }
+                _ => Arc::new(self.load(path, name, &contents, &watch)),
+            };
+            let is_in_folder = !contents.is_link
+                && contents.database.parent() == Some(path)
+                && (manifest.is_none() || is_only_name(&path.join("scope.toml")));
+            let stamp = FolderStamp {
+                manifest,
+                contents,
+                generation: generation
+                    .filter(|before| is_in_folder && watch.generation() == Some(*before)),
+                watch: Some(watch),
+            };
+            known.insert(path.to_owned(), (stamp, Arc::clone(&scope)));
+            discovery.scopes.push(scope);
+        }
+        let default = self.root.join(DEFAULT_DATABASE);
+        if default.is_file() || files::is_special(&default) {
+            let before = before.remove(&default);
+            match self.default_scope(&default, &discovery.scopes, before) {
+                Ok(scope) => {
+                    known.extend(scope.iter().map(|scope| {
+                        (default.clone(), (FolderStamp::default(), Arc::clone(scope)))
+                    }));
+                    discovery.scopes.extend(scope);
+                    discovery.scopes.sort_by(|a, b| a.name.cmp(&b.name));
+                }
+                Err(reason) => discovery
+                    .passed_over
+                    .push((DEFAULT_DATABASE.to_owned(), reason)),
+            }
+        }
+        discovery
+    }
+
+    /// Uses the database at the root for its scope's folder, if the folder has none.
+    fn or_default_database(&self, name: &str, mut contents: Contents) -> Contents {
+        let default = self.root.join(DEFAULT_DATABASE);
+        if name != DEFAULT_SCOPE || contents.database.is_file() || !default.is_file() {
+            return contents;
+        }
+        contents.is_link = default.is_symlink();
+        contents.database = default;
+        contents
+    }
+
+    /// The database at the root as a scope; `None` if another scope already has it.
+    ///
+    /// # Errors
+    /// Why it is not a scope.
+    fn default_scope(
+        &self,
+        database: &Path,
+        scopes: &[Arc<Scope>],
+        before: Option<(FolderStamp, Arc<Scope>)>,
+    ) -> Result<Option<Arc<Scope>>, String> {
+        if same::scope_with(scopes, database).is_some() {
+            return Ok(None);
+        }
+        if database.is_symlink() {
+            return Err("a symbolic link is not followed; name its target: \
+                        `ack-memory scopes add NAME --store PATH`"
+                .to_owned());
+        }
+        let known = scopes
+            .iter()
+            .find(|scope| fold_name(&scope.name) == fold_name(DEFAULT_SCOPE));
+        if let Some(known) = known {
+            return Err(format!(
+                "scope `{}` has its name; move it to a folder of its own under scopes/",
+                known.name
+            ));
+        }
+        let scope = before.map_or_else(
+            || {
+                let folder = self.root.join("scopes").join(DEFAULT_SCOPE);
+                let mut contents = Contents::default();
+                contents.database = database.to_owned();
+                let watch = Arc::new(FolderWatch::new(folder.clone()));
+                Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
+            },
+            |(_, scope)| scope,
+        );
+        Ok(Some(scope))
+    }
+
+    fn load(
+        &self,
+        folder: &Path,
+        name: &str,
+        contents: &Contents,
+        watch: &Arc<FolderWatch>,
+    ) -> Scope {
+        let (mut manifest, mut problem) = if contents.has_manifest {
+            load(&folder.join("scope.toml"))
+        } else {
+            (Manifest::default(), None)
+        };
+        let remote = published(folder, &manifest).unwrap_or_else(|wrong| {
+            manifest.visibility = Visibility::Private;
+            problem = Some(wrong);
+            None
+        });
+        let path = match (&remote, &manifest.store) {
+            (Some(remote), _) => remote.database(),
+            (None, Some(store)) => {
+                let store = expand_home(store, self.home.as_deref());
+                if store.is_absolute() {
+                    store
+                } else {
+                    folder.join(store)
+                }
+            }
+            (None, None) => contents.database.clone(),
+        };
+        let named = match &manifest.store {
+            Some(_) => NamedBy::Manifest(name.to_owned()),
+            None => NamedBy::Scope(name.to_owned()),
+        };
+        // A link may lead elsewhere later, which the folder it leads to does not show.
+        let is_in_folder = path.parent() == Some(folder) && !folder.is_symlink();
+        let mut store = Store::new(path, manifest.unreviewed)
+            .named_by(named)
+            .with_overviews(manifest.overviews)
+            .with_reference(manifest.reference.clone())
+            .with_decisions(folder.join(DECISION_LOG));
+        if is_in_folder {
+            store = store.with_watch(Arc::clone(watch));
+        }
+        Scope {
+            watch: Arc::clone(watch),
+            without_table: Mutex::default(),
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            manifest,
+            problem,
+            store,
+            remote,
+            recorded: Mutex::default(),
+        }
+    }
+}
+
+/// Checks that a scope can be used with this manifest.
+///
+/// # Errors
+/// Why not: the manifest also names a store beside its bucket, or the bucket cannot be followed.
+pub fn check_manifest(folder: &Path, manifest: &Manifest) -> Result<(), SettingsError> {
+    published(folder, manifest).map(drop)
+}
+
+/// The bucket that a manifest names.
+///
+/// # Errors
+/// The bucket cannot be followed, or the manifest also names a store.
+fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, SettingsError> {
+    let invalid = |message: String| SettingsError::Invalid {
+        path: folder.join("scope.toml"),
+        message,
+        line: None,
+        nearest: Vec::new(),
+        known: Vec::new(),
+    };
+    let Some(address) = &manifest.table else {
+        return match &manifest.remote {
+            // Publishing from here uses these settings.
+            Some(settings) => {
+                let checked = settings.check().map_err(|problem| problem.to_string());
+                checked.map(|()| None).map_err(invalid)
+            }
+            None => Ok(None),
+        };
+    };
+    if manifest.store.is_some() || manifest.reference.is_some() {
+        let message = "`table` names a bucket, so `store` and `ref` must not be there";
+        return Err(invalid(message.to_owned()));
+    }
+    let followed = remote::follow(folder, address, manifest.remote.as_ref());
+    followed.map(Some).map_err(invalid)
+}
+
+/// A single database as the only scope, with the manifest next to it if there is one. Its name is
+/// the pin's if that is a valid scope name, else that of its file.
+fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Scope {
+    let stem = || {
+        path.file_stem().map_or_else(
+            || "memory".to_owned(),
+            |stem| text::line(&stem.to_string_lossy(), 100),
+        )
+    };
+    let named = pin.filter(|name| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && !name.contains('/')
+            && text::line(name, 100) == **name
+    });
+    let name = named.map_or_else(stem, str::to_owned);
+    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    let file = folder.join("scope.toml");
+    let (mut manifest, problem) = if file.exists() {
+        load(&file)
+    } else {
+        (Manifest::default(), None)
+    };
+    // It is the only scope, and the user named it.
+    manifest.visibility = Visibility::Shared;
+    manifest.unreviewed = unreviewed.unwrap_or(manifest.unreviewed);
+    let store = Store::new(path.to_owned(), manifest.unreviewed)
+        .named_by(NamedBy::Database)
+        .with_overviews(manifest.overviews)
+        .with_reference(manifest.reference.clone())
+        .with_decisions(folder.join(DECISION_LOG));
+    Scope {
+        watch: Arc::new(FolderWatch::new(folder.clone())),
+        without_table: Mutex::default(),
+        name,
+        folder,
+        manifest,
+        problem,
+        store,
+        remote: None,
+        recorded: Mutex::default(),
+    }
+}
+
+/// Reads a manifest. A broken one makes the scope private, because it is not clear who may read it.
+fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
+    match Manifest::load(file) {
+        Ok(manifest) => (manifest, None),
+        Err(problem) => (
+            Manifest {
+                visibility: Visibility::Private,
+                ..Manifest::default()
+            },
+            Some(problem),
+        ),
+    }
+}
