@@ -367,7 +367,7 @@ const CHECKS = {
     await press(page, "Escape", "g");
     assert.match(await page.textContent("#head"), /^3 memories wait/);
     await press(page, "c");
-    assert.deepEqual(verdicts(root), { g0: "edit", g1: "merge", g2: "merge", g3: "merge" });
+    assert.deepEqual(verdicts(root), { g0: "approve", g1: "merge", g2: "merge", g3: "merge" });
     assert.deepEqual(root.seen(), ["g0"]);
     sound(page, address);
   },
