@@ -55,7 +55,7 @@ use ack_gateway::server::{Report, Upstreams};
 /// How many requests run at the same time. Further ones wait.
 const CONCURRENT: usize = 8;
 /// How long running requests may still take after standard input is closed.
-const FAREWELL: Duration = Duration::from_millis(80);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(80);
 /// How long after its deadline a request may still answer by itself.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -63,8 +63,7 @@ const GRACE: Duration = Duration::from_millis(200);
 pub static INSTRUCTIONS: LazyLock<String> =
     LazyLock::new(|| Toolset::default().instructions(&Standing::default()));
 
-/// The key of a tool's `_meta` that makes Claude Code show its model the tool's schema from the
-/// start. Otherwise the model must ask for it first, which costs one more call.
+/// The key of a tool's `_meta` that saves Claude Code's model a call to ask for the tool's schema.
 const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 
 /// The tools, in the order in which they are listed.
@@ -160,7 +159,7 @@ where
     tokio::pin!(serving);
     let result = tokio::select! {
         result = &mut serving => result.map(|()| None),
-        () = closed.wait() => timeout(FAREWELL, serving).await.unwrap_or(Ok(())).map(|()| None),
+        () = closed.wait() => timeout(SHUTDOWN_GRACE, serving).await.unwrap_or(Ok(())).map(|()| None),
         signal = end.stop => Ok(Some(signal)),
     };
     upstreams.end().await;
