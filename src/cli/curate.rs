@@ -351,7 +351,7 @@ fn carry_out(
         return report(caller, &outcome, dry_run);
     }
     let scopes: Vec<&Arc<Scope>> = by_scope.values().map(|(scope, _)| *scope).collect();
-    let result = write::each(&scopes, &sitting.batch, |scope| {
+    write::each(&scopes, &sitting.batch, |scope| {
         let decisions = by_scope
             .get(scope.name.as_str())
             .map(|(_, all)| all.as_slice());
@@ -362,8 +362,7 @@ fn carry_out(
             .decisions
             .extend_from_slice(decisions.unwrap_or_default());
         Ok(())
-    });
-    result?;
+    })?;
     report(caller, &outcome, dry_run)
 }
 

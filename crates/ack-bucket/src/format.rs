@@ -99,7 +99,7 @@ pub struct Version {
     /// The version that it restores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restores: Option<u64>,
-    /// Memories that were withdrawn by hand. They are not published again unless somebody asks for
+    /// Memories that were withdrawn by hand. They are not published again unless someone asks for
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<Withdrawn>,

@@ -1,4 +1,4 @@
-//! Publishes a version: it is built in a local folder, uploaded under names that nobody else uses,
+//! Publishes a version: it is built in a local folder, uploaded under unique names,
 //! and shown to readers by replacing one object.
 //!
 //! If a publisher is killed at any moment, readers keep the previous version. Two publishers cannot

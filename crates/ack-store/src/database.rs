@@ -106,7 +106,7 @@ impl Database {
         self.retry(timeout, access, read)
     }
 
-    /// Runs a write to the database. Nothing else in this process has it open meanwhile.
+    /// Runs a write to the database. Nothing else in this process has it open then.
     pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
         let turn = self.turns.write();
         let path = self.real_path();

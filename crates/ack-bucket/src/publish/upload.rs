@@ -53,7 +53,7 @@ impl Publisher {
         let failed = BucketError::io("read", &path);
         if entry.bytes <= PART as u64 {
             let bytes = fs::read(&path).map_err(failed)?;
-            // Nobody else uses its name, so writing it twice does no harm.
+            // Its name is unique, so writing it twice is harmless.
             self.client
                 .put(&entry.object, bytes.into(), &Condition::Always)?;
             sent(entry.bytes);
