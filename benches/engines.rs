@@ -108,7 +108,7 @@ fn main() {
         let (mut found, mut times) = (Vec::new(), Vec::new());
         for question in &questions {
             let began = Instant::now();
-            found.push(by_scores(&table, &encoder, &question.text).await);
+            found.push(by_scores(&table, encoder, &question.text).await);
             times.push(millis(began.elapsed()));
         }
         report("LanceDB's scores", &found, &memory, &questions, times);
@@ -118,7 +118,7 @@ fn main() {
         let (mut found, mut times) = (Vec::new(), Vec::new());
         for question in &questions {
             let began = Instant::now();
-            found.push(hybrid(&table, &encoder, &question.text).await);
+            found.push(hybrid(&table, encoder, &question.text).await);
             times.push(millis(began.elapsed()));
         }
         report("LanceDB's hybrid query", &found, &memory, &questions, times);
