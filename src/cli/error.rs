@@ -35,7 +35,7 @@ pub enum CliError {
     /// A client's configuration cannot be changed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// An import was rejected.
+    /// An import was refused.
     #[error(transparent)]
     Import(#[from] ImportError),
     /// The server cannot listen on HTTP.

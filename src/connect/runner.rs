@@ -87,7 +87,8 @@ impl Runner {
         }
     }
 
-    fn pipx() -> Self {
+    /// `pipx run`.
+    pub fn pipx() -> Self {
         Self {
             program: "pipx",
             arguments: vec!["run".to_owned(), NAME.to_owned()],

@@ -178,6 +178,16 @@ fn a_program_in_a_cache_is_started_by_its_runner() {
 }
 
 #[test]
+fn a_runner_that_is_not_on_the_path_is_not_written() {
+    let cached = Cached::uvx().without("bin/uvx");
+    cached.run(&["connect", "claude-code", "--yes"]).ok();
+    assert_eq!(cached.entry("claude-code")["command"], "pipx");
+    let cached = cached.without("bin/pipx");
+    let said = cached.run(&["connect", "claude-code", "--yes"]).fails(1);
+    assert!(said.contains("is in a cache"), "{said}");
+}
+
+#[test]
 fn a_project_is_connected_with_the_runner() {
     let cached = Cached::uvx();
     let folder = cached.home.path("project");

@@ -108,7 +108,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let mut terminal = Terminal::new();
     let none = terminal.ack(root.path(), &["get", "1"]);
     assert_eq!(none.code, Some(1));
-    assert!(none.out.contains("at this terminal; there"), "{none:?}");
+    assert!(none.out.contains("at this terminal; none was"), "{none:?}");
     let none = terminal.ack(root.path(), &["query", "--next"]);
     assert_eq!(none.code, Some(1));
     assert!(
@@ -332,7 +332,7 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
     root.store("queue", &[waits]);
     let said = terminal.plain(root.path(), &["query", "kafka"]);
     assert!(
-        said.starts_with("No approved memory contains `kafka`"),
+        said.starts_with("no approved memory contains `kafka`"),
         "{said}"
     );
     assert_eq!(said.matches("hidden").count(), 1, "{said}");
@@ -392,6 +392,7 @@ fn no_line_is_longer_than_a_narrow_terminal() {
         "music",
         &[
             memory(long, "Tune it", json!({ "stale_after": "2026-06-01" })),
+            memory("m-3", "Tune the xylophone before the concert begins, not in the break", json!({ "status": "staging", "type": "gotcha" })),
             memory("m-2", "Oil it", json!({ "narrative": "The strings of the xylophone are bars of wood, and they\nare tuned by hand.\n\n- short\n- list" })),
         ],
     );
@@ -401,6 +402,21 @@ fn no_line_is_longer_than_a_narrow_terminal() {
         assert!(said.contains("stale: past"), "{said}");
         for line in said.lines().filter(|line| !line.contains(long)) {
             assert!(line.len() <= columns.into(), "{columns}: {line:?}\n{said}");
+        }
+        for (arguments, part) in [
+            (&["scopes"][..], "2 approved, 1 waiting"),
+            (&["review", "--list"], "approved: "),
+        ] {
+            let said = terminal.plain(root.path(), arguments);
+            let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(joined.contains(part), "{said}");
+            // A path is never broken.
+            for line in said
+                .lines()
+                .filter(|line| !line.contains(long) && !line.contains('/'))
+            {
+                assert!(line.len() <= columns.into(), "{columns}: {line:?}\n{said}");
+            }
         }
     }
     let mut terminal = Terminal::sized(100, 200);

@@ -242,7 +242,7 @@ fn tokens_count_from_the_moment_they_are_in_the_file() {
     until("the old token ends", || status(&mei) == 401);
     assert_eq!(status(&new), 200);
     let (_, _, errors) = server.signal("TERM");
-    assert!(errors.contains("those from before still count"), "{errors}");
+    assert!(errors.contains("the earlier ones still count"), "{errors}");
     for token in [&mei, &ana, &new] {
         assert!(!errors.contains(token.as_str()), "{errors}");
     }

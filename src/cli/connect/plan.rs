@@ -136,15 +136,14 @@ pub fn warnings(
         ));
     }
     warnings.extend(twice(config, client, places, files));
-    let program = Program::find().ok();
-    let runner = program.and_then(|program| program.runner);
+    let runner = runner();
     if args.here {
         warnings.extend(shared(config, client, files, runner.as_ref()));
     }
     warnings.extend(runner.map(|runner| {
         format!(
-            "You started this program with `{}`, so the client does too, which takes longer at \
-             each start. To avoid that, install it (`{}`) and connect again.",
+            "You ran this program with `{}`, so the client will too, which makes each start \
+             slower. To avoid that, install it (`{}`) and connect again.",
             runner.command(),
             runner.install
         )
@@ -170,8 +169,8 @@ fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile])
         let settings = settings(&path).unwrap_or_default();
         if let Some(plugin) = ours::enabled_plugin(&settings) {
             found.push(format!(
-                "The plugin {plugin} is enabled in {} and also brings the server and the hook: keep only one of them \
-                 (`claude plugin disable {plugin}`).",
+                "The plugin {plugin}, which is enabled in {}, also brings the server and the hook: \
+                 keep only one of them (`claude plugin disable {plugin}`).",
                 path.display()
             ));
         }
@@ -212,8 +211,8 @@ fn shared(
         .map(|file| file.path.display().to_string())
         .collect();
     let mut lines = vec![format!(
-        "Teams usually commit {}: everyone who works there gets the server, so it contains no \
-         path of this machine.",
+        "Teams usually commit {}, so everyone on the project gets the server. It contains no path \
+         of this machine.",
         names.join(" and ")
     )];
     if files.iter().any(|file| !file.is_shared()) {
@@ -223,13 +222,9 @@ fn shared(
                 .to_owned(),
         );
     }
-    let (name, is_found) = match runner {
-        Some(runner) => (runner.program, program_on_path(runner.program).is_some()),
-        None => (NAME, on_path().is_some()),
-    };
-    if !is_found {
+    if runner.is_none() && on_path().is_none() {
         lines.push(format!(
-            "`{name}` is not on the PATH: {} starts it by that name and will not find it.",
+            "`{NAME}` is not on the PATH: {} starts it by that name and will not find it.",
             client.name()
         ));
     }
@@ -242,7 +237,7 @@ fn shared(
     };
     if let Some((variable, path)) = elsewhere {
         lines.push(format!(
-            "{} is not written there: set {variable} to it where the client starts.",
+            "{} is not written there: set {variable} to it in the client's environment.",
             path.display()
         ));
     }
@@ -307,6 +302,11 @@ pub fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch,
     })
 }
 
+/// The package runner that a person started this program with, if a client can use it too.
+pub fn runner() -> Option<Runner> {
+    Program::find().ok()?.runner
+}
+
 /// What starts this program: itself, or the package runner that a person used.
 struct Program {
     path: PathBuf,
@@ -337,11 +337,23 @@ impl Program {
                 name: None,
                 runner: None,
             }),
-            Origin::Runner(runner) => Ok(Self {
-                path: program_on_path(runner.program).unwrap_or_else(|| runner.program.into()),
-                name: Some(runner.program),
-                runner: Some(runner),
-            }),
+            Origin::Runner(runner) => {
+                // `pipx run` may start the program through uv, which then need not be on the PATH.
+                let pipx = (runner.program == "uvx").then(Runner::pipx);
+                let found = [Some(runner), pipx].into_iter().flatten();
+                let found = found.map(|runner| (program_on_path(runner.program), runner));
+                match found
+                    .into_iter()
+                    .find_map(|(path, runner)| path.zip(Some(runner)))
+                {
+                    Some((path, runner)) => Ok(Self {
+                        path,
+                        name: Some(runner.program),
+                        runner: Some(runner),
+                    }),
+                    None => Err(ConnectError::Cache { path: running }.into()),
+                }
+            }
             Origin::UnknownCache => Err(ConnectError::Cache { path: running }.into()),
         }
     }

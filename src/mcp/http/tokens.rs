@@ -218,7 +218,7 @@ impl TokenFile {
                 ))
             }
             Err(error) => {
-                let problem = format!("{error}; those from before still count");
+                let problem = format!("{error}; the earlier ones still count");
                 let is_new = state.problem.as_ref() != Some(&problem);
                 state.problem = Some(problem.clone());
                 is_new.then_some(problem)
@@ -349,7 +349,7 @@ fn without_source(error: &toml::de::Error) -> String {
 fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result<Client, String> {
     if !is_name(name) {
         return Err(format!(
-            "`{}` is no name for a client: use letters, digits, `-`, `_` and `.`, at most 64",
+            "`{}` is not a valid client name: use letters, digits, `-`, `_` and `.`, at most 64",
             ack_api::text::line(name, 80)
         ));
     }
