@@ -198,7 +198,7 @@ impl Client {
     pub const fn next_step(self, hooks: bool) -> Option<&'static str> {
         match self {
             Self::Codex if hooks => Some(
-                "Codex runs a new or changed hook only after you trust it. It asks when it next \
+                "Codex runs a new or changed hook only once it is trusted. It asks when it next \
                  starts, and /hooks shows the hook in a session. Until then, sessions start \
                  without memories.",
             ),

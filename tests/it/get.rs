@@ -109,7 +109,7 @@ fn several_ids_are_answered_in_their_order_once_each_with_what_is_missing() {
   },
   {
     "id": "ack_06x",
-    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; an id of a private scope is found only with `scope` given",
+    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; for an id in a private scope, pass `scope`",
     "nearest": [
       "ack_06",
       "ack_00",
