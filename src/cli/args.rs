@@ -220,8 +220,7 @@ pub enum Command {
     /// Show the configuration that a client needs
     PrintConfig(PrintConfigArgs),
     /// Connect a client to this server: shows the change, asks, and keeps a backup; without a
-    /// client, connects every installed one
-    /// client each that is installed
+    /// client, offers each that is installed
     Connect(ConnectArgs),
     /// Disconnect a client: remove what `connect` wrote
     Disconnect(DisconnectArgs),

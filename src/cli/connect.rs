@@ -8,7 +8,7 @@ use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
 use super::{command, config, prompt, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
-use crate::connect::{Client, NAME, Wanted};
+use crate::connect::{Client, Launch, NAME, Wanted};
 
 pub use self::plan::{Planned, installed, places, repository, settings_call};
 use self::plan::{carry_out, files, launch, next_step, plan, wanted, warnings};
@@ -115,7 +115,7 @@ fn connect_one(planned: &Planned, args: &ConnectArgs) -> Result<(), CliError> {
 pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let places = places(&config, args.here)?;
-    let files = files(args.client, &places, &launch(&config, None)?, &Wanted::ALL)?;
+    let files = files(args.client, &places, &Launch::by_name(), &Wanted::ALL)?;
     let changes = plan(&files, Action::Take)?;
     for file in &files {
         if let Some(does) = file::somebody_elses(file)? {

@@ -227,7 +227,7 @@ impl Diagnostic for Error {
             }
             Self::Scope(error) => return error.hint(),
             Self::MemoryNotFound { .. } => {
-                "query_memories finds ids; an id of a private scope is found only with `scope` given"
+                "query_memories finds ids; for an id in a private scope, pass `scope`"
             }
             Self::MemoryNotServed {
                 status: Status::Rejected,

@@ -448,7 +448,7 @@ fn json_lines_among_notes_are_memories_line_by_line() {
     assert_eq!(get(&service, made[0], "")["narrative"], "Look there first.");
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
     let problems = scopes["scopes"][0]["health"]["problems"].to_string();
-    let broken = "`ops/lessons.jsonl` line 4 was left out: `titel` is no key of an import line; did you \
+    let broken = "`ops/lessons.jsonl` line 4 was left out: `titel` is not a key of an import line; did you \
                   mean `title`? (schemas/import-line.json lists them) (and 1 more line)";
     assert!(problems.contains(broken), "{problems}");
     write(

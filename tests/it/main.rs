@@ -25,6 +25,7 @@ mod config_command;
 mod connect;
 mod connect_each;
 mod connect_files;
+mod connect_runner;
 mod context;
 mod copies;
 mod curate;

@@ -326,7 +326,7 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
     let root = Root::samples();
     let mut terminal = Terminal::new();
     let said = terminal.plain(root.path(), &["query", "kafka"]);
-    assert!(said.starts_with("No memory contains `kafka`"), "{said}");
+    assert!(said.starts_with("no memory contains `kafka`"), "{said}");
     // Of what waits for review no more is told than its number, and that once.
     let waits = memory("w", "Kafka has a lag", json!({ "status": "staging" }));
     root.store("queue", &[waits]);
@@ -340,7 +340,7 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
         said.contains("\n\nhidden: 1 unreviewed (--all shows it, `ack-memory review` decides)"),
         "{said}"
     );
-    for part in ["lag", "not approved yet", "Try:"] {
+    for part in ["lag", "not approved yet", "try:"] {
         assert!(!said.contains(part), "{part}: {said}");
     }
     let said = terminal.plain(root.path(), &["query", "kafka", "--type", "bug"]);
@@ -431,12 +431,12 @@ fn quiet_prints_the_answer_alone() {
         "{loud}"
     );
     let quiet = terminal.plain(root.path(), &["query", "xylophone", "-n", "1", "-q"]);
-    for hint in ["next:", "open:", "hidden:", "Try:", "note:"] {
+    for hint in ["next:", "open:", "hidden:", "try:", "note:"] {
         assert!(!quiet.contains(hint), "{quiet}");
     }
     let nothing = terminal.plain(root.path(), &["query", "-t", "vibraphone", "-q"]);
     assert!(
-        nothing.contains("Nothing found") && !nothing.contains("Try:"),
+        nothing.contains("nothing found") && !nothing.contains("try:"),
         "{nothing}"
     );
 }
