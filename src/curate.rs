@@ -12,6 +12,7 @@ pub mod groups;
 mod in_store;
 mod log;
 pub mod nearest;
+pub mod revived;
 pub mod stale;
 pub mod undo;
 pub mod warnings;

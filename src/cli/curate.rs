@@ -19,8 +19,9 @@ use super::{progress, prompt, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::curate::find::{Filter, by_id, by_whole_id, queue};
+use crate::curate::revived::{About, Revived};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
-use crate::desk::{About, Outcome};
+use crate::desk::Outcome;
 use crate::scope::resolve::{find, unusable_manifest, usable};
 use crate::scope::{Registry, Scope};
 use crate::service::{Error, Service};
@@ -195,10 +196,6 @@ fn decide_until(
     }
     let dry_run = args.decide.dry_run;
     let sitting = prepare(caller, &args.decide)?;
-    if by_filter && !dry_run && !args.yes && !confirmed(verdict, &candidates)? {
-        write_err("nothing was decided\n");
-        return Ok(());
-    }
     let service = Service::new(caller.config.clone());
     let staleness = service.staleness(caller.now);
     let keeps = matches!(verdict, Verdict::Approve | Verdict::Promote);
@@ -212,6 +209,10 @@ fn decide_until(
         decisions.push((candidate, vec![decision]));
     }
     service.close();
+    if by_filter && !dry_run && !args.yes && !confirmed(verdict, &decisions)? {
+        write_err("nothing was decided\n");
+        return Ok(());
+    }
     carry_out(caller, &sitting, &decisions, dry_run)
 }
 
@@ -270,9 +271,16 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let batch = args.batch.as_deref();
     let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &person(), &sitting))?;
     let mut changed = Vec::new();
-    if !args.dry_run {
+    let mut revived = Revived::default();
+    if args.dry_run {
+        for step in &undo.steps {
+            revived.add(step.rehearse()?);
+        }
+    } else {
         write::each(&undo.steps, &undo.batch, |step| {
-            changed.extend(step.write(&sitting)?.changed);
+            let written = step.write(&sitting)?;
+            changed.extend(written.changed);
+            revived.add(written.revived);
             Ok(())
         })?;
     }
@@ -281,7 +289,8 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         let decisions: Vec<&Decision> = decisions.collect();
         return print_json(&json!({
             "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
-            "changed": changed,
+            "changed": changed, "served_again": revived.served_again,
+            "wait_again": revived.wait_again,
         }));
     }
     for id in &changed {
@@ -302,11 +311,12 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         .map(|(scope, decision)| format!("  {}  {}\n", decision.id, scope.name))
         .collect();
     write_plain(&format!(
-        "{would} {} of batch {}{}:\n{}",
+        "{would} {} of batch {}{}:\n{}{}",
         decided(undone.len()),
         undo.batch,
         by.unwrap_or_default(),
-        undone.concat()
+        undone.concat(),
+        come_back(&revived)
     ))
 }
 
@@ -322,6 +332,20 @@ fn rehearsal(caller: Caller<'_>) -> Sitting {
     Sitting::begin("process:dry-run".to_owned(), None, caller.now)
 }
 
+/// The decisions about each scope.
+fn by_scope<'a>(
+    decisions: &'a [(&Candidate, Vec<Decision>)],
+) -> BTreeMap<&'a str, (&'a Arc<Scope>, Vec<Decision>)> {
+    let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
+    for (candidate, decisions) in decisions {
+        let entry = by_scope
+            .entry(candidate.scope.name.as_str())
+            .or_insert_with(|| (&candidate.scope, Vec::new()));
+        entry.1.extend(decisions.iter().cloned());
+    }
+    by_scope
+}
+
 /// Writes the decisions, scope by scope, and reports the result.
 fn carry_out(
     caller: Caller<'_>,
@@ -333,20 +357,18 @@ fn carry_out(
     for (candidate, _) in decisions {
         candidate.check_single()?;
     }
-    let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
+    let by_scope = by_scope(decisions);
+    let about = decisions.iter().map(|(candidate, _)| About::of(candidate));
     let mut outcome = Outcome {
         batch: sitting.batch.clone(),
+        about: about.collect(),
         ..Outcome::default()
     };
-    for (candidate, decisions) in decisions {
-        outcome.about.push(About::of(candidate));
-        let entry = by_scope
-            .entry(candidate.scope.name.as_str())
-            .or_insert_with(|| (&candidate.scope, Vec::new()));
-        entry.1.extend(decisions.iter().cloned());
-    }
     if dry_run {
-        outcome.decisions = by_scope.into_values().flat_map(|(_, all)| all).collect();
+        for (scope, decisions) in by_scope.into_values() {
+            outcome.revived.add(write::rehearse(scope, &decisions)?);
+            outcome.decisions.extend(decisions);
+        }
         outcome.written = outcome.decisions.len();
         return report(caller, &outcome, dry_run);
     }
@@ -358,6 +380,7 @@ fn carry_out(
         let written = write::write(scope, decisions.unwrap_or_default())?;
         outcome.written += written.count;
         outcome.changed.extend(written.changed);
+        outcome.revived.add(written.revived);
         outcome
             .decisions
             .extend_from_slice(decisions.unwrap_or_default());
@@ -374,17 +397,22 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
         changed,
         decisions,
         about,
+        revived,
     } = outcome;
     if caller.json {
         return print_json(&json!({
             "batch": batch, "written": written, "dry_run": dry_run, "changed": changed,
-            "decisions": decisions,
+            "decisions": decisions, "served_again": revived.served_again,
+            "wait_again": revived.wait_again,
         }));
     }
-    let would = if dry_run { "would write " } else { "" };
-    let mut told = format!("{would}{}:\n", decided(*written));
-    for About { id, scope, title } in about {
-        let _ = writeln!(told, "  {id}  {scope}  {}", text::line(title, 80));
+    let wrote = if dry_run { "would write" } else { "wrote" };
+    let mut told = format!("{wrote} {}:\n", decided(*written));
+    let is_written = |about: &&About| !changed.contains(&about.id);
+    for About { id, scope, title } in about.iter().filter(is_written) {
+        let decision = decisions.iter().find(|decision| decision.id == *id);
+        let what = decision.map(in_words).unwrap_or_default();
+        let _ = writeln!(told, "  {what}  {id}  {scope}  {}", text::line(title, 80));
     }
     for id in changed {
         let _ = writeln!(
@@ -392,11 +420,35 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
             "  {id} changed since it was read; nothing was decided about it"
         );
     }
+    told.push_str(&come_back(revived));
     if !dry_run && *written > 0 {
         let undo = super::command::command(&format!("undo {batch}"));
         let _ = writeln!(told, "undo: {undo}");
     }
     write_plain(&told)
+}
+
+/// A decision as a participle: `approved`.
+fn in_words(decision: &Decision) -> String {
+    let into = decision.into.as_deref().unwrap_or_default();
+    match decision.verdict {
+        Verdict::Approve => "approved".to_owned(),
+        Verdict::Promote => "promoted".to_owned(),
+        Verdict::Reject => "rejected".to_owned(),
+        Verdict::Edit => "edited".to_owned(),
+        Verdict::Withdraw => "left to its store".to_owned(),
+        Verdict::Merge => format!("merged into {into}"),
+        Verdict::Supersede => format!("replaced by {into}"),
+        Verdict::Stage => match &decision.until {
+            Some(until) => format!("put off until {until}"),
+            None => "waits for review".to_owned(),
+        },
+    }
+}
+
+/// What comes back, a line for each.
+fn come_back(revived: &Revived) -> String {
+    revived.lines().map(|line| line + "\n").collect()
 }
 
 /// One line about a memory.
@@ -414,7 +466,10 @@ fn decided(number: usize) -> String {
 ///
 /// # Errors
 /// There is no terminal to ask at.
-fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> Result<bool, CliError> {
+fn confirmed(
+    verdict: Verdict,
+    chosen: &[(&Candidate, Vec<Decision>)],
+) -> Result<bool, CliError> {
     if !prompt::is_possible() {
         return Err(CliError::invalid(
             "--yes",
@@ -423,14 +478,17 @@ fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> Result<bool, CliErro
         ));
     }
     let mut text = String::new();
-    for candidate in candidates.iter().take(LISTED) {
+    for (candidate, _) in chosen.iter().take(LISTED) {
         let _ = writeln!(text, "  {}", summary(candidate));
     }
-    if candidates.len() > LISTED {
-        let _ = writeln!(text, "  and {} more", candidates.len() - LISTED);
+    if chosen.len() > LISTED {
+        let _ = writeln!(text, "  and {} more", chosen.len() - LISTED);
+    }
+    for (scope, decisions) in by_scope(chosen).into_values() {
+        text.push_str(&come_back(&write::rehearse(scope, &decisions)?));
     }
     write_err(&text);
-    let chosen = count(candidates.len() as u64, "memory");
+    let chosen = count(chosen.len() as u64, "memory");
     let question = format!("{} {chosen}?", capitalised(verdict));
     Ok(prompt::confirm(&question))
 }

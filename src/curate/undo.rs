@@ -9,6 +9,7 @@ use ack_api::decision::{Decision, DecisionPlace, Verdict};
 use jiff::Timestamp;
 
 use super::in_store::{self, Batch};
+use super::revived::Revived;
 use super::write::Written;
 use super::{Candidate, CurateError, Sitting, log};
 use crate::scope::Scope;
@@ -50,12 +51,24 @@ impl Step {
         match &self.in_store {
             Some(batch) => in_store::take_back(&self.scope, batch, sitting),
             None => {
-                log::write_again(&self.scope, &self.decisions)?;
+                let revived = log::write_again(&self.scope, &self.decisions)?;
                 Ok(Written {
                     count: self.decisions.len(),
                     changed: Vec::new(),
+                    revived,
                 })
             }
+        }
+    }
+
+    /// What would come back.
+    ///
+    /// # Errors
+    /// The store or the log cannot be read.
+    pub fn rehearse(&self) -> Result<Revived, CurateError> {
+        match &self.in_store {
+            Some(batch) => in_store::revived_by(&self.scope, batch),
+            None => log::revived_by(&self.scope, &self.decisions),
         }
     }
 }

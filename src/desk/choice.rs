@@ -7,6 +7,7 @@ use ack_api::text;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use crate::curate::revived::Revived;
 use crate::curate::{Candidate, CurateError, Sitting, stale};
 
 /// The longest reason, in characters.
@@ -274,7 +275,11 @@ impl Chosen<'_> {
             effects.push(format!("its {} as you wrote", text::list(&names)));
         }
         effects.extend(added.lines(MAX_EFFECTS));
-        Ok(Preview { label, effects })
+        Ok(Preview {
+            label,
+            effects,
+            comes_back: Vec::new(),
+        })
     }
 }
 
@@ -296,6 +301,8 @@ pub struct Preview {
     pub label: String,
     /// The effects, one each.
     pub effects: Vec<String>,
+    /// The last of them: what comes back, because this memory replaced it.
+    pub comes_back: Vec<String>,
 }
 
 impl Preview {
@@ -335,7 +342,26 @@ impl Preview {
         if memories.len() > MAX_EFFECTS {
             effects.push(format!("and {} more", memories.len() - MAX_EFFECTS));
         }
-        Self { label, effects }
+        Self {
+            label,
+            effects,
+            comes_back: Vec::new(),
+        }
+    }
+
+    /// Adds what comes back.
+    pub fn tell(&mut self, revived: &Revived) {
+        if let Some(counted) = revived.counted() {
+            self.label.push_str(&format!(", {counted}"));
+        }
+        let mut lines: Vec<String> = revived.lines().collect();
+        let more = lines.len().saturating_sub(MAX_EFFECTS);
+        lines.truncate(MAX_EFFECTS);
+        if more > 0 {
+            lines.push(format!("and {more} more come back"));
+        }
+        self.effects.extend(lines.iter().cloned());
+        self.comes_back = lines;
     }
 }
 

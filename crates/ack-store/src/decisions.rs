@@ -51,7 +51,7 @@ pub struct DamagedLine {
 }
 
 /// The decisions of a log, by memory.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Decisions {
     by_id: HashMap<String, Decided>,
     /// The memories that a newer one replaces, by the newer one.
@@ -62,7 +62,7 @@ pub struct Decisions {
 }
 
 /// The log's entries for one memory.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Decided {
     /// Every valid line, oldest first.
     lines: Vec<Decision>,
@@ -107,16 +107,35 @@ impl Decisions {
                 }
             }
         }
-        for (id, decided) in &decisions.by_id {
+        decisions.find_replaced();
+        decisions
+    }
+
+    /// The same log with more decisions at its end.
+    #[must_use]
+    pub fn followed_by(&self, more: &[Decision]) -> Self {
+        let mut decisions = self.clone();
+        for decision in more {
+            let decided = decisions.by_id.entry(text::id(&decision.id)).or_default();
+            decided.lines.push(decision.clone());
+            decided.is_unreadable = false;
+        }
+        decisions.find_replaced();
+        decisions
+    }
+
+    /// Sorts the newest decisions by the memories that they name.
+    fn find_replaced(&mut self) {
+        self.replaced.clear();
+        for (id, decided) in &self.by_id {
             if let Some(into) = decided.last().and_then(|last| last.into.as_deref()) {
-                let replaced = decisions.replaced.entry(text::id(into)).or_default();
+                let replaced = self.replaced.entry(text::id(into)).or_default();
                 replaced.push(id.clone());
             }
         }
-        for replaced in decisions.replaced.values_mut() {
+        for replaced in self.replaced.values_mut() {
             replaced.sort();
         }
-        decisions
     }
 
     /// Whether nothing was decided.

@@ -240,6 +240,9 @@ impl<'a> Walk<'a> {
         desk.choose(&numbers, choice, why)?;
         drop(desk);
         write_err(&format!("  {}\n", preview.label));
+        for line in &preview.comes_back {
+            write_err(&format!("  {line}\n"));
+        }
         Ok(Step::To(self.next()))
     }
 }

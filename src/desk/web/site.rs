@@ -286,7 +286,9 @@ impl Site {
                 let outcome = outcome?;
                 Ok(json!({
                     "batch": outcome.batch, "written": outcome.written,
-                    "changed": outcome.changed, "standing": self.standing(&desk),
+                    "changed": outcome.changed,
+                    "comes_back": outcome.revived.lines().collect::<Vec<_>>(),
+                    "standing": self.standing(&desk),
                 }))
             }
             "/finish" => self.finish(&parse(body)?),

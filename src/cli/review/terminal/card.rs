@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use crate::cli::screen::Screen;
 use crate::desk::Desk;
 use crate::desk::card::Card;
+use crate::desk::choice::Choice;
 use crate::desk::evidence::evidence;
 use crate::desk::near::{Near, Part, beside};
 
@@ -15,7 +16,7 @@ const FOLDED_LINES: usize = 12;
 
 /// The card of a memory, with what the desk knows of its like, and the nearest approved memories.
 pub fn shown(desk: &Mutex<Desk>, number: usize, place: &str, whole: bool) -> String {
-    let (candidate, card, alike, service, now, done) = {
+    let (candidate, card, lines, service, now, done) = {
         let desk = desk.lock();
         let Some(item) = desk.items().get(number) else {
             return String::new();
@@ -23,17 +24,21 @@ pub fn shown(desk: &Mutex<Desk>, number: usize, place: &str, whole: bool) -> Str
         let Some(card) = desk.card(number) else {
             return String::new();
         };
-        let alike = alike(&desk, number);
+        let mut lines = alike(&desk, number);
+        // If the store cannot be read, nothing can be rejected either.
+        let rejected = desk.preview(&[number], &Choice::Reject).unwrap_or_default();
+        let back = rejected.comes_back.iter();
+        lines.extend(back.map(|line| format!("if you reject it, {line}")));
         let done = desk.done(number);
         let candidate = item.candidate.clone();
-        (candidate, card, alike, desk.service(), desk.now(), done)
+        (candidate, card, lines, desk.service(), desk.now(), done)
     };
     // The searches may take a while, and the desk is not locked meanwhile.
     let evidence = evidence(service, &candidate).unwrap_or_default();
     let near = beside(service, &candidate, now);
     let mut told = format!("\n{place}  {}\n", card.meta());
     told.push_str(&text_of(&card, whole));
-    for line in alike.iter().chain(&evidence) {
+    for line in lines.iter().chain(&evidence) {
         let _ = writeln!(told, "{}", wrapped(line, "  "));
     }
     for (position, near) in near.iter().enumerate() {
