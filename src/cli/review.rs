@@ -21,7 +21,7 @@ use super::curate::{Caller, print_json, report};
 use super::{progress, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::curate::Candidate;
-use crate::curate::find::Filter;
+use crate::curate::find::{Filter, short_ids};
 use crate::curate::stale::{Stale, reason, stale};
 use crate::desk::Desk;
 use crate::desk::apply::Line;
@@ -161,13 +161,14 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
         let cards: Vec<Card> = cards.collect();
         return print_json(&json!({ "total": cards.len(), "stale": cards }));
     }
+    let short = short_ids(&caller.scopes(None).unwrap_or_default());
     let mut out = match found.len() {
         0 => return write_plain(NOTHING_STALE),
         1 => "1 approved memory may be out of date\n".to_owned(),
         many => format!("{many} approved memories may be out of date\n"),
     };
     for card in cards.take(LISTED) {
-        let _ = write!(out, "\n{}\n  {}\n", card.meta(), card.title);
+        let _ = write!(out, "\n{}\n  {}\n", card.meta(&short), card.title);
         for mark in &card.marks {
             let _ = writeln!(out, "  ! {mark}");
         }
@@ -185,7 +186,10 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
 fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     if caller.json {
         desk.find_groups();
+    } else {
+        desk.shorten_ids();
     }
+    let short = desk.short_ids();
     let cards = (0..desk.items().len()).filter_map(|number| desk.card(number));
     if caller.json {
         let current = desk.service().select(None, None).ok();
@@ -210,7 +214,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     }
     let mut out = format!("{}\n", desk.head().text);
     for (number, card) in cards.take(LISTED).enumerate() {
-        let _ = write!(out, "\n{}\n  {}\n", card.meta(), card.title);
+        let _ = write!(out, "\n{}\n  {}\n", card.meta(short), card.title);
         for mark in &card.marks {
             let _ = writeln!(out, "  ! {mark}");
         }
@@ -220,7 +224,7 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
                 title,
                 relation,
             } = near;
-            let title = text::line(&title, 80);
+            let (id, title) = (short.shortest(&id), text::line(&title, 80));
             let _ = writeln!(out, "  approved: {id}  {title}  ({})", relation.as_str());
         }
     }

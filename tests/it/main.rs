@@ -20,6 +20,7 @@ mod changes;
 mod checkpoints;
 mod chooser;
 mod cli;
+mod comes_back;
 mod complete;
 mod config_command;
 mod connect;
