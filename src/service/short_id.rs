@@ -152,8 +152,8 @@ impl ShortIds {
         let Some(shared) = longest_shared(&self.parts, own_part(id)) else {
             return id.to_owned();
         };
-        let shared_code =
-            code_and_number(id).and_then(|(code, number)| longest_shared(self.codes.get(number)?, code));
+        let shared_code = code_and_number(id)
+            .and_then(|(code, number)| longest_shared(self.codes.get(number)?, code));
         let form = Form {
             id,
             shared,

@@ -66,6 +66,7 @@ mod locked;
 mod many_scopes;
 mod mcp;
 mod merged_links;
+mod mistakes;
 mod nearest;
 mod note_formats;
 mod progress;
