@@ -22,7 +22,7 @@ use super::screen::Screen;
 use super::{progress, render, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::curate::Candidate;
-use crate::curate::find::Filter;
+use crate::curate::find::{Filter, short_ids};
 use crate::curate::stale::{Stale, reason, stale};
 use crate::desk::Desk;
 use crate::desk::apply::Line;
@@ -162,6 +162,7 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
         let cards: Vec<Card> = cards.collect();
         return print_json(&json!({ "total": cards.len(), "stale": cards }));
     }
+    let short = short_ids(&caller.scopes(None).unwrap_or_default());
     let mut out = match found.len() {
         0 => return write_plain(NOTHING_STALE),
         1 => "1 approved memory may be out of date\n".to_owned(),
@@ -169,7 +170,14 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
     };
     let screen = Screen::of_output();
     for card in cards.take(LISTED) {
+<<<<<<< HEAD
         out += &listed(&card, &screen);
+=======
+        let _ = write!(out, "\n{}\n  {}\n", card.meta(&short), card.title);
+        for mark in &card.marks {
+            let _ = writeln!(out, "  ! {mark}");
+        }
+>>>>>>> curate3
     }
     if found.len() > LISTED {
         let more = found.len() - LISTED;
@@ -201,7 +209,10 @@ fn wrapped(text: &str, indent: &str, screen: &Screen) -> String {
 fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     if caller.json {
         desk.find_groups();
+    } else {
+        desk.shorten_ids();
     }
+    let short = desk.short_ids();
     let cards = (0..desk.items().len()).filter_map(|number| desk.card(number));
     if caller.json {
         let current = desk.service().select(None, None).ok();
@@ -227,16 +238,28 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     let screen = Screen::of_output();
     let mut out = wrapped(&desk.head().text, "", &screen);
     for (number, card) in cards.take(LISTED).enumerate() {
+<<<<<<< HEAD
         out += &listed(&card, &screen);
+=======
+        let _ = write!(out, "\n{}\n  {}\n", card.meta(short), card.title);
+        for mark in &card.marks {
+            let _ = writeln!(out, "  ! {mark}");
+        }
+>>>>>>> curate3
         for near in nearest(desk, number) {
             let Nearest {
                 id,
                 title,
                 relation,
             } = near;
+<<<<<<< HEAD
             let title = text::line(&title, 80);
             let near = format!("approved: {id}  {title}  ({})", relation.as_str());
             out += &wrapped(&near, "  ", &screen);
+=======
+            let (id, title) = (short.shortest(&id), text::line(&title, 80));
+            let _ = writeln!(out, "  approved: {id}  {title}  ({})", relation.as_str());
+>>>>>>> curate3
         }
     }
     if desk.items().len() > LISTED {
