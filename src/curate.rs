@@ -270,6 +270,7 @@ impl Sitting {
         Decision {
             id: candidate.memory().id.clone(),
             digest: candidate.curated.digest.clone(),
+            text: candidate.curated.text_digest.clone(),
             verdict,
             was: candidate.memory().status,
             edit: edit.filter(|edit| *edit != Edit::default()),

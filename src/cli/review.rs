@@ -32,6 +32,7 @@ use crate::desk::queue::Lane;
 use crate::scope::Registry;
 use crate::service::Service;
 use crate::service::instructions::Instructions;
+use crate::service::short_id::ShortIds;
 
 /// How many memories `--list` prints for people.
 const LISTED: usize = 50;
@@ -170,14 +171,7 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
     };
     let screen = Screen::of_output();
     for card in cards.take(LISTED) {
-<<<<<<< HEAD
-        out += &listed(&card, &screen);
-=======
-        let _ = write!(out, "\n{}\n  {}\n", card.meta(&short), card.title);
-        for mark in &card.marks {
-            let _ = writeln!(out, "  ! {mark}");
-        }
->>>>>>> curate3
+        out += &listed(&card, &short, &screen);
     }
     if found.len() > LISTED {
         let more = found.len() - LISTED;
@@ -189,8 +183,8 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
 }
 
 /// A memory of a list: where it is, its title, and what to know about it.
-fn listed(card: &Card, screen: &Screen) -> String {
-    let mut out = format!("\n{}", wrapped(&card.meta(), "", screen));
+fn listed(card: &Card, short: &ShortIds, screen: &Screen) -> String {
+    let mut out = format!("\n{}", wrapped(&card.meta(short), "", screen));
     out += &wrapped(&card.title, "  ", screen);
     for mark in &card.marks {
         out += &wrapped(&format!("! {mark}"), "  ", screen);
@@ -238,28 +232,16 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     let screen = Screen::of_output();
     let mut out = wrapped(&desk.head().text, "", &screen);
     for (number, card) in cards.take(LISTED).enumerate() {
-<<<<<<< HEAD
-        out += &listed(&card, &screen);
-=======
-        let _ = write!(out, "\n{}\n  {}\n", card.meta(short), card.title);
-        for mark in &card.marks {
-            let _ = writeln!(out, "  ! {mark}");
-        }
->>>>>>> curate3
+        out += &listed(&card, short, &screen);
         for near in nearest(desk, number) {
             let Nearest {
                 id,
                 title,
                 relation,
             } = near;
-<<<<<<< HEAD
-            let title = text::line(&title, 80);
+            let (id, title) = (short.shortest(&id), text::line(&title, 80));
             let near = format!("approved: {id}  {title}  ({})", relation.as_str());
             out += &wrapped(&near, "  ", &screen);
-=======
-            let (id, title) = (short.shortest(&id), text::line(&title, 80));
-            let _ = writeln!(out, "  approved: {id}  {title}  ({})", relation.as_str());
->>>>>>> curate3
         }
     }
     if desk.items().len() > LISTED {

@@ -79,6 +79,7 @@ mod read_only;
 mod real_stores;
 mod recogniser;
 mod relations;
+mod renamed_notes;
 mod resources;
 mod same_id;
 mod schemas;
