@@ -333,6 +333,11 @@ mod tests {
             ],
             &["3f2a9c1e-0", "3f2a9c1e-f", "12345678-a"],
         );
+        // The whole suffix, or none of it.
+        check(
+            &["n7", "n7@edited", "monday", "monday@2", "tuesday@edited"],
+            &["n7", "n7@edited", "monday", "monday@2", "tues"],
+        );
         // The same code and number on two days.
         check(
             &["ack_7be29d_2026-02-09_001", "ack_7be29d_2026-02-10_001"],

@@ -125,7 +125,7 @@ struct State {
     stamp: Stamp,
     /// The clients that are let in: nobody while the file is not usable.
     clients: Arc<Vec<Arc<Client>>>,
-    /// The clients when the file was last usable. Their usage counts when it is usable again.
+    /// The clients that the file named last. Their usage counts when it names them again.
     known: Arc<Vec<Arc<Client>>>,
     /// Why the file is not usable now.
     problem: Option<String>,
@@ -222,7 +222,10 @@ impl TokenFile {
             Ok(clients) => {
                 let told = self.told(clients.len());
                 state.clients = Arc::new(clients);
-                state.known = Arc::clone(&state.clients);
+                // An editor may empty the file before it writes it.
+                if !state.clients.is_empty() {
+                    state.known = Arc::clone(&state.clients);
+                }
                 state.problem = None;
                 Some(told)
             }
