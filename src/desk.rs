@@ -332,7 +332,7 @@ impl Desk {
             let other = self.other(&item.candidate, choice)?;
             let chosen = self.chosen_for(item, choice, other.as_ref());
             let mut preview = chosen.preview(&sitting)?;
-            preview.tell(&rehearsed(&[chosen], &sitting)?, &self.short);
+            preview.tell(&rehearsed(&[chosen], &sitting), &self.short);
             return Ok(preview);
         }
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
@@ -344,10 +344,8 @@ impl Desk {
         // The other choices take away nothing that replaced something, or do not do it to many.
         if choice.other().is_none() {
             let chosen = items.iter().map(|item| self.chosen_for(item, choice, None));
-            preview.tell(
-                &rehearsed(&chosen.collect::<Vec<_>>(), &sitting)?,
-                &self.short,
-            );
+            let chosen: Vec<Chosen<'_>> = chosen.collect();
+            preview.tell(&rehearsed(&chosen, &sitting), &self.short);
         }
         Ok(preview)
     }
@@ -573,20 +571,20 @@ pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
     groups.filter(|members| members.len() > 1).collect()
 }
 
-/// What comes back with these choices.
-fn rehearsed(chosen: &[Chosen<'_>], sitting: &Sitting) -> Result<Revived, CurateError> {
+/// What comes back with these choices. Nothing, if a store cannot be read: then writing fails.
+fn rehearsed(chosen: &[Chosen<'_>], sitting: &Sitting) -> Revived {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;
         let entry = by_scope.entry(&scope.name);
         let (_, decisions) = entry.or_insert_with(|| (scope, Vec::new()));
-        decisions.extend(chosen.decisions(sitting)?);
+        decisions.extend(chosen.decisions(sitting).unwrap_or_default());
     }
     let mut revived = Revived::default();
     for (scope, decisions) in by_scope.into_values() {
-        revived.add(writing::rehearse(scope, &decisions)?);
+        revived.add(writing::rehearse(scope, &decisions).unwrap_or_default());
     }
-    Ok(revived)
+    revived
 }
 
 /// A sitting that writes nothing.

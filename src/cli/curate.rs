@@ -1,7 +1,7 @@
 //! The commands that decide about memories. They are for people: they refuse to write without a
 //! terminal, unless the caller has the owner's token.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -202,6 +202,7 @@ fn decide_until(
     let staleness = service.staleness(caller.now);
     let keeps = matches!(verdict, Verdict::Approve | Verdict::Promote);
     let mut decisions = Vec::new();
+    let mut known = Vec::new();
     for candidate in &candidates {
         let mut decision = sitting.decision(candidate, verdict);
         decision.until = until.map(str::to_owned);
@@ -209,12 +210,18 @@ fn decide_until(
             decision.despite = Some(stale::despite(candidate.memory(), &reason));
         }
         if repeats(candidate, &decision) {
-            write_err(&repeated(candidate));
+            known.push(repeated(candidate));
             continue;
         }
         decisions.push((candidate, vec![decision]));
     }
     service.close();
+    for line in known.iter().take(LISTED) {
+        write_err(line);
+    }
+    if known.len() > LISTED {
+        write_err(&format!("note: and {} more\n", known.len() - LISTED));
+    }
     if decisions.is_empty() && !caller.json {
         return write_plain("nothing was decided\n");
     }
@@ -466,9 +473,11 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
     let wrote = if dry_run { "would write" } else { "wrote" };
     let mut told = format!("{wrote} {}:\n", decided(*written));
     let is_written = |about: &&About| !changed.contains(&about.id);
+    let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
     for About { id, scope, title } in about.iter().filter(is_written) {
-        let decision = decisions.iter().find(|decision| decision.id == *id);
-        let what = decision.map(|decision| in_words(decision, &short));
+        let what = made
+            .get(id.as_str())
+            .map(|decision| in_words(decision, &short));
         let (what, id) = (what.unwrap_or_default(), short.shortest(id));
         let _ = writeln!(told, "  {what}  {id}  {scope}  {}", text::line(title, 80));
     }

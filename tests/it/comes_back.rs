@@ -176,11 +176,15 @@ fn the_question_before_a_filter_is_carried_out_says_what_waits_again() {
     ];
     root.store("alpha", &store);
     decide(root.path(), &["merge", "first", "--into", "second"]).ok();
-    let mut terminal = Terminal::new();
-    let mut command = terminal.command(root.path(), &["reject", "--type", "gotcha"]);
-    let told = terminal.run(&mut command, "n\n").out;
-    assert!(told.contains("waits again: first  Use npm"), "{told}");
-    assert!(told.contains("nothing was decided"), "{told}");
+    let terminal = Terminal::new();
+    let command = terminal.command(root.path(), &["reject", "--type", "gotcha"]);
+    let mut asked = Session::start(command);
+    asked.expect("waits again: first  Use npm");
+    asked
+        .expect("[y/N]")
+        .press("n")
+        .expect("nothing was decided");
+    assert_eq!(asked.end().0, Some(0));
 }
 
 #[test]

@@ -151,29 +151,20 @@ fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
     let root = lessons("log");
     let told = refused(&root, &["reject", "--type", "decision"]);
     says(&told, &["no pending memory matches", "review --list"]);
-    let mut terminal = Terminal::new();
-    for typed in ["n", "\n"] {
-        let mut command = terminal.command(root.path(), &["reject", "--waiting"]);
-        let told = terminal.run(&mut command, typed).out;
-        says(
-            &told,
-            &[
-                "les-0104",
-                "Reject 4 memories? [y/N]",
-                "nothing was decided",
-            ],
-        );
+    let terminal = Terminal::new();
+    let ask = || {
+        let command = terminal.command(root.path(), &["reject", "--waiting"]);
+        let mut asked = Session::start(command);
+        asked.expect("les-0104").expect("Reject 4 memories? [y/N]");
+        asked
+    };
+    for (key, code) in [("n", 0), ("\n", 0), ("\u{3}", 130)] {
+        let mut asked = ask();
+        asked.press(key).expect("nothing was decided");
+        assert_eq!(asked.end().0, Some(code), "{key:?}");
     }
-    // Ctrl+C, as a key and as a signal.
-    let mut command = terminal.command(root.path(), &["reject", "--waiting"]);
-    let told = terminal.run(&mut command, "\u{3}");
-    says(&told.out, &["nothing was decided"]);
-    assert_eq!(told.code, Some(130));
-    let mut asked = Session::start(terminal.command(root.path(), &["reject", "--waiting"]));
-    asked
-        .expect("[y/N]")
-        .signal(Signal::SIGINT)
-        .expect("nothing was decided");
+    let mut asked = ask();
+    asked.signal(Signal::SIGINT).expect("nothing was decided");
     assert_eq!(asked.end().0, Some(130));
     assert!(log(&root, "alpha").is_empty());
 }
