@@ -161,6 +161,11 @@ fn a_program_in_a_cache_is_started_by_its_runner() {
         assert_eq!(entry["command"], path.to_str().unwrap());
         assert_eq!(entry["args"], json!(expected));
 
+        // A command that is printed can be typed.
+        let said = cached.run(&["query", "lock"]).fails(1);
+        let typed = command.replace("-y ", "") + "setup";
+        assert!(said.contains(&format!("`{typed}`")), "{said}");
+
         // Both are recognised again: by `connect`, by `doctor` and by `disconnect`.
         let again = cached.run(&["connect", "claude-code", "--yes"]).ok();
         assert!(again.contains("already connected"), "{again}");

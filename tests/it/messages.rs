@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::cli::{ack, ack_with_input};
+use crate::cli::{ack, ack_with_input, add_scope};
 use crate::support::{Root, memory};
 use crate::terminal::Terminal;
 
@@ -108,6 +108,38 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
         let message = said["message"].as_str().unwrap();
         assert!(message.starts_with(expected), "{text}: {said}");
     }
+}
+
+#[test]
+fn a_reference_that_approves_nothing_is_said_when_it_is_set() {
+    let root = Root::new();
+    let notes = root.path().join("notes");
+    std::fs::create_dir(&notes).unwrap();
+    std::fs::write(notes.join("a.md"), "# Tune it\n").unwrap();
+    add_scope(root.path(), "notes", &notes).ok();
+    let said = ack(root.path(), &["scopes", "set", "notes", "ref=main"]);
+    assert!(
+        said.err
+            .contains("note: `ref = \"main\"`: the folder is in no git"),
+        "{said:?}"
+    );
+    said.ok();
+    let said = ack(root.path(), &["scopes", "set", "notes", "description=mine"]);
+    assert_eq!(said.err, "");
+}
+
+#[test]
+fn a_session_is_told_of_one_memory_in_the_singular() {
+    let root = Root::new();
+    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    let folder = root.path().join("music");
+    std::fs::create_dir(&folder).unwrap();
+    let arguments = ["-C", folder.to_str().unwrap(), "hook", "session-start"];
+    let said = ack(root.path(), &arguments).ok();
+    assert!(
+        said.contains("query_memories searches the one memory."),
+        "{said}"
+    );
 }
 
 #[test]
