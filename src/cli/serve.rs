@@ -101,7 +101,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     }
     if ip.is_unspecified() && args.allow_host.is_empty() {
         write_err(
-            "clients on other machines are rejected until `--allow-host` names the host or \
+            "clients on other machines are refused until `--allow-host` names the host or \
              address they use\n",
         );
     }

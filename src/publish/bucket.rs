@@ -241,7 +241,7 @@ impl Publication {
                 return Err(BucketError::Conflict {
                     address: self.address.to_string(),
                     version,
-                    problem: format!("publishing would take away what it added: {named}"),
+                    problem: format!("publishing would remove what it added: {named}"),
                 }
                 .into());
             }

@@ -431,7 +431,7 @@ fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, 
         };
     };
     if manifest.store.is_some() || manifest.reference.is_some() {
-        let message = "`table` names a bucket, so `store` and `ref` must not be there";
+        let message = "`table` names a bucket, so leave out `store` and `ref`";
         return Err(invalid(message.to_owned()));
     }
     let followed = remote::follow(folder, address, manifest.remote.as_ref());

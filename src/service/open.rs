@@ -336,7 +336,7 @@ pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mu
             NoteKind::StoreLocked,
             &scope.name,
             format!(
-                "another program keeps this store locked: as of {}, without what it has not committed",
+                "another program keeps this store locked: this is its state as of {}, without uncommitted changes",
                 time::show(read)
             ),
         ));

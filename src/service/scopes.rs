@@ -268,7 +268,7 @@ fn fill(
     let Some(index) = guard.get() else {
         return Ok(());
     };
-    let (counts, profile, opening) = scope.store.snapshot(|snapshot| {
+    let (mut counts, profile, opening) = scope.store.snapshot(|snapshot| {
         // Rows that cannot be requested do not count.
         let counts = match index.duplicate_ids + index.without_id {
             0 => snapshot.counts()?,
@@ -276,6 +276,7 @@ fn fill(
         };
         Ok((counts, snapshot.layout.profile, snapshot.opening))
     })?;
+    counts.replaced = replaced(index);
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
     info.profile = Some(profile.as_str().to_owned());
@@ -440,6 +441,18 @@ fn tags(index: &Index, most: usize) -> Vec<TagCount> {
             count,
         })
         .collect()
+}
+
+/// How many memories a newer one replaces: one that is served, or for what waits, any.
+fn replaced(index: &Index) -> u64 {
+    let live = index.live().filter(|(number, doc)| {
+        let filter = match doc.status {
+            Status::Staging => StatusFilter::All,
+            _ => StatusFilter::Approved,
+        };
+        index.is_superseded(*number, filter)
+    });
+    live.count() as u64
 }
 
 /// The memories that wait for a curator, oldest first.

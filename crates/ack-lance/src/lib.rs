@@ -129,7 +129,7 @@ impl TableError {
                  and run `ack-memory index` again"
             }
             _ => {
-                "searches go on without it; correct the cause and run `ack-memory index` again, \
+                "searches work without it; fix the cause and run `ack-memory index` again, \
                  with --rebuild if the table is damaged"
             }
         }
