@@ -12,9 +12,13 @@ mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;
 #[cfg(feature = "bucket")]
+mod bucket_credentials;
+#[cfg(feature = "bucket")]
 mod bucket_proofs;
 #[cfg(feature = "bucket")]
 mod bucket_reading;
+#[cfg(feature = "bucket")]
+mod bucket_trouble;
 mod cancel;
 mod changes;
 mod checkpoints;
