@@ -42,12 +42,14 @@ pub enum CurateError {
         nearest: Vec<String>,
     },
     /// Several memories match.
-    #[error("`{id}` begins the ids of several memories: {}", text::list(found))]
+    #[error("`{id}` begins the ids of several memories: {}{}", text::list(found), and_more(*more))]
     Ambiguous {
         /// The id that was given.
         id: String,
         /// Some of them, with their scopes.
         found: Vec<String>,
+        /// How many others there are.
+        more: usize,
     },
     /// It cannot replace the other memory.
     #[error("`{into}` cannot take the place of `{id}`: {reason}")]
@@ -57,7 +59,7 @@ pub enum CurateError {
         /// The memory that stays.
         into: String,
         /// Why not.
-        reason: &'static str,
+        reason: String,
     },
     /// There is nothing to undo.
     #[error("there is nothing to undo{}", batch.as_ref().map_or_else(String::new, |batch| format!(": no decision of the batch `{batch}` counts")))]
@@ -129,6 +131,13 @@ pub enum CurateError {
     /// A store or its log cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+fn and_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
 }
 
 impl Diagnostic for CurateError {
@@ -261,6 +270,7 @@ impl Sitting {
         Decision {
             id: candidate.memory().id.clone(),
             digest: candidate.curated.digest.clone(),
+            text: candidate.curated.text_digest.clone(),
             verdict,
             was: candidate.memory().status,
             edit: edit.filter(|edit| *edit != Edit::default()),
@@ -328,10 +338,10 @@ impl Sitting {
     }
 
     fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
-        let refuse = |reason| CurateError::Successor {
+        let refuse = |reason: &str| CurateError::Successor {
             id: candidate.memory().id.clone(),
             into: into.memory().id.clone(),
-            reason,
+            reason: reason.to_owned(),
         };
         if candidate.scope.name != into.scope.name {
             return Err(refuse("it is in another scope"));
@@ -339,15 +349,17 @@ impl Sitting {
         if candidate.memory().id == into.memory().id {
             return Err(refuse("it is the same memory"));
         }
-        if into.memory().status == Status::Rejected {
-            return Err(refuse("it was rejected"));
-        }
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
             return Err(refuse("that memory already replaced it"));
         }
         if circle::is_replaced_by(into, candidate) {
             return Err(refuse("that memory already replaced it, through others"));
         }
+        match (into.memory().status, &into.memory().superseded_by) {
+            (Status::Rejected, Some(newer)) => Err(refuse(&format!("`{newer}` replaced it"))),
+            (Status::Rejected, None) => Err(refuse("it was rejected")),
+            _ => Ok(()),
+        }?;
         Ok(())
     }
 }

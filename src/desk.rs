@@ -28,13 +28,14 @@ use self::card::Card;
 use self::choice::{Choice, Chosen, Preview};
 use self::queue::{Head, Item, Lane, State, View};
 pub use self::write::Outcome;
-use crate::curate::find::{Filter, Queue, by_id, queue};
+use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::groups::groups;
 use crate::curate::revived::Revived;
 use crate::curate::stale::{Stale, stale};
 use crate::curate::{Candidate, CurateError, Sitting, write as writing};
 use crate::scope::Scope;
 use crate::service::Service;
+use crate::service::short_id::ShortIds;
 
 /// How many recent choices to show.
 const IN_SIGHT: usize = 10;
@@ -63,6 +64,8 @@ pub struct Desk {
     /// The scopes that the waiting memories come from.
     scopes: Vec<Arc<Scope>>,
     filter: Filter,
+    /// How previews name memories. Empty: by whole ids.
+    short: ShortIds,
 }
 
 /// What is needed to find approved memories that may be out of date.
@@ -177,7 +180,18 @@ impl Desk {
             lane: Lane::Waiting,
             scopes: Vec::new(),
             filter: Filter::default(),
+            short: ShortIds::default(),
         }
+    }
+
+    /// Names memories by the shortest forms of their ids from now on.
+    pub fn shorten_ids(&mut self) {
+        self.short = short_ids(&self.scopes);
+    }
+
+    /// How memories are named.
+    pub const fn short_ids(&self) -> &ShortIds {
+        &self.short
     }
 
     /// The search for approved memories that may be out of date, in the same scopes.
@@ -318,7 +332,7 @@ impl Desk {
             let other = self.other(&item.candidate, choice)?;
             let chosen = self.chosen_for(item, choice, other.as_ref());
             let mut preview = chosen.preview(&sitting)?;
-            preview.tell(&rehearsed(&[chosen], &sitting)?);
+            preview.tell(&rehearsed(&[chosen], &sitting), &self.short);
             return Ok(preview);
         }
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
@@ -326,11 +340,12 @@ impl Desk {
         let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
         let hides = items.iter().map(|item| self.hides(item)).sum();
         let are_stale = items.iter().all(|item| item.stale.is_some());
-        let mut preview = Preview::of_many(choice, &memories, hides, are_stale);
+        let mut preview = Preview::of_many(choice, &memories, hides, are_stale, &self.short);
         // The other choices take away nothing that replaced something, or do not do it to many.
         if choice.other().is_none() {
             let chosen = items.iter().map(|item| self.chosen_for(item, choice, None));
-            preview.tell(&rehearsed(&chosen.collect::<Vec<_>>(), &sitting)?);
+            let chosen: Vec<Chosen<'_>> = chosen.collect();
+            preview.tell(&rehearsed(&chosen, &sitting), &self.short);
         }
         Ok(preview)
     }
@@ -462,7 +477,7 @@ impl Desk {
 
     /// A choice together with its side effects.
     fn chosen_for<'a>(
-        &self,
+        &'a self,
         item: &'a Item,
         choice: &'a Choice,
         other: Option<&'a Candidate>,
@@ -473,6 +488,7 @@ impl Desk {
             other,
             hides: self.hides(item),
             stale: item.stale.as_deref(),
+            short: &self.short,
         }
     }
 
@@ -528,10 +544,10 @@ impl Desk {
             return Ok(None);
         };
         let other = by_id(&[Arc::clone(&candidate.scope)], id)?;
-        let refuse = |reason| CurateError::Successor {
+        let refuse = |reason: &str| CurateError::Successor {
             id: candidate.memory().id.clone(),
             into: other.memory().id.clone(),
-            reason,
+            reason: reason.to_owned(),
         };
         let goes = self.choices.iter().any(|made| {
             made.choice.removes()
@@ -555,20 +571,20 @@ pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
     groups.filter(|members| members.len() > 1).collect()
 }
 
-/// What comes back with these choices.
-fn rehearsed(chosen: &[Chosen<'_>], sitting: &Sitting) -> Result<Revived, CurateError> {
+/// What comes back with these choices. Nothing, if a store cannot be read: then writing fails.
+fn rehearsed(chosen: &[Chosen<'_>], sitting: &Sitting) -> Revived {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;
         let entry = by_scope.entry(&scope.name);
         let (_, decisions) = entry.or_insert_with(|| (scope, Vec::new()));
-        decisions.extend(chosen.decisions(sitting)?);
+        decisions.extend(chosen.decisions(sitting).unwrap_or_default());
     }
     let mut revived = Revived::default();
     for (scope, decisions) in by_scope.into_values() {
-        revived.add(writing::rehearse(scope, &decisions)?);
+        revived.add(writing::rehearse(scope, &decisions).unwrap_or_default());
     }
-    Ok(revived)
+    revived
 }
 
 /// A sitting that writes nothing.

@@ -99,6 +99,14 @@ pub enum PublishError {
         /// The bucket's address.
         address: String,
     },
+    /// Some notes of the store cannot be read.
+    #[error("not all of scope `{scope}` can be read: {}", hidden.join("; "))]
+    Hidden {
+        /// The scope.
+        scope: String,
+        /// What cannot be read, and why.
+        hidden: Vec<String>,
+    },
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -134,6 +142,11 @@ impl Diagnostic for PublishError {
             Self::Held { .. } => {
                 "edit or reject them (`ack-memory review`), or publish the others with \
                  `--skip-held`"
+                    .into()
+            }
+            Self::Hidden { .. } => {
+                "make it readable, or move it away if it is no note: memories that cannot be read \
+                 would be removed where the scope is published"
                     .into()
             }
             Self::Foreign { .. } => "move it away, or name another folder".into(),
@@ -285,6 +298,14 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, Publis
         Ok((snapshot.layout.has_status(), all))
     });
     let (has_status, all) = all?;
+    let mut hidden = scope.store.hidden();
+    if !hidden.is_empty() {
+        hidden.truncate(NAMED);
+        return Err(PublishError::Hidden {
+            scope: scope.name.clone(),
+            hidden,
+        });
+    }
     let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
     if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
         let assumed =

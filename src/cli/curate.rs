@@ -1,12 +1,13 @@
 //! The commands that decide about memories. They are for people: they refuse to write without a
 //! terminal, unless the caller has the owner's token.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use ack_api::decision::{Decision, Verdict};
+use ack_api::decision::{Decision, DecisionPlace, Verdict};
+use ack_api::memory::Status;
 use ack_api::text;
 use jiff::Timestamp;
 use serde_json::json;
@@ -15,15 +16,16 @@ use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs, U
 use super::get::numbered;
 use super::recall::Memory;
 use super::render::count;
-use super::{progress, prompt, write_err, write_plain};
+use super::{progress, prompt, signals, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::curate::find::{Filter, by_id, by_whole_id, queue};
+use crate::curate::find::{Filter, by_id, by_whole_id, queue, short_ids};
 use crate::curate::revived::{About, Revived};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::Outcome;
 use crate::scope::resolve::{find, unusable_manifest, usable};
 use crate::scope::{Registry, Scope};
+use crate::service::short_id::ShortIds;
 use crate::service::{Error, Service};
 
 /// The variable with the owner's token, for scripts.
@@ -200,20 +202,68 @@ fn decide_until(
     let staleness = service.staleness(caller.now);
     let keeps = matches!(verdict, Verdict::Approve | Verdict::Promote);
     let mut decisions = Vec::new();
+    let mut known = Vec::new();
     for candidate in &candidates {
         let mut decision = sitting.decision(candidate, verdict);
         decision.until = until.map(str::to_owned);
         if keeps && let Some(reason) = stale::reason(candidate, &staleness)? {
             decision.despite = Some(stale::despite(candidate.memory(), &reason));
         }
+        if repeats(candidate, &decision) {
+            known.push(repeated(candidate));
+            continue;
+        }
         decisions.push((candidate, vec![decision]));
     }
     service.close();
-    if by_filter && !dry_run && !args.yes && !confirmed(verdict, &decisions)? {
+    for line in known.iter().take(LISTED) {
+        write_err(line);
+    }
+    if known.len() > LISTED {
+        write_err(&format!("note: and {} more\n", known.len() - LISTED));
+    }
+    if decisions.is_empty() && !caller.json {
+        return write_plain("nothing was decided\n");
+    }
+    let is_sure = !by_filter || dry_run || args.yes;
+    if !is_sure && !confirmed(verdict, &decisions, &short_ids(&scopes))? {
         write_err("nothing was decided\n");
         return Ok(());
     }
     carry_out(caller, &sitting, &decisions, dry_run)
+}
+
+/// Whether a decision says again what the newest one about the memory says.
+fn repeats(candidate: &Candidate, decision: &Decision) -> bool {
+    let (curated, memory) = (&candidate.curated, candidate.memory());
+    let is_decided = match candidate.scope.manifest.decisions {
+        DecisionPlace::Log => curated.is_decided,
+        DecisionPlace::Store => memory.reviewed_by.is_some(),
+    };
+    let says_more = decision.reason.is_some()
+        || decision.despite.is_some()
+        || decision.until.is_some()
+        || curated.put_off_until.is_some()
+        || memory.superseded_by.is_some();
+    is_decided && !says_more && decision.verdict.status() == Some(memory.status)
+}
+
+/// Who decided the same about a memory before.
+fn repeated(candidate: &Candidate) -> String {
+    let memory = candidate.memory();
+    let by = memory.reviewed_by.iter().cloned();
+    let day = memory
+        .reviewed_at
+        .map(|at| at.strftime("%Y-%m-%d").to_string());
+    let decided: Vec<String> = by.chain(day).collect();
+    let status = match memory.status {
+        Status::Staging => "waits for review",
+        Status::Approved => "is approved",
+        Status::Promoted => "is promoted",
+        Status::Rejected => "is rejected",
+    };
+    let (id, decided) = (&memory.id, decided.join(", "));
+    format!("note: {id} {status} already ({decided}); it is left as it is\n")
 }
 
 /// The memories that can be decided about. Notes those whose id several rows have.
@@ -298,26 +348,39 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
             "{id} changed since it was decided; it is left as it is\n"
         ));
     }
+    let short = short_ids(&scopes);
     let would = if args.dry_run { "would undo" } else { "undid" };
     let by = undo.actor.as_deref().map(|actor| format!(" ({actor})"));
-    let undone = undo.steps.iter().flat_map(|step| {
-        let undone = step
-            .decisions
-            .iter()
-            .map(|decision| (&step.scope, decision));
-        undone.filter(|(_, decision)| !changed.contains(&decision.id))
-    });
-    let undone: Vec<String> = undone
-        .map(|(scope, decision)| format!("  {}  {}\n", decision.id, scope.name))
-        .collect();
+    let mut undone: Vec<String> = Vec::new();
+    for step in &undo.steps {
+        let decisions = step.decisions.iter();
+        let done = decisions.filter(|decision| !changed.contains(&decision.id));
+        let ids: Vec<&str> = done.map(|decision| decision.id.as_str()).collect();
+        undone.extend(lines_about(&step.scope, &ids, &short));
+    }
     write_plain(&format!(
         "{would} {} of batch {}{}:\n{}{}",
         decided(undone.len()),
         undo.batch,
         by.unwrap_or_default(),
         undone.concat(),
-        come_back(&revived)
+        come_back(&revived, &short)
     ))
+}
+
+/// A line for each memory. If the store cannot be read, it has no title.
+fn lines_about(scope: &Scope, ids: &[&str], short: &ShortIds) -> Vec<String> {
+    let read = scope.store.snapshot(|snapshot| {
+        let memories = ids.iter().map(|id| snapshot.by_id(id));
+        memories.collect::<Result<Vec<_>, _>>()
+    });
+    let titles = read.unwrap_or_else(|_| vec![None; ids.len()]).into_iter();
+    let lines = ids.iter().zip(titles).map(|(id, memory)| {
+        let title = memory.map(|memory| text::line(&memory.title, 80));
+        let (id, title) = (short.shortest(id), title.unwrap_or_default());
+        format!("  {id}  {}  {title}\n", scope.name)
+    });
+    lines.collect()
 }
 
 fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
@@ -406,21 +469,27 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
             "wait_again": revived.wait_again,
         }));
     }
+    let short = short_ids(&caller.scopes(None).unwrap_or_default());
     let wrote = if dry_run { "would write" } else { "wrote" };
     let mut told = format!("{wrote} {}:\n", decided(*written));
     let is_written = |about: &&About| !changed.contains(&about.id);
+    let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
     for About { id, scope, title } in about.iter().filter(is_written) {
-        let decision = decisions.iter().find(|decision| decision.id == *id);
-        let what = decision.map(in_words).unwrap_or_default();
+        let what = made
+            .get(id.as_str())
+            .map(|decision| in_words(decision, &short));
+        let (what, id) = (what.unwrap_or_default(), short.shortest(id));
         let _ = writeln!(told, "  {what}  {id}  {scope}  {}", text::line(title, 80));
     }
     for id in changed {
+        let id = short.shortest(id);
         let _ = writeln!(
             told,
-            "  {id} changed since it was read; nothing was decided about it"
+            "  {id} changed, or somebody decided about it, since it was read; nothing was decided \
+             about it"
         );
     }
-    told.push_str(&come_back(revived));
+    told.push_str(&come_back(revived, &short));
     if !dry_run && *written > 0 {
         let undo = super::command::command(&format!("undo {batch}"));
         let _ = writeln!(told, "undo: {undo}");
@@ -429,8 +498,8 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
 }
 
 /// A decision as a participle: `approved`.
-fn in_words(decision: &Decision) -> String {
-    let into = decision.into.as_deref().unwrap_or_default();
+fn in_words(decision: &Decision, short: &ShortIds) -> String {
+    let into = short.shortest(decision.into.as_deref().unwrap_or_default());
     match decision.verdict {
         Verdict::Approve => "approved".to_owned(),
         Verdict::Promote => "promoted".to_owned(),
@@ -447,15 +516,16 @@ fn in_words(decision: &Decision) -> String {
 }
 
 /// What comes back, a line for each.
-fn come_back(revived: &Revived) -> String {
-    revived.lines().map(|line| line + "\n").collect()
+fn come_back(revived: &Revived, short: &ShortIds) -> String {
+    let lines = revived.lines(short).into_iter();
+    lines.map(|line| line + "\n").collect()
 }
 
 /// One line about a memory.
-fn summary(candidate: &Candidate) -> String {
+fn summary(candidate: &Candidate, short: &ShortIds) -> String {
     let memory = candidate.memory();
-    let title = text::line(&memory.title, 80);
-    format!("{}  {}  {title}", memory.id, candidate.scope.name)
+    let (id, title) = (short.shortest(&memory.id), text::line(&memory.title, 80));
+    format!("{id}  {}  {title}", candidate.scope.name)
 }
 
 fn decided(number: usize) -> String {
@@ -469,6 +539,7 @@ fn decided(number: usize) -> String {
 fn confirmed(
     verdict: Verdict,
     chosen: &[(&Candidate, Vec<Decision>)],
+    short: &ShortIds,
 ) -> Result<bool, CliError> {
     if !prompt::is_possible() {
         return Err(CliError::invalid(
@@ -479,18 +550,21 @@ fn confirmed(
     }
     let mut text = String::new();
     for (candidate, _) in chosen.iter().take(LISTED) {
-        let _ = writeln!(text, "  {}", summary(candidate));
+        let _ = writeln!(text, "  {}", summary(candidate, short));
     }
     if chosen.len() > LISTED {
         let _ = writeln!(text, "  and {} more", chosen.len() - LISTED);
     }
     for (scope, decisions) in by_scope(chosen).into_values() {
-        text.push_str(&come_back(&write::rehearse(scope, &decisions)?));
+        text.push_str(&come_back(&write::rehearse(scope, &decisions)?, short));
     }
     write_err(&text);
+    signals::on_end(|| write_err("nothing was decided\n"));
     let chosen = count(chosen.len() as u64, "memory");
     let question = format!("{} {chosen}?", capitalised(verdict));
-    Ok(prompt::confirm(&question))
+    let is_confirmed = prompt::confirm(&question);
+    signals::on_end(|| {});
+    Ok(is_confirmed)
 }
 
 fn capitalised(verdict: Verdict) -> String {

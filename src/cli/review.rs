@@ -22,7 +22,7 @@ use super::screen::Screen;
 use super::{progress, render, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::curate::Candidate;
-use crate::curate::find::Filter;
+use crate::curate::find::{Filter, short_ids};
 use crate::curate::stale::{Stale, reason, stale};
 use crate::desk::Desk;
 use crate::desk::apply::Line;
@@ -32,6 +32,7 @@ use crate::desk::queue::Lane;
 use crate::scope::Registry;
 use crate::service::Service;
 use crate::service::instructions::Instructions;
+use crate::service::short_id::ShortIds;
 
 /// How many memories `--list` prints for people.
 const LISTED: usize = 50;
@@ -162,6 +163,7 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
         let cards: Vec<Card> = cards.collect();
         return print_json(&json!({ "total": cards.len(), "stale": cards }));
     }
+    let short = short_ids(&caller.scopes(None).unwrap_or_default());
     let mut out = match found.len() {
         0 => return write_plain(NOTHING_STALE),
         1 => "1 approved memory may be out of date\n".to_owned(),
@@ -169,7 +171,7 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
     };
     let screen = Screen::of_output();
     for card in cards.take(LISTED) {
-        out += &listed(&card, &screen);
+        out += &listed(&card, &short, &screen);
     }
     if found.len() > LISTED {
         let more = found.len() - LISTED;
@@ -181,8 +183,8 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
 }
 
 /// A memory of a list: where it is, its title, and what to know about it.
-fn listed(card: &Card, screen: &Screen) -> String {
-    let mut out = format!("\n{}", wrapped(&card.meta(), "", screen));
+fn listed(card: &Card, short: &ShortIds, screen: &Screen) -> String {
+    let mut out = format!("\n{}", wrapped(&card.meta(short), "", screen));
     out += &wrapped(&card.title, "  ", screen);
     for mark in &card.marks {
         out += &wrapped(&format!("! {mark}"), "  ", screen);
@@ -201,7 +203,10 @@ fn wrapped(text: &str, indent: &str, screen: &Screen) -> String {
 fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     if caller.json {
         desk.find_groups();
+    } else {
+        desk.shorten_ids();
     }
+    let short = desk.short_ids();
     let cards = (0..desk.items().len()).filter_map(|number| desk.card(number));
     if caller.json {
         let current = desk.service().select(None, None).ok();
@@ -228,14 +233,14 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     let head = desk.head().text;
     let mut out: String = head.lines().map(|line| wrapped(line, "", &screen)).collect();
     for (number, card) in cards.take(LISTED).enumerate() {
-        out += &listed(&card, &screen);
+        out += &listed(&card, short, &screen);
         for near in nearest(desk, number) {
             let Nearest {
                 id,
                 title,
                 relation,
             } = near;
-            let title = text::line(&title, 80);
+            let (id, title) = (short.shortest(&id), text::line(&title, 80));
             let near = format!("approved: {id}  {title}  ({})", relation.as_str());
             out += &wrapped(&near, "  ", &screen);
         }

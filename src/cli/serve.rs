@@ -70,6 +70,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
             write_err(&command::in_text(waiting));
         }
         let service = Service::new(config).for_the_process();
+        std::thread::spawn(move || service.ask_buckets());
         log(service, &offer);
         let result = crate::mcp::serve_stdio(service, offer, report);
         service.close();
@@ -105,6 +106,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
         );
     }
     let service = Service::new(config).for_the_process();
+    std::thread::spawn(move || service.ask_buckets());
     log(service, &offer);
     let result = listening.serve(service, offer, report);
     service.close();

@@ -91,10 +91,7 @@ pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, Curate
 }
 
 /// What waits again because the memory that replaced it is rejected now.
-fn released(
-    snapshot: &Snapshot<'_>,
-    decisions: &[Decision],
-) -> Result<Vec<Decision>, StoreError> {
+fn released(snapshot: &Snapshot<'_>, decisions: &[Decision]) -> Result<Vec<Decision>, StoreError> {
     let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
     let rejections = decisions
         .iter()

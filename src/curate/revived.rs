@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::text;
 use ack_store::{Snapshot, StoreError};
 use serde::Serialize;
 
 use super::Candidate;
 use crate::scope::Scope;
+use crate::service::short_id::ShortIds;
 
 /// The longest chain of successors that is followed, as in [`is_superseded`].
 const MAX_STEPS: usize = 33;
@@ -57,16 +59,18 @@ impl Revived {
     }
 
     /// One line for each: `served again: obs-7  Use pnpm`.
-    pub fn lines(&self) -> impl Iterator<Item = String> {
+    pub fn lines(&self, short: &ShortIds) -> Vec<String> {
         let kinds = [
             ("served again", &self.served_again),
             ("waits again", &self.wait_again),
         ];
-        kinds.into_iter().flat_map(|(what, memories)| {
+        let lines = kinds.into_iter().flat_map(|(what, memories)| {
             memories.iter().map(move |About { id, title, .. }| {
-                format!("{what}: {id}  {}", ack_api::text::line(title, 80))
+                let id = short.shortest(id);
+                format!("{what}: {id}  {}", text::line(title, 80))
             })
-        })
+        });
+        lines.collect()
     }
 
     /// `1 is served again, 2 wait again`; `None` if nothing comes back.
@@ -212,6 +216,14 @@ fn is_served(
         },
         _ => Successor::Gone,
     };
-    let first = memory.superseded_by.as_deref().filter(|id| *id != memory.id);
-    Ok(!is_superseded(&memory.id, first, StatusFilter::Approved, look))
+    let first = memory
+        .superseded_by
+        .as_deref()
+        .filter(|id| *id != memory.id);
+    Ok(!is_superseded(
+        &memory.id,
+        first,
+        StatusFilter::Approved,
+        look,
+    ))
 }

@@ -190,18 +190,19 @@ fn withdrawals(
     batch: &Batch,
     sitting: &Sitting,
 ) -> Result<Vec<Decision>, CurateError> {
-    let mut decisions = Vec::new();
-    for id in &batch.ids {
-        let curated = scope.store.snapshot(|snapshot| snapshot.curated(id))?;
-        decisions.extend(curated.map(|curated| {
-            let scope = Arc::clone(scope);
-            let candidate = Candidate { scope, curated };
-            let mut decision = sitting.decision(&candidate, Verdict::Withdraw);
-            decision.reason = Some(format!("undo of {}", batch.name));
-            decision
-        }));
-    }
-    Ok(decisions)
+    let read = scope.store.snapshot(|snapshot| {
+        let ids = batch.ids.iter();
+        ids.map(|id| snapshot.curated(id))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let decisions = read.into_iter().flatten().map(|curated| {
+        let scope = Arc::clone(scope);
+        let candidate = Candidate { scope, curated };
+        let mut decision = sitting.decision(&candidate, Verdict::Withdraw);
+        decision.reason = Some(format!("undo of {}", batch.name));
+        decision
+    });
+    Ok(decisions.collect())
 }
 
 /// The earlier decision, as a new one.

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::curate::{Candidate, warnings, warnings::Warning};
+use crate::service::short_id::ShortIds;
 
 /// A waiting memory, with what a curator should know.
 #[derive(Debug, Clone, Serialize)]
@@ -62,13 +63,14 @@ impl Card {
         let memory = candidate.memory();
         let warnings = warnings::about(&candidate.curated);
         let changed = candidate.curated.is_outdated;
-        let change = changed.then(|| outdated(candidate).to_owned());
+        let change = changed.then(|| outdated(candidate));
         let twin = candidate.curated.has_twin;
         let twin =
             twin.then(|| "another memory has the same id: nothing can be decided".to_owned());
         let change = change
             .into_iter()
             .chain(twin)
+            .chain(replaced(memory))
             .chain(out_of_date(candidate, now));
         let told = warnings.iter().map(|warning| warning.as_str().to_owned());
         Self {
@@ -96,8 +98,8 @@ impl Card {
     }
 
     /// One line of metadata: id, scope, project, type and age.
-    pub fn meta(&self) -> String {
-        let mut parts = vec![self.id.clone(), self.scope.clone()];
+    pub fn meta(&self, short: &ShortIds) -> String {
+        let mut parts = vec![short.shortest(&self.id), self.scope.clone()];
         parts.extend(
             self.project
                 .clone()
@@ -109,11 +111,28 @@ impl Card {
     }
 }
 
+/// Which memory replaces one that waits, by what its store says.
+fn replaced(memory: &Memory) -> Option<String> {
+    let newer = memory.superseded_by.as_ref();
+    let newer = newer.filter(|_| memory.status == Status::Staging);
+    newer.map(|newer| format!("a newer one replaces it: {newer}"))
+}
+
 /// Why an earlier decision no longer counts.
-fn outdated(candidate: &Candidate) -> &'static str {
+fn outdated(candidate: &Candidate) -> String {
     let id = &candidate.memory().id;
     let decisions = candidate.scope.store.decisions().unwrap_or_default();
-    match decisions.about(id).last() {
+    if let Some(other) = &candidate.curated.decided_as {
+        let verdict = decisions.about(other).last().map(|last| last.verdict);
+        let what = match verdict {
+            Some(Verdict::Stage) => "put back",
+            Some(Verdict::Supersede) => "replaced",
+            Some(Verdict::Merge) => "merged into another one",
+            _ => "decided on",
+        };
+        return format!("`{other}` has the same text and was {what}");
+    }
+    let why = match decisions.about(id).last() {
         None => "its decision cannot be read",
         Some(last) if last.digest == candidate.curated.digest => "its decision cannot be read",
         Some(Decision {
@@ -121,7 +140,8 @@ fn outdated(candidate: &Candidate) -> &'static str {
             ..
         }) => "its text changed after it was approved",
         Some(_) => "its text changed after it was decided",
-    }
+    };
+    why.to_owned()
 }
 
 /// What its author says against a memory: that it is no longer valid, or that its day has passed.

@@ -19,6 +19,7 @@ use super::queue::{Item, State};
 use crate::curate::revived::{About, Revived};
 use crate::curate::{Candidate, CurateError, Sitting, edit_over, write};
 use crate::scope::Scope;
+use crate::service::short_id::ShortIds;
 
 /// The result of writing the choices.
 #[derive(Debug, Default, Serialize)]
@@ -190,6 +191,7 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
             other: other.as_ref(),
             hides: 0,
             stale: wish.stale.as_deref(),
+            short: &ShortIds::default(),
         };
         for mut decision in choice.decisions(sitting)? {
             decision.reason = wish.reason.clone().or(decision.reason);

@@ -12,14 +12,19 @@ mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;
 #[cfg(feature = "bucket")]
+mod bucket_credentials;
+#[cfg(feature = "bucket")]
 mod bucket_proofs;
 #[cfg(feature = "bucket")]
 mod bucket_reading;
+#[cfg(feature = "bucket")]
+mod bucket_trouble;
 mod cancel;
 mod changes;
 mod checkpoints;
 mod chooser;
 mod cli;
+mod comes_back;
 mod complete;
 mod config_command;
 mod connect;
@@ -67,6 +72,7 @@ mod many_scopes;
 mod mcp;
 mod merged_links;
 mod messages;
+mod mistakes;
 mod nearest;
 mod note_formats;
 mod progress;
@@ -77,6 +83,7 @@ mod read_only;
 mod real_stores;
 mod recogniser;
 mod relations;
+mod renamed_notes;
 mod resources;
 mod same_id;
 mod schemas;

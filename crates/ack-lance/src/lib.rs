@@ -112,6 +112,14 @@ impl TableError {
         )
     }
 
+    /// Whether a damaged file can be the cause.
+    pub const fn may_be_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Lance { .. } | Self::Column { .. } | Self::Damaged | Self::Io { .. }
+        )
+    }
+
     /// What to do about it.
     pub const fn hint(&self) -> &'static str {
         match self {

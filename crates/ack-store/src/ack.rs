@@ -40,6 +40,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::StaleAfter, &["stale_after"]),
             (Field::PutOffUntil, &["put_off_until"]),
             (Field::KeptDespite, &["kept_despite"]),
+            (Field::TitleFromFile, &["title_from_file"]),
         ],
     );
     source.narrative = memories
@@ -48,6 +49,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         .into_iter()
         .collect();
     Some(Layout {
+        deleted: None,
         profile: Profile::Ack,
         sources: vec![source],
         sessions: ["sessions", "streaming_sessions"]

@@ -123,11 +123,12 @@ pub enum Field {
     StaleAfter,
     PutOffUntil,
     KeptDespite,
+    TitleFromFile,
 }
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -152,6 +153,7 @@ impl Field {
         Self::StaleAfter,
         Self::PutOffUntil,
         Self::KeptDespite,
+        Self::TitleFromFile,
     ];
 
     /// The position in a selected row, which starts with `rowid` and the id.
@@ -467,6 +469,8 @@ pub struct Layout {
     pub links: Option<LinkSource>,
     /// The table of the curation log.
     pub log: Option<LogSource>,
+    /// SQL for the number of rows that are left out, because their program marked them as deleted.
+    pub deleted: Option<String>,
 }
 
 impl Layout {

@@ -59,6 +59,23 @@ impl Snapshot<'_> {
         Ok(())
     }
 
+    /// The ids of all rows, in no particular order.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn ids(&self) -> Result<Vec<String>, StoreError> {
+        let mut ids = Vec::new();
+        for (_, source) in self.sources() {
+            let sql = format!("SELECT {} FROM {}", source.select_only(&[]), source.table);
+            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let read = self.fail(statement.query_map([], record::id))?;
+            for id in read {
+                ids.push(self.fail(id)?);
+            }
+        }
+        Ok(ids)
+    }
+
     /// This state of the store, read with other decisions.
     #[must_use]
     pub fn with_decisions(&self, decisions: Decisions) -> Snapshot<'_> {

@@ -17,7 +17,7 @@ use crate::recogniser::{Found, Support};
 use crate::scope::{Scope, ScopeError, same};
 use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
-use ack_api::{Diagnostic, HealthState};
+use ack_api::{Counts, Diagnostic, HealthState};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -221,10 +221,16 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     if let Some(pace) = info.pointer("/pending/pace").and_then(Value::as_str) {
         since.push_str(&format!("; {pace}"));
     }
+    let rest = Counts {
+        replaced: number("replaced"),
+        deleted: number("deleted"),
+        ..Counts::default()
+    };
+    since.insert_str(0, &rest.rest_in_words());
     let message = match (served, waiting) {
         (0, 0) => "no memories yet".to_owned(),
         (0, waiting) => format!("{}, none reviewed{since}", count(waiting, "memory")),
-        (served, 0) => count(served, "memory"),
+        (served, 0) => format!("{}{}", count(served, "memory"), rest.rest_in_words()),
         (served, waiting) => format!(
             "{}, {} waiting for review{since}",
             count(served, "memory"),

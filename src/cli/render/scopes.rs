@@ -159,6 +159,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
         if counts.unknown > 0 {
             let _ = write!(text, ", {} of unknown status", grouped(counts.unknown));
         }
+        text += &counts.rest_in_words();
         out += &line(&text, screen);
     }
     if let Some(profile) = &scope.profile {

@@ -38,6 +38,11 @@ j         next               k         previous
 z         undo the last choice
 q         finish: write the choices, or quit
 ";
+/// What the keys do, before the first card.
+const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY put off, s skip, \
+                     z undo, q finish; ? explains all keys\n";
+const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o ID replaced by \
+                           another one, s skip, z undo, q finish; ? explains all keys\n";
 /// Keys that only the page has.
 const OF_THE_PAGE: [&str; 4] = ["c", "l", "x", "/"];
 
@@ -73,7 +78,12 @@ struct Walk<'a> {
 /// Goes through the queue, and writes the choices.
 pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
     desk.find_groups();
+    desk.shorten_ids();
     write_err(&format!("{}\n", desk.head().text));
+    write_err(match desk.lane() {
+        Lane::Waiting => BEGIN,
+        Lane::Stale => BEGIN_STALE,
+    });
     let desk = Arc::new(Mutex::new(desk));
     unwritten::keep_at_end(caller, &desk, sitting);
     let mut walk = Walk::new(&desk);

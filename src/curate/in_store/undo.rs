@@ -273,7 +273,9 @@ fn revert<'a>(
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn replaced_while_waiting(snapshot: &Snapshot<'_>) -> Result<Vec<(String, String)>, StoreError> {
+pub fn replaced_while_waiting(
+    snapshot: &Snapshot<'_>,
+) -> Result<Vec<(String, String)>, StoreError> {
     let source = snapshot.layout.sources.first();
     let column = |field| source.and_then(|source| source.column(field));
     let (Some(status), Some(successor)) = (column(Field::Status), column(Field::SupersededBy))

@@ -287,7 +287,7 @@ impl Site {
                 Ok(json!({
                     "batch": outcome.batch, "written": outcome.written,
                     "changed": outcome.changed,
-                    "comes_back": outcome.revived.lines().collect::<Vec<_>>(),
+                    "comes_back": outcome.revived.lines(desk.short_ids()),
                     "standing": self.standing(&desk),
                 }))
             }
