@@ -231,7 +231,10 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     }
     let screen = Screen::of_output();
     let head = desk.head().text;
-    let mut out: String = head.lines().map(|line| wrapped(line, "", &screen)).collect();
+    let mut out: String = head
+        .lines()
+        .map(|line| wrapped(line, "", &screen))
+        .collect();
     for (number, card) in cards.take(LISTED).enumerate() {
         out += &listed(&card, short, &screen);
         for near in nearest(desk, number) {

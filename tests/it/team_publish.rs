@@ -336,7 +336,11 @@ fn what_must_not_be_published_is_refused_with_what_to_do() {
         &["nobody reviewed", " review --scope assumed`"],
     );
     refused("assumed", plain.path(), &["are the same folder"]);
-    refused("assumed", &plain.path().join("in/it"), &["one contains the other"]);
+    refused(
+        "assumed",
+        &plain.path().join("in/it"),
+        &["one contains the other"],
+    );
     root.manifest("broken", "visibility = 'everybody'");
     let outcome = publish_scope(&root, "broken", &folder, &["--yes"]);
     let error = outcome.fails(1);
