@@ -58,6 +58,7 @@ use self::render::Listing;
 use self::screen::Screen;
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs, Source};
+use crate::scope::ScopeError;
 use crate::service::Error;
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
@@ -201,7 +202,13 @@ fn at_desk(
 /// Lists the scopes, or shows one of them in detail.
 fn list_scopes(global: &Global, scope: Option<String>) -> Result<(), CliError> {
     let service = Closing(Service::new(config(global)?).for_the_process());
-    let all = progress::while_reading(|| all_scopes(service.0, scope))?;
+    let all = progress::while_reading(|| all_scopes(service.0, scope));
+    let all = all.map_err(|error| match error {
+        CliError::Request(Error::Scope(ScopeError::NotFound { name, known, .. })) => {
+            CliError::NoScope { name, known }
+        }
+        error => error,
+    })?;
     print(&all, global, render::scopes)?;
     here::check_database(service.0)
 }

@@ -12,6 +12,7 @@ pub mod groups;
 mod in_store;
 mod log;
 pub mod nearest;
+pub mod revived;
 pub mod stale;
 pub mod undo;
 pub mod warnings;
@@ -41,12 +42,14 @@ pub enum CurateError {
         nearest: Vec<String>,
     },
     /// Several memories match.
-    #[error("`{id}` begins the ids of several memories: {}", text::list(found))]
+    #[error("`{id}` begins the ids of several memories: {}{}", text::list(found), and_more(*more))]
     Ambiguous {
         /// The id that was given.
         id: String,
         /// Some of them, with their scopes.
         found: Vec<String>,
+        /// How many others there are.
+        more: usize,
     },
     /// It cannot replace the other memory.
     #[error("`{into}` cannot take the place of `{id}`: {reason}")]
@@ -56,7 +59,7 @@ pub enum CurateError {
         /// The memory that stays.
         into: String,
         /// Why not.
-        reason: &'static str,
+        reason: String,
     },
     /// There is nothing to undo.
     #[error("there is nothing to undo{}", batch.as_ref().map_or_else(String::new, |batch| format!(": no decision of the batch `{batch}` counts")))]
@@ -113,7 +116,7 @@ pub enum CurateError {
         path: PathBuf,
     },
     /// Some scopes were written, then one failed.
-    #[error("{source}; what was decided in {} is written", text::list(written))]
+    #[error("{source}; the decisions in {} were written", text::list(written))]
     Partly {
         /// The scopes whose decisions were written.
         written: Vec<String>,
@@ -128,6 +131,13 @@ pub enum CurateError {
     /// A store or its log cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+fn and_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
 }
 
 impl Diagnostic for CurateError {
@@ -154,16 +164,16 @@ impl Diagnostic for CurateError {
                 format!("did you mean {}?", text::list(nearest)).into()
             }
             Self::NotFound { .. } => {
-                "`ack-memory review --list` shows what waits, with its ids".into()
+                "`ack-memory review --list` shows what is waiting, with the ids".into()
             }
             Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope".into(),
             Self::Successor { .. } => "name another memory of the same scope".into(),
-            Self::Invalid(_) => "schemas/decision.json says what a decision is".into(),
+            Self::Invalid(_) => "schemas/decision.json describes a decision".into(),
             Self::NothingToUndo { .. } => {
                 "`ack-memory get ID --include history` shows every decision about a memory".into()
             }
             Self::NotYours { batch, .. } => {
-                format!("`ack-memory undo {batch}` undoes it all the same").into()
+                format!("`ack-memory undo {batch}` undoes it anyway").into()
             }
             Self::Write { .. } => {
                 "nothing was decided; check the folder's permissions and the free space".into()
@@ -328,10 +338,10 @@ impl Sitting {
     }
 
     fn check_successor(candidate: &Candidate, into: &Candidate) -> Result<(), CurateError> {
-        let refuse = |reason| CurateError::Successor {
+        let refuse = |reason: &str| CurateError::Successor {
             id: candidate.memory().id.clone(),
             into: into.memory().id.clone(),
-            reason,
+            reason: reason.to_owned(),
         };
         if candidate.scope.name != into.scope.name {
             return Err(refuse("it is in another scope"));
@@ -339,15 +349,17 @@ impl Sitting {
         if candidate.memory().id == into.memory().id {
             return Err(refuse("it is the same memory"));
         }
-        if into.memory().status == Status::Rejected {
-            return Err(refuse("it was rejected"));
-        }
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
             return Err(refuse("that memory already replaced it"));
         }
         if circle::is_replaced_by(into, candidate) {
             return Err(refuse("that memory already replaced it, through others"));
         }
+        match (into.memory().status, &into.memory().superseded_by) {
+            (Status::Rejected, Some(newer)) => Err(refuse(&format!("`{newer}` replaced it"))),
+            (Status::Rejected, None) => Err(refuse("it was rejected")),
+            _ => Ok(()),
+        }?;
         Ok(())
     }
 }

@@ -17,25 +17,30 @@ pub mod web;
 pub mod writable;
 mod write;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use ack_api::decision::Decision;
 use ack_api::queue::QueueNumbers;
 use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, Chosen, Preview};
 use self::queue::{Head, Item, Lane, State, View};
-pub use self::write::{About, Outcome};
-use crate::curate::find::{Filter, Queue, by_id, queue};
+pub use self::write::Outcome;
+use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::groups::groups;
+use crate::curate::revived::Revived;
 use crate::curate::stale::{Stale, stale};
-use crate::curate::{Candidate, CurateError, Sitting};
+use crate::curate::{Candidate, CurateError, Sitting, write as writing};
 use crate::scope::Scope;
 use crate::service::Service;
+use crate::service::short_id::ShortIds;
 
 /// How many recent choices to show.
 const IN_SIGHT: usize = 10;
+/// How many memories of one choice to show.
+const MEMBERS: usize = 50;
 
 /// The waiting memories and the choices.
 #[derive(Debug)]
@@ -59,6 +64,8 @@ pub struct Desk {
     /// The scopes that the waiting memories come from.
     scopes: Vec<Arc<Scope>>,
     filter: Filter,
+    /// How previews name memories. Empty: by whole ids.
+    short: ShortIds,
 }
 
 /// What is needed to find approved memories that may be out of date.
@@ -121,6 +128,17 @@ pub struct Recent {
     pub numbers: Vec<usize>,
     /// The title of the memory, or the number of memories.
     pub about: String,
+    /// If there are several: the first of them.
+    pub members: Vec<Member>,
+}
+
+/// One of several memories with the same choice.
+#[derive(Debug, Clone, Serialize)]
+pub struct Member {
+    /// Its number.
+    pub number: usize,
+    /// Its title.
+    pub title: String,
 }
 
 impl Desk {
@@ -162,7 +180,18 @@ impl Desk {
             lane: Lane::Waiting,
             scopes: Vec::new(),
             filter: Filter::default(),
+            short: ShortIds::default(),
         }
+    }
+
+    /// Names memories by the shortest forms of their ids from now on.
+    pub fn shorten_ids(&mut self) {
+        self.short = short_ids(&self.scopes);
+    }
+
+    /// How memories are named.
+    pub const fn short_ids(&self) -> &ShortIds {
+        &self.short
     }
 
     /// The search for approved memories that may be out of date, in the same scopes.
@@ -301,16 +330,24 @@ impl Desk {
                 return Ok(Preview::default());
             };
             let other = self.other(&item.candidate, choice)?;
-            return self
-                .chosen_for(item, choice, other.as_ref())
-                .preview(&sitting);
+            let chosen = self.chosen_for(item, choice, other.as_ref());
+            let mut preview = chosen.preview(&sitting)?;
+            preview.tell(&rehearsed(&[chosen], &sitting), &self.short);
+            return Ok(preview);
         }
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
         let items: Vec<&Item> = items.collect();
         let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
         let hides = items.iter().map(|item| self.hides(item)).sum();
         let are_stale = items.iter().all(|item| item.stale.is_some());
-        Ok(Preview::of_many(choice, &memories, hides, are_stale))
+        let mut preview = Preview::of_many(choice, &memories, hides, are_stale, &self.short);
+        // The other choices take away nothing that replaced something, or do not do it to many.
+        if choice.other().is_none() {
+            let chosen = items.iter().map(|item| self.chosen_for(item, choice, None));
+            let chosen: Vec<Chosen<'_>> = chosen.collect();
+            preview.tell(&rehearsed(&chosen, &sitting), &self.short);
+        }
+        Ok(preview)
     }
 
     /// Records a choice for some memories. It replaces their earlier choices.
@@ -390,14 +427,32 @@ impl Desk {
             done: made.choice.done(self.are_stale(made)),
             reason: made.reason.clone(),
             about: match made.numbers().as_slice() {
-                [number] => self.items.get(*number).map_or_else(String::new, |item| {
-                    ack_api::text::line(&item.candidate.memory().title, 120)
-                }),
+                [number] => self.title(*number),
                 many => format!("{} memories", many.len()),
             },
+            members: self.members(made),
             numbers: made.numbers(),
         });
         told.collect()
+    }
+
+    /// The first memories of a choice for several.
+    fn members(&self, made: &Made) -> Vec<Member> {
+        if made.picks.len() < 2 {
+            return Vec::new();
+        }
+        let members = made.picks.iter().take(MEMBERS).map(|pick| Member {
+            number: pick.number,
+            title: self.title(pick.number),
+        });
+        members.collect()
+    }
+
+    fn title(&self, number: usize) -> String {
+        let item = self.items.get(number);
+        item.map_or_else(String::new, |item| {
+            ack_api::text::line(&item.candidate.memory().title, 120)
+        })
     }
 
     /// The next waiting memory after another one in a view, or the first one if there is none.
@@ -422,7 +477,7 @@ impl Desk {
 
     /// A choice together with its side effects.
     fn chosen_for<'a>(
-        &self,
+        &'a self,
         item: &'a Item,
         choice: &'a Choice,
         other: Option<&'a Candidate>,
@@ -433,10 +488,12 @@ impl Desk {
             other,
             hides: self.hides(item),
             stale: item.stale.as_deref(),
+            short: &self.short,
         }
     }
 
-    /// How many served memories this one would replace, according to the store or a decision.
+    /// How many served memories this one would replace, according to the store or a decision. Of
+    /// several rows with an id, only the one that owns it counts.
     fn hides(&self, item: &Item) -> usize {
         if item.stale.is_some() {
             return 0;
@@ -444,16 +501,23 @@ impl Desk {
         let Candidate { scope, .. } = &item.candidate;
         let id = &item.candidate.memory().id;
         let decisions = scope.store.decisions().unwrap_or_default();
-        let is_visible = |id: &&String| {
-            let last = decisions.about(id).last();
-            last.is_some_and(|last| last.was.is_served())
-        };
-        let decided = decisions.replaced_by(id).iter().filter(is_visible);
         let stored = self.replaced.get(&(scope.name.clone(), id.clone()));
-        decided
-            .chain(stored.into_iter().flatten())
-            .collect::<BTreeSet<_>>()
-            .len()
+        let older = decisions.replaced_by(id).iter();
+        let older: BTreeSet<&String> = older.chain(stored.into_iter().flatten()).collect();
+        if older.is_empty() {
+            return 0;
+        }
+        let counted = scope.store.snapshot(|snapshot| {
+            let mut hidden = 0;
+            for older in &older {
+                let memory = snapshot.by_id(older)?;
+                hidden += usize::from(memory.is_some_and(|memory| {
+                    memory.status.is_served() && memory.superseded_by.as_ref() == Some(id)
+                }));
+            }
+            Ok(hidden)
+        });
+        counted.unwrap_or_default()
     }
 
     fn set(&mut self, number: usize, state: State) {
@@ -480,10 +544,10 @@ impl Desk {
             return Ok(None);
         };
         let other = by_id(&[Arc::clone(&candidate.scope)], id)?;
-        let refuse = |reason| CurateError::Successor {
+        let refuse = |reason: &str| CurateError::Successor {
             id: candidate.memory().id.clone(),
             into: other.memory().id.clone(),
-            reason,
+            reason: reason.to_owned(),
         };
         let goes = self.choices.iter().any(|made| {
             made.choice.removes()
@@ -505,6 +569,22 @@ impl Desk {
 pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
     let groups = groups(memories).into_iter().map(|group| group.members);
     groups.filter(|members| members.len() > 1).collect()
+}
+
+/// What comes back with these choices. Nothing, if a store cannot be read: then writing fails.
+fn rehearsed(chosen: &[Chosen<'_>], sitting: &Sitting) -> Revived {
+    let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
+    for chosen in chosen {
+        let scope = &chosen.candidate.scope;
+        let entry = by_scope.entry(&scope.name);
+        let (_, decisions) = entry.or_insert_with(|| (scope, Vec::new()));
+        decisions.extend(chosen.decisions(sitting).unwrap_or_default());
+    }
+    let mut revived = Revived::default();
+    for (scope, decisions) in by_scope.into_values() {
+        revived.add(writing::rehearse(scope, &decisions).unwrap_or_default());
+    }
+    revived
 }
 
 /// A sitting that writes nothing.

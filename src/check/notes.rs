@@ -183,7 +183,7 @@ impl Checked {
         let mut seen: Vec<&str> = Vec::new();
         for (key, line) in document.keys() {
             if seen.contains(&key) && !has_conflict {
-                let message = format!("the key `{key}` is there twice; the last one counts");
+                let message = format!("the key `{key}` appears twice; the last one counts");
                 self.error("schema", (shown, line), message);
             }
             seen.push(key);
@@ -233,7 +233,7 @@ impl Checked {
         let is_withdrawn = note.standing == Standing::Withdrawn;
         if let Some(past) = past(&note, place.today).filter(|_| !is_withdrawn) {
             let message = format!(
-                "holds until {past}, the day its author set; see whether it still holds, and set a \
+                "was valid until {past}, the day its author set; see whether it still is, and set a \
                  later day or `status: deprecated`"
             );
             self.warn("past-day", (shown, line_of("stale_after")), message);
@@ -248,7 +248,7 @@ impl Checked {
                 Target::File(target) => {
                     let top = place.top.as_deref();
                     if !is_there(&target, relative, &place.folder, top) {
-                        let message = format!("links to `{target}`, which is not there");
+                        let message = format!("links to `{target}`, which does not exist");
                         self.error("dead-link", at, message);
                     }
                 }
@@ -291,7 +291,7 @@ impl Checked {
                 && !path.split('/').any(|part| part == "..");
             if is_looked_for && !top.join(path).exists() {
                 let message = format!(
-                    "cites `{file}`, which is not in the repository any more; see whether it still \
+                    "cites `{file}`, which is no longer in the repository; see whether it still \
                      holds"
                 );
                 self.warn("missing-file", (shown, line), message);
@@ -332,7 +332,7 @@ impl Checked {
                     read.path.clone(),
                     read.line,
                     format!(
-                        "has the id `{}`, which `{}` (line {}) has too; give it another one",
+                        "has the id `{}`, as does `{}` (line {}); give it another one",
                         read.id,
                         other.path.display(),
                         other.line
@@ -365,7 +365,7 @@ impl Checked {
             .cloned()
             .collect();
         for (path, line, name) in dead {
-            let message = format!("links to the note `{name}`, which is not there");
+            let message = format!("links to the note `{name}`, which does not exist");
             self.warn("dead-link", (&path, line), message);
         }
     }

@@ -1,12 +1,13 @@
 //! The commands that decide about memories. They are for people: they refuse to write without a
 //! terminal, unless the caller has the owner's token.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use ack_api::decision::{Decision, Verdict};
+use ack_api::decision::{Decision, DecisionPlace, Verdict};
+use ack_api::memory::Status;
 use ack_api::text;
 use jiff::Timestamp;
 use serde_json::json;
@@ -15,14 +16,16 @@ use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs, U
 use super::get::numbered;
 use super::recall::Memory;
 use super::render::count;
-use super::{progress, prompt, write_err, write_plain};
+use super::{progress, prompt, signals, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::curate::find::{Filter, by_id, by_whole_id, queue};
+use crate::curate::find::{Filter, by_id, by_whole_id, queue, short_ids};
+use crate::curate::revived::{About, Revived};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
-use crate::desk::{About, Outcome};
+use crate::desk::Outcome;
 use crate::scope::resolve::{find, unusable_manifest, usable};
 use crate::scope::{Registry, Scope};
+use crate::service::short_id::ShortIds;
 use crate::service::{Error, Service};
 
 /// The variable with the owner's token, for scripts.
@@ -195,24 +198,72 @@ fn decide_until(
     }
     let dry_run = args.decide.dry_run;
     let sitting = prepare(caller, &args.decide)?;
-    if by_filter && !dry_run && !args.yes && !confirmed(verdict, &candidates)? {
-        write_err("nothing was decided\n");
-        return Ok(());
-    }
     let service = Service::new(caller.config.clone());
     let staleness = service.staleness(caller.now);
     let keeps = matches!(verdict, Verdict::Approve | Verdict::Promote);
     let mut decisions = Vec::new();
+    let mut known = Vec::new();
     for candidate in &candidates {
         let mut decision = sitting.decision(candidate, verdict);
         decision.until = until.map(str::to_owned);
         if keeps && let Some(reason) = stale::reason(candidate, &staleness)? {
             decision.despite = Some(stale::despite(candidate.memory(), &reason));
         }
+        if repeats(candidate, &decision) {
+            known.push(repeated(candidate));
+            continue;
+        }
         decisions.push((candidate, vec![decision]));
     }
     service.close();
+    for line in known.iter().take(LISTED) {
+        write_err(line);
+    }
+    if known.len() > LISTED {
+        write_err(&format!("note: and {} more\n", known.len() - LISTED));
+    }
+    if decisions.is_empty() && !caller.json {
+        return write_plain("nothing was decided\n");
+    }
+    let is_sure = !by_filter || dry_run || args.yes;
+    if !is_sure && !confirmed(verdict, &decisions, &short_ids(&scopes))? {
+        write_err("nothing was decided\n");
+        return Ok(());
+    }
     carry_out(caller, &sitting, &decisions, dry_run)
+}
+
+/// Whether a decision says again what the newest one about the memory says.
+fn repeats(candidate: &Candidate, decision: &Decision) -> bool {
+    let (curated, memory) = (&candidate.curated, candidate.memory());
+    let is_decided = match candidate.scope.manifest.decisions {
+        DecisionPlace::Log => curated.is_decided,
+        DecisionPlace::Store => memory.reviewed_by.is_some(),
+    };
+    let says_more = decision.reason.is_some()
+        || decision.despite.is_some()
+        || decision.until.is_some()
+        || curated.put_off_until.is_some()
+        || memory.superseded_by.is_some();
+    is_decided && !says_more && decision.verdict.status() == Some(memory.status)
+}
+
+/// Who decided the same about a memory before.
+fn repeated(candidate: &Candidate) -> String {
+    let memory = candidate.memory();
+    let by = memory.reviewed_by.iter().cloned();
+    let day = memory
+        .reviewed_at
+        .map(|at| at.strftime("%Y-%m-%d").to_string());
+    let decided: Vec<String> = by.chain(day).collect();
+    let status = match memory.status {
+        Status::Staging => "waits for review",
+        Status::Approved => "is approved",
+        Status::Promoted => "is promoted",
+        Status::Rejected => "is rejected",
+    };
+    let (id, decided) = (&memory.id, decided.join(", "));
+    format!("note: {id} {status} already ({decided}); it is left as it is\n")
 }
 
 /// The memories that can be decided about. Notes those whose id several rows have.
@@ -270,9 +321,16 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let batch = args.batch.as_deref();
     let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &person(), &sitting))?;
     let mut changed = Vec::new();
-    if !args.dry_run {
+    let mut revived = Revived::default();
+    if args.dry_run {
+        for step in &undo.steps {
+            revived.add(step.rehearse()?);
+        }
+    } else {
         write::each(&undo.steps, &undo.batch, |step| {
-            changed.extend(step.write(&sitting)?.changed);
+            let written = step.write(&sitting)?;
+            changed.extend(written.changed);
+            revived.add(written.revived);
             Ok(())
         })?;
     }
@@ -281,7 +339,8 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         let decisions: Vec<&Decision> = decisions.collect();
         return print_json(&json!({
             "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
-            "changed": changed,
+            "changed": changed, "served_again": revived.served_again,
+            "wait_again": revived.wait_again,
         }));
     }
     for id in &changed {
@@ -289,25 +348,39 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
             "{id} changed since it was decided; it is left as it is\n"
         ));
     }
+    let short = short_ids(&scopes);
     let would = if args.dry_run { "would undo" } else { "undid" };
     let by = undo.actor.as_deref().map(|actor| format!(" ({actor})"));
-    let undone = undo.steps.iter().flat_map(|step| {
-        let undone = step
-            .decisions
-            .iter()
-            .map(|decision| (&step.scope, decision));
-        undone.filter(|(_, decision)| !changed.contains(&decision.id))
-    });
-    let undone: Vec<String> = undone
-        .map(|(scope, decision)| format!("  {}  {}\n", decision.id, scope.name))
-        .collect();
+    let mut undone: Vec<String> = Vec::new();
+    for step in &undo.steps {
+        let decisions = step.decisions.iter();
+        let done = decisions.filter(|decision| !changed.contains(&decision.id));
+        let ids: Vec<&str> = done.map(|decision| decision.id.as_str()).collect();
+        undone.extend(lines_about(&step.scope, &ids, &short));
+    }
     write_plain(&format!(
-        "{would} {} of batch {}{}:\n{}",
+        "{would} {} of batch {}{}:\n{}{}",
         decided(undone.len()),
         undo.batch,
         by.unwrap_or_default(),
-        undone.concat()
+        undone.concat(),
+        come_back(&revived, &short)
     ))
+}
+
+/// A line for each memory. If the store cannot be read, it has no title.
+fn lines_about(scope: &Scope, ids: &[&str], short: &ShortIds) -> Vec<String> {
+    let read = scope.store.snapshot(|snapshot| {
+        let memories = ids.iter().map(|id| snapshot.by_id(id));
+        memories.collect::<Result<Vec<_>, _>>()
+    });
+    let titles = read.unwrap_or_else(|_| vec![None; ids.len()]).into_iter();
+    let lines = ids.iter().zip(titles).map(|(id, memory)| {
+        let title = memory.map(|memory| text::line(&memory.title, 80));
+        let (id, title) = (short.shortest(id), title.unwrap_or_default());
+        format!("  {id}  {}  {title}\n", scope.name)
+    });
+    lines.collect()
 }
 
 fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
@@ -322,6 +395,20 @@ fn rehearsal(caller: Caller<'_>) -> Sitting {
     Sitting::begin("process:dry-run".to_owned(), None, caller.now)
 }
 
+/// The decisions about each scope.
+fn by_scope<'a>(
+    decisions: &'a [(&Candidate, Vec<Decision>)],
+) -> BTreeMap<&'a str, (&'a Arc<Scope>, Vec<Decision>)> {
+    let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
+    for (candidate, decisions) in decisions {
+        let entry = by_scope
+            .entry(candidate.scope.name.as_str())
+            .or_insert_with(|| (&candidate.scope, Vec::new()));
+        entry.1.extend(decisions.iter().cloned());
+    }
+    by_scope
+}
+
 /// Writes the decisions, scope by scope, and reports the result.
 fn carry_out(
     caller: Caller<'_>,
@@ -333,20 +420,18 @@ fn carry_out(
     for (candidate, _) in decisions {
         candidate.check_single()?;
     }
-    let mut by_scope: BTreeMap<&str, (&Arc<Scope>, Vec<Decision>)> = BTreeMap::new();
+    let by_scope = by_scope(decisions);
+    let about = decisions.iter().map(|(candidate, _)| About::of(candidate));
     let mut outcome = Outcome {
         batch: sitting.batch.clone(),
+        about: about.collect(),
         ..Outcome::default()
     };
-    for (candidate, decisions) in decisions {
-        outcome.about.push(About::of(candidate));
-        let entry = by_scope
-            .entry(candidate.scope.name.as_str())
-            .or_insert_with(|| (&candidate.scope, Vec::new()));
-        entry.1.extend(decisions.iter().cloned());
-    }
     if dry_run {
-        outcome.decisions = by_scope.into_values().flat_map(|(_, all)| all).collect();
+        for (scope, decisions) in by_scope.into_values() {
+            outcome.revived.add(write::rehearse(scope, &decisions)?);
+            outcome.decisions.extend(decisions);
+        }
         outcome.written = outcome.decisions.len();
         return report(caller, &outcome, dry_run);
     }
@@ -358,6 +443,7 @@ fn carry_out(
         let written = write::write(scope, decisions.unwrap_or_default())?;
         outcome.written += written.count;
         outcome.changed.extend(written.changed);
+        outcome.revived.add(written.revived);
         outcome
             .decisions
             .extend_from_slice(decisions.unwrap_or_default());
@@ -374,24 +460,36 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
         changed,
         decisions,
         about,
+        revived,
     } = outcome;
     if caller.json {
         return print_json(&json!({
             "batch": batch, "written": written, "dry_run": dry_run, "changed": changed,
-            "decisions": decisions,
+            "decisions": decisions, "served_again": revived.served_again,
+            "wait_again": revived.wait_again,
         }));
     }
-    let would = if dry_run { "would write " } else { "" };
-    let mut told = format!("{would}{}:\n", decided(*written));
-    for About { id, scope, title } in about {
-        let _ = writeln!(told, "  {id}  {scope}  {}", text::line(title, 80));
+    let short = short_ids(&caller.scopes(None).unwrap_or_default());
+    let wrote = if dry_run { "would write" } else { "wrote" };
+    let mut told = format!("{wrote} {}:\n", decided(*written));
+    let is_written = |about: &&About| !changed.contains(&about.id);
+    let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
+    for About { id, scope, title } in about.iter().filter(is_written) {
+        let what = made
+            .get(id.as_str())
+            .map(|decision| in_words(decision, &short));
+        let (what, id) = (what.unwrap_or_default(), short.shortest(id));
+        let _ = writeln!(told, "  {what}  {id}  {scope}  {}", text::line(title, 80));
     }
     for id in changed {
+        let id = short.shortest(id);
         let _ = writeln!(
             told,
-            "  {id} changed since it was read; nothing was decided about it"
+            "  {id} changed, or somebody decided about it, since it was read; nothing was decided \
+             about it"
         );
     }
+    told.push_str(&come_back(revived, &short));
     if !dry_run && *written > 0 {
         let undo = super::command::command(&format!("undo {batch}"));
         let _ = writeln!(told, "undo: {undo}");
@@ -399,11 +497,35 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
     write_plain(&told)
 }
 
+/// A decision as a participle: `approved`.
+fn in_words(decision: &Decision, short: &ShortIds) -> String {
+    let into = short.shortest(decision.into.as_deref().unwrap_or_default());
+    match decision.verdict {
+        Verdict::Approve => "approved".to_owned(),
+        Verdict::Promote => "promoted".to_owned(),
+        Verdict::Reject => "rejected".to_owned(),
+        Verdict::Edit => "edited".to_owned(),
+        Verdict::Withdraw => "left to its store".to_owned(),
+        Verdict::Merge => format!("merged into {into}"),
+        Verdict::Supersede => format!("replaced by {into}"),
+        Verdict::Stage => match &decision.until {
+            Some(until) => format!("put off until {until}"),
+            None => "waits for review".to_owned(),
+        },
+    }
+}
+
+/// What comes back, a line for each.
+fn come_back(revived: &Revived, short: &ShortIds) -> String {
+    let lines = revived.lines(short).into_iter();
+    lines.map(|line| line + "\n").collect()
+}
+
 /// One line about a memory.
-fn summary(candidate: &Candidate) -> String {
+fn summary(candidate: &Candidate, short: &ShortIds) -> String {
     let memory = candidate.memory();
-    let title = text::line(&memory.title, 80);
-    format!("{}  {}  {title}", memory.id, candidate.scope.name)
+    let (id, title) = (short.shortest(&memory.id), text::line(&memory.title, 80));
+    format!("{id}  {}  {title}", candidate.scope.name)
 }
 
 fn decided(number: usize) -> String {
@@ -414,7 +536,11 @@ fn decided(number: usize) -> String {
 ///
 /// # Errors
 /// There is no terminal to ask at.
-fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> Result<bool, CliError> {
+fn confirmed(
+    verdict: Verdict,
+    chosen: &[(&Candidate, Vec<Decision>)],
+    short: &ShortIds,
+) -> Result<bool, CliError> {
     if !prompt::is_possible() {
         return Err(CliError::invalid(
             "--yes",
@@ -423,16 +549,22 @@ fn confirmed(verdict: Verdict, candidates: &[Candidate]) -> Result<bool, CliErro
         ));
     }
     let mut text = String::new();
-    for candidate in candidates.iter().take(LISTED) {
-        let _ = writeln!(text, "  {}", summary(candidate));
+    for (candidate, _) in chosen.iter().take(LISTED) {
+        let _ = writeln!(text, "  {}", summary(candidate, short));
     }
-    if candidates.len() > LISTED {
-        let _ = writeln!(text, "  and {} more", candidates.len() - LISTED);
+    if chosen.len() > LISTED {
+        let _ = writeln!(text, "  and {} more", chosen.len() - LISTED);
+    }
+    for (scope, decisions) in by_scope(chosen).into_values() {
+        text.push_str(&come_back(&write::rehearse(scope, &decisions)?, short));
     }
     write_err(&text);
-    let chosen = count(candidates.len() as u64, "memory");
+    signals::on_end(|| write_err("nothing was decided\n"));
+    let chosen = count(chosen.len() as u64, "memory");
     let question = format!("{} {chosen}?", capitalised(verdict));
-    Ok(prompt::confirm(&question))
+    let is_confirmed = prompt::confirm(&question);
+    signals::on_end(|| {});
+    Ok(is_confirmed)
 }
 
 fn capitalised(verdict: Verdict) -> String {

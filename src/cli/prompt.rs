@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::read;
 
@@ -120,7 +119,7 @@ fn answer(keys: &[(char, &str)], default: char, prompt: &str) -> Option<char> {
             Key::Interrupt => {
                 restore();
                 say("\n");
-                signals::end(Signal::SIGINT as i32)
+                signals::end_by_interrupt()
             }
             Key::End => return None,
             Key::Enter => return Some(default),

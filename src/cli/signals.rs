@@ -29,6 +29,16 @@ pub fn on_end(act: impl Fn() + Send + 'static) {
     *ENDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
 }
 
+/// Ends the process as Ctrl-C does.
+pub fn end_by_interrupt() -> ! {
+    let act = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(act) = act.as_ref() {
+        act();
+    }
+    drop(act);
+    end(Signal::SIGINT as i32)
+}
+
 fn interrupted() -> bool {
     let mut act = INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner);
     act.take().map(|act| act()).is_some()

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::{Candidate, CurateError};
 use crate::scope::Scope;
-use crate::service::short_id::begins;
+use crate::service::short_id::{ShortIds, begins};
 
 /// How many memories to list for an ambiguous prefix.
 const MAX_LISTED: usize = 8;
@@ -132,8 +132,17 @@ fn only(id: &str, mut found: Vec<Candidate>, known: &[String]) -> Result<Candida
                 .take(MAX_LISTED)
                 .map(|candidate| format!("{} in {}", candidate.memory().id, candidate.scope.name))
                 .collect(),
+            more: found.len().saturating_sub(MAX_LISTED),
         }),
     }
+}
+
+/// The short forms of the ids of some scopes. The ids of a store that cannot be read stay whole.
+pub fn short_ids(scopes: &[Arc<Scope>]) -> ShortIds {
+    let read = scopes
+        .iter()
+        .map(|scope| scope.store.snapshot(|snapshot| snapshot.ids()));
+    ShortIds::of(read.flatten().flatten())
 }
 
 /// The review queue.
@@ -163,9 +172,11 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
             mut waiting,
             twins,
             replaced: older,
+            waiting_replaced,
         } = scope
             .store
-            .full_scan(READ_TIMEOUT, |snapshot| snapshot.queue())?;
+            .full_scan(READ_TIMEOUT, |snapshot| snapshot.queue(today))?;
+        numbers.count_replaced(waiting_replaced);
         for (newer, older) in older {
             let key = (scope.name.clone(), newer);
             replaced.entry(key).or_default().push(older);

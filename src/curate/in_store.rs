@@ -13,7 +13,7 @@ mod log;
 mod row;
 mod undo;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,10 +24,11 @@ use ack_store::{Snapshot, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-pub use self::undo::{Batch, batches, take_back};
+pub use self::undo::{Batch, batches, revived_by, take_back};
 use super::CurateError;
 use super::log::release;
-use super::write::check_single;
+use super::revived::{self, Revived};
+use super::write::{Made, check_single};
 use crate::scope::Scope;
 
 /// How long to wait for another writer.
@@ -49,21 +50,22 @@ pub fn write_with(
     scope: &Scope,
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<Vec<Decision>, CurateError> {
+) -> Result<Made, CurateError> {
     log::settle(scope)?;
     in_transaction(scope, |store, snapshot| {
         let now = read(snapshot, ids)?;
         let mut decisions = decide(&now)?;
         check_single(scope, &decisions, &now)?;
-        let released = released(store, snapshot, &decisions)?;
-        decisions.extend(released);
+        let released = released(snapshot, &decisions)?;
+        decisions.extend_from_slice(&released);
+        let revived = revived::revived(scope, snapshot, &decisions, &released)?;
         for decision in &decisions {
             match decision.verdict {
                 Verdict::Withdraw => undo::withdraw(store, decision)?,
                 _ => row::apply(store, decision)?,
             }
         }
-        Ok(decisions)
+        Ok(Made { decisions, revived })
     })
 }
 
@@ -75,22 +77,39 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
     in_transaction(scope, |_, _| Ok(()))
 }
 
+/// What would come back with these decisions.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
+    let revived = scope.store.snapshot(|snapshot| {
+        let released = released(snapshot, decisions)?;
+        let all = [decisions, &released].concat();
+        revived::revived(scope, snapshot, &all, &released)
+    })?;
+    Ok(revived)
+}
+
 /// What waits again because the memory that replaced it is rejected now.
-fn released(
-    store: &Open<'_>,
-    snapshot: &Snapshot<'_>,
-    decisions: &[Decision],
-) -> Result<Vec<Decision>, CurateError> {
-    let mut released = Vec::new();
-    for rejection in decisions
+fn released(snapshot: &Snapshot<'_>, decisions: &[Decision]) -> Result<Vec<Decision>, StoreError> {
+    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
+    let rejections = decisions
         .iter()
-        .filter(|decision| decision.verdict == Verdict::Reject)
-    {
-        for id in undo::replaced_while_waiting(store, &rejection.id)? {
-            if !decisions.iter().any(|decision| decision.id == id) {
-                let curated = snapshot.curated(&id)?.filter(|curated| !curated.has_twin);
-                released.extend(curated.map(|curated| release(rejection, curated)));
-            }
+        .filter(|decision| decision.verdict == Verdict::Reject);
+    let rejections: HashMap<&str, &Decision> = rejections
+        .map(|decision| (decision.id.as_str(), decision))
+        .collect();
+    if rejections.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut released = Vec::new();
+    for (id, into) in undo::replaced_while_waiting(snapshot)? {
+        let Some(rejection) = rejections.get(into.as_str()) else {
+            continue;
+        };
+        if !decided.contains(id.as_str()) {
+            let curated = snapshot.curated(&id)?.filter(|curated| !curated.has_twin);
+            released.extend(curated.map(|curated| release(rejection, curated)));
         }
     }
     Ok(released)

@@ -4,7 +4,7 @@
 //! terminated first and then counts as damaged. If writing fails, the log is truncated to its
 //! previous length.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,7 +19,8 @@ use ack_sys::files;
 use nix::unistd::{AccessFlags, access};
 
 use super::CurateError;
-use super::write::check_single;
+use super::revived::{self, Revived};
+use super::write::{Made, check_single};
 use crate::scope::Scope;
 
 /// How long to wait for another process that writes the log.
@@ -31,9 +32,43 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The log cannot be written. Then nothing is decided.
-pub fn write_again(scope: &Scope, decisions: &[Decision]) -> Result<(), CurateError> {
-    write_with(scope, &[], |_| Ok(decisions.to_vec()))?;
-    Ok(())
+pub fn write_again(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
+    let back = revived_by(scope, decisions)?;
+    let made = write_with(scope, &[], |_| Ok(decisions.to_vec()))?;
+    let mut revived = back;
+    revived.wait_again.extend(made.revived.wait_again);
+    Ok(revived)
+}
+
+/// What comes back if earlier decisions are appended again.
+///
+/// # Errors
+/// The store or the log cannot be read.
+pub fn revived_by(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
+    let revived = scope.store.snapshot(|snapshot| {
+        let log = snapshot.decisions.followed_by(decisions);
+        let after = snapshot.with_decisions(log);
+        let mut changed = BTreeMap::new();
+        for decision in decisions {
+            let memory = after.by_id(&decision.id)?;
+            changed.extend(memory.map(|memory| (decision.id.clone(), memory)));
+        }
+        revived::revived_by_undo(scope, snapshot, &changed)
+    })?;
+    Ok(revived)
+}
+
+/// What would come back with these decisions.
+///
+/// # Errors
+/// The store or the log cannot be read.
+pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
+    let released = released(scope, decisions)?;
+    let all = [decisions, &released].concat();
+    let revived = scope
+        .store
+        .snapshot(|snapshot| revived::revived(scope, snapshot, &all, &released))?;
+    Ok(revived)
 }
 
 /// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
@@ -46,7 +81,7 @@ pub fn write_with(
     scope: &Scope,
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<Vec<Decision>, CurateError> {
+) -> Result<Made, CurateError> {
     let path = &place(scope);
     let fail = |source| CurateError::Write {
         path: path.to_owned(),
@@ -66,7 +101,10 @@ pub fn write_with(
     let mut decisions = decide(&now)?;
     check_single(scope, &decisions, &now)?;
     let released = released(scope, &decisions)?;
-    decisions.extend(released);
+    decisions.extend_from_slice(&released);
+    let revived = scope
+        .store
+        .snapshot(|snapshot| revived::revived(scope, snapshot, &decisions, &released))?;
     let mut lines = String::new();
     for decision in &decisions {
         lines.push_str(&decision.to_line());
@@ -75,7 +113,7 @@ pub fn write_with(
     if !lines.is_empty() {
         append(&mut log, &lines).map_err(fail)?;
     }
-    Ok(decisions)
+    Ok(Made { decisions, revived })
 }
 
 /// Waits until no other process writes the log.

@@ -9,6 +9,7 @@ use ack_api::decision::{Decision, DecisionPlace, Verdict};
 use jiff::Timestamp;
 
 use super::in_store::{self, Batch};
+use super::revived::Revived;
 use super::write::Written;
 use super::{Candidate, CurateError, Sitting, log};
 use crate::scope::Scope;
@@ -50,12 +51,24 @@ impl Step {
         match &self.in_store {
             Some(batch) => in_store::take_back(&self.scope, batch, sitting),
             None => {
-                log::write_again(&self.scope, &self.decisions)?;
+                let revived = log::write_again(&self.scope, &self.decisions)?;
                 Ok(Written {
                     count: self.decisions.len(),
                     changed: Vec::new(),
+                    revived,
                 })
             }
+        }
+    }
+
+    /// What would come back.
+    ///
+    /// # Errors
+    /// The store or the log cannot be read.
+    pub fn rehearse(&self) -> Result<Revived, CurateError> {
+        match &self.in_store {
+            Some(batch) => in_store::revived_by(&self.scope, batch),
+            None => log::revived_by(&self.scope, &self.decisions),
         }
     }
 }
@@ -177,18 +190,19 @@ fn withdrawals(
     batch: &Batch,
     sitting: &Sitting,
 ) -> Result<Vec<Decision>, CurateError> {
-    let mut decisions = Vec::new();
-    for id in &batch.ids {
-        let curated = scope.store.snapshot(|snapshot| snapshot.curated(id))?;
-        decisions.extend(curated.map(|curated| {
-            let scope = Arc::clone(scope);
-            let candidate = Candidate { scope, curated };
-            let mut decision = sitting.decision(&candidate, Verdict::Withdraw);
-            decision.reason = Some(format!("undo of {}", batch.name));
-            decision
-        }));
-    }
-    Ok(decisions)
+    let read = scope.store.snapshot(|snapshot| {
+        let ids = batch.ids.iter();
+        ids.map(|id| snapshot.curated(id))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let decisions = read.into_iter().flatten().map(|curated| {
+        let scope = Arc::clone(scope);
+        let candidate = Candidate { scope, curated };
+        let mut decision = sitting.decision(&candidate, Verdict::Withdraw);
+        decision.reason = Some(format!("undo of {}", batch.name));
+        decision
+    });
+    Ok(decisions.collect())
 }
 
 /// The earlier decision, as a new one.

@@ -24,7 +24,7 @@ impl Warning {
     /// The warning in words.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Secret => "looks like it holds a password, a key or a token",
+            Self::Secret => "looks like it contains a password, a key or a token",
             Self::AddressesAgent => "addresses an agent",
             Self::Hidden => "control or hidden characters were removed from what is shown",
             Self::Repaired => "values were damaged",
@@ -57,6 +57,22 @@ const SECRET_NAMES: [&str; 7] = [
     "apikey",
     "access_token",
     "private_key",
+];
+
+/// How programs read an environment variable, in lower case, before its name.
+const ENVIRONMENT: [&str; 12] = [
+    "process.env",
+    "import.meta.env",
+    "deno.env.get",
+    "bun.env",
+    "os.environ",
+    "os.getenv",
+    "std::env::var",
+    "env::var",
+    "system.getenv",
+    "getenv",
+    "env.",
+    "env[",
 ];
 
 /// Phrases that address an agent.
@@ -118,23 +134,43 @@ pub fn holds_secret(text: &str) -> bool {
 fn assigns_secret(line: &str) -> bool {
     let lower = line.to_lowercase();
     SECRET_NAMES.iter().any(|name| {
-        let Some((_, rest)) = lower.split_once(name) else {
-            return false;
-        };
-        let rest = rest.trim_start_matches(['"', '\'', '`', ' ']);
-        let Some(value) = rest.strip_prefix('=').or_else(|| rest.strip_prefix(':')) else {
-            return false;
-        };
-        let value = value.trim_start_matches(['=', '"', '\'', '`', ' ']);
-        let end = value.find(|c: char| c.is_whitespace() || "\"'`,;)".contains(c));
-        let value = value.get(..end.unwrap_or(value.len())).unwrap_or_default();
-        let is_placeholder = value.starts_with(['$', '<', '{', '*', '.', '%'])
-            || value.contains("env")
-            || value.contains("xxx");
-        value.len() >= 8
-            && !is_placeholder
-            && value.chars().any(|c| c.is_ascii_digit())
-            && value.chars().any(|c| c.is_ascii_alphabetic())
+        let mut named = lower.match_indices(name);
+        named.any(|(at, _)| {
+            let rest = lower.get(at + name.len()..).unwrap_or_default();
+            assigned(rest).is_some_and(is_secret)
+        })
+    })
+}
+
+/// The value in `="value"` or `: value`.
+fn assigned(rest: &str) -> Option<&str> {
+    let rest = rest.trim_start_matches(['"', '\'', '`', ' ']);
+    let value = rest.strip_prefix('=').or_else(|| rest.strip_prefix(':'))?;
+    let value = value.trim_start_matches(['=', '"', '\'', '`', ' ']);
+    let end = value.find(|c: char| c.is_whitespace() || "\"'`,;)".contains(c));
+    value.get(..end.unwrap_or(value.len()))
+}
+
+/// Whether a value, in lower case, is one that nobody would guess or look up elsewhere.
+fn is_secret(value: &str) -> bool {
+    let is_placeholder = value.starts_with(['$', '<', '{', '*', '.', '%'])
+        || reads_environment(value)
+        || value.contains("xxx");
+    value.len() >= 8
+        && !is_placeholder
+        && value.chars().any(|c| c.is_ascii_digit())
+        && value.chars().any(|c| c.is_ascii_alphabetic())
+}
+
+/// Whether a value, in lower case, only says which environment variable holds the secret.
+fn reads_environment(value: &str) -> bool {
+    ENVIRONMENT.iter().any(|read| {
+        let name = value.strip_prefix(read);
+        name.is_some_and(|name| {
+            let name = name.trim_start_matches(['.', '[', '(', '"', '\'', '!']);
+            let mut name = name.chars();
+            name.all(|c| c.is_ascii_alphanumeric() || "_.[]()!".contains(c))
+        })
     })
 }
 
@@ -156,6 +192,11 @@ mod tests {
             "password = hunter2hunter2",
             "export API_KEY=\"a1b2c3d4e5f6\"",
             "-----BEGIN RSA PRIVATE KEY-----",
+            "the password: see the vault; for the demo password=hunter2hunter2",
+            "PASSWORD=$DB_PASSWORD in CI, password=hunter2hunter2 at home",
+            "secret=envoy4tr0ub4dor",
+            "api_key: k9envx0p27ab",
+            "password=process.env.PASSWORD1/hunter2",
         ] {
             assert!(holds_secret(secret), "{secret}");
         }
@@ -164,6 +205,11 @@ mod tests {
             "password: $DB_PASSWORD",
             "set api_key=<your key 123>",
             "password=process.env.PASSWORD1",
+            "password = os.environ['PGPASSWORD1']",
+            "secret: std::env::var(\"SECRET_2\")",
+            "api_key = getenv(\"API_KEY_2\")",
+            "secret=env.SECRET_KEY_2",
+            "access_token: process.env['TOKEN2'], read at start",
             "secret: the retry count must be 3",
             "risk-based testing",
         ] {

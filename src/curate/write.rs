@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use ack_api::decision::{Decision, DecisionPlace};
 use ack_store::read::Curated;
 
+use super::revived::Revived;
 use super::{CurateError, in_store, log};
 use crate::scope::Scope;
 
@@ -18,6 +19,17 @@ pub struct Written {
     pub count: usize,
     /// The ids of memories that changed after they were read. Nothing was decided about them.
     pub changed: Vec<String>,
+    /// What came back.
+    pub revived: Revived,
+}
+
+/// Decisions that were written together.
+#[derive(Debug, Default)]
+pub struct Made {
+    /// All of them, with those that follow from a rejection.
+    pub decisions: Vec<Decision>,
+    /// What came back.
+    pub revived: Revived,
 }
 
 /// Writes decisions about memories of one scope, all at once. Leaves out those about memories that
@@ -83,7 +95,7 @@ fn write_if(
         .map(|decision| decision.id.as_str())
         .collect();
     let mut written = Written::default();
-    write_with(scope, &ids, |now| {
+    let made = write_with(scope, &ids, |now| {
         let (fitting, changed): (Vec<&Decision>, Vec<&Decision>) = decisions
             .iter()
             .partition(|decision| fits(decision, now.get(&decision.id)));
@@ -91,6 +103,7 @@ fn write_if(
         written.changed = changed.iter().map(|decision| decision.id.clone()).collect();
         Ok(fitting.into_iter().cloned().collect())
     })?;
+    written.revived = made.revived;
     Ok(written)
 }
 
@@ -103,10 +116,21 @@ pub fn write_with(
     scope: &Scope,
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<Vec<Decision>, CurateError> {
+) -> Result<Made, CurateError> {
     match scope.manifest.decisions {
         DecisionPlace::Log => log::write_with(scope, ids, decide),
         DecisionPlace::Store => in_store::write_with(scope, ids, decide),
+    }
+}
+
+/// What would come back with these decisions. Writes nothing.
+///
+/// # Errors
+/// The store or the log cannot be read.
+pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
+    match scope.manifest.decisions {
+        DecisionPlace::Log => log::rehearse(scope, decisions),
+        DecisionPlace::Store => in_store::rehearse(scope, decisions),
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::curate::{Candidate, warnings, warnings::Warning};
+use crate::service::short_id::ShortIds;
 
 /// A waiting memory, with what a curator should know.
 #[derive(Debug, Clone, Serialize)]
@@ -69,6 +70,7 @@ impl Card {
         let change = change
             .into_iter()
             .chain(twin)
+            .chain(replaced(memory))
             .chain(out_of_date(candidate, now));
         let told = warnings.iter().map(|warning| warning.as_str().to_owned());
         Self {
@@ -96,8 +98,8 @@ impl Card {
     }
 
     /// One line of metadata: id, scope, project, type and age.
-    pub fn meta(&self) -> String {
-        let mut parts = vec![self.id.clone(), self.scope.clone()];
+    pub fn meta(&self, short: &ShortIds) -> String {
+        let mut parts = vec![short.shortest(&self.id), self.scope.clone()];
         parts.extend(
             self.project
                 .clone()
@@ -107,6 +109,13 @@ impl Card {
         parts.extend(self.age_days.map(|age| format!("{} old", days(age))));
         parts.join("  ")
     }
+}
+
+/// Which memory replaces one that waits, by what its store says.
+fn replaced(memory: &Memory) -> Option<String> {
+    let newer = memory.superseded_by.as_ref();
+    let newer = newer.filter(|_| memory.status == Status::Staging);
+    newer.map(|newer| format!("a newer one replaces it: {newer}"))
 }
 
 /// Why an earlier decision no longer counts.

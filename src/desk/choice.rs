@@ -7,7 +7,9 @@ use ack_api::text;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use crate::curate::revived::Revived;
 use crate::curate::{Candidate, CurateError, Sitting, stale};
+use crate::service::short_id::ShortIds;
 
 /// The longest reason, in characters.
 const REASON: usize = 500;
@@ -163,6 +165,8 @@ pub struct Chosen<'a> {
     pub hides: usize,
     /// Why the memory may be out of date, if it is approved already.
     pub stale: Option<&'a str>,
+    /// How its preview names memories.
+    pub short: &'a ShortIds,
 }
 
 impl Chosen<'_> {
@@ -215,6 +219,7 @@ impl Chosen<'_> {
         let memory = self.candidate.memory();
         let other = self.other.map(Candidate::memory);
         let id = other.map_or("", |other| other.id.as_str());
+        let shown = self.short.shortest(id);
         let added = decisions.iter().find_map(|decision| {
             let edit = decision.edit.as_ref()?;
             (decision.id == id).then_some((edit, other?))
@@ -232,10 +237,10 @@ impl Chosen<'_> {
             Choice::Stage => "Put back".to_owned(),
             Choice::PutOff { until } => format!("Put off until {until}"),
             Choice::Withdraw => "Leave to its store".to_owned(),
-            Choice::Merge { .. } => format!("Merge into {id}{adds}"),
-            Choice::Duplicate { .. } => format!("Duplicate of {id}{adds}"),
+            Choice::Merge { .. } => format!("Merge into {shown}{adds}"),
+            Choice::Duplicate { .. } => format!("Duplicate of {shown}{adds}"),
             Choice::Supersede { .. } => "Approve in its place".to_owned(),
-            Choice::Replace { .. } => format!("Replace by {id}"),
+            Choice::Replace { .. } => format!("Replace by {shown}"),
         };
         let mut effects = Vec::new();
         if self.choice.serves() {
@@ -262,11 +267,11 @@ impl Chosen<'_> {
         }
         if let Some(other) = other {
             effects.push(match self.choice {
-                Choice::Supersede { .. } => format!("hides {id}: {}", other.title),
+                Choice::Supersede { .. } => format!("hides {shown}: {}", other.title),
                 _ if other.status == Status::Staging => {
-                    format!("{id} still waits for review: {}", other.title)
+                    format!("{shown} still waits for review: {}", other.title)
                 }
-                _ => format!("{id} stays: {}", other.title),
+                _ => format!("{shown} stays: {}", other.title),
             });
         }
         if let Choice::Edit { edit } = self.choice {
@@ -274,7 +279,11 @@ impl Chosen<'_> {
             effects.push(format!("its {} as you wrote", text::list(&names)));
         }
         effects.extend(added.lines(MAX_EFFECTS));
-        Ok(Preview { label, effects })
+        Ok(Preview {
+            label,
+            effects,
+            comes_back: Vec::new(),
+        })
     }
 }
 
@@ -296,6 +305,8 @@ pub struct Preview {
     pub label: String,
     /// The effects, one each.
     pub effects: Vec<String>,
+    /// The last of them: what comes back, because this memory replaced it.
+    pub comes_back: Vec<String>,
 }
 
 impl Preview {
@@ -306,6 +317,7 @@ impl Preview {
         memories: &[&Candidate],
         hides: usize,
         are_stale: bool,
+        short: &ShortIds,
     ) -> Self {
         let about = counted(memories.len(), "memory", "memories");
         let mut label = match choice {
@@ -329,13 +341,33 @@ impl Preview {
             .take(MAX_EFFECTS)
             .map(|candidate| {
                 let memory = candidate.memory();
-                format!("{}  {}", memory.id, text::line(&memory.title, 100))
+                let id = short.shortest(&memory.id);
+                format!("{id}  {}", text::line(&memory.title, 100))
             })
             .collect();
         if memories.len() > MAX_EFFECTS {
             effects.push(format!("and {} more", memories.len() - MAX_EFFECTS));
         }
-        Self { label, effects }
+        Self {
+            label,
+            effects,
+            comes_back: Vec::new(),
+        }
+    }
+
+    /// Adds what comes back.
+    pub fn tell(&mut self, revived: &Revived, short: &ShortIds) {
+        if let Some(counted) = revived.counted() {
+            self.label.push_str(&format!(", {counted}"));
+        }
+        let mut lines = revived.lines(short);
+        let more = lines.len().saturating_sub(MAX_EFFECTS);
+        lines.truncate(MAX_EFFECTS);
+        if more > 0 {
+            lines.push(format!("and {more} more come back"));
+        }
+        self.effects.extend(lines.iter().cloned());
+        self.comes_back = lines;
     }
 }
 

@@ -16,8 +16,10 @@ use serde::Serialize;
 use super::Desk;
 use super::choice::{Choice, Chosen};
 use super::queue::{Item, State};
+use crate::curate::revived::{About, Revived};
 use crate::curate::{Candidate, CurateError, Sitting, edit_over, write};
 use crate::scope::Scope;
+use crate::service::short_id::ShortIds;
 
 /// The result of writing the choices.
 #[derive(Debug, Default, Serialize)]
@@ -32,29 +34,9 @@ pub struct Outcome {
     pub decisions: Vec<Decision>,
     /// The memories that had a choice.
     pub about: Vec<About>,
-}
-
-/// A memory, in a form for people.
-#[derive(Debug, Clone, Serialize)]
-pub struct About {
-    /// Its id.
-    pub id: String,
-    /// Its scope.
-    pub scope: String,
-    /// Its title.
-    pub title: String,
-}
-
-impl About {
-    /// A memory with a decision.
-    pub fn of(candidate: &Candidate) -> Self {
-        let memory = candidate.memory();
-        Self {
-            id: memory.id.clone(),
-            scope: candidate.scope.name.clone(),
-            title: memory.title.clone(),
-        }
-    }
+    /// What came back.
+    #[serde(flatten)]
+    pub revived: Revived,
 }
 
 /// A choice for one memory, with the memories it names as they were read.
@@ -107,8 +89,9 @@ impl Desk {
             broken = other;
             decisions(&kept, sitting)
         })?;
-        outcome.written += written.len();
-        outcome.decisions.extend(written);
+        outcome.written += written.decisions.len();
+        outcome.decisions.extend(written.decisions);
+        outcome.revived.add(written.revived);
         outcome
             .about
             .extend(wishes.iter().map(|wish| About::of(&wish.candidate)));
@@ -208,6 +191,7 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
             other: other.as_ref(),
             hides: 0,
             stale: wish.stale.as_deref(),
+            short: &ShortIds::default(),
         };
         for mut decision in choice.decisions(sitting)? {
             decision.reason = wish.reason.clone().or(decision.reason);

@@ -250,14 +250,6 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
     info
 }
 
-/// The message about an unusable vector table.
-pub fn unusable_table(scope: &str, reason: &str) -> String {
-    format!(
-        "its vector table is not used ({reason}); nothing is missing from answers, `ack-memory \
-         index --scope {scope}` mends it"
-    )
-}
-
 fn fill(
     service: &Service,
     scope: &Arc<Scope>,
@@ -276,7 +268,7 @@ fn fill(
     let Some(index) = guard.get() else {
         return Ok(());
     };
-    let (counts, profile, opening) = scope.store.snapshot(|snapshot| {
+    let (mut counts, profile, opening) = scope.store.snapshot(|snapshot| {
         // Rows that cannot be requested do not count.
         let counts = match index.duplicate_ids + index.without_id {
             0 => snapshot.counts()?,
@@ -284,6 +276,7 @@ fn fill(
         };
         Ok((counts, snapshot.layout.profile, snapshot.opening))
     })?;
+    counts.replaced = replaced(index);
     info.memory_count = Some(counts.approved + counts.promoted + counts.staging);
     info.counts = Some(counts);
     info.profile = Some(profile.as_str().to_owned());
@@ -304,17 +297,27 @@ fn fill(
     info.pending = Some(pending);
     let mut problems = Vec::new();
     let unusable = match guard.table() {
-        Some(TableState::Unusable(reason)) => Some(reason),
+        Some(TableState::Unusable {
+            reason,
+            may_be_damaged,
+        }) => Some(remote::unusable_table(scope, reason, *may_be_damaged)),
         _ => None,
     };
-    problems.extend(unusable.map(|reason| unusable_table(&scope.name, reason)));
+    let is_unusable = unusable.is_some();
+    problems.extend(unusable);
     let resident = service.indexes.resident() as u64;
     let without_indexes = |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > resident);
     if guard.table().is_some_and(without_indexes) {
+        let made_by = match &scope.remote {
+            None => format!("`ack-memory index --scope {}`", scope.name),
+            Some(remote) => format!(
+                "whoever publishes it with `ack-memory publish SCOPE --to {} --reindex`",
+                remote.address()
+            ),
+        };
         problems.push(format!(
             "it is larger than `limits.resident` and all of it is in memory, because its vector table has no indexes; \
-             `ack-memory index --scope {}` makes them",
-            scope.name
+             {made_by} makes them"
         ));
     }
     if !index.has_status {
@@ -351,7 +354,7 @@ fn fill(
     let damaged = damaged(scope);
     let is_damaged = !damaged.is_empty();
     problems.extend(damaged);
-    let state = if unusable.is_some()
+    let state = if is_unusable
         || is_damaged
         || counts.unknown > 0
         || index.duplicate_ids > 0
@@ -438,6 +441,18 @@ fn tags(index: &Index, most: usize) -> Vec<TagCount> {
             count,
         })
         .collect()
+}
+
+/// How many memories a newer one replaces: one that is served, or for what waits, any.
+fn replaced(index: &Index) -> u64 {
+    let live = index.live().filter(|(number, doc)| {
+        let filter = match doc.status {
+            Status::Staging => StatusFilter::All,
+            _ => StatusFilter::Approved,
+        };
+        index.is_superseded(*number, filter)
+    });
+    live.count() as u64
 }
 
 /// The memories that wait for a curator, oldest first.

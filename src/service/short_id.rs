@@ -4,7 +4,7 @@
 //! The prefix common to all ids of a program (`ack_`, `obs-`) can be left out. For a native id
 //! (`ack_7be29d_2026-02-09_002`), the code and the number are enough: `7be2-2`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::engine::Service;
 use super::open::{OpenScope, OpenScopes, Wanted};
@@ -119,6 +119,58 @@ impl Service {
             .map(|form| (form.id.to_owned(), form.shortest()))
             .collect())
     }
+}
+
+/// The ids of some scopes, to find the shortest form of each that no other one shares.
+#[derive(Debug, Default)]
+pub struct ShortIds {
+    /// The own parts, in lower case and in order.
+    parts: Vec<String>,
+    /// The codes of native ids by their numbers, in order.
+    codes: HashMap<String, Vec<String>>,
+}
+
+impl ShortIds {
+    /// The forms of these ids.
+    pub fn of(ids: impl Iterator<Item = String>) -> Self {
+        let ids: BTreeSet<String> = ids.collect();
+        let mut short = Self::default();
+        for id in &ids {
+            short.parts.push(own_part(id).to_ascii_lowercase());
+            if let Some((code, number)) = code_and_number(id) {
+                let codes = short.codes.entry(number.to_owned()).or_default();
+                codes.push(code.to_ascii_lowercase());
+            }
+        }
+        short.parts.sort_unstable();
+        short.codes.values_mut().for_each(|codes| codes.sort());
+        short
+    }
+
+    /// The shortest form of an id; the whole of one that is not known.
+    pub fn shortest(&self, id: &str) -> String {
+        let Some(shared) = longest_shared(&self.parts, own_part(id)) else {
+            return id.to_owned();
+        };
+        let shared_code = code_and_number(id)
+            .and_then(|(code, number)| longest_shared(self.codes.get(number)?, code));
+        let form = Form {
+            id,
+            shared,
+            shared_code: shared_code.unwrap_or_default(),
+        };
+        form.shortest()
+    }
+}
+
+/// The longest prefix that a text shares with another one of a sorted list, in bytes. `None` if the
+/// list does not contain it.
+fn longest_shared(sorted: &[String], text: &str) -> Option<usize> {
+    let text = text.to_ascii_lowercase();
+    let at = sorted.binary_search(&text).ok()?;
+    let before = at.checked_sub(1).and_then(|at| sorted.get(at));
+    let both = before.into_iter().chain(sorted.get(at + 1));
+    Some(both.map(|other| common(&text, other)).max().unwrap_or(0))
 }
 
 /// An id without the prefix common to all ids of its program.
@@ -295,6 +347,29 @@ mod tests {
             &["abc", "Abd", "überlang-und-eigen"],
             &["abc", "Abd", "übe"],
         );
+    }
+
+    #[test]
+    fn the_short_forms_of_many_ids_are_those_of_each() {
+        let ids = [
+            "ack_7be29d_2026-02-09_001",
+            "ack_7be29d_2026-02-09_002",
+            "ack_7be1ff_2026-03-09_002",
+            "ack_7be29d_2026-02-10_001",
+            "obs-abcdefgh",
+            "les-abcdefgh",
+            "3f2a9c1e-0b1d-4a8e-9d57-6a8f0c2b7e11",
+            "3f2a9c1e-ffff-4a8e-9d57-6a8f0c2b7e11",
+            "Abcdefghij",
+            "obs-1",
+        ];
+        let short = ShortIds::of(ids.iter().map(|id| (*id).to_owned()));
+        for id in ids {
+            let mut form = Form::of(id);
+            ids.iter().for_each(|other| form.tell_apart(other));
+            assert_eq!(short.shortest(id), form.shortest());
+        }
+        assert_eq!(short.shortest("3f2a9c1e-unknown"), "3f2a9c1e-unknown");
     }
 
     #[test]

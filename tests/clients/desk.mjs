@@ -117,6 +117,40 @@ const CHECKS = {
     sound(page, address);
   },
 
+  /** What was decided together stays in sight, and each of it can be changed. */
+  async together() {
+    const root = new Root([
+      ...lessons(3),
+      memory("older", "What the first one took in", { created_at: "2026-11-01T00:00:00Z" }),
+    ]);
+    root.run("merge", "older", "--into", "w00000");
+    const { address } = await root.review();
+    const page = await open(address);
+    // What comes back stands on the button, in the question and in what is said afterwards.
+    const back = /waits again: older {2}What the first one took in/;
+    assert.match(await page.textContent("#actions"), /Reject, 1 waits again/);
+    await press(page, "r");
+    assert.match(await page.textContent("#dialog"), back);
+    await press(page, "Escape", "x", "j", "x", "j", "x", "R");
+    assert.match(await page.textContent("#dialog"), back);
+    await press(page, "Enter");
+    const members = page.locator("#recent .members li");
+    assert.equal(await members.count(), 3, "what was decided together is not shown");
+    const change = page.getByRole("button", { name: "Change: Lesson 1 about timeouts" });
+    await change.focus();
+    await press(page, "Enter");
+    assert.equal(await shown(page), "w00001");
+    assert.match(await page.textContent("#card .choice"), /You rejected it; not written yet/);
+    await press(page, "a");
+    assert.equal(await members.count(), 2, "the changed one is still among them");
+    assert.deepEqual(await violations(page), []);
+    await press(page, "c");
+    assert.match(await said(page), /Waits again: older {2}What the first one took in/);
+    const expected = { older: "stage", w00000: "reject", w00001: "approve", w00002: "reject" };
+    assert.deepEqual(verdicts(root), expected);
+    sound(page, address);
+  },
+
   /** A row changes behind the page: nothing is decided about it, and it is shown again. */
   async changed() {
     const lines = lessons(3);

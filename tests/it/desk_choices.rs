@@ -194,6 +194,24 @@ fn memories_that_say_nearly_the_same_are_grouped() {
     assert_eq!(group[0]["number"], 1);
     let card = desk.ask(&session, "/card", json!({ "number": 2 })).json();
     assert_eq!(card["group"], json!([]));
+
+    // What was decided together stays in sight, and each of them can be changed.
+    let both = json!({ "numbers": [0, 1], "choice": { "do": "approve" } });
+    let told = desk.ask(&session, "/choose", both).json();
+    let members = |told: &Value| {
+        let members = told["standing"]["recent"][0]["members"].as_array().unwrap();
+        let numbers = members
+            .iter()
+            .map(|member| member["number"].as_u64().unwrap());
+        numbers.collect::<Vec<_>>()
+    };
+    assert_eq!(members(&told), [0, 1], "{told}");
+    let one = json!({ "numbers": [1], "choice": { "do": "reject" } });
+    let told = desk.ask(&session, "/choose", one).json();
+    let recent = &told["standing"]["recent"];
+    assert_eq!(recent[0]["numbers"], json!([1]), "{told}");
+    assert_eq!(recent[1]["numbers"], json!([0]), "{told}");
+    assert_eq!(recent[0]["members"], json!([]), "{told}");
 }
 
 #[test]
@@ -229,7 +247,7 @@ fn the_card_says_what_of_a_memory_is_still_in_the_project() {
         json!([
             "src/here.rs: there",
             "src/gone.rs: gone",
-            "not in the project any more: `lost_helper_x`"
+            "no longer in the project: `lost_helper_x`"
         ])
     );
     assert_eq!(evidence(1).json(), Value::Null, "another project's files");

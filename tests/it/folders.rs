@@ -10,6 +10,7 @@ use nix::sys::stat::{Mode, mkdirat};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
+use crate::cli::ack;
 use crate::support::{Root, fingerprint, outside};
 
 /// A scope over a folder or file, trusted, and its service.
@@ -388,6 +389,38 @@ fn real_auto_memory_is_served() {
 }
 
 #[test]
+fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
+    let Some(folder) = outside("ACK_TEST_REAL_STORES") else {
+        return;
+    };
+    let root = Root::new();
+    let store = folder.join("mcp-memory-service/sqlite_vec.db");
+    let manifest = format!("store = \"{}\"\n", store.display());
+    root.manifest("notes", &manifest);
+    let words = "201 waiting for review, 0 rejected, 22 of them replaced by newer ones; 14 deleted";
+    let told = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
+    assert!(told.replace("\n  ", " ").contains(words), "{told}");
+    let told = ack(root.path(), &["review", "--list"]).ok();
+    let words = "201 memories wait for review; median age";
+    assert!(told.starts_with(words), "{told}");
+    assert!(
+        told.contains("; 22 of them replaced by newer ones"),
+        "{told}"
+    );
+    let told = ack(root.path(), &["doctor"]).out;
+    let words = "201 memories, none reviewed, 22 of them replaced by newer ones; 14 deleted in it";
+    assert!(told.contains(words), "{told}");
+    let add = ["scopes", "add", "more", "--store", store.to_str().unwrap()];
+    let told = ack(root.path(), &add).ok();
+    let words = "0 approved, 201 waiting for review, 22 of them replaced by newer ones; 14 deleted";
+    assert!(told.contains(words), "{told}");
+    // What is left is what agents see once everything counts as approved.
+    root.manifest("notes", &format!("{manifest}unreviewed = \"approved\"\n"));
+    let told = ack(root.path(), &["query", "--limit", "50", "--json"]).json();
+    assert_eq!(told["total"], 179, "{told}");
+}
+
+#[test]
 fn real_basic_memory_server_memory_and_mcp_memory_service_are_served() {
     for (name, inside, count) in [
         ("basic-memory", "", 83),
@@ -448,7 +481,7 @@ fn json_lines_among_notes_are_memories_line_by_line() {
     assert_eq!(get(&service, made[0], "")["narrative"], "Look there first.");
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
     let problems = scopes["scopes"][0]["health"]["problems"].to_string();
-    let broken = "`ops/lessons.jsonl` line 4 was left out: `titel` is no key of an import line; did you \
+    let broken = "`ops/lessons.jsonl` line 4 was left out: `titel` is not a key of an import line; did you \
                   mean `title`? (schemas/import-line.json lists them) (and 1 more line)";
     assert!(problems.contains(broken), "{problems}");
     write(

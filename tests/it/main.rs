@@ -12,19 +12,25 @@ mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;
 #[cfg(feature = "bucket")]
+mod bucket_credentials;
+#[cfg(feature = "bucket")]
 mod bucket_proofs;
 #[cfg(feature = "bucket")]
 mod bucket_reading;
+#[cfg(feature = "bucket")]
+mod bucket_trouble;
 mod cancel;
 mod changes;
 mod checkpoints;
 mod chooser;
 mod cli;
+mod comes_back;
 mod complete;
 mod config_command;
 mod connect;
 mod connect_each;
 mod connect_files;
+mod connect_runner;
 mod context;
 mod copies;
 mod curate;
@@ -65,6 +71,8 @@ mod locked;
 mod many_scopes;
 mod mcp;
 mod merged_links;
+mod messages;
+mod mistakes;
 mod nearest;
 mod note_formats;
 mod progress;

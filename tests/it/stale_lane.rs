@@ -429,6 +429,34 @@ fn what_a_memory_pushes_out_is_what_is_missing_once_it_is_approved() {
 }
 
 #[test]
+fn what_a_memory_replaces_is_not_named_as_pushed_out() {
+    for place in ["store", "log"] {
+        let (root, folder) = project(8);
+        let path = root.scope_folder("alpha").join("memory.db");
+        let store = rusqlite::Connection::open(&path).unwrap();
+        let ask = |root: &Root| {
+            let desk = Desk::open_with(root, &["-C", folder.to_str().unwrap()]);
+            let session = desk.enter();
+            let told = desk.ask(&session, "/evidence", json!({ "number": 0 }));
+            told.json().to_string()
+        };
+        let line = "a session starts with it in place of ";
+        assert!(ask(&root).contains(&format!("{line}a2: ")), "{place}");
+        // One that a session starts with now, and that the new one would hide.
+        match place {
+            "store" => store
+                .execute_batch("UPDATE memories SET superseded_by = 'new' WHERE id = 'a5'")
+                .unwrap(),
+            _ => {
+                decide(root.path(), &["supersede", "a5", "--by", "new"]).ok();
+            }
+        }
+        let told = ask(&root);
+        assert!(!told.contains(line), "{place}: {told}");
+    }
+}
+
+#[test]
 fn the_list_names_the_nearest_approved_memories() {
     let root = Root::new();
     root.store(

@@ -157,7 +157,7 @@ fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static
             let mut all = String::new();
             snapshot.curate(&mut |curated| all.push_str(&curated.memory.title))?;
             doors.push(("to publish".into(), "any", all));
-            let queue = snapshot.queue()?;
+            let queue = snapshot.queue(jiff::civil::date(2026, 11, 22))?;
             assert!(queue.twins.contains("twin"));
             let waiting = queue.waiting.into_iter().map(|waits| waits.memory.title);
             doors.push(("the review queue".into(), "staging", waiting.collect()));
@@ -304,7 +304,9 @@ fn only_the_row_that_is_served_names_what_takes_its_place() {
     let replaced = |sql: &str| {
         open(&root).execute_batch(sql).unwrap();
         let store = Store::new(path.clone(), Unreviewed::Staging);
-        let queue = store.full_scan(READ_TIMEOUT, |snapshot| snapshot.queue());
+        let queue = store.full_scan(READ_TIMEOUT, |snapshot| {
+            snapshot.queue(jiff::civil::date(2026, 11, 22))
+        });
         queue.unwrap().replaced
     };
     let both = ("other-1".to_owned(), "twin".to_owned());

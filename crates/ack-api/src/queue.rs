@@ -68,6 +68,8 @@ impl Flow {
 pub struct QueueNumbers {
     /// How many memories wait.
     pub waiting: u64,
+    /// How many of them a newer memory replaces, by what their store says.
+    pub replaced: u64,
     /// How many more were put off until a later day.
     pub put_off: u64,
     /// The median age of those that wait, in days. Memories without a date have no age.
@@ -103,13 +105,16 @@ impl QueueNumbers {
 }
 
 impl QueueNumbers {
-    /// The rest of the summary: how many were put off and, on a second line, the pace. Empty if
+    /// The rest of the summary: how many are replaced, how many were put off and, on a second line, the pace. Empty if
     /// there is nothing to report.
     pub fn pace_in_words(&self) -> String {
-        let mut words = match self.put_off {
+        let mut words = match self.replaced {
             0 => String::new(),
-            put_off => format!("; {put_off} put off"),
+            replaced => format!("; {replaced} of them replaced by newer ones"),
         };
+        if self.put_off > 0 {
+            words.push_str(&format!("; {} put off", self.put_off));
+        }
         let pace = match self.pace() {
             Pace::Still => return words,
             _ if self.waiting == 0 => return words,
@@ -160,6 +165,7 @@ pub struct QueueCount {
     now: Timestamp,
     began: Timestamp,
     waiting: u64,
+    replaced: u64,
     put_off: u64,
     ages: Vec<i64>,
     flow: Flow,
@@ -172,6 +178,7 @@ impl QueueCount {
             now,
             began: pace_began(now),
             waiting: 0,
+            replaced: 0,
             put_off: 0,
             ages: Vec::new(),
             flow: Flow::default(),
@@ -203,11 +210,17 @@ impl QueueCount {
         self.ages.extend(created.map(age));
     }
 
+    /// Counts memories that wait although newer ones replace them.
+    pub const fn count_replaced(&mut self, replaced: u64) {
+        self.replaced += replaced;
+    }
+
     /// The statistics.
     pub fn numbers(mut self) -> QueueNumbers {
         self.ages.sort_unstable();
         QueueNumbers {
             waiting: self.waiting,
+            replaced: self.replaced,
             put_off: self.put_off,
             median_days: self.ages.get(self.ages.len() / 2).copied(),
             oldest_days: self.ages.last().copied(),

@@ -49,6 +49,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         .into_iter()
         .collect();
     Some(Layout {
+        deleted: None,
         profile: Profile::Ack,
         sources: vec![source],
         sessions: ["sessions", "streaming_sessions"]

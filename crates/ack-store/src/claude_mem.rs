@@ -98,6 +98,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
     let sessions = find(tables, "sdk_sessions")
         .and_then(|table| sessions(table, &["memory_session_id", "sdk_session_id"]));
     Some(Layout {
+        deleted: None,
         profile: Profile::ClaudeMem,
         sources,
         sessions: sessions.into_iter().collect(),
@@ -161,6 +162,7 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     });
     let sessions = find(tables, "sessions").and_then(|table| sessions(table, &["session_id"]));
     Some(Layout {
+        deleted: None,
         profile: Profile::ClaudeMemV3,
         sources: vec![source],
         sessions: sessions.into_iter().collect(),

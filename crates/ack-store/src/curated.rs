@@ -1,7 +1,7 @@
 //! Memories with the data for a decision about them, and the review queue.
 
 use ack_api::Counts;
-use ack_api::memory::{Memory, Status};
+use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
 use ack_api::source::Claim;
 use ack_api::text;
 use jiff::Timestamp;
@@ -71,6 +71,8 @@ pub struct QueueRows {
     pub twins: HashSet<String>,
     /// What agents see until they see a newer memory: the newer one's id and the older one's.
     pub replaced: Vec<(String, String)>,
+    /// How many of those that wait, and are not put off, a newer memory replaces.
+    pub waiting_replaced: u64,
 }
 
 /// A row with the decision about it. It is decoded on demand.
@@ -119,11 +121,18 @@ impl JoinedRow<'_> {
         self.snapshot.fail(read())
     }
 
-    /// The id of the memory that replaces it, if agents see it until they see that one.
-    fn replaced_by(&self) -> Result<Option<String>, StoreError> {
-        if !self.joined.status.is_served() {
-            return Ok(None);
-        }
+    /// Its status, and its id with that of the memory that replaces it.
+    fn standing(&self) -> Result<Standing, StoreError> {
+        let id = self.snapshot.fail(record::id(self.row))?;
+        let successor = self.successor()?.filter(|newer| *newer != id);
+        Ok(Standing {
+            status: self.joined.status,
+            replaced: successor.map(|newer| (id, newer)),
+        })
+    }
+
+    /// The id of the memory that replaces it.
+    fn successor(&self) -> Result<Option<String>, StoreError> {
         let decided = self.joined.decision.and_then(|it| it.into.as_deref());
         let newer = match decided {
             Some(newer) => text::id(newer),
@@ -138,6 +147,36 @@ impl JoinedRow<'_> {
             return Ok(None);
         }
         Ok(Some(Box::new(self.curated()?)))
+    }
+}
+
+/// What decides whether a newer memory replaces a row.
+struct Standing {
+    status: Status,
+    /// Its id and that of its successor, if it has one.
+    replaced: Option<(String, String)>,
+}
+
+impl Standing {
+    /// Whether a newer memory replaces it: for what is served, one that is served, for what waits,
+    /// also one that waits.
+    fn is_replaced<'a>(&self, look: impl Fn(&str) -> Option<&'a Self>) -> bool {
+        let Some((id, newer)) = &self.replaced else {
+            return false;
+        };
+        let filter = match self.status {
+            Status::Rejected => return false,
+            Status::Staging => StatusFilter::All,
+            Status::Approved | Status::Promoted => StatusFilter::Approved,
+        };
+        is_superseded(id, Some(newer), filter, |id| match look(id) {
+            None => Successor::Gone,
+            Some(other) if other.status == Status::Rejected => Successor::Rejected,
+            Some(other) => Successor::There {
+                status: other.status,
+                next: other.replaced.as_ref().map(|(_, newer)| newer.as_str()),
+            },
+        })
     }
 }
 
@@ -198,31 +237,40 @@ impl Snapshot<'_> {
         Ok(())
     }
 
-    /// The memories that wait for review, and what the numbers of the queue need of every memory.
-    /// Of several with the same id, only the one with the strongest [`Claim`] counts.
+    /// The memories that wait for review, and what the numbers of the queue need of every memory on
+    /// a day. Of several with the same id, only the one with the strongest [`Claim`] counts.
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn queue(&self) -> Result<QueueRows, StoreError> {
+    pub fn queue(&self, today: Date) -> Result<QueueRows, StoreError> {
         let waits = |status| status == Status::Staging;
-        let chosen = self.choose(&|row| {
-            let id = self.fail(record::id(row.row))?;
-            let replaced = row.replaced_by()?.map(|newer| (newer, id));
-            Ok((row.dated()?, row.wanted(&waits)?, replaced))
-        })?;
+        let chosen =
+            self.choose(&|row| Ok((row.standing()?, row.dated()?, row.wanted(&waits)?)))?;
+        let look = |id: &str| chosen.get(id).map(|(standing, ..)| standing);
+        let is_replaced = |(standing, (_, until), _): &&(Standing, (Dated, Option<Date>), _)| {
+            let waits = standing.status == Status::Staging && until.is_none_or(|day| day <= today);
+            waits && standing.is_replaced(look)
+        };
+        let waiting_replaced = chosen.iter().filter(is_replaced).count() as u64;
         let (rows, twins) = chosen.into_parts();
         let mut queue = QueueRows {
             twins,
+            waiting_replaced,
             ..QueueRows::default()
         };
         let mut withdrawn = self.withdrawn("", &[])?;
-        for (dated, curated, replaced) in rows {
+        for (standing, dated, curated) in rows {
             queue.dates.push(dated);
             queue.waiting.extend(curated.map(|curated| Curated {
                 withdrawn: withdrawn.remove(&curated.memory.id),
                 ..*curated
             }));
-            queue.replaced.extend(replaced);
+            if standing.status.is_served() {
+                let replaced = standing.replaced.into_iter();
+                queue
+                    .replaced
+                    .extend(replaced.map(|(older, newer)| (newer, older)));
+            }
         }
         Ok(queue)
     }
@@ -237,10 +285,16 @@ impl Snapshot<'_> {
             let is_known = row.joined.decision.is_some()
                 || row.joined.is_outdated
                 || self.fail(record::has_known_status(row.row, row.source))?;
-            Ok((row.joined.status, is_known))
+            Ok((row.standing()?, is_known))
         })?;
-        let mut counts = Counts::default();
-        for (status, is_known) in chosen.into_rows() {
+        let look = |id: &str| chosen.get(id).map(|(standing, _)| standing);
+        let replaced = chosen.iter().filter(|(row, _)| row.is_replaced(look));
+        let mut counts = Counts {
+            replaced: replaced.count() as u64,
+            deleted: self.deleted()?,
+            ..Counts::default()
+        };
+        for (Standing { status, .. }, is_known) in chosen.into_rows() {
             *match status {
                 _ if !is_known => &mut counts.unknown,
                 Status::Approved => &mut counts.approved,

@@ -56,7 +56,7 @@ pub struct DamagedLine {
 }
 
 /// The decisions of a log, by memory.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Decisions {
     by_id: HashMap<String, Decided>,
     /// The memories that a newer one replaces, by the newer one.
@@ -69,7 +69,7 @@ pub struct Decisions {
 }
 
 /// The log's entries for one memory.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Decided {
     /// Every valid line, oldest first.
     lines: Vec<Decision>,
@@ -117,17 +117,39 @@ impl Decisions {
                 }
             }
         }
-        for (id, decided) in &decisions.by_id {
+        decisions.sort_by_target();
+        decisions
+    }
+
+    /// The same log with more decisions at its end.
+    #[must_use]
+    pub fn followed_by(&self, more: &[Decision]) -> Self {
+        let mut decisions = self.clone();
+        let numbers = self.by_id.values().flat_map(|decided| &decided.numbers);
+        let next = numbers.max().map_or(1, |last| last + 1);
+        for (number, decision) in (next..).zip(more) {
+            let decided = decisions.by_id.entry(text::id(&decision.id)).or_default();
+            decided.lines.push(decision.clone());
+            decided.numbers.push(number);
+            decided.is_unreadable = false;
+        }
+        decisions.sort_by_target();
+        decisions
+    }
+
+    /// Sorts the decisions by the memories and by the contents that they are about.
+    fn sort_by_target(&mut self) {
+        self.replaced.clear();
+        for (id, decided) in &self.by_id {
             if let Some(into) = decided.last().and_then(|last| last.into.as_deref()) {
-                let replaced = decisions.replaced.entry(text::id(into)).or_default();
+                let replaced = self.replaced.entry(text::id(into)).or_default();
                 replaced.push(id.clone());
             }
         }
-        for replaced in decisions.replaced.values_mut() {
+        for replaced in self.replaced.values_mut() {
             replaced.sort();
         }
-        decisions.contents = Contents::of(&decisions.by_id);
-        decisions
+        self.contents = Contents::of(&self.by_id);
     }
 
     /// Whether nothing was decided.

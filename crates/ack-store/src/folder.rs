@@ -138,6 +138,8 @@ struct Loaded {
     /// The project of notes that name none.
     project: Option<String>,
     problems: Vec<String>,
+    /// What may hide notes that are there.
+    hidden: Vec<String>,
     /// Whether the folder says that it follows the Open Knowledge Format.
     is_knowledge: bool,
     /// What is wrong with a part of a text that was read from git's objects.
@@ -249,6 +251,13 @@ impl Notes {
             .unwrap_or_default()
     }
 
+    /// Notes that are there and could not be read, as of the last read.
+    pub fn hidden(&self) -> Vec<String> {
+        let loaded = lock(&self.loaded);
+        let loaded = loaded.as_ref();
+        loaded.map_or_else(Vec::new, |loaded| loaded.hidden.clone())
+    }
+
     /// The text of the note with an id, exactly as it is served; `None` if it is not available.
     pub fn text_of(&self, path: &Path, id: &str) -> Option<String> {
         self.read(path, SAME_REQUEST, |_| Ok(())).ok()?;
@@ -286,6 +295,7 @@ impl Loaded {
             is_incomplete: false,
             project,
             problems: Vec::new(),
+            hidden: Vec::new(),
             is_knowledge: false,
             flaws: FxHashMap::default(),
             version: 0,
@@ -572,5 +582,16 @@ impl Loaded {
             problems.push(format!("and {more} more"));
         }
         self.problems = problems;
+        // Committed notes are read from git.
+        self.hidden.clear();
+        if self.reference.is_none() {
+            let unread = self.files.values().filter(|file| file.is_unread);
+            let unread = unread.map(|file| {
+                let name = shown(file.entry.relative.as_os_str());
+                format!("`{name}` {}", file.problem.as_deref().unwrap_or_default())
+            });
+            self.hidden
+                .extend(listing.hidden.iter().cloned().chain(unread));
+        }
     }
 }

@@ -469,6 +469,8 @@ pub struct Layout {
     pub links: Option<LinkSource>,
     /// The table of the curation log.
     pub log: Option<LogSource>,
+    /// SQL for the number of rows that are left out, because their program marked them as deleted.
+    pub deleted: Option<String>,
 }
 
 impl Layout {

@@ -15,8 +15,8 @@
 //! - [`layout`] finds the tables and columns, with a profile each in [`ack`] and [`claude_mem`].
 //!   [`record`] and [`values`] decode rows.
 //! - [`decisions`] joins the rows with what people decided about them.
-//! - [`read`] answers queries about memories, `curated` about decisions, [`links`] about
-//!   provenance, [`sessions`] about sessions, [`projects`] about projects. [`outline`] scans a
+//! - [`read`] answers queries about memories, `curated` about decisions, `replaced` about what a
+//!   newer memory hides, [`links`] about provenance, [`sessions`] about sessions, [`projects`] about projects. [`outline`] scans a
 //!   whole store that has no index yet, and [`labels`] the names in it, for completion.
 //! - [`StoreError`] tells why a store cannot be read, and [`hint`] what to do about it.
 
@@ -43,6 +43,7 @@ pub mod projects;
 pub mod quick_state;
 pub mod read;
 pub mod record;
+mod replaced;
 pub mod review_counts;
 pub mod sessions;
 mod snapshot;

@@ -29,7 +29,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         *column = Some(kind);
     }
     source.narrative = vec![("", content)];
-    if let (Some(deleted), Some(row)) = (memories.column(&["deleted_at"]), memories.row_number) {
+    let deleted = memories.column(&["deleted_at"]);
+    if let (Some(deleted), Some(row)) = (&deleted, memories.row_number) {
         source.table = format!(
             "(SELECT {row} AS {ROW_NUMBER}, * FROM {} WHERE {deleted} IS NULL)",
             memories.quoted()
@@ -43,5 +44,11 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         overviews: Vec::new(),
         links: None,
         log: None,
+        deleted: deleted.map(|deleted| {
+            format!(
+                "SELECT count(*) FROM {} WHERE {deleted} IS NOT NULL",
+                memories.quoted()
+            )
+        }),
     })
 }

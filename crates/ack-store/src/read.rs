@@ -353,7 +353,10 @@ impl Snapshot<'_> {
         if !self.decisions.is_empty() {
             return self.counts_by_id();
         }
-        let mut counts = Counts::default();
+        let mut counts = Counts {
+            deleted: self.deleted()?,
+            ..Counts::default()
+        };
         for (_, source) in self.sources() {
             let column = source.column(Field::Status);
             let sql = format!(
@@ -381,6 +384,15 @@ impl Snapshot<'_> {
             }
         }
         Ok(counts)
+    }
+
+    /// How many rows are left out, because their program marked them as deleted.
+    pub(super) fn deleted(&self) -> Result<u64, StoreError> {
+        let Some(sql) = &self.layout.deleted else {
+            return Ok(0);
+        };
+        let count: i64 = self.fail(self.connection.query_row(sql, [], |row| row.get(0)))?;
+        Ok(u64::try_from(count).unwrap_or_default())
     }
 
     /// The decisions about a memory, oldest first: from the store's own log, then from the decision

@@ -17,7 +17,7 @@ use crate::recogniser::{Found, Support};
 use crate::scope::{Scope, ScopeError, same};
 use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
-use ack_api::{Diagnostic, HealthState};
+use ack_api::{Counts, Diagnostic, HealthState};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -167,7 +167,7 @@ fn agents(config: &Config) -> Finding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
         MaxStatus::Approved => "see only approved memories",
-        MaxStatus::All => "may ask for memories that wait for review",
+        MaxStatus::All => "may ask for memories that are waiting for review",
     };
     let setting = format!("max_status = {}, {source}", value.as_str());
     Finding::new(Level::Note, "agents", format!("{may} ({setting})"))
@@ -221,10 +221,16 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     if let Some(pace) = info.pointer("/pending/pace").and_then(Value::as_str) {
         since.push_str(&format!("; {pace}"));
     }
+    let rest = Counts {
+        replaced: number("replaced"),
+        deleted: number("deleted"),
+        ..Counts::default()
+    };
+    since.insert_str(0, &rest.rest_in_words());
     let message = match (served, waiting) {
         (0, 0) => "no memories yet".to_owned(),
         (0, waiting) => format!("{}, none reviewed{since}", count(waiting, "memory")),
-        (served, 0) => count(served, "memory"),
+        (served, 0) => format!("{}{}", count(served, "memory"), rest.rest_in_words()),
         (served, waiting) => format!(
             "{}, {} waiting for review{since}",
             count(served, "memory"),

@@ -38,6 +38,11 @@ j         next               k         previous
 z         undo the last choice
 q         finish: write the choices, or quit
 ";
+/// What the keys do, before the first card.
+const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY put off, s skip, \
+                     z undo, q finish; ? explains all keys\n";
+const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o ID replaced by \
+                           another one, s skip, z undo, q finish; ? explains all keys\n";
 /// Keys that only the page has.
 const OF_THE_PAGE: [&str; 4] = ["c", "l", "x", "/"];
 
@@ -73,7 +78,12 @@ struct Walk<'a> {
 /// Goes through the queue, and writes the choices.
 pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
     desk.find_groups();
+    desk.shorten_ids();
     write_err(&format!("{}\n", desk.head().text));
+    write_err(match desk.lane() {
+        Lane::Waiting => BEGIN,
+        Lane::Stale => BEGIN_STALE,
+    });
     let desk = Arc::new(Mutex::new(desk));
     unwritten::keep_at_end(caller, &desk, sitting);
     let mut walk = Walk::new(&desk);
@@ -240,6 +250,9 @@ impl<'a> Walk<'a> {
         desk.choose(&numbers, choice, why)?;
         drop(desk);
         write_err(&format!("  {}\n", preview.label));
+        for line in &preview.comes_back {
+            write_err(&format!("  {line}\n"));
+        }
         Ok(Step::To(self.next()))
     }
 }
@@ -250,7 +263,7 @@ fn misunderstood(line: &str, key: &str) -> String {
         "m" | "d" | "u" | "o" => format!("`{key}` needs an id: {key} ID"),
         "h" => "`h` needs a day: h 2026-03-14, h 7d, h 2w".to_owned(),
         key if OF_THE_PAGE.contains(&key) => {
-            format!("`{key}` is a key of the page alone; ? lists the keys")
+            format!("`{key}` works only on the page; ? lists the keys")
         }
         _ => format!("`{}` is not a key; ? lists the keys", text::line(line, 40)),
     }

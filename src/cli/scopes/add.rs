@@ -157,11 +157,12 @@ pub fn describe(
         _ => "a",
     };
     let mut report = format!(
-        "{} is {article} {} store: {} approved, {} waiting for review\n",
+        "{} is {article} {} store: {} approved, {} waiting for review{}\n",
         store.display(),
         profile.as_str(),
         counts.approved + counts.promoted,
-        counts.staging
+        counts.staging,
+        counts.rest_in_words()
     );
     // What was left out is named where the store is added.
     for problem in opened.problems() {

@@ -1,18 +1,21 @@
 //! Undoes decisions in a store: each row gets its old values back, if it still has the values that
 //! were written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ack_api::decision::Decision;
-use ack_api::memory::Status;
+use ack_api::memory::{Memory, Status};
+use ack_api::text;
 use ack_store::layout::Field;
+use ack_store::{Snapshot, StoreError};
 use rusqlite::types::Type;
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, params};
 use serde_json::Value as Json;
 
 use super::row::{self, Cells, LogLine};
 use super::{CurateError, Open, in_transaction};
 use crate::curate::Sitting;
+use crate::curate::revived::{self, Revived};
 use crate::curate::write::Written;
 use crate::scope::Scope;
 
@@ -74,11 +77,7 @@ pub fn batches(scope: &Scope) -> Result<Vec<Batch>, CurateError> {
     let found = scope.store.snapshot(|snapshot| {
         let fail = |error| ack_store::StoreError::sqlite(scope.store.path(), error);
         let connection = snapshot.connection();
-        let table = "SELECT count(*) FROM sqlite_schema WHERE name = 'curation_undo'";
-        let tables: i64 = connection
-            .query_row(table, [], |row| row.get(0))
-            .map_err(fail)?;
-        if tables == 0 {
+        if !has_table(connection).map_err(fail)? {
             return Ok(Vec::new());
         }
         let mut statement = connection.prepare(sql).map_err(fail)?;
@@ -118,8 +117,15 @@ fn written(after: &str, column: &str) -> Option<String> {
 /// The store cannot be written. Then nothing was undone.
 pub fn take_back(scope: &Scope, batch: &Batch, sitting: &Sitting) -> Result<Written, CurateError> {
     let reason = format!("undo of {}", batch.name);
-    in_transaction(scope, |store, _| {
+    in_transaction(scope, |store, snapshot| {
+        let mut after = after(snapshot, batch)?;
         let mut written = Written::default();
+        for id in &batch.ids {
+            if !is_unchanged(store, id)? {
+                after.remove(id);
+            }
+        }
+        written.revived = revived::revived_by_undo(scope, snapshot, &after)?;
         for id in batch.ids.iter().collect::<BTreeSet<_>>() {
             let entries = about(store, id)?;
             let entries = entries.iter().take_while(|entry| entry.batch == batch.name);
@@ -138,6 +144,57 @@ pub fn take_back(scope: &Scope, batch: &Batch, sitting: &Sitting) -> Result<Writ
         }
         Ok(written)
     })
+}
+
+/// What comes back if a batch is undone.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn revived_by(scope: &Scope, batch: &Batch) -> Result<Revived, CurateError> {
+    let revived = scope.store.snapshot(|snapshot| {
+        let after = after(snapshot, batch)?;
+        revived::revived_by_undo(scope, snapshot, &after)
+    })?;
+    Ok(revived)
+}
+
+/// The memories of a batch as they are without it.
+fn after(snapshot: &Snapshot<'_>, batch: &Batch) -> Result<BTreeMap<String, Memory>, StoreError> {
+    let source = snapshot.layout.sources.first();
+    let column = |field| source.and_then(|source| source.column(field));
+    let mut after = BTreeMap::new();
+    for id in &batch.ids {
+        let entries = entries(snapshot.connection(), id)
+            .map_err(|error| StoreError::sqlite(snapshot.path(), error))?;
+        let mut undone = entries
+            .iter()
+            .take_while(|entry| entry.batch == batch.name)
+            .flat_map(|entry| &entry.before);
+        let Some(mut memory) = snapshot.by_id(id)? else {
+            continue;
+        };
+        // The values from before the first decision of the batch come last.
+        for (name, value) in &mut undone {
+            if column(Field::Status) == Some(name) {
+                let status = value.as_str().and_then(Status::parse);
+                memory.status = status.unwrap_or(Status::Staging);
+            } else if column(Field::SupersededBy) == Some(name) {
+                memory.superseded_by = value.as_str().map(text::id);
+            }
+        }
+        after.insert(id.clone(), memory);
+    }
+    Ok(after)
+}
+
+/// Whether a row still has the values that the newest decision wrote.
+fn is_unchanged(store: &Open<'_>, id: &str) -> Result<bool, CurateError> {
+    let entries = about(store, id)?;
+    let Some(newest) = entries.first() else {
+        return Ok(false);
+    };
+    let columns: Vec<String> = newest.after.keys().cloned().collect();
+    Ok(!columns.is_empty() && row::cells(store, id, &columns)?.as_ref() == Some(&newest.after))
 }
 
 /// Undoes every decision about a memory.
@@ -212,35 +269,56 @@ fn revert<'a>(
     Ok(is_reverted)
 }
 
-/// The memories that waited when this one replaced them.
-pub fn replaced_while_waiting(store: &Open<'_>, into: &str) -> Result<Vec<String>, CurateError> {
-    let status = store.column(Field::Status, "status")?.to_owned();
-    let Some(successor) = store.source.column(Field::SupersededBy).map(str::to_owned) else {
+/// The memories that waited when another one replaced them, each with that one's id.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn replaced_while_waiting(
+    snapshot: &Snapshot<'_>,
+) -> Result<Vec<(String, String)>, StoreError> {
+    let source = snapshot.layout.sources.first();
+    let column = |field| source.and_then(|source| source.column(field));
+    let (Some(status), Some(successor)) = (column(Field::Status), column(Field::SupersededBy))
+    else {
         return Ok(Vec::new());
     };
-    store
-        .transaction
-        .execute_batch(row::UNDO)
-        .map_err(|error| store.failed(error))?;
-    let sql = "SELECT number, batch, before, after, link, memory_id FROM curation_undo AS entry \
-               WHERE action IN ('merge', 'supersede') AND number = \
-               (SELECT max(number) FROM curation_undo WHERE memory_id = entry.memory_id)";
-    let read = || -> rusqlite::Result<Vec<(Entry, String)>> {
-        let mut statement = store.transaction.prepare(sql)?;
-        let rows = statement.query_map([], |row| Ok((Entry::read(row)?, row.get(5)?)))?;
-        rows.collect()
-    };
-    let entries = read().map_err(|error| store.failed(error))?;
-    let text = |cells: &Cells, column: &String| {
+    let entries = newest(snapshot, "action IN ('merge', 'supersede')")?;
+    let text = |cells: &Cells, column: &str| {
         let cell = cells.get(column).and_then(Json::as_str);
         cell.map(str::to_owned)
     };
     let waited = Status::Staging.as_str();
-    let replaced = entries.into_iter().filter(|(entry, _)| {
-        text(&entry.after, &successor).as_deref() == Some(into)
-            && text(&entry.before, &status).as_deref() == Some(waited)
+    let replaced = entries.into_iter().filter_map(|(id, entry)| {
+        let was = text(&entry.before, status)?;
+        (was == waited).then_some((id, text(&entry.after, successor)?))
     });
-    Ok(replaced.map(|(_, id)| id).collect())
+    Ok(replaced.collect())
+}
+
+/// The newest decision about each memory, for those that fit an SQL condition.
+fn newest(snapshot: &Snapshot<'_>, condition: &str) -> Result<Vec<(String, Entry)>, StoreError> {
+    let fail = |error| StoreError::sqlite(snapshot.path(), error);
+    let connection = snapshot.connection();
+    if !has_table(connection).map_err(fail)? {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "SELECT number, batch, before, after, link, memory_id FROM curation_undo AS entry \
+         WHERE {condition} AND number = \
+         (SELECT max(number) FROM curation_undo WHERE memory_id = entry.memory_id)"
+    );
+    let mut statement = connection.prepare(&sql).map_err(fail)?;
+    let rows = statement
+        .query_map([], |row| Ok((row.get(5)?, Entry::read(row)?)))
+        .map_err(fail)?;
+    rows.collect::<rusqlite::Result<Vec<_>>>().map_err(fail)
+}
+
+/// Whether anything was ever decided in the store.
+fn has_table(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'curation_undo'";
+    let tables: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+    Ok(tables > 0)
 }
 
 /// The decisions about a memory, newest first.
@@ -249,12 +327,13 @@ fn about(store: &Open<'_>, id: &str) -> Result<Vec<Entry>, CurateError> {
         .transaction
         .execute_batch(row::UNDO)
         .map_err(|error| store.failed(error))?;
+    entries(store.transaction, id).map_err(|error| store.failed(error))
+}
+
+fn entries(connection: &Connection, id: &str) -> rusqlite::Result<Vec<Entry>> {
     let sql = "SELECT number, batch, before, after, link FROM curation_undo \
                WHERE memory_id = ?1 ORDER BY number DESC";
-    let read = || -> rusqlite::Result<Vec<Entry>> {
-        let mut statement = store.transaction.prepare(sql)?;
-        let rows = statement.query_map([id], Entry::read)?;
-        rows.collect()
-    };
-    read().map_err(|error| store.failed(error))
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([id], Entry::read)?;
+    rows.collect()
 }

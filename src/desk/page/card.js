@@ -279,6 +279,25 @@ function showNear() {
   by("near").replaceChildren(...parts);
 }
 
+const change = (number, title) =>
+  button("Change", null, () => inTurn(() => show(number)), {
+    class: "plain",
+    "aria-label": `Change: ${title}`,
+  });
+
+/** The memories of one decision about several. */
+function members(made) {
+  const more = made.numbers.length - made.members.length;
+  return element(
+    "ul",
+    { class: "members" },
+    ...made.members.map(({ number, title }) =>
+      element("li", {}, element("span", {}, title), change(number, title)),
+    ),
+    more > 0 ? element("li", {}, `and ${more} more`) : null,
+  );
+}
+
 function showRecent() {
   const { recent } = state.standing;
   const entries = recent.map((made) => {
@@ -288,15 +307,11 @@ function showRecent() {
       "li",
       {},
       element("p", {}, element("strong", {}, made.done), `${why}: ${made.about}`),
+      made.members.length > 0 ? members(made) : null,
       element(
         "div",
         { class: "buttons" },
-        made.numbers.length === 1
-          ? button("Change", null, () => inTurn(() => show(first)), {
-              class: "plain",
-              "aria-label": `Change: ${made.about}`,
-            })
-          : null,
+        made.numbers.length === 1 ? change(first, made.about) : null,
         button("Take back", null, () => inTurn(() => takeBack(made.key)), {
           class: "plain",
           "aria-label": `Take back: ${made.about}`,

@@ -53,8 +53,11 @@ function askReason(numbers) {
   const common = state.reasons.map((reason, position) =>
     button(reason, String(position + 1), () => done(reason)),
   );
+  const reject = state.shown.actions.find((action) => action.key === "r");
+  const back = numbers ? [] : (reject?.comes_back ?? []);
   open(
     about.length === 1 ? "Reject: why?" : `Reject ${about.length} memories: why?`,
+    back.length > 0 ? effects(back) : "",
     element("label", { for: "reason" }, "A digit, your own words, or Enter without a reason"),
     input,
     element("div", { class: "buttons" }, ...common),

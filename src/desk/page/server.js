@@ -43,6 +43,7 @@ function button(label, key, onclick, attributes = {}) {
 }
 
 const counted = (count, one, many) => `${count} ${count === 1 ? one : many}`;
+const capitalised = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const days = (count) =>
   count === null || count === undefined ? "" : counted(count, "day", "days");
 

@@ -310,7 +310,7 @@ impl Site {
         let (body, large) = match read {
             Ok(Ok(Some(body))) => body,
             Ok(Ok(None)) => return too_long(),
-            Ok(Err(_)) => return closing(error(StatusCode::BAD_REQUEST, "the body broke off")),
+            Ok(Err(_)) => return closing(error(StatusCode::BAD_REQUEST, "the body was cut off")),
             Err(_) => {
                 let message = format!("the body took longer than {}", seconds(patience));
                 return closing(error(StatusCode::REQUEST_TIMEOUT, &message));

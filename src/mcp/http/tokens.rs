@@ -377,7 +377,7 @@ fn without_source(error: &toml::de::Error) -> String {
 fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result<Client, String> {
     if !is_name(name) {
         return Err(format!(
-            "`{}` is no name for a client: use letters, digits, `-`, `_` and `.`, at most 64",
+            "`{}` is not a valid client name: use letters, digits, `-`, `_` and `.`, at most 64",
             ack_api::text::line(name, 80)
         ));
     }

@@ -18,7 +18,7 @@ use crate::remote::Patience;
 use crate::scope::resolve::Selection;
 use crate::service::answer;
 use crate::service::error::Error;
-use crate::service::open::{missing_status, note_locks, unavailable};
+use crate::service::open::{failure, missing_status, note_locks, unavailable};
 use crate::service::stale::Staleness;
 use crate::service::standing::serves_unreviewed;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
@@ -142,7 +142,7 @@ pub(super) fn choose(
 }
 
 /// The project's own memories that are chosen now, and those that would be chosen if one more
-/// memory of a scope were approved.
+/// memory of a scope were approved. The memories that this one would replace are in neither.
 ///
 /// # Errors
 /// No scope can be read.
@@ -164,17 +164,19 @@ pub(super) fn rehearse(
     };
     let mut notes = Vec::new();
     let read = outlines::read(selection, reading, &mut notes)?;
-    let scope = read.iter().position(|read| read.scope.name == scope);
-    let one_more = scope.map(|scope| OneMore {
-        scope,
-        outline: Outline::of(memory, &terms.words),
-        memory,
-    });
+    let position = read.iter().position(|read| read.scope.name == scope);
+    let one_more = position.and_then(|number| OneMore::of(&read, number, memory, &terms));
     let mut choose = |one_more| {
         let mut chooser = Chooser::new(selection, (&terms, &read), limits, one_more);
         chooser.choose(true, limits.own, &mut notes)
     };
-    Ok([choose(None)?, choose(one_more.as_ref())?])
+    let (mut now, then) = (choose(None)?, choose(one_more.as_ref())?);
+    let is_hidden = |hit: &MemoryHit| {
+        let mut hidden = one_more.iter().flat_map(|one_more| &one_more.hides);
+        hit.scope == scope && hidden.any(|id| *id == hit.id)
+    };
+    now.retain(|hit| !is_hidden(hit));
+    Ok([now, then])
 }
 
 /// The memories that wait for review in the project's scope.
@@ -223,6 +225,23 @@ struct OneMore<'a> {
     scope: usize,
     outline: Outline,
     memory: &'a Memory,
+    /// The ids of the memories that it replaces.
+    hides: HashSet<String>,
+}
+
+impl<'a> OneMore<'a> {
+    /// A memory of the scope at this position, unless that one cannot be read.
+    fn of(read: &[ScopeOutline], scope: usize, memory: &'a Memory, terms: &Terms) -> Option<Self> {
+        let newer = std::iter::once(memory.id.as_str()).collect();
+        let store = &read.get(scope)?.scope.store;
+        let older = store.snapshot(|snapshot| snapshot.replaced_by(&newer));
+        Some(Self {
+            scope,
+            outline: Outline::of(memory, &terms.words),
+            memory,
+            hides: older.ok()?.into_iter().map(|older| older.id).collect(),
+        })
+    }
 }
 
 struct Chooser<'a> {
@@ -322,6 +341,9 @@ impl<'a> Chooser<'a> {
             let mut known: HashMap<(&str, &str), bool> = HashMap::default();
             let one_more = self.one_more.filter(|one_more| one_more.scope == number);
             let served = read.outlines.served.iter();
+            let served = served.filter(|outline| {
+                one_more.is_none_or(|one_more| !one_more.hides.contains(&outline.id))
+            });
             memories.extend(
                 served
                     .chain(one_more.map(|one_more| &one_more.outline))
@@ -380,10 +402,13 @@ impl<'a> Chooser<'a> {
                         ((number, id), (memory, others))
                     }));
                 }
-                Err(error) if self.read.len() > 1 => {
+                Err(error) => {
+                    let error = failure(&read.scope, error);
+                    if self.read.len() == 1 {
+                        return Err(error);
+                    }
                     notes.push(unavailable(&read.scope.name, &error));
                 }
-                Err(error) => return Err(error.into()),
             }
         }
         if let Some(OneMore { scope, memory, .. }) = self.one_more {

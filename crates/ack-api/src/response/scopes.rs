@@ -21,6 +21,29 @@ pub struct Counts {
     /// Rows with an unknown status; never served.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown: u64,
+    /// How many of the approved, promoted and waiting ones a newer memory replaces.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replaced: u64,
+    /// How many more its program marked as deleted; never read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deleted: u64,
+}
+
+impl Counts {
+    /// `, 22 of them replaced by newer ones; 14 deleted ones are left out`, or nothing.
+    pub fn rest_in_words(&self) -> String {
+        let mut words = String::new();
+        if self.replaced > 0 {
+            words.push_str(&format!(
+                ", {} of them replaced by newer ones",
+                self.replaced
+            ));
+        }
+        if self.deleted > 0 {
+            words.push_str(&format!("; {} deleted in it are left out", self.deleted));
+        }
+        words
+    }
 }
 
 /// A tag and how many approved memories have it.

@@ -12,7 +12,7 @@ use ack_api::text;
 use super::Decided;
 
 /// The contents that agents must not see under another id.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Contents {
     by_digest: HashMap<String, Barred>,
 }
@@ -42,7 +42,7 @@ impl Bar<'_> {
 }
 
 /// Where a decision is in the log.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Barred {
     id: String,
     /// The position in the list of decisions about this id.

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use crate::cli::screen::Screen;
 use crate::desk::Desk;
 use crate::desk::card::Card;
+use crate::desk::choice::Choice;
 use crate::desk::evidence::evidence;
 use crate::desk::near::{Near, Part, beside};
 
@@ -15,7 +16,7 @@ const FOLDED_LINES: usize = 12;
 
 /// The card of a memory, with what the desk knows of its like, and the nearest approved memories.
 pub fn shown(desk: &Mutex<Desk>, number: usize, place: &str, whole: bool) -> String {
-    let (candidate, card, alike, service, now, done) = {
+    let (candidate, card, lines, service, now, done, meta) = {
         let desk = desk.lock();
         let Some(item) = desk.items().get(number) else {
             return String::new();
@@ -23,21 +24,35 @@ pub fn shown(desk: &Mutex<Desk>, number: usize, place: &str, whole: bool) -> Str
         let Some(card) = desk.card(number) else {
             return String::new();
         };
-        let alike = alike(&desk, number);
+        let mut lines = alike(&desk, number);
+        // If the store cannot be read, nothing can be rejected either.
+        let rejected = desk.preview(&[number], &Choice::Reject).unwrap_or_default();
+        let back = rejected.comes_back.iter();
+        lines.extend(back.map(|line| format!("if you reject it, {line}")));
         let done = desk.done(number);
         let candidate = item.candidate.clone();
-        (candidate, card, alike, desk.service(), desk.now(), done)
+        let meta = card.meta(desk.short_ids());
+        (
+            candidate,
+            card,
+            lines,
+            desk.service(),
+            desk.now(),
+            done,
+            meta,
+        )
     };
     // The searches may take a while, and the desk is not locked meanwhile.
     let evidence = evidence(service, &candidate).unwrap_or_default();
     let near = beside(service, &candidate, now);
-    let mut told = format!("\n{place}  {}\n", card.meta());
+    let mut told = format!("\n{place}  {meta}\n");
     told.push_str(&text_of(&card, whole));
-    for line in alike.iter().chain(&evidence) {
+    for line in lines.iter().chain(&evidence) {
         let _ = writeln!(told, "{}", wrapped(line, "  "));
     }
     for (position, near) in near.iter().enumerate() {
-        told.push_str(&approved(near, position == 0, whole));
+        let id = desk.lock().short_ids().shortest(&near.id);
+        told.push_str(&approved(near, &id, position == 0, whole));
     }
     if let Some(done) = done {
         let _ = writeln!(told, "  {done}");
@@ -78,28 +93,32 @@ fn text_of(card: &Card, whole: bool) -> String {
 /// What the desk knows of the memories that say nearly the same: those that wait, and those that
 /// were decided in this sitting.
 fn alike(desk: &Desk, number: usize) -> Vec<String> {
-    let ids = desk.ids_of_group(number);
+    let short = desk.short_ids();
+    let ids = desk.ids_of_group(number).into_iter();
+    let ids: Vec<String> = ids.map(|id| short.shortest(&id)).collect();
     let waits = (!ids.is_empty()).then(|| {
         let keys = "g keeps this one alone, A approves all, R rejects all";
         match ids.len() {
-            1 => format!("nearly the same waits too: {} ({keys})", ids.join(" ")),
+            1 => format!("waiting too, nearly the same: {} ({keys})", ids.join(" ")),
             many => format!(
-                "{many} nearly the same wait too: {} ({keys})",
+                "{many} waiting too, nearly the same: {} ({keys})",
                 ids.join(" ")
             ),
         }
     });
     let decided = desk.decided_in_group(number).into_iter();
-    let decided: Vec<String> = decided.map(|(id, done)| format!("{id} {done}")).collect();
+    let decided: Vec<String> = decided
+        .map(|(id, done)| format!("{} {done}", short.shortest(&id)))
+        .collect();
     let decided = (!decided.is_empty())
-        .then(|| format!("you decided about nearly the same: {}", decided.join(", ")));
+        .then(|| format!("already decided, nearly the same: {}", decided.join(", ")));
     waits.into_iter().chain(decided).collect()
 }
 
 /// An approved memory. The nearest one is compared word by word.
-fn approved(near: &Near, is_nearest: bool, whole: bool) -> String {
+fn approved(near: &Near, id: &str, is_nearest: bool, whole: bool) -> String {
     let relation = near.relation_in_words();
-    let line = format!("approved: {}  {}  ({relation})", near.id, near.title);
+    let line = format!("approved: {id}  {}  ({relation})", near.title);
     let mut told = wrapped(&line, "  ") + "\n";
     if let Some(conflict) = &near.conflict {
         let _ = writeln!(told, "{}", wrapped(&conflict.newer, "    here:  "));

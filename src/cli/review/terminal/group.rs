@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::write_err;
 use crate::desk::choice::{Choice, counted};
 
-const ALONE: &str = "no other one that waits says nearly the same";
+const ALONE: &str = "no other waiting memory says nearly the same";
 
 impl Walk<'_> {
     /// Makes one choice for the memory that is shown and those that say nearly the same.
@@ -33,19 +33,20 @@ impl Walk<'_> {
     /// Approves the memory that is shown, and marks those that say nearly the same as its
     /// duplicates.
     pub(super) fn keep_one(&self) -> Result<Step, CliError> {
-        let (others, id, effects) = {
+        let (others, id, shown, effects) = {
             let desk = self.desk.lock();
             let others = desk.group(self.position);
             let item = desk.items().get(self.position);
             let id = item.map(|item| item.candidate.memory().id.clone());
+            let shown = desk.short_ids().shortest(id.as_deref().unwrap_or_default());
             let preview = desk.preview(&others, &Choice::Reject)?;
-            (others, id.unwrap_or_default(), preview.effects)
+            (others, id.unwrap_or_default(), shown, preview.effects)
         };
         if others.is_empty() {
             return Ok(unclear(ALONE));
         }
         let duplicates = counted(others.len(), "duplicate", "duplicates");
-        let label = format!("Approve {id}, with {duplicates}");
+        let label = format!("Approve {shown}, with {duplicates}");
         match self.confirm(&label, &effects) {
             Some(true) => {}
             Some(false) => return Ok(Step::Stay),

@@ -50,9 +50,10 @@ impl Input {
 
     /// Asks on standard error.
     pub fn ask(&self, question: &str) -> Typed {
-        write_err(question);
+        // A person may press Ctrl+C as soon as the question appears.
         let tell = self.tell.clone();
         signals::on_interrupt(move || drop(tell.send(Typed::Interrupt)));
+        write_err(question);
         if !self.is_reading.replace(true) && self.wanted.send(()).is_err() {
             return Typed::End;
         }

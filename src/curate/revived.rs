@@ -1,0 +1,229 @@
+//! What comes back when a memory that replaced it goes: an approved one is served again, one that
+//! waited waits again.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use ack_api::decision::{Decision, Verdict};
+use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
+use ack_api::text;
+use ack_store::{Snapshot, StoreError};
+use serde::Serialize;
+
+use super::Candidate;
+use crate::scope::Scope;
+use crate::service::short_id::ShortIds;
+
+/// The longest chain of successors that is followed, as in [`is_superseded`].
+const MAX_STEPS: usize = 33;
+
+/// A memory, in a form for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct About {
+    /// Its id.
+    pub id: String,
+    /// Its scope.
+    pub scope: String,
+    /// Its title.
+    pub title: String,
+}
+
+impl About {
+    /// A memory with a decision.
+    pub fn of(candidate: &Candidate) -> Self {
+        Self::in_scope(&candidate.scope.name, candidate.memory())
+    }
+
+    fn in_scope(scope: &str, memory: &Memory) -> Self {
+        Self {
+            id: memory.id.clone(),
+            scope: scope.to_owned(),
+            title: memory.title.clone(),
+        }
+    }
+}
+
+/// The memories that come back, because what replaced them goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Revived {
+    /// Agents see them again.
+    pub served_again: Vec<About>,
+    /// They wait for review again.
+    pub wait_again: Vec<About>,
+}
+
+impl Revived {
+    /// Adds those of another scope.
+    pub fn add(&mut self, other: Self) {
+        self.served_again.extend(other.served_again);
+        self.wait_again.extend(other.wait_again);
+    }
+
+    /// One line for each: `served again: obs-7  Use pnpm`.
+    pub fn lines(&self, short: &ShortIds) -> Vec<String> {
+        let kinds = [
+            ("served again", &self.served_again),
+            ("waits again", &self.wait_again),
+        ];
+        let lines = kinds.into_iter().flat_map(|(what, memories)| {
+            memories.iter().map(move |About { id, title, .. }| {
+                let id = short.shortest(id);
+                format!("{what}: {id}  {}", text::line(title, 80))
+            })
+        });
+        lines.collect()
+    }
+
+    /// `1 is served again, 2 wait again`; `None` if nothing comes back.
+    pub fn counted(&self) -> Option<String> {
+        let served = match self.served_again.len() {
+            0 => None,
+            1 => Some("1 is served again".to_owned()),
+            many => Some(format!("{many} are served again")),
+        };
+        let waiting = match self.wait_again.len() {
+            0 => None,
+            1 => Some("1 waits again".to_owned()),
+            many => Some(format!("{many} wait again")),
+        };
+        let both: Vec<String> = served.into_iter().chain(waiting).collect();
+        (!both.is_empty()).then(|| both.join(", "))
+    }
+}
+
+/// What comes back with these decisions, which are not written yet. `released` are those among them
+/// that only follow from a rejection.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn revived(
+    scope: &Scope,
+    snapshot: &Snapshot<'_>,
+    decisions: &[Decision],
+    released: &[Decision],
+) -> Result<Revived, StoreError> {
+    let mut wait_again = Vec::new();
+    for decision in released {
+        let memory = snapshot.by_id(&decision.id)?;
+        wait_again.extend(memory.map(|memory| About::in_scope(&scope.name, &memory)));
+    }
+    let may_leave = |decision: &&Decision| match decision.verdict {
+        Verdict::Withdraw => true,
+        verdict => !verdict.status().is_none_or(Status::is_served),
+    };
+    let leaving = decisions.iter().filter(may_leave);
+    let leaving: HashSet<&str> = leaving
+        .filter(|decision| decision.was.is_served())
+        .map(|decision| decision.id.as_str())
+        .collect();
+    if leaving.is_empty() {
+        return Ok(Revived {
+            wait_again,
+            ..Revived::default()
+        });
+    }
+    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
+    let older = snapshot.replaced_by(&leaving)?.into_iter();
+    let older = older.filter(|older| !decided.contains(older.id.as_str()));
+    let after = snapshot.with_decisions(snapshot.decisions.followed_by(decisions));
+    let is_back = |memory: &Memory| -> Result<bool, StoreError> {
+        Ok(!is_served(memory, &|id| snapshot.by_id(id))?
+            && is_served(memory, &|id| after.by_id(id))?)
+    };
+    Ok(Revived {
+        served_again: of_these(scope, older, is_back)?,
+        wait_again,
+    })
+}
+
+/// What comes back with an undo. `changed` are the memories that it is about, as they are before,
+/// `after` as they are then.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn revived_by_undo(
+    scope: &Scope,
+    snapshot: &Snapshot<'_>,
+    after: &BTreeMap<String, Memory>,
+) -> Result<Revived, StoreError> {
+    let changed: HashSet<&str> = after.keys().map(String::as_str).collect();
+    let mut concerned = snapshot.replaced_by(&changed)?;
+    concerned.retain(|memory| !changed.contains(memory.id.as_str()));
+    for id in after.keys() {
+        concerned.extend(snapshot.by_id(id)?);
+    }
+    let read_after = |id: &str| match after.get(id) {
+        Some(memory) => Ok(Some(memory.clone())),
+        None => snapshot.by_id(id),
+    };
+    let waits_again: Vec<About> = concerned
+        .iter()
+        .filter(|before| {
+            let then = after.get(&before.id);
+            before.status != Status::Staging
+                && then.is_some_and(|then| then.status == Status::Staging)
+        })
+        .map(|memory| About::in_scope(&scope.name, memory))
+        .collect();
+    let is_back = |memory: &Memory| -> Result<bool, StoreError> {
+        let Some(then) = read_after(&memory.id)? else {
+            return Ok(false);
+        };
+        Ok(!is_served(memory, &|id| snapshot.by_id(id))? && is_served(&then, &read_after)?)
+    };
+    Ok(Revived {
+        served_again: of_these(scope, concerned.into_iter(), is_back)?,
+        wait_again: waits_again,
+    })
+}
+
+fn of_these(
+    scope: &Scope,
+    memories: impl Iterator<Item = Memory>,
+    is_back: impl Fn(&Memory) -> Result<bool, StoreError>,
+) -> Result<Vec<About>, StoreError> {
+    let mut back = Vec::new();
+    for memory in memories {
+        if is_back(&memory)? {
+            back.push(About::in_scope(&scope.name, &memory));
+        }
+    }
+    Ok(back)
+}
+
+/// Whether agents see a memory: it is approved, and nothing that they see replaces it.
+fn is_served(
+    memory: &Memory,
+    read: &dyn Fn(&str) -> Result<Option<Memory>, StoreError>,
+) -> Result<bool, StoreError> {
+    if !memory.status.is_served() {
+        return Ok(false);
+    }
+    let mut chain: HashMap<String, Option<Memory>> = HashMap::new();
+    let mut next = memory.superseded_by.clone();
+    while let Some(id) = next.take()
+        && chain.len() < MAX_STEPS
+        && !chain.contains_key(&id)
+    {
+        let found = read(&id)?;
+        next = found.as_ref().and_then(|found| found.superseded_by.clone());
+        chain.insert(id, found);
+    }
+    let look = |id: &str| match chain.get(id) {
+        Some(Some(found)) if found.status == Status::Rejected => Successor::Rejected,
+        Some(Some(found)) => Successor::There {
+            status: found.status,
+            next: found.superseded_by.as_deref(),
+        },
+        _ => Successor::Gone,
+    };
+    let first = memory
+        .superseded_by
+        .as_deref()
+        .filter(|id| *id != memory.id);
+    Ok(!is_superseded(
+        &memory.id,
+        first,
+        StatusFilter::Approved,
+        look,
+    ))
+}

@@ -1,0 +1,270 @@
+//! What comes back when a memory that replaced it goes: commands and the desk say so before and after, and it is what happens.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::cli::ack;
+use crate::curate::{approved, decide};
+use crate::desk::Desk;
+use crate::support::{Root, memory};
+use crate::terminal::{Session, Terminal};
+
+const PLACES: [&str; 2] = ["log", "store"];
+
+/// An approved memory that replaced an approved one and one that waited, and another one.
+fn replaced(place: &str) -> Root {
+    let root = Root::new();
+    let store = [
+        memory("older-1", "Use npm", json!({})),
+        memory("newer-1", "Use pnpm", json!({})),
+        memory(
+            "extra-1",
+            "Use pnpm, please",
+            json!({ "status": "staging" }),
+        ),
+        memory("other-1", "Deploy on Fridays", json!({})),
+    ];
+    root.store("alpha", &store);
+    root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
+    decide(root.path(), &["supersede", "older-1", "--by", "newer-1"]).ok();
+    decide(root.path(), &["merge", "extra-1", "--into", "newer-1"]).ok();
+    assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
+    root
+}
+
+fn waits(root: &Root) -> Vec<String> {
+    let list = ack(root.path(), &["review", "--list", "--json"]).json();
+    crate::support::sorted_ids(&list["waiting"])
+}
+
+fn ids_of(answer: &Value, field: &str) -> Vec<String> {
+    crate::support::ids(&answer[field])
+}
+
+#[test]
+fn a_rejection_says_what_is_served_again_and_what_waits_again() {
+    for place in PLACES {
+        let root = replaced(place);
+        let seen = ack(root.path(), &["reject", "newer-1", "--dry-run"]).ok();
+        for line in [
+            "served again: older-1  Use npm",
+            "waits again: extra-1  Use pnpm, please",
+        ] {
+            assert!(seen.contains(line), "{place}: {seen}");
+        }
+        let seen = ack(root.path(), &["reject", "newer-1", "--dry-run", "--json"]).json();
+        assert_eq!(
+            ids_of(&seen, "served_again"),
+            ["older-1"],
+            "{place}: {seen}"
+        );
+        assert_eq!(ids_of(&seen, "wait_again"), ["extra-1"], "{place}: {seen}");
+        let told = decide(root.path(), &["reject", "newer-1"]).ok();
+        for line in [
+            "served again: older-1  Use npm",
+            "waits again: extra-1  Use pnpm, please",
+        ] {
+            assert!(told.contains(line), "{place}: {told}");
+        }
+        assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
+        assert_eq!(waits(&root), ["extra-1"], "{place}");
+        // And the way back.
+        let seen = decide(root.path(), &["undo", "--dry-run"]).ok();
+        assert!(seen.contains("served again: newer-1"), "{place}: {seen}");
+        let told = decide(root.path(), &["undo", "--json"]).json();
+        assert_eq!(
+            ids_of(&told, "served_again"),
+            ["newer-1"],
+            "{place}: {told}"
+        );
+        assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
+        assert_eq!(waits(&root), Vec::<String>::new(), "{place}");
+    }
+}
+
+#[test]
+fn what_goes_back_to_the_queue_serves_what_it_replaced() {
+    for place in PLACES {
+        let root = replaced(place);
+        for arguments in [
+            &["stage", "newer-1"][..],
+            &["stage", "newer-1", "--until", "2w"],
+        ] {
+            let seen = ack(root.path(), &[arguments, &["--dry-run"]].concat()).ok();
+            assert!(seen.contains("served again: older-1"), "{place}: {seen}");
+            let told = decide(root.path(), &[arguments, &["--json"]].concat()).json();
+            assert_eq!(
+                ids_of(&told, "served_again"),
+                ["older-1"],
+                "{place}: {told}"
+            );
+            assert_eq!(ids_of(&told, "wait_again"), Vec::<String>::new(), "{place}");
+            assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
+            decide(root.path(), &["undo"]).ok();
+        }
+        // An undo of an approval takes a memory away too.
+        decide(root.path(), &["stage", "newer-1"]).ok();
+        decide(root.path(), &["approve", "newer-1"]).ok();
+        assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
+        for arguments in [&["undo", "--dry-run", "--json"][..], &["undo", "--json"]] {
+            let told = decide(root.path(), arguments).json();
+            assert_eq!(
+                ids_of(&told, "served_again"),
+                ["older-1"],
+                "{place}: {told}"
+            );
+            assert_eq!(ids_of(&told, "wait_again"), ["newer-1"], "{place}: {told}");
+        }
+        assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
+    }
+}
+
+#[test]
+fn nothing_comes_back_that_was_there_or_stays_away() {
+    for place in PLACES {
+        let root = Root::new();
+        let store = [
+            // Its successor waits, so agents see it all the time.
+            memory("seen", "Use npm", json!({ "superseded_by": "waits" })),
+            memory("waits", "Use pnpm", json!({ "status": "staging" })),
+            // These replace each other.
+            memory("one", "Tea", json!({ "superseded_by": "two" })),
+            memory("two", "Coffee", json!({ "superseded_by": "one" })),
+            // Its successor is rejected with it.
+            memory("gone", "Left", json!({ "superseded_by": "taken" })),
+            memory("taken", "Right", json!({})),
+            // The host replaced it.
+            memory("hosts", "Up", json!({ "superseded_by": "own" })),
+            memory("own", "Down", json!({})),
+        ];
+        root.store("alpha", &store);
+        root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
+        let back = |ids: &[&str]| {
+            let told = ack(
+                root.path(),
+                &[&["reject"], ids, &["--dry-run", "--json"]].concat(),
+            );
+            let told = told.json();
+            assert_eq!(ids_of(&told, "wait_again"), Vec::<String>::new(), "{place}");
+            ids_of(&told, "served_again")
+        };
+        let nothing = Vec::<String>::new();
+        assert_eq!(back(&["waits"]), nothing, "{place}");
+        assert_eq!(back(&["one"]), nothing, "{place}");
+        assert_eq!(back(&["taken", "gone"]), nothing, "{place}");
+        assert_eq!(back(&["taken"]), ["gone"], "{place}");
+        assert_eq!(back(&["own", "taken"]), ["gone", "hosts"], "{place}");
+        let before = approved(root.path());
+        decide(root.path(), &["reject", "own", "taken"]).ok();
+        let mut expected = [before, vec!["gone".to_owned(), "hosts".to_owned()]].concat();
+        expected.retain(|id| id != "own" && id != "taken");
+        expected.sort();
+        assert_eq!(approved(root.path()), expected, "{place}");
+    }
+}
+
+#[test]
+fn the_question_before_a_filter_is_carried_out_says_what_waits_again() {
+    let root = Root::new();
+    let store = [
+        memory("first", "Use npm", json!({ "status": "staging" })),
+        memory(
+            "second",
+            "Use pnpm",
+            json!({ "status": "staging", "type": "gotcha" }),
+        ),
+    ];
+    root.store("alpha", &store);
+    decide(root.path(), &["merge", "first", "--into", "second"]).ok();
+    let terminal = Terminal::new();
+    let command = terminal.command(root.path(), &["reject", "--type", "gotcha"]);
+    let mut asked = Session::start(command);
+    asked.expect("waits again: first  Use npm");
+    asked
+        .expect("[y/N]")
+        .press("n")
+        .expect("nothing was decided");
+    assert_eq!(asked.end().0, Some(0));
+}
+
+#[test]
+fn the_desk_says_before_and_after_what_comes_back() {
+    for place in PLACES {
+        let root = Root::new();
+        let store = [
+            memory("first", "Use npm", json!({ "status": "staging" })),
+            memory("second", "Use pnpm", json!({ "status": "staging" })),
+        ];
+        root.store("alpha", &store);
+        root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
+        decide(root.path(), &["merge", "first", "--into", "second"]).ok();
+        let desk = Desk::open(&root);
+        let session = desk.enter();
+        let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+        let actions = card["actions"].as_array().unwrap();
+        let reject = actions.iter().find(|action| action["key"] == "r").unwrap();
+        assert_eq!(reject["label"], "Reject, 1 waits again", "{place}");
+        assert_eq!(
+            reject["comes_back"],
+            json!(["waits again: first  Use npm"]),
+            "{place}"
+        );
+        let reject = json!({ "numbers": [0], "choice": { "do": "reject" } });
+        desk.ask(&session, "/choose", reject).json();
+        let written = desk.ask(&session, "/write", json!({})).json();
+        assert_eq!(
+            written["comes_back"],
+            json!(["waits again: first  Use npm"]),
+            "{place}"
+        );
+        drop(desk);
+        decide(root.path(), &["undo"]).ok();
+
+        let terminal = Terminal::new();
+        let command = terminal.command(root.path(), &["review", "--tty"]);
+        let mut review = Session::start(command);
+        review
+            .expect("if you reject it, waits again: first  Use npm")
+            .press("r\n");
+        review
+            .expect("Reject, 1 waits again")
+            .expect("write? [y/n]")
+            .press("y\n");
+        review.expect("waits again: first  Use npm");
+        review.end();
+        assert_eq!(waits(&root), ["first"], "{place}");
+    }
+}
+
+#[test]
+fn what_a_memory_hides_is_counted_by_the_row_that_owns_the_id() {
+    let root = Root::new();
+    let store = root.store(
+        "alpha",
+        &[memory("newer", "Use pnpm", json!({ "status": "staging" }))],
+    );
+    let connection = Connection::open(store).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE fresh AS SELECT * FROM memories; DROP TABLE memories; \
+             ALTER TABLE fresh RENAME TO memories; \
+             INSERT INTO memories (id, title, status) VALUES ('older', 'Use yarn', 'approved'); \
+             INSERT INTO memories (id, title, status, superseded_by) \
+             VALUES ('older', 'Use npm', 'staging', 'newer');",
+        )
+        .unwrap();
+    let label = |desk: &Desk| {
+        let session = desk.enter();
+        let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+        card["actions"][0]["label"].as_str().unwrap().to_owned()
+    };
+    // The row that names it does not own the id.
+    assert_eq!(label(&Desk::open(&root)), "Approve");
+    connection
+        .execute_batch(
+            "DELETE FROM memories WHERE title = 'Use yarn'; \
+             UPDATE memories SET status = 'approved' WHERE id = 'older'",
+        )
+        .unwrap();
+    assert_eq!(label(&Desk::open(&root)), "Approve, hides 1 older");
+}
