@@ -68,11 +68,8 @@ impl Server {
             return;
         }
         let places = Places::of(self.service);
-        for text in [Some(&mut body.message), body.hint.as_mut()] {
-            if let Some(text) = text {
-                *text = places.hidden(text);
-            }
-        }
+        body.message = places.hidden(&body.message);
+        body.hint = body.hint.take().map(|hint| places.hidden(&hint));
         body.path = body.path.take().map(|path| places.name(&path));
     }
 }
