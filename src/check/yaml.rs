@@ -86,7 +86,7 @@ mod tests {
             ("title: {unclosed\n", 1, "`{`"),
             ("type: note\ntags:\n\t- ci\n", 3, "a tab"),
             ("type: note\r\n\tid: x\r\n", 2, "a tab"),
-            ("type: note\ntitle: One: two\n", 2, "between quotes"),
+            ("type: note\ntitle: One: two\n", 2, "in quotes"),
             ("type: note\nno key\nid: x\n", 2, "`:`"),
             ("title: @x\n", 1, ""),
             ("title: *x\n", 1, ""),

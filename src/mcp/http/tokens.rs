@@ -475,7 +475,10 @@ mod tests {
             (String::new(), "names no client"),
             ("[mei]\n".to_owned(), "missing field `hash`"),
             ("[mei]\nhash = \"secret\"\n".to_owned(), "64 hexadecimal"),
-            (format!("[\"m e\"]\nhash = \"{good}\"\n"), "no name"),
+            (
+                format!("[\"m e\"]\nhash = \"{good}\"\n"),
+                "not a valid client name",
+            ),
             (
                 format!("[a]\nhash = \"{good}\"\n[b]\nhash = \"{good}\"\n"),
                 "same hash",
