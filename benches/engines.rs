@@ -210,11 +210,12 @@ fn served(root: &Path, questions: &[Question]) -> (Answers, Vec<f64>) {
     let (mut answers, mut times) = (Vec::new(), Vec::new());
     for question in questions {
         let text: String = question.text.chars().take(2_000).collect();
-        let arguments = json!({ "query": text, "limit": BEST, "max_tokens": 50_000 });
+        let arguments = json!({ "query": text, "limit": BEST, "max_tokens": 20_000 });
         let call = json!({ "name": "query_memories", "arguments": arguments });
         let began = Instant::now();
         let reply = server.request("tools/call", call);
         times.push(millis(began.elapsed()));
+        assert_ne!(reply["result"]["isError"], json!(true), "{reply}");
         let hits = reply["result"]["structuredContent"]["results"].as_array();
         let ids = hits.into_iter().flatten();
         answers.push(

@@ -3,6 +3,7 @@
 //! It serves nothing and writes nothing. It looks at the same notes that would be served from the
 //! folder. A definite mistake is an error; something a person should look at is a warning.
 
+mod conflicts;
 mod links;
 mod notes;
 pub mod text;
@@ -80,11 +81,12 @@ struct Place {
 }
 
 impl Place {
-    /// The path of a file as findings show it.
+    /// The path of a file as findings show it. It is UTF-8, as JSON requires.
     fn shown(&self, relative: &Path) -> PathBuf {
         let full = self.folder.join(relative);
         let top = self.top.as_deref().unwrap_or(&self.folder);
-        full.strip_prefix(top).unwrap_or(&full).to_owned()
+        let shown = full.strip_prefix(top).unwrap_or(&full);
+        PathBuf::from(shown.to_string_lossy().into_owned())
     }
 }
 

@@ -58,6 +58,7 @@ use self::render::Listing;
 use self::screen::Screen;
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs, Source};
+use crate::scope::ScopeError;
 use crate::service::Error;
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
@@ -201,7 +202,13 @@ fn at_desk(
 /// Lists the scopes, or shows one of them in detail.
 fn list_scopes(global: &Global, scope: Option<String>) -> Result<(), CliError> {
     let service = Closing(Service::new(config(global)?).for_the_process());
-    let all = progress::while_reading(|| all_scopes(service.0, scope))?;
+    let all = progress::while_reading(|| all_scopes(service.0, scope));
+    let all = all.map_err(|error| match error {
+        CliError::Request(Error::Scope(ScopeError::NotFound { name, known, .. })) => {
+            CliError::NoScope { name, known }
+        }
+        error => error,
+    })?;
     print(&all, global, render::scopes)?;
     here::check_database(service.0)
 }
@@ -281,7 +288,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Setup(args) => setup::run(&config(&cli.global)?, &args, json),
         Command::Serve(args) => serve::run(load(&cli.global)?, &args, &cli.global),
-        Command::Token(args) => token::run(&args),
+        Command::Token(args) => token::run(&args, load(&cli.global).ok().as_ref()),
         Command::Query(args) => return query::run(&cli.global, args),
         Command::Get(args) => return get::run(&cli.global, &args),
         Command::Scopes(args) => match args.command {

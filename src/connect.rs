@@ -4,8 +4,8 @@
 //! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
 //! goes into them, as a list of [`Part`]s. [`mod@json`], [`mod@toml`] and [`mod@yaml`] add parts to
 //! a text and remove them again, and leave every other byte as it was. [`mod@file`] plans, shows
-//! and writes changes, and `undo` undoes them. [`ours`] recognises our own entries. Nothing here
-//! runs a program.
+//! and writes changes, and `undo` undoes them. [`ours`] recognises our own entries, [`runner`] a
+//! start by `npx` or the like. Nothing here runs a program.
 
 mod client;
 mod error;
@@ -14,6 +14,7 @@ pub mod json;
 mod kept;
 mod merge;
 pub mod ours;
+pub mod runner;
 pub mod status;
 pub mod toml;
 mod undo;
@@ -228,10 +229,12 @@ pub struct Places {
 /// How the server and its hooks are started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// This program.
+    /// This program, or the package runner that starts it.
     pub binary: PathBuf,
-    /// Whether the shell's PATH finds this same program by its name.
-    pub is_on_path: bool,
+    /// The arguments of the package runner, up to the package.
+    pub runner: Vec<String>,
+    /// The name by which the shell's PATH finds the same program or runner, if it does.
+    pub name: Option<&'static str>,
     /// Flags before the command that name places on this machine: root or database.
     pub places: Vec<String>,
     /// Further flags: the scope.
@@ -284,11 +287,28 @@ impl Wanted {
 }
 
 impl Launch {
+    /// The program by its name alone, to find the files and entries of a client.
+    pub fn by_name() -> Self {
+        Self {
+            binary: NAME.into(),
+            runner: Vec::new(),
+            name: Some(NAME),
+            places: Vec::new(),
+            flags: Vec::new(),
+            surface: None,
+        }
+    }
+
     /// The same for a file that is shared with other machines: the program by name, without a path.
     #[must_use]
     pub fn shared(&self) -> Self {
         Self {
-            binary: NAME.into(),
+            // A runner is always found by its name.
+            binary: self
+                .name
+                .filter(|_| !self.runner.is_empty())
+                .unwrap_or(NAME)
+                .into(),
             places: Vec::new(),
             ..self.clone()
         }
@@ -313,18 +333,18 @@ impl Launch {
     /// different PATH.
     #[must_use]
     pub fn for_client(&self, client: Client) -> Self {
-        if self.is_on_path && client.runs_in_a_terminal() {
-            Self {
-                binary: NAME.into(),
+        match self.name.filter(|_| client.runs_in_a_terminal()) {
+            Some(name) => Self {
+                binary: name.into(),
                 ..self.clone()
-            }
-        } else {
-            self.clone()
+            },
+            None => self.clone(),
         }
     }
 
     fn before(&self) -> impl Iterator<Item = String> + '_ {
-        self.places.iter().chain(&self.flags).cloned()
+        let words = self.runner.iter().chain(&self.places);
+        words.chain(&self.flags).cloned()
     }
 
     /// The shell command of a hook.

@@ -116,7 +116,7 @@ pub enum CurateError {
         path: PathBuf,
     },
     /// Some scopes were written, then one failed.
-    #[error("{source}; what was decided in {} is written", text::list(written))]
+    #[error("{source}; the decisions in {} were written", text::list(written))]
     Partly {
         /// The scopes whose decisions were written.
         written: Vec<String>,
@@ -164,16 +164,16 @@ impl Diagnostic for CurateError {
                 format!("did you mean {}?", text::list(nearest)).into()
             }
             Self::NotFound { .. } => {
-                "`ack-memory review --list` shows what waits, with its ids".into()
+                "`ack-memory review --list` shows what is waiting, with the ids".into()
             }
             Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope".into(),
             Self::Successor { .. } => "name another memory of the same scope".into(),
-            Self::Invalid(_) => "schemas/decision.json says what a decision is".into(),
+            Self::Invalid(_) => "schemas/decision.json describes a decision".into(),
             Self::NothingToUndo { .. } => {
                 "`ack-memory get ID --include history` shows every decision about a memory".into()
             }
             Self::NotYours { batch, .. } => {
-                format!("`ack-memory undo {batch}` undoes it all the same").into()
+                format!("`ack-memory undo {batch}` undoes it anyway").into()
             }
             Self::Write { .. } => {
                 "nothing was decided; check the folder's permissions and the free space".into()
@@ -270,6 +270,7 @@ impl Sitting {
         Decision {
             id: candidate.memory().id.clone(),
             digest: candidate.curated.digest.clone(),
+            text: candidate.curated.text_digest.clone(),
             verdict,
             was: candidate.memory().status,
             edit: edit.filter(|edit| *edit != Edit::default()),

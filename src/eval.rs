@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::metrics::{Estimate, Measures};
 use crate::service::Error;
 use crate::service::Service;
-use ack_api::memory::fold_name;
+use ack_api::memory::{StatusFilter, fold_name};
 use ack_api::text;
 use ack_api::{MatchTags, Mode, QueryRequest, Stage};
 
@@ -121,42 +121,102 @@ pub struct Scores {
     pub noise: f64,
 }
 
+/// Why a file of queries cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum QueriesError {
+    /// A line is not a query.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An id is the beginning of several.
+    #[error("query `{qid}`: {total} ids begin with `{id}`")]
+    Ambiguous {
+        /// The query's name.
+        qid: String,
+        /// The id, as it is in the file.
+        id: String,
+        /// How many ids begin with it.
+        total: usize,
+    },
+    /// There is no query.
+    #[error("the file has no queries")]
+    Empty,
+}
+
 /// Parses the queries.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] with the number of the invalid line.
-pub fn parse(input: impl BufRead) -> Result<Vec<Query>, Error> {
+/// [`QueriesError`] with the number of the invalid line.
+pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
     let mut queries = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {
-        let refuse = |reason: String| Error::InvalidArgument {
-            argument: format!("line {number}"),
-            value: reason,
-            allowed: "a JSON object with `text` and `relevant` (a list of ids)".to_owned(),
-            nearest: Vec::new(),
-            example: Some(
-                r#"{"qid": "1", "text": "why does the build fail", "relevant": ["ack_1"]}"#
-                    .to_owned(),
-            ),
+        let refuse = |reason: String| QueriesError::Line {
+            line: number,
+            reason,
         };
         let line = line.map_err(|error| refuse(error.to_string()))?;
         if line.trim().is_empty() {
             continue;
         }
-        let mut query: Query = serde_json::from_str(&line)
-            .map_err(|error| refuse(text::line(&error.to_string(), 200)))?;
+        let mut json = serde_json::Deserializer::from_str(&line);
+        let mut query: Query =
+            serde_path_to_error::deserialize(&mut json).map_err(|error| refuse(reason(&error)))?;
         if query.qid.is_empty() {
             query.qid = number.to_string();
         }
         queries.push(query);
     }
     if queries.is_empty() {
-        return Err(Error::invalid(
-            "QUERIES",
-            "no question in it",
-            "one JSON object a line",
-        ));
+        return Err(QueriesError::Empty);
     }
     Ok(queries)
+}
+
+/// What is wrong with a line, without the position that says nothing about one line.
+fn reason(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    let inner = error.inner();
+    if !inner.is_data() {
+        return format!("not a JSON object: see column {}", inner.column());
+    }
+    let said = inner.to_string();
+    let said = said.split(" at line ").next().unwrap_or(&said);
+    let path = error.path().to_string();
+    let said = match path.as_str() {
+        "." => said.to_owned(),
+        path => format!("`{path}`: {said}"),
+    };
+    text::line(&said, 200)
+}
+
+/// Completes the ids of which the queries have only the beginning, such as those that `query`
+/// prints. An id that no memory has stays as it is.
+///
+/// # Errors
+/// [`QueriesError::Ambiguous`].
+pub fn complete_ids(service: &Service, queries: &mut [Query]) -> Result<(), QueriesError> {
+    for query in queries {
+        let ids = query.forbidden.iter_mut().flatten();
+        for id in query.relevant.iter_mut().chain(ids) {
+            // The query itself reports problems with the scopes.
+            let found = service.ids_beginning(id, None, StatusFilter::Approved);
+            let mut found = found.unwrap_or_default();
+            if found.total > 1 {
+                return Err(QueriesError::Ambiguous {
+                    qid: query.qid.clone(),
+                    id: text::line(id, 100),
+                    total: found.total,
+                });
+            }
+            if let Some(one) = found.matches.pop() {
+                *id = one.id;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Sends every query in each mode.

@@ -53,7 +53,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Why a request is rejected.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// It names no host, or more than one.

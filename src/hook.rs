@@ -260,10 +260,13 @@ fn compose(
         );
     }
     let last = format!(
-        "The tool get_memory shows a memory in full {}; query_memories searches all",
+        "The tool get_memory shows a memory in full {}; query_memories searches",
         by_what(!brief.shared_ids.is_empty())
     );
-    let served = count(brief.served as u64, "memory");
+    let served = match brief.served {
+        1 => "the one memory".to_owned(),
+        many => format!("all {}", count(many as u64, "memory")),
+    };
     let _ = write!(out, "{} {served}.", called(surface, &last));
     out
 }
@@ -285,7 +288,7 @@ fn called<'a>(surface: Option<&Toolset>, text: &'a str) -> Cow<'a, str> {
 /// How to ask for a memory. The scope is needed if other scopes have the same id.
 const fn by_what(shared: bool) -> &'static str {
     if shared {
-        "by its id, and by its scope where one stands there"
+        "by its id, and by its scope if one is given"
     } else {
         "by its id"
     }

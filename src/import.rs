@@ -19,13 +19,15 @@ use ack_store::StoreError;
 use ack_store::hint::{io_hint, sqlite_hint};
 use std::borrow::Cow;
 
+/// Maximum length of a scope's name, in bytes.
+const LONGEST_NAME: usize = 64;
 /// Maximum length of a line, in bytes.
 const LONGEST_LINE: usize = 8 << 20;
 
 /// Why an import wrote nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// Some lines were rejected.
+    /// Some lines were refused.
     #[error(
         "{refused} of {} {} refused, so nothing was imported",
         count(*lines as u64, "line"),
@@ -36,6 +38,8 @@ pub enum ImportError {
         refused: usize,
         /// The total number of lines.
         lines: usize,
+        /// The form of a file that is JSON, but not JSON lines.
+        form: Option<Form>,
     },
     /// The name of a new scope is not valid as a folder name everywhere.
     #[error("`{name}` cannot be the name of a scope")]
@@ -96,17 +100,27 @@ impl Diagnostic for ImportError {
 
     fn hint(&self) -> Option<Cow<'static, str>> {
         let hint = match self {
+            Self::Refused {
+                form: Some(form), ..
+            } => match form {
+                Form::Array => {
+                    "`import` reads one JSON object per line; for an array, run \
+                     `jq -c '.[]' FILE > memories.jsonl` and import that"
+                }
+                Form::Object => {
+                    "`import` reads one JSON object per line; for objects over several lines, run \
+                     `jq -c . FILE > memories.jsonl` and import that"
+                }
+            },
             Self::Refused { .. } => {
                 "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
             }
-            Self::BadName { .. } => {
-                "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot"
-            }
+            Self::BadName { name } => return Some(name_hint(name).into()),
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
             Self::MissingColumn { .. } => {
                 "add the columns of schemas/scope.sql, or import into a new scope"
             }
-            Self::NoLines => "one JSON object a line; schemas/import-line.json says which keys",
+            Self::NoLines => "one JSON object per line; schemas/import-line.json lists the keys",
             Self::Store(error) => return Some(error.hint()),
             Self::Io { source, .. } => {
                 io_hint(source).unwrap_or("check that the path exists and may be used")
@@ -130,10 +144,40 @@ impl Diagnostic for ImportError {
     }
 }
 
+/// The form of a file that is JSON, but not JSON lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// An array.
+    Array,
+    /// Objects that take several lines each.
+    Object,
+}
+
+/// What the name of a scope may be, with one that is like `name`.
+fn name_hint(name: &str) -> String {
+    let allowed = |c: char| match c {
+        '-' | '_' | '.' => c,
+        c if c.is_alphanumeric() => c,
+        _ => '-',
+    };
+    let like: String = name.to_lowercase().chars().map(allowed).collect();
+    let words = like.split('-').filter(|word| !word.is_empty());
+    let mut like = words.collect::<Vec<_>>().join("-");
+    while like.len() > LONGEST_NAME {
+        like.pop();
+    }
+    let like = like.trim_matches(['-', '.']);
+    let rule = "use up to 64 letters, digits, `-`, `_` and `.`, not beginning with a dot";
+    match like.is_empty() {
+        true => rule.to_owned(),
+        false => format!("for instance `{like}`; {rule}"),
+    }
+}
+
 /// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Import the valid lines even if others are rejected.
+    /// Import the valid lines even if others are refused.
     pub skip_refused: bool,
     /// Replace existing memories whose content differs.
     pub update: bool,
@@ -141,13 +185,27 @@ pub struct Options {
     pub dry_run: bool,
 }
 
-/// A rejected line.
+/// A refused line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// Its number, from 1.
     pub line: usize,
     /// What is wrong with it.
     pub reason: String,
+    /// The bracket with which a JSON value of several lines begins.
+    #[serde(skip)]
+    begins: Option<char>,
+}
+
+impl Refusal {
+    /// Refuses a line.
+    pub fn new(line: usize, reason: String) -> Self {
+        Self {
+            line,
+            reason,
+            begins: None,
+        }
+    }
 }
 
 /// What an import did.
@@ -166,7 +224,7 @@ pub struct Report {
     /// Memories whose status a person decided in the store, and whose lines say one too.
     #[serde(skip_serializing_if = "is_zero")]
     pub decided: usize,
-    /// Rejected lines.
+    /// Refused lines.
     pub refused: Vec<Refusal>,
 }
 
@@ -216,18 +274,21 @@ pub fn read(
         };
         match parsed {
             Err(reason) => refused.push(Refusal {
-                line: number,
-                reason,
+                begins: match text {
+                    "{" => Some('{'),
+                    text => text.strip_prefix('[').map(|_| '['),
+                },
+                ..Refusal::new(number, reason)
             }),
             Ok(row) => match places.get(&row.id).and_then(|place| rows.get(*place)) {
                 Some((_, known)) if known.line == row.line => {}
-                Some((first, _)) => refused.push(Refusal {
-                    line: number,
-                    reason: format!(
+                Some((first, _)) => {
+                    let reason = format!(
                         "`id` is `{}`, which line {first} has with other content",
                         row.id
-                    ),
-                }),
+                    );
+                    refused.push(Refusal::new(number, reason));
+                }
                 None => {
                     places.insert(row.id.clone(), rows.len());
                     rows.push((number, row));
@@ -238,10 +299,21 @@ pub fn read(
     Ok((rows, refused))
 }
 
+/// What a file is that does not begin like JSON lines.
+fn form(rows: &[NumberedRow], refused: &[Refusal]) -> Option<Form> {
+    let before = rows.first().map_or(usize::MAX, |(line, _)| *line);
+    let first = refused.first().filter(|refusal| refusal.line < before)?;
+    match first.begins {
+        Some('[') => Some(Form::Array),
+        Some('{') => Some(Form::Object),
+        _ => None,
+    }
+}
+
 /// Imports into the store at `path`, and creates the store if it is missing.
 ///
 /// # Errors
-/// [`ImportError`], after the rejected lines have gone to `account`, or an error from the file
+/// [`ImportError`], after the refused lines have gone to `account`, or an error from the file
 /// system. Then nothing is written.
 pub fn run(
     path: PathBuf,
@@ -258,6 +330,7 @@ pub fn run(
     })?;
     let lines = rows.len() + refused.len();
     let target = Target::new(path);
+    let form = form(&rows, &refused);
     // A repeated import may have nothing new, but a new scope needs at least one line.
     if lines == 0 && target.is_new() {
         return Err(ImportError::NoLines);
@@ -270,6 +343,7 @@ pub fn run(
             return Err(ImportError::Refused {
                 refused: refused.len(),
                 lines,
+                form,
             });
         }
     }
@@ -295,7 +369,11 @@ pub fn run(
 /// [`ImportError::BadName`].
 pub fn check_name(name: &str) -> Result<(), ImportError> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(plain) {
+    if name.is_empty()
+        || name.len() > LONGEST_NAME
+        || name.starts_with('.')
+        || !name.chars().all(plain)
+    {
         return Err(ImportError::BadName {
             name: ack_api::text::line(name, 80),
         });

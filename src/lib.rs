@@ -9,7 +9,9 @@
 //! use ack_memory::api::{GetRequest, QueryRequest};
 //! use ack_memory::{Config, Service};
 //!
+//! # fn is_shared<T: Send + Sync>() {}
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # is_shared::<Service>();
 //! # let folder = tempfile::tempdir()?;
 //! # let root = folder.path();
 //! # ack_memory::demo::build(root, jiff::Timestamp::now())?;
@@ -26,12 +28,14 @@
 //!     ..GetRequest::default()
 //! })?;
 //! assert!(whole.memory.is_some_and(|memory| memory.memory.title == best.title));
-//! # service.close();
+//! service.close();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Every method blocks on the file system, so an async program must call it from a blocking thread.
+//! A [`Service`] is `Send` and `Sync`; share one, because it holds the indexes. Every method blocks
+//! on the file system, so an async program must call it from a blocking thread. [`Service::close`]
+//! removes the temporary copies of stores; call it at the end.
 //! `ARCHITECTURE.md` has a map of the crates and modules, the path of a request and the invariants.
 
 #![deny(unsafe_code, missing_docs)]

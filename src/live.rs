@@ -69,14 +69,28 @@ struct Indexed {
 pub enum TableState {
     /// There is no table.
     Absent,
-    /// It cannot be used, for this reason. The index was built from the store alone.
-    Unusable(String),
+    /// It cannot be used. The index was built from the store alone.
+    Unusable {
+        /// Why.
+        reason: String,
+        /// Whether its files may be damaged, rather than made for another program.
+        may_be_damaged: bool,
+    },
     /// The index uses the rows that match the store.
     #[cfg_attr(
         not(feature = "table"),
         expect(dead_code, reason = "this build reads no tables")
     )]
     Used(TableInfo),
+}
+
+impl TableState {
+    const fn unusable(reason: String, may_be_damaged: bool) -> Self {
+        Self::Unusable {
+            reason,
+            may_be_damaged,
+        }
+    }
 }
 
 /// A scope's index, as of the last commit before the request. It does not change until the guard is
@@ -250,7 +264,7 @@ impl LiveIndex {
             let table = slot.as_ref().map(|indexed| &indexed.table);
             !matches!(
                 table,
-                None | Some(TableState::Absent | TableState::Unusable(_))
+                None | Some(TableState::Absent | TableState::Unusable { .. })
             )
         })
     }
@@ -359,14 +373,12 @@ impl LiveIndex {
             return (TableState::Absent, None);
         }
         let Some(encoder) = Encoder::embedded() else {
-            return (
-                TableState::Unusable("the encoder inside this binary is damaged".to_owned()),
-                None,
-            );
+            let reason = "the encoder inside this binary is damaged".to_owned();
+            return (TableState::unusable(reason, false), None);
         };
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
-            return (TableState::Unusable(reason.clone()), None);
+            return (TableState::unusable(reason.clone(), true), None);
         }
         drop(refused);
         load_table(scope, encoder, self.resident)
@@ -412,10 +424,10 @@ fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState,
     let early = None;
     match early.unwrap_or_else(|| ack_lance::load::load(&folder, encoder, resident)) {
         Ok((index, info)) => (TableState::Used(info), Some(index)),
-        Err(error) => (
-            TableState::Unusable(text::line(&error.to_string(), 300)),
-            None,
-        ),
+        Err(error) => {
+            let reason = text::line(&error.to_string(), 300);
+            (TableState::unusable(reason, error.may_be_damage()), None)
+        }
     }
 }
 

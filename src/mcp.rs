@@ -21,6 +21,7 @@ mod resources;
 pub mod signals;
 mod stdio;
 mod too_long;
+mod trim;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -185,6 +186,8 @@ struct Server {
     standing: Arc<LastStanding>,
     /// Whether the server can notify clients that the list of tools has changed.
     tells: bool,
+    /// Whether clients may be on other machines. They are not told paths of this one.
+    is_shared: bool,
 }
 
 impl Server {
@@ -195,6 +198,7 @@ impl Server {
             standing: Arc::default(),
             surface: Arc::new(offer.toolset),
             tells: channel && !offer.upstreams.is_empty(),
+            is_shared: !channel,
             upstreams: Arc::new(Upstreams::new(offer.upstreams, report)),
         }
     }
@@ -249,7 +253,8 @@ impl Server {
             Ok(answer) => {
                 let mut answer = tool.answer(&self.surface, &call, answer);
                 text::clean_json(&mut answer);
-                shorten_days(&mut answer);
+                trim::shorten_days(&mut answer);
+                self.hide_paths(&mut answer);
                 let text = if ways.prints_both {
                     client::summary(tool.operation, &answer)
                 } else {
@@ -258,7 +263,7 @@ impl Server {
                 };
                 success(answer, text)
             }
-            Err(error) => refusal(&tool.body(&self.surface, &call, error.body_for_agent())),
+            Err(error) => refusal(&tool.body(&self.surface, &call, self.body(&error))),
         }
     }
 
@@ -366,9 +371,16 @@ impl Server {
         .await
     }
 
+    /// The error body for the agent of a client.
+    fn body(&self, error: &Error) -> ErrorBody {
+        let mut body = error.body_for_agent();
+        self.hide_paths_of(&mut body);
+        body
+    }
+
     /// Converts a failure to a protocol error: invalid parameters if the client can correct them.
     fn data(&self, error: &Error) -> ErrorData {
-        let mut body = error.body_for_agent();
+        let mut body = self.body(error);
         body.hint = body
             .hint
             .map(|hint| self.surface.renamed(&hint).into_owned());
@@ -432,38 +444,6 @@ macro_rules! asked_by_agent {
 }
 
 asked_by_agent!(QueryRequest, GetRequest, ListScopesRequest, ContextRequest);
-
-/// The timestamp fields of answers.
-const TIMES: [&str; 7] = [
-    "created_at",
-    "updated_at",
-    "reviewed_at",
-    "started_at",
-    "built_at",
-    "last_updated",
-    "oldest",
-];
-
-/// Shortens timestamps to dates. A model needs no seconds, and they cost as many tokens as a line
-/// of text.
-fn shorten_days(answer: &mut Value) {
-    match answer {
-        Value::Array(entries) => entries.iter_mut().for_each(shorten_days),
-        Value::Object(members) => {
-            for (name, value) in members {
-                match value {
-                    Value::String(instant) if TIMES.contains(&name.as_str()) => {
-                        if let Some((day, _)) = instant.split_once('T') {
-                            *instant = day.to_owned();
-                        }
-                    }
-                    other => shorten_days(other),
-                }
-            }
-        }
-        _ => {}
-    }
-}
 
 /// Waits for an answer until the client cancels the request. Then the future is dropped, which
 /// tells the work to stop. The protocol has no answer to a cancelled request, so rmcp discards this

@@ -36,7 +36,7 @@ const NAMED: usize = 5;
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// The scope is private.
-    #[error("scope `{scope}` is private, and what is private is not published")]
+    #[error("scope `{scope}` is private, so it is not published")]
     Private {
         /// The scope.
         scope: String,
@@ -54,7 +54,7 @@ pub enum PublishError {
     },
     /// The folder is the scope's own store, or one contains the other.
     #[error(
-        "`{}` and the store of scope `{scope}` are one folder, or one is in the other",
+        "`{}` and the store of scope `{scope}` are the same folder, or one contains the other",
         folder.display()
     )]
     OwnStore {
@@ -70,7 +70,7 @@ pub enum PublishError {
         held: Vec<LeftAlone>,
     },
     /// A file exists that `publish` did not write.
-    #[error("`{}` is there, and is not as `publish` writes it", path.display())]
+    #[error("`{}` exists and was not written by `publish`", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -92,12 +92,20 @@ pub enum PublishError {
         source: std::io::Error,
     },
     /// Its memories already come from a bucket.
-    #[error("scope `{scope}` is read from {address}, where its memories are published already")]
+    #[error("scope `{scope}` is read from {address}, where its memories are already published")]
     Published {
         /// The scope.
         scope: String,
         /// The bucket's address.
         address: String,
+    },
+    /// Some notes of the store cannot be read.
+    #[error("not all of scope `{scope}` can be read: {}", hidden.join("; "))]
+    Hidden {
+        /// The scope.
+        scope: String,
+        /// What cannot be read, and why.
+        hidden: Vec<String>,
     },
     /// The store cannot be read.
     #[error(transparent)]
@@ -126,7 +134,7 @@ impl Diagnostic for PublishError {
             )
             .into(),
             Self::OwnStore { .. } => {
-                "its files are there already: commit them with git, or name another folder".into()
+                "its files are already there: commit them with git, or name another folder".into()
             }
             Self::Published { .. } => {
                 "publish from the scope that people write to and review".into()
@@ -134,6 +142,11 @@ impl Diagnostic for PublishError {
             Self::Held { .. } => {
                 "edit or reject them (`ack-memory review`), or publish the others with \
                  `--skip-held`"
+                    .into()
+            }
+            Self::Hidden { .. } => {
+                "make it readable, or move it away if it is no note: memories that cannot be read \
+                 would be removed where the scope is published"
                     .into()
             }
             Self::Foreign { .. } => "move it away, or name another folder".into(),
@@ -285,6 +298,14 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, Publis
         Ok((snapshot.layout.has_status(), all))
     });
     let (has_status, all) = all?;
+    let mut hidden = scope.store.hidden();
+    if !hidden.is_empty() {
+        hidden.truncate(NAMED);
+        return Err(PublishError::Hidden {
+            scope: scope.name.clone(),
+            hidden,
+        });
+    }
     let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
     if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
         let assumed =

@@ -16,7 +16,10 @@ pub use ack_bucket::follow::Remote;
 #[cfg(not(feature = "bucket"))]
 pub use self::without::Remote;
 
-use crate::scope::Scope;
+use crate::scope::{Scope, ScopeError};
+
+/// What to do where nothing of a bucket is on this machine and it may not be asked.
+pub const FETCHED_BY: &str = "a query without `--offline` fetches it";
 
 /// The memories published at an address, with a local copy in the scope's folder.
 ///
@@ -67,8 +70,12 @@ pub fn prepare(
         match told(&standing) {
             None => {}
             Some((kind, message)) => {
+                let mut message = message;
                 if kind == NoteKind::RemoteCold {
                     cold.push((scope.name.clone(), message.clone()));
+                    if patience == Patience::None {
+                        message = format!("{message}; {FETCHED_BY}");
+                    }
                 }
                 notes.push(Note::about(kind, &scope.name, message));
             }
@@ -77,20 +84,64 @@ pub fn prepare(
     cold
 }
 
-/// Requests a new copy of the bucket's version if the store could not be read because it is
-/// damaged. Other failures are temporary, and offline the copy is all there is.
-pub fn after_failure(scope: &Scope, error: &StoreError) {
-    let is_damaged = matches!(
-        error.code(),
-        ErrorCode::StoreCorrupt
-            | ErrorCode::StoreEmpty
-            | ErrorCode::StoreForeign
-            | ErrorCode::StoreNotFound
-            | ErrorCode::StoreNotSqlite
-    );
-    if let Some(remote) = scope.remote.as_ref().filter(|_| is_damaged) {
-        remote.distrust();
-    }
+/// Whether the copy of a bucket is damaged, according to the error from reading its records. Other
+/// failures are temporary.
+fn is_damage(error: &StoreError) -> bool {
+    let is_short = matches!(error, StoreError::Sqlite { .. });
+    is_short
+        || matches!(
+            error.code(),
+            ErrorCode::StoreCorrupt
+                | ErrorCode::StoreEmpty
+                | ErrorCode::StoreForeign
+                | ErrorCode::StoreNotFound
+                | ErrorCode::StoreNotSqlite
+        )
+}
+
+/// Makes the copy of a bucket's version again if its records could not be read because it is
+/// damaged. Returns whether it is worth reading it again.
+pub fn mend(scope: &Scope, error: &StoreError, patience: Patience) -> bool {
+    let remote = scope.remote.as_ref().filter(|_| is_damage(error));
+    remote.is_some_and(|remote| remote.mend_records(patience))
+}
+
+/// Why a scope in a bucket cannot be read, if its copy is damaged. The next request that may wait
+/// makes it again.
+pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
+    let remote = scope.remote.as_ref().filter(|_| is_damage(error))?;
+    remote.mend_records(Patience::None);
+    let address = remote.address();
+    Some(ScopeError::Cold {
+        name: scope.name.clone(),
+        reason: text::line(
+            &format!(
+                "its copy on this machine is damaged ({error}), and is fetched again from {address}"
+            ),
+            400,
+        ),
+        may_ask: true,
+    })
+}
+
+/// What to say about a vector table that is not used, with the reason. If it may be damaged, the
+/// copy of a bucket's version is checked, and fetched again where it is.
+pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> String {
+    let name = &scope.name;
+    let mended = match &scope.remote {
+        None => format!("`ack-memory index --scope {name}` mends it"),
+        Some(remote) if may_be_damaged && remote.check_table() => {
+            format!(
+                "its copy is damaged and is fetched again from {}",
+                remote.address()
+            )
+        }
+        Some(remote) => format!(
+            "whoever publishes it can mend it: `ack-memory publish SCOPE --to {} --reindex`",
+            remote.address()
+        ),
+    };
+    format!("its vector table is not used ({reason}); nothing is missing from answers, {mended}")
 }
 
 /// The note about a scope in a bucket that may be out of date.
@@ -157,13 +208,28 @@ mod without {
             match self.never {}
         }
 
+        /// Begins to ask the bucket.
+        pub fn begin(self: &Arc<Self>) {
+            match self.never {}
+        }
+
         /// How up to date the copy is.
         pub fn prepare(self: &Arc<Self>, _: Patience) -> Standing {
             match self.never {}
         }
 
-        /// Checks the local copy.
-        pub fn distrust(self: &Arc<Self>) {
+        /// Checks the local copy of the table.
+        pub fn check_table(&self) -> bool {
+            match self.never {}
+        }
+
+        /// Makes the local copy of the records again.
+        pub fn mend_records(self: &Arc<Self>, _: Patience) -> bool {
+            match self.never {}
+        }
+
+        /// The bucket.
+        pub fn address(&self) -> String {
             match self.never {}
         }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ack_api::memory::{Memory, Status};
-use ack_compare::sketch::earlier_alike;
+use ack_compare::sketch::{Grouped, find_earlier};
 use ack_search::dedup::Signature;
 use ack_store::folder::links::{Target, links};
 use ack_store::folder::note::{self, Note, Standing};
@@ -14,6 +14,7 @@ use ack_sys::files;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use super::conflicts::marked_lines;
 use super::links::is_there;
 use super::yaml;
 use super::{Finding, Place, Report, Severity, text};
@@ -74,6 +75,10 @@ impl Checked {
     /// Reads and checks a file.
     pub fn read(&mut self, place: &Place, relative: &Path) {
         let shown = place.shown(relative);
+        if relative.to_str().is_none() {
+            let message = "its name is not UTF-8, so no reference approves it; rename it";
+            self.error("unreadable", (&shown, 1), message);
+        }
         let content = match files::read(&place.folder.join(relative), max_bytes(relative)) {
             Ok(content) => content,
             Err(error) => {
@@ -103,16 +108,28 @@ impl Checked {
                 self.find(severity, problem.rule(), (&shown, number), problem.told());
             }
         }
+        let conflicts = marked_lines(content);
+        for (number, line) in (1..).zip(content.lines()) {
+            // The other marks are of the same conflict.
+            if conflicts.binary_search(&number).is_ok() && line.starts_with(['<', '>']) {
+                let message = format!(
+                    "`{}` marks a merge conflict that is not resolved; resolve it, or indent the \
+                     line if it is an example",
+                    line.get(..7).unwrap_or(line)
+                );
+                self.error("merge-conflict", (&shown, number), message);
+            }
+        }
         if note::is_lines(relative) {
-            self.lines(place, &shown, content);
+            self.lines(place, &shown, content, &conflicts);
         } else {
-            self.note(place, relative, &shown, content);
+            self.note(place, relative, &shown, content, &conflicts);
         }
     }
 
-    fn lines(&mut self, place: &Place, shown: &Path, content: &str) {
+    fn lines(&mut self, place: &Place, shown: &Path, content: &str, conflicts: &[usize]) {
         for (number, line) in (1..).zip(content.lines()) {
-            if line.trim().is_empty() {
+            if line.trim().is_empty() || conflicts.binary_search(&number).is_ok() {
                 continue;
             }
             let row = match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
@@ -135,8 +152,18 @@ impl Checked {
         }
     }
 
-    fn note(&mut self, place: &Place, relative: &Path, shown: &Path, content: &str) {
+    fn note(
+        &mut self,
+        place: &Place,
+        relative: &Path,
+        shown: &Path,
+        content: &str,
+        conflicts: &[usize],
+    ) {
         let document = Document::parse(content);
+        let above = content.lines().count() - document.body.lines().count();
+        // What is wrong there comes from the conflict.
+        let has_conflict = conflicts.first().is_some_and(|line| *line <= above);
         let header = document.header();
         let line_of = |key: &str| {
             let mut keys = document.keys();
@@ -148,15 +175,15 @@ impl Checked {
             let message = "its front matter is never closed; end it with a line `---`";
             self.error("schema", (shown, 1), message);
         }
-        if let Err(problem) = yaml::check(&document.front_matter()) {
+        if !has_conflict && let Err(problem) = yaml::check(&document.front_matter()) {
             // The opening `---` is line 1.
             let line = problem.line + 1;
             self.error("schema", (shown, line), problem.message);
         }
         let mut seen: Vec<&str> = Vec::new();
         for (key, line) in document.keys() {
-            if seen.contains(&key) {
-                let message = format!("the key `{key}` is there twice; the last one counts");
+            if seen.contains(&key) && !has_conflict {
+                let message = format!("the key `{key}` appears twice; the last one counts");
                 self.error("schema", (shown, line), message);
             }
             seen.push(key);
@@ -198,10 +225,15 @@ impl Checked {
             );
             self.error("schema", (shown, line_of("id")), message);
         }
+        let status = header.text(&["status"]);
+        if let Some(status) = status.filter(|status| Standing::of(status).is_none()) {
+            let message = note::unknown_status(&status);
+            self.warn("schema", (shown, line_of("status")), message);
+        }
         let is_withdrawn = note.standing == Standing::Withdrawn;
         if let Some(past) = past(&note, place.today).filter(|_| !is_withdrawn) {
             let message = format!(
-                "holds until {past}, the day its author set; see whether it still holds, and set a \
+                "was valid until {past}, the day its author set; see whether it still is, and set a \
                  later day or `status: deprecated`"
             );
             self.warn("past-day", (shown, line_of("stale_after")), message);
@@ -209,7 +241,6 @@ impl Checked {
         if document.body.trim().is_empty() && note.subtitle.is_none() && note.facts.is_empty() {
             self.error("schema", (shown, 1), "says nothing: it has no text");
         }
-        let above = content.lines().count() - document.body.lines().count();
         for link in links(&document.body) {
             let at = (shown, above + link.line);
             match link.target {
@@ -217,7 +248,7 @@ impl Checked {
                 Target::File(target) => {
                     let top = place.top.as_deref();
                     if !is_there(&target, relative, &place.folder, top) {
-                        let message = format!("links to `{target}`, which is not there");
+                        let message = format!("links to `{target}`, which does not exist");
                         self.error("dead-link", at, message);
                     }
                 }
@@ -260,7 +291,7 @@ impl Checked {
                 && !path.split('/').any(|part| part == "..");
             if is_looked_for && !top.join(path).exists() {
                 let message = format!(
-                    "cites `{file}`, which is not in the repository any more; see whether it still \
+                    "cites `{file}`, which is no longer in the repository; see whether it still \
                      holds"
                 );
                 self.warn("missing-file", (shown, line), message);
@@ -301,7 +332,7 @@ impl Checked {
                     read.path.clone(),
                     read.line,
                     format!(
-                        "has the id `{}`, which `{}` (line {}) has too; give it another one",
+                        "has the id `{}`, as does `{}` (line {}); give it another one",
                         read.id,
                         other.path.display(),
                         other.line
@@ -334,7 +365,7 @@ impl Checked {
             .cloned()
             .collect();
         for (path, line, name) in dead {
-            let message = format!("links to the note `{name}`, which is not there");
+            let message = format!("links to the note `{name}`, which does not exist");
             self.warn("dead-link", (&path, line), message);
         }
     }
@@ -347,19 +378,23 @@ impl Checked {
             .filter(|(_, read)| !read.is_withdrawn)
             .map(|(number, read)| (number, Signature::of(&read.memory)))
             .collect();
-        let words: Vec<_> = signatures.iter().map(|(_, own)| own.words()).collect();
-        let alike = earlier_alike(&words);
-        let mut found = Vec::new();
-        for ((later, signature), candidates) in signatures.iter().zip(alike) {
-            let mut candidates = candidates.into_iter();
-            let near = candidates.find_map(|at| {
-                let (number, earlier) = signatures.get(at)?;
-                signature.is_near(earlier).then_some(*number)
-            });
-            if let Some(near) = near {
-                found.push((*later, near));
-            }
-        }
+        let grouped: Vec<Grouped<'_>> = signatures
+            .iter()
+            .map(|(_, own)| Grouped {
+                group: own.group(),
+                label: own.label(),
+                words: own.words(),
+            })
+            .collect();
+        let pairs = find_earlier(&grouped, |later, earlier| {
+            let pair = signatures.get(later).zip(signatures.get(earlier));
+            pair.is_some_and(|((_, later), (_, earlier))| later.is_near(earlier))
+        });
+        let number = |at: usize| signatures.get(at).map(|(number, _)| *number);
+        let found: Vec<(usize, usize)> = pairs
+            .into_iter()
+            .filter_map(|(later, earlier)| Some((number(later)?, number(earlier)?)))
+            .collect();
         for (later, earlier) in found {
             let (Some(later), Some(earlier)) = (self.read.get(later), self.read.get(earlier))
             else {

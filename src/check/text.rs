@@ -55,11 +55,11 @@ impl Problem {
     /// Describes the problem. Does not repeat a secret.
     pub fn told(&self) -> String {
         match self {
-            Self::Secret => "looks like it holds a password, a key or a token".to_owned(),
-            Self::AddressesAgent => "addresses an agent instead of saying what is so".to_owned(),
+            Self::Secret => "looks like it contains a password, a key or a token".to_owned(),
+            Self::AddressesAgent => "addresses an agent instead of stating a fact".to_owned(),
             Self::HomePath(path) => format!("names `{path}`, a folder in somebody's home"),
             Self::Hidden => {
-                "holds control characters or overrides, which are removed where it is shown"
+                "contains control characters or overrides, which are removed when it is shown"
                     .to_owned()
             }
         }

@@ -39,7 +39,7 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     let message = if tab.is_some() {
         "a tab indents this line; use spaces".to_owned()
     } else if what.starts_with("mapping values are not allowed") {
-        "put a value that holds `: ` between quotes".to_owned()
+        "put a value that contains `: ` in quotes".to_owned()
     } else if let Some(sign) = open(&said) {
         format!("{sign} is opened here and never closed")
     } else if what == "could not find expected ':'" {

@@ -115,10 +115,10 @@ pub struct Global {
     /// A single database, served as the only scope
     #[arg(long, global = true, value_name = "FILE", env = ENV_DB, hide_env_values = true)]
     pub db: Option<PathBuf>,
-    /// Status of memories without one in that database: staging or approved
+    /// With --db, the status of memories that have none: staging or approved
     #[arg(long, global = true, value_name = "STATUS", value_parser = scopes::unreviewed)]
     pub unreviewed: Option<Unreviewed>,
-    /// Pin to this scope; requests for any other are rejected
+    /// Pin to this scope; requests for any other are refused
     #[arg(long, global = true, value_name = "NAME", env = ENV_SCOPE, hide_env_values = true, value_parser = scope_name())]
     pub pin: Option<String>,
     /// The project's folder [default: working directory]
@@ -130,7 +130,7 @@ pub struct Global {
     /// `--project` for commands without that option; in version 0.1 it was the project's folder.
     #[arg(long, short = 'p', global = true, hide = true, value_name = "NAME")]
     pub project: Option<String>,
-    /// Print the tools' JSON instead of text for people
+    /// Print JSON, as the tools answer, instead of text
     #[arg(long, global = true)]
     pub json: bool,
     /// Make no network connections: skip upstream servers over HTTP, download nothing
@@ -220,10 +220,9 @@ pub enum Command {
     /// Show the configuration that a client needs
     PrintConfig(PrintConfigArgs),
     /// Connect a client to this server: shows the change, asks, and keeps a backup; without a
-    /// client, connects every installed one
-    /// client each that is installed
+    /// client, offers each that is installed
     Connect(ConnectArgs),
-    /// Disconnect a client: remove what `connect` wrote
+    /// Undo `connect`: remove what it wrote from a client's files
     Disconnect(DisconnectArgs),
     /// Review the pending memories one by one
     Review(ReviewArgs),

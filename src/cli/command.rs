@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use directories::BaseDirs;
 
 use super::args::{Cli, Command, Global};
+use super::connect;
 use crate::config::{ENV_DB, ENV_ROOT, ENV_SCOPE};
 use crate::connect::quoted;
 use ack_api::text;
@@ -21,6 +22,8 @@ const ROOTLESS: [&str; 6] = ["demo", "token", "model", "completions", "man", "he
 
 /// The flags that this process was given, each with a space before it.
 static FLAGS: OnceLock<String> = OnceLock::new();
+/// What starts this program: its name, or a package runner with it.
+static STARTS: OnceLock<String> = OnceLock::new();
 
 /// Remembers the flags that named a root, a database or a pin. A variable or the default needs no
 /// flag: a command that is copied finds them again.
@@ -78,24 +81,32 @@ pub fn command(arguments: &str) -> String {
 
 /// A text of ours, in which each command carries the flags.
 pub fn in_text(text: &str) -> String {
-    with_flags(text, FLAGS.get().map_or("", String::as_str))
+    if !text.contains(PROGRAM) {
+        return text.to_owned();
+    }
+    let starts = STARTS.get_or_init(|| {
+        let runner = connect::runner();
+        runner.map_or_else(|| PROGRAM.trim_end().to_owned(), |runner| runner.command())
+    });
+    with_flags(text, starts, FLAGS.get().map_or("", String::as_str))
 }
 
-fn with_flags(text: &str, flags: &str) -> String {
-    if flags.is_empty() {
+fn with_flags(text: &str, starts: &str, flags: &str) -> String {
+    if flags.is_empty() && starts == PROGRAM.trim_end() {
         return text.to_owned();
     }
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(PROGRAM) {
         out.push_str(before);
-        out.push_str(PROGRAM.trim_end());
         // A path may end like the program's name.
         let is_program = before
             .chars()
             .last()
             .is_none_or(|last| !is_part_of_a_name(last));
-        if is_program && acts_on_a_root(after) {
+        let command = is_program.then(|| command_in(after)).flatten();
+        out.push_str(command.map_or(PROGRAM.trim_end(), |_| starts));
+        if command.is_some_and(|command| !ROOTLESS.contains(&command)) {
             out.push_str(flags);
         }
         out.push(' ');
@@ -108,12 +119,12 @@ fn is_part_of_a_name(letter: char) -> bool {
     letter.is_alphanumeric() || "-_./".contains(letter)
 }
 
-/// Whether a text begins with a command that reads or writes a root.
-fn acts_on_a_root(text: &str) -> bool {
+/// The command that a text begins with, if any.
+fn command_in(text: &str) -> Option<&str> {
     let end = text.find(|letter: char| !letter.is_ascii_lowercase() && letter != '-');
-    let word = text.get(..end.unwrap_or(text.len())).unwrap_or_default();
-    let known = super::args::command().find_subcommand(word).is_some();
-    known && !ROOTLESS.contains(&word)
+    let word = text.get(..end.unwrap_or(text.len()))?;
+    let is_known = super::args::command().find_subcommand(word).is_some();
+    is_known.then_some(word)
 }
 
 #[cfg(test)]
@@ -137,8 +148,15 @@ mod tests {
             ("ack-memory is a server", "ack-memory is a server"),
             ("/opt/ack-memory get", "/opt/ack-memory get"),
         ] {
-            assert_eq!(with_flags(text, flags), with);
-            assert_eq!(with_flags(text, ""), text);
+            assert_eq!(with_flags(text, "ack-memory", flags), with);
+            assert_eq!(with_flags(text, "ack-memory", ""), text);
+        }
+        for (text, with) in [
+            ("ack-memory get 1", "npx ack-memory --pin a get 1"),
+            ("run `ack-memory demo`", "run `npx ack-memory demo`"),
+            ("ack-memory is a server", "ack-memory is a server"),
+        ] {
+            assert_eq!(with_flags(text, "npx ack-memory", " --pin a"), with);
         }
     }
 }

@@ -8,9 +8,9 @@ use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
 use super::{command, config, prompt, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
-use crate::connect::{Client, NAME, Wanted};
+use crate::connect::{Client, Launch, NAME, Wanted};
 
-pub use self::plan::{Planned, installed, places, repository, settings_call};
+pub use self::plan::{Planned, installed, places, repository, runner, settings_call};
 use self::plan::{carry_out, files, launch, next_step, plan, wanted, warnings};
 
 /// Runs `print-config`.
@@ -28,7 +28,7 @@ pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliEr
     {
         let _ = write!(
             out,
-            "Its own command registers the server:\n\n{command}\n\n"
+            "The client's own command adds the server:\n\n{command}\n\n"
         );
     }
     for file in &files {
@@ -115,7 +115,7 @@ fn connect_one(planned: &Planned, args: &ConnectArgs) -> Result<(), CliError> {
 pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let places = places(&config, args.here)?;
-    let files = files(args.client, &places, &launch(&config, None)?, &Wanted::ALL)?;
+    let files = files(args.client, &places, &Launch::by_name(), &Wanted::ALL)?;
     let changes = plan(&files, Action::Take)?;
     for file in &files {
         if let Some(does) = file::somebody_elses(file)? {
@@ -151,7 +151,7 @@ fn settle(
         write_out(&change.shown())?;
         if let Some(kept) = change.kept() {
             write_out(&format!(
-                "(the present content is saved as {})\n",
+                "(the current content is saved as {})\n",
                 kept.display()
             ))?;
         }

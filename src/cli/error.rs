@@ -35,7 +35,7 @@ pub enum CliError {
     /// A client's configuration cannot be changed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// An import was rejected.
+    /// An import was refused.
     #[error(transparent)]
     Import(#[from] ImportError),
     /// The server cannot listen on HTTP.
@@ -145,13 +145,13 @@ pub enum CliError {
         editor: String,
     },
     /// There is no previous query for `--next` or for a result number.
-    #[error("there was no query at this terminal in the last day")]
+    #[error("no query was kept at this terminal in the last day")]
     NoLastQuery,
     /// The last query at this terminal has no further page.
     #[error("that was the last page")]
     LastPage,
     /// A number that is neither an id nor a result of the last query.
-    #[error("there is no memory `{number}`, and no result with that number")]
+    #[error("there is no memory `{number}` and no result with that number")]
     NoSuchNumber {
         /// What was typed.
         number: String,
@@ -329,7 +329,8 @@ impl Diagnostic for CliError {
                  results"
             }
             Self::NoSuchNumber { known: false, .. } => {
-                "numbers are those of the last `ack-memory query` at this terminal; there was none in the last day"
+                "numbers refer to the last `ack-memory query` at this terminal; none was kept in the \
+                 last day"
             }
             Self::AmbiguousId { .. } => "give more characters of the id",
             Self::Curator { .. } => {

@@ -14,7 +14,7 @@ use super::write_out;
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::eval::metrics::Estimate;
-use crate::eval::{ModeReport, Report, Scores, parse, run};
+use crate::eval::{ModeReport, QueriesError, Report, Scores, complete_ids, parse, run};
 use crate::service::Service;
 use ack_api::Mode;
 
@@ -24,11 +24,12 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
         path: args.queries.clone(),
         source,
     })?;
-    let queries = parse(BufReader::new(file))?;
+    let mut queries = parse(BufReader::new(file)).map_err(|error| wrong(&error))?;
     let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
     let service = super::Closing(Service::new(config).for_the_process());
+    complete_ids(service.0, &mut queries).map_err(|error| wrong(&error))?;
     let style =
-        ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} questions, {eta} left");
+        ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} queries, {eta} left");
     let bar = ProgressBar::new((queries.len() * modes.len()) as u64)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     // The first query reads the stores.
@@ -40,6 +41,17 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
         return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
     }
     write_out(&render(&report))
+}
+
+fn wrong(error: &QueriesError) -> CliError {
+    let hint = match error {
+        QueriesError::Ambiguous { .. } => "give more characters of the id",
+        QueriesError::Line { .. } | QueriesError::Empty => {
+            "one JSON object per line, for instance \
+             {\"text\": \"why does the build fail\", \"relevant\": [\"ack_1\"]}"
+        }
+    };
+    CliError::usage("QUERIES", error.to_string()).with_hint(hint)
 }
 
 fn render(report: &Report) -> String {
@@ -77,14 +89,14 @@ fn render(report: &Report) -> String {
         let [half, most] = mode.milliseconds;
         let _ = writeln!(
             out,
-            "{}: relevant memories not among the first ten: {lost}; {half:.1} ms a query (p99 {most:.1})",
+            "{}: relevant memories not in the first ten: {lost}; {half:.1} ms per query (p99 {most:.1})",
             name(mode)
         );
         if mode.all.unanswerable > 0 {
             let _ = writeln!(
                 out,
                 "  {} without an answer got {:.1} results{}",
-                count(mode.all.unanswerable, "question"),
+                count(mode.all.unanswerable, "query"),
                 mode.all.noise,
                 verb(mode.all.unanswerable, "", " each")
             );

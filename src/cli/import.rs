@@ -17,7 +17,7 @@ use crate::scope::resolve::{find, usable};
 use crate::scope::{DATABASE_NAMES, Registry};
 use crate::service::Error;
 
-/// How many rejected lines to list. The rest are counted.
+/// How many refused lines to list. The rest are counted.
 const LISTED: usize = 20;
 
 /// Runs `import`.

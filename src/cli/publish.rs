@@ -89,8 +89,12 @@ fn to_bucket(
     _args: &PublishArgs,
     _json: bool,
 ) -> Result<(), CliError> {
-    let message = format!("this build cannot publish to a bucket ({address})");
-    Err(CliError::usage("--to", message).with_hint("use --to-folder, or the full build"))
+    let address = ack_api::text::line(address, 200);
+    let message = format!("this is the light build, which cannot publish to a bucket ({address})");
+    Err(CliError::usage("--to", message).with_hint(
+        "the full build can, `cargo install --path .` without `--no-default-features`; this one \
+         publishes to a folder: `--to-folder DIR`",
+    ))
 }
 
 /// Whether to write: the flag or the user says so.

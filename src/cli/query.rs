@@ -10,7 +10,9 @@ use super::error::CliError;
 use super::recall::{Memory, Recall};
 use super::render::{Listing, Marks};
 use super::screen::Screen;
-use super::{Closing, chosen_status, config, pager, printable, progress, render, write_json};
+use super::{
+    Closing, chosen_status, config, pager, printable, progress, render, write_err, write_json,
+};
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::{Also, Detail, MatchTags, Mode, Note, NoteKind, Order, QueryRequest, QueryResponse};
@@ -67,6 +69,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     };
+    let is_terminal = memory.is_some();
     let remembered = memory.is_some_and(|memory| memory.keep(&recall));
     if global.json {
         write_json(&answer)?;
@@ -86,6 +89,12 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     };
     let text = render::query(&printable(&answer, global)?, &listing);
     pager::show(&text, &screen, global)?;
+    if is_terminal && !remembered && !answer.results.is_empty() && !global.quiet {
+        write_err(
+            "note: your cache folder cannot be written, so `get 1` and `query --next` do not know \
+             this query\n",
+        );
+    }
     Ok(code)
 }
 

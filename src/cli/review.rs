@@ -18,7 +18,8 @@ use serde_json::json;
 
 use super::args::ReviewArgs;
 use super::curate::{Caller, print_json, report};
-use super::{progress, write_err, write_plain};
+use super::screen::Screen;
+use super::{progress, render, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::curate::Candidate;
 use crate::curate::find::{Filter, short_ids};
@@ -31,6 +32,7 @@ use crate::desk::queue::Lane;
 use crate::scope::Registry;
 use crate::service::Service;
 use crate::service::instructions::Instructions;
+use crate::service::short_id::ShortIds;
 
 /// How many memories `--list` prints for people.
 const LISTED: usize = 50;
@@ -167,11 +169,9 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
         1 => "1 approved memory may be out of date\n".to_owned(),
         many => format!("{many} approved memories may be out of date\n"),
     };
+    let screen = Screen::of_output();
     for card in cards.take(LISTED) {
-        let _ = write!(out, "\n{}\n  {}\n", card.meta(&short), card.title);
-        for mark in &card.marks {
-            let _ = writeln!(out, "  ! {mark}");
-        }
+        out += &listed(&card, &short, &screen);
     }
     if found.len() > LISTED {
         let more = found.len() - LISTED;
@@ -180,6 +180,23 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
     out.push_str("\n`approve ID` keeps one; `supersede`, `stage` and `reject` do not; ");
     out.push_str("`review --stale --tty` goes through them\n");
     write_plain(&out)
+}
+
+/// A memory of a list: where it is, its title, and what to know about it.
+fn listed(card: &Card, short: &ShortIds, screen: &Screen) -> String {
+    let mut out = format!("\n{}", wrapped(&card.meta(short), "", screen));
+    out += &wrapped(&card.title, "  ", screen);
+    for mark in &card.marks {
+        out += &wrapped(&format!("! {mark}"), "  ", screen);
+    }
+    out
+}
+
+/// A line of a list, wrapped at a terminal.
+fn wrapped(text: &str, indent: &str, screen: &Screen) -> String {
+    let rest = format!("{indent}  ");
+    let lines = render::lines(screen, text, indent, &rest).into_iter();
+    lines.map(|line| line + "\n").collect()
 }
 
 /// Prints the waiting memories.
@@ -212,12 +229,10 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
     if desk.items().is_empty() {
         return write_plain("nothing waits for review\n");
     }
-    let mut out = format!("{}\n", desk.head().text);
+    let screen = Screen::of_output();
+    let mut out = wrapped(&desk.head().text, "", &screen);
     for (number, card) in cards.take(LISTED).enumerate() {
-        let _ = write!(out, "\n{}\n  {}\n", card.meta(short), card.title);
-        for mark in &card.marks {
-            let _ = writeln!(out, "  ! {mark}");
-        }
+        out += &listed(&card, short, &screen);
         for near in nearest(desk, number) {
             let Nearest {
                 id,
@@ -225,7 +240,8 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
                 relation,
             } = near;
             let (id, title) = (short.shortest(&id), text::line(&title, 80));
-            let _ = writeln!(out, "  approved: {id}  {title}  ({})", relation.as_str());
+            let near = format!("approved: {id}  {title}  ({})", relation.as_str());
+            out += &wrapped(&near, "  ", &screen);
         }
     }
     if desk.items().len() > LISTED {

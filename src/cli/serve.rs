@@ -70,6 +70,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
             write_err(&command::in_text(waiting));
         }
         let service = Service::new(config).for_the_process();
+        std::thread::spawn(move || service.ask_buckets());
         log(service, &offer);
         let result = crate::mcp::serve_stdio(service, offer, report);
         service.close();
@@ -100,11 +101,12 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     }
     if ip.is_unspecified() && args.allow_host.is_empty() {
         write_err(
-            "clients on other machines are rejected until `--allow-host` names the host or \
+            "clients on other machines are refused until `--allow-host` names the host or \
              address they use\n",
         );
     }
     let service = Service::new(config).for_the_process();
+    std::thread::spawn(move || service.ask_buckets());
     log(service, &offer);
     let result = listening.serve(service, offer, report);
     service.close();

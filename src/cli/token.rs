@@ -6,21 +6,31 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use toml_edit::DocumentMut;
 
 use super::args::TokenArgs;
 use super::serve::new_token;
 use super::{write_err, write_out};
 use crate::cli::error::CliError;
+use crate::config::Config;
 use crate::mcp::http::ServeError;
-use crate::mcp::http::tokens::{self, ClientEntry, TokenFile, TokensError};
+use crate::mcp::http::tokens::{self, ClientEntry, TokensError};
+use crate::scope::Registry;
 use ack_sys::files;
 
 /// The largest file that is edited, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Runs `token`.
-pub fn run(args: &TokenArgs) -> Result<(), CliError> {
+/// Runs `token`. `config` says which scopes there are; `None` if it cannot be read.
+pub fn run(args: &TokenArgs, config: Option<&Config>) -> Result<(), CliError> {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    if let Some(day) = args.last_day.filter(|day| *day < today) {
+        let message =
+            format!("{day} is over, so nobody could use the token; today is {today} in UTC");
+        return Err(CliError::usage("last-day", message));
+    }
     let token = new_token().map_err(|source| CliError::Io {
         action: "make",
         path: "a token".into(),
@@ -43,15 +53,45 @@ pub fn run(args: &TokenArgs) -> Result<(), CliError> {
         let mut document = DocumentMut::new();
         document.insert(&args.name, toml_edit::Item::Table(table));
         write_err(&format!("add this to the token file:\n\n{document}\n"));
-        return write_out(&format!("{token}\n"));
+        return show(args, &token, config);
     };
     add(file, &args.name, table, args.replace)?;
     write_err(&format!(
-        "`{}` is in {}, with the hash of its token. This is the only time the token is shown:\n",
+        "`{}` is in {}, with the hash of its token\n",
         args.name,
         file.display()
     ));
+    show(args, &token, config)
+}
+
+/// Prints the token to standard output, and what to do with it to standard error.
+fn show(args: &TokenArgs, token: &str, config: Option<&Config>) -> Result<(), CliError> {
+    let name = &args.name;
+    for scope in missing(&args.scopes, config) {
+        write_err(&format!(
+            "there is no scope `{scope}` here; `{name}` sees it once there is one \
+             (`ack-memory scopes` lists the scopes)\n"
+        ));
+    }
+    write_err(&format!(
+        "the token of `{name}`, a secret that is shown only now; `{name}` sends it with each \
+         request, as `Authorization: Bearer TOKEN`:\n"
+    ));
     write_out(&format!("{token}\n"))
+}
+
+/// The names that belong to no scope.
+fn missing<'a>(names: &'a [String], config: Option<&Config>) -> Vec<&'a str> {
+    let Some(config) = config.filter(|_| !names.is_empty()) else {
+        return Vec::new();
+    };
+    let scopes = Registry::new(config).discover().scopes;
+    let is_missing = |name: &&str| !scopes.iter().any(|scope| scope.name == *name);
+    names
+        .iter()
+        .map(String::as_str)
+        .filter(is_missing)
+        .collect()
 }
 
 /// Adds a client's table to a file, atomically.
@@ -76,7 +116,7 @@ fn add(
     };
     if !text.trim().is_empty() {
         // The existing content must be valid, or the server would not accept the new client either.
-        TokenFile::open(path).map_err(ServeError::from)?;
+        tokens::check(path).map_err(ServeError::from)?;
     }
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         ServeError::from(TokensError::Wrong {

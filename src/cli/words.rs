@@ -104,12 +104,12 @@ mod tests {
             "`ack-memory scopes` shows the scopes; leave `--scope` out to search every shared one",
         );
         check(
-            "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it all the same",
-            "nobody has approved it yet; pass `--status staging` or `--status all` to see it all the same",
+            "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it anyway",
+            "nobody has approved it yet; pass `--status staging` or `--status all` to see it anyway",
         );
         check(
-            "cut to 200 tokens: 1 of 4 results; `next_cursor` goes on",
-            "cut to 200 tokens: 1 of 4 results; `--cursor` goes on",
+            "cut to 200 tokens: 1 of 4 results; `next_cursor` continues",
+            "cut to 200 tokens: 1 of 4 results; `--cursor` continues",
         );
         check("`status: \"never closed", "`status: \"never closed");
         check(

@@ -12,7 +12,7 @@ use super::error::SettingsError;
 /// The maximum size of a settings file, in bytes.
 pub const LARGEST: u64 = 1 << 20;
 
-/// Reads a TOML file into a type that rejects unknown keys. Errors name the line, the key and the
+/// Reads a TOML file into a type that refuses unknown keys. Errors name the line, the key and the
 /// nearest known key.
 ///
 /// # Errors

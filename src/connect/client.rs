@@ -188,7 +188,7 @@ impl Client {
                 Some("Claude Desktop may write to this file while it runs: quit it first.")
             }
             Self::Cline | Self::ClineVsCode | Self::Roo if !here => Some(
-                "Its editor extension may write to this file while it runs: end the editor first.",
+                "Its editor extension may write to this file while it runs: quit the editor first.",
             ),
             _ => None,
         }
@@ -198,8 +198,9 @@ impl Client {
     pub const fn next_step(self, hooks: bool) -> Option<&'static str> {
         match self {
             Self::Codex if hooks => Some(
-                "Codex runs a new or changed hook only once it is trusted: its next start asks for that, and /hooks in a session \
-                 shows it. Until then sessions start without memories.",
+                "Codex runs a new or changed hook only once it is trusted. It asks when it next \
+                 starts, and /hooks shows the hook in a session. Until then, sessions start \
+                 without memories.",
             ),
             Self::Droid if hooks => Some(
                 "If Droid has hooks in ~/.factory/hooks.json, it ignores those in settings.json: \
@@ -215,15 +216,16 @@ impl Client {
     pub const fn permission(self) -> Option<&'static str> {
         match self {
             Self::ClaudeCode => Some(
-                "`permissions.allow` lets Claude Code call the tools without asking; without it `claude -p` refuses each call. They \
-                 only read. --no-allow leaves it out.",
+                "`permissions.allow` lets Claude Code call the tools, which only read, without \
+                 asking; without it, `claude -p` refuses every call. --no-allow leaves it out.",
             ),
             Self::Qwen => Some(
-                "`trust` lets Qwen Code call the tools without asking. They only read. --no-allow leaves it out.",
+                "`trust` lets Qwen Code call the tools, which only read, without asking. \
+                 --no-allow leaves it out.",
             ),
             Self::Gemini => Some(
-                "`trust` lets Gemini CLI call the tools without asking; without it `gemini -p` offers none. They only read. \
-                 --no-allow leaves it out.",
+                "`trust` lets Gemini CLI call the tools, which only read, without asking; without \
+                 it, `gemini -p` offers none. --no-allow leaves it out.",
             ),
             _ => None,
         }

@@ -24,6 +24,12 @@ pub enum ConnectError {
         /// What the entry does.
         does: String,
     },
+    /// This program is in a cache, and it is not known which command finds it again.
+    #[error("this program is in a cache, `{}`, from which it may disappear; nothing was written", path.display())]
+    Cache {
+        /// This program.
+        path: PathBuf,
+    },
     /// The file of a client cannot be changed. Its text is left as it is.
     #[error("`{}` was not changed: {reason}", path.display())]
     Unusable {
@@ -50,7 +56,9 @@ impl Diagnostic for ConnectError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Settings(error) => error.code(),
-            Self::OtherEntry { .. } | Self::Unusable { .. } => ErrorCode::InvalidSettings,
+            Self::OtherEntry { .. } | Self::Cache { .. } | Self::Unusable { .. } => {
+                ErrorCode::InvalidSettings
+            }
             Self::Io { .. } => ErrorCode::IoError,
         }
     }
@@ -61,6 +69,11 @@ impl Diagnostic for ConnectError {
             Self::OtherEntry { .. } => Some(
                 "to replace it, run `ack-memory connect` with `--replace`; the old content is kept \
                  next to the file"
+                    .into(),
+            ),
+            Self::Cache { .. } => Some(
+                "install it (`npm install --global`, `uv tool install` or `pipx install`) and run \
+                 `ack-memory connect` again"
                     .into(),
             ),
             Self::Unusable { hint, .. } => Some((*hint).into()),
@@ -75,7 +88,7 @@ impl Diagnostic for ConnectError {
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Settings(error) => error.path(),
-            Self::Unusable { path, .. } => Some(path),
+            Self::Unusable { path, .. } | Self::Cache { path } => Some(path),
             Self::OtherEntry { path, .. } | Self::Io { path, .. } => {
                 Some(path.as_path()).filter(|path| path.is_absolute())
             }

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::runner::without_runner;
 use super::{Client, NAME};
 use ack_api::text::line;
 
@@ -78,7 +79,7 @@ fn launched(entry: &Value) -> Vec<String> {
 /// Whether words start this program, or one with another name and the arguments that only `connect`
 /// writes.
 fn serves(words: &[String]) -> bool {
-    let Some((program, arguments)) = words.split_first() else {
+    let Some((program, arguments)) = without_runner(words).split_first() else {
         return false;
     };
     let before: Vec<&String> = arguments
@@ -94,11 +95,12 @@ fn serves(words: &[String]) -> bool {
     is_named(program) || (is_flags && place && before.len() < arguments.len())
 }
 
-/// Whether a path leads to a program with our name, with or without a version. Settings move between
-/// systems, so both separators count.
+/// Whether a path leads to a program with our name, with or without a version, or a word names our
+/// package. Settings move between systems, so both separators count.
 fn is_named(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = name.strip_suffix(".exe").unwrap_or(name);
+    let name = name.split(['@', '=']).next().unwrap_or_default();
     name == NAME || name.strip_prefix("ack-memory-").is_some_and(is_version)
 }
 
@@ -244,6 +246,8 @@ mod tests {
             "cd /x && timeout 5 ack-memory hook user-prompt",
             "FOO=1 /a\\ b/ack-memory hook session-start; true",
             "ack-memory hook pre-tool-use --client codex",
+            "npx -y ack-memory@0.2.0 --root /m hook session-start --client codex",
+            "/home/a/.local/bin/uvx ack-memory hook session-start",
         ] {
             assert!(runs_hook(&words(ours)), "{ours}");
         }
@@ -271,6 +275,10 @@ mod tests {
             json!({ "type": "local", "command": ["ack-memory", "serve"] }),
             json!({ "cmd": "ack-memory", "args": ["serve"] }),
             json!({ "command": { "path": "ack-memory", "args": ["serve"] } }),
+            json!({ "command": "npx", "args": ["-y", "ack-memory", "--root", "/m", "serve"] }),
+            json!({ "command": "cmd", "args": ["/c", "npx", "-y", "ack-memory@0.2.0", "serve"] }),
+            json!({ "command": "/home/a/.local/bin/uvx", "args": ["ack-memory", "serve"] }),
+            json!({ "command": ["pipx", "run", "ack-memory", "serve"] }),
             json!({ "command": "/opt/am", "args": ["--db", "/m", "--pin", "a", "serve", "--surface", "x"] }),
         ] {
             assert_eq!(Entry::of(&ours), Entry::Ours, "{ours}");
@@ -287,6 +295,10 @@ mod tests {
             (
                 json!({ "command": "other", "args": ["serve"] }),
                 "runs `other`",
+            ),
+            (
+                json!({ "command": "npx", "args": ["-y", "claude-mem", "serve"] }),
+                "runs `npx`",
             ),
             (
                 json!({ "command": "docker", "args": ["run", "ack-memory", "serve"] }),

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::file::LARGEST;
-use super::{
-    Client, ConfigFile, Format, Launch, NAME, Part, Places, Wanted, json, ours, toml, yaml,
-};
+use super::runner::without_runner;
+use super::{Client, ConfigFile, Format, Launch, Part, Places, Wanted, json, ours, toml, yaml};
 use ack_sys::files;
 
 /// What a client's files say.
@@ -47,6 +46,17 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The package runner that starts this program, if one does.
+    pub fn runner(&self) -> Option<&Path> {
+        let program = self.program.display().to_string();
+        let words: Vec<String> = [program]
+            .into_iter()
+            .chain(self.arguments.clone())
+            .collect();
+        let is_runner = without_runner(&words).len() < words.len();
+        is_runner.then_some(self.program.as_path())
+    }
+
     /// The value of a flag, if the entry has it.
     pub fn flag(&self, flag: &str) -> Option<&str> {
         let mut arguments = self.arguments.iter().map(String::as_str);
@@ -65,14 +75,7 @@ impl Entry {
 
 /// What a client's files say, or `None` if it has no files in these places.
 pub fn status(client: Client, places: &Places) -> Option<Status> {
-    let launch = Launch {
-        binary: NAME.into(),
-        places: Vec::new(),
-        flags: Vec::new(),
-        surface: None,
-        is_on_path: true,
-    };
-    let wanted = client.files(places, &launch, &Wanted::ALL)?;
+    let wanted = client.files(places, &Launch::by_name(), &Wanted::ALL)?;
     let server = wanted.first()?;
     let hook_file = client.hook_file(places);
     let hook = hook_file.as_ref().map(|path| {

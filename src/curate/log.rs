@@ -170,6 +170,7 @@ pub fn release(rejection: &Decision, curated: Curated) -> Decision {
     Decision {
         id: curated.memory.id,
         digest: curated.digest,
+        text: curated.text_digest,
         verdict: Verdict::Stage,
         was: curated.memory.status,
         edit: None,

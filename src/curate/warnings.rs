@@ -24,7 +24,7 @@ impl Warning {
     /// The warning in words.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Secret => "looks like it holds a password, a key or a token",
+            Self::Secret => "looks like it contains a password, a key or a token",
             Self::AddressesAgent => "addresses an agent",
             Self::Hidden => "control or hidden characters were removed from what is shown",
             Self::Repaired => "values were damaged",

@@ -63,7 +63,7 @@ impl Card {
         let memory = candidate.memory();
         let warnings = warnings::about(&candidate.curated);
         let changed = candidate.curated.is_outdated;
-        let change = changed.then(|| outdated(candidate).to_owned());
+        let change = changed.then(|| outdated(candidate));
         let twin = candidate.curated.has_twin;
         let twin =
             twin.then(|| "another memory has the same id: nothing can be decided".to_owned());
@@ -119,10 +119,20 @@ fn replaced(memory: &Memory) -> Option<String> {
 }
 
 /// Why an earlier decision no longer counts.
-fn outdated(candidate: &Candidate) -> &'static str {
+fn outdated(candidate: &Candidate) -> String {
     let id = &candidate.memory().id;
     let decisions = candidate.scope.store.decisions().unwrap_or_default();
-    match decisions.about(id).last() {
+    if let Some(other) = &candidate.curated.decided_as {
+        let verdict = decisions.about(other).last().map(|last| last.verdict);
+        let what = match verdict {
+            Some(Verdict::Stage) => "put back",
+            Some(Verdict::Supersede) => "replaced",
+            Some(Verdict::Merge) => "merged into another one",
+            _ => "decided on",
+        };
+        return format!("`{other}` has the same text and was {what}");
+    }
+    let why = match decisions.about(id).last() {
         None => "its decision cannot be read",
         Some(last) if last.digest == candidate.curated.digest => "its decision cannot be read",
         Some(Decision {
@@ -130,7 +140,8 @@ fn outdated(candidate: &Candidate) -> &'static str {
             ..
         }) => "its text changed after it was approved",
         Some(_) => "its text changed after it was decided",
-    }
+    };
+    why.to_owned()
 }
 
 /// What its author says against a memory: that it is no longer valid, or that its day has passed.

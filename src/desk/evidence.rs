@@ -81,8 +81,8 @@ fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
         let commits = commits.as_ref().and_then(|commits| commits.get(position));
         let state = match (file.state, commits) {
             (FileState::Gone, _) => "gone".to_owned(),
-            (FileState::Outside, _) => "outside the project, not looked at".to_owned(),
-            (FileState::Unknown, _) => "not found out".to_owned(),
+            (FileState::Outside, _) => "outside the project, not checked".to_owned(),
+            (FileState::Unknown, _) => "unknown".to_owned(),
             (FileState::There, None) => "there".to_owned(),
             (FileState::There, Some(0)) => "there, unchanged since".to_owned(),
             (FileState::There, Some(count)) => {
@@ -111,6 +111,6 @@ fn names(tree: &WorkTree, memory: &Memory) -> Option<String> {
     Some(match (found.len(), lost.as_slice()) {
         (_, []) if found.len() == look.names.len() => "every name in it occurs".to_owned(),
         (count, []) => format!("{count} of {} names in it occur", look.names.len()),
-        (_, lost) => format!("not in the project any more: {}", text::list(lost)),
+        (_, lost) => format!("no longer in the project: {}", text::list(lost)),
     })
 }

@@ -132,7 +132,7 @@ impl Event {
         let sent: Value = serde_json::from_slice(sent)
             .map_err(|error| format!("standard input is not valid JSON: {error}"))?;
         let Value::Object(sent) = sent else {
-            return Err("standard input is JSON, but no object".to_owned());
+            return Err("standard input is JSON, but not an object".to_owned());
         };
         let text = |key: &str| {
             sent.get(key)

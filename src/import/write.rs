@@ -278,10 +278,7 @@ fn compare(
                 "`id` is `{}`, which the store has with other content; --update replaces it",
                 row.id
             );
-            refused.push(Refusal {
-                line: *number,
-                reason,
-            });
+            refused.push(Refusal::new(*number, reason));
         } else {
             plan.unchanged += 1;
         }

@@ -87,7 +87,7 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
                 failure(
                     &id,
                     -32600,
-                    &format!("no message of this protocol: {error}"),
+                    &format!("not a message of this protocol: {error}"),
                 )
             }))
         }

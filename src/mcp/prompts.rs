@@ -185,7 +185,7 @@ impl Server {
                 let query = words(scope.as_ref());
                 let word = text::line(&scope.unwrap_or_default(), 80);
                 let note =
-                    format!("`{word}` names no scope, so it is taken as a part of the question.");
+                    format!("`{word}` is not a scope, so it is taken as part of the question.");
                 Ok(self.recall(&query, Some(&note), &self.search(&query, None).await?))
             }
             found => Ok(self.recall(&query, None, &found?)),
@@ -218,7 +218,7 @@ impl Server {
 fn names_no_scope(service: &Service, error: &Error) -> bool {
     match error {
         Error::Scope(ScopeError::NotFound { .. }) => true,
-        // A pin rejects every other name, whether or not such a scope exists.
+        // A pin refuses every other name, whether or not such a scope exists.
         Error::Scope(ScopeError::Refused { name, .. }) => !service
             .registry
             .discover()
@@ -298,7 +298,7 @@ fn recall(
     let told = json(surface, found);
     if found.results.is_empty() {
         return format!(
-            "Recall what past sessions learned about this: {asked}\n\nNo approved memory was found. Where it was looked for, and what to try (JSON):\n{told}"
+            "Recall what past sessions learned about this: {asked}\n\nNo approved memory was found. Where the search looked, and what to try (JSON):\n{told}"
         );
     }
     let recall = surface.renamed(RECALL);
@@ -341,7 +341,7 @@ fn review(surface: &Toolset, review: &Review, desk: &str) -> String {
         } else {
             "No more memories wait for review."
         };
-        return format!("{none} Where it was looked (JSON):\n{told}");
+        return format!("{none} Where the search looked (JSON):\n{told}");
     }
     let asked = surface.renamed(REVIEW);
     let first = review.offset + 1;

@@ -1,7 +1,5 @@
 //! Resources and completion: answers of the service under the addresses of [`ack_api::uri`].
 
-use std::sync::Arc;
-
 use rmcp::ErrorData;
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, ListResourceTemplatesResult,
@@ -10,8 +8,8 @@ use rmcp::model::{
 };
 use serde::Serialize;
 
-use super::Server;
 use super::prompts::PROMPTS;
+use super::{Server, trim};
 use crate::service::Error;
 use crate::service::{Listed, Service};
 use crate::toolset::{Tool, Toolset};
@@ -86,13 +84,13 @@ impl Server {
             return Err(self.no_address(&uri).await);
         };
         let wanted = address.clone();
-        let surface = Arc::clone(&self.surface);
+        let server = self.clone();
         let json = self
             .work("resources/read", move |service| match &wanted {
-                Address::Scopes => encoded(&surface, &service.scopes_resource()?),
-                Address::Scope { name } => encoded(&surface, &service.scope_resource(name)?),
+                Address::Scopes => encoded(&server, &service.scopes_resource()?),
+                Address::Scope { name } => encoded(&server, &service.scope_resource(name)?),
                 Address::Memory { scope, id } => encoded(
-                    &surface,
+                    &server,
                     &service.get_memory(&GetRequest {
                         id: Some(id.clone()),
                         scope: Some(scope.clone()),
@@ -152,7 +150,7 @@ impl Server {
         if !absent {
             return self.data(error);
         }
-        let mut body = error.body_for_agent();
+        let mut body = self.body(error);
         let addresses = |name: &String| match (address, error) {
             (Address::Memory { scope, .. }, Error::MemoryNotFound { .. }) => Address::Memory {
                 scope: scope.clone(),
@@ -250,14 +248,15 @@ impl Server {
     }
 }
 
-fn encoded(surface: &Toolset, answer: &impl Serialize) -> Result<String, Error> {
+fn encoded(server: &Server, answer: &impl Serialize) -> Result<String, Error> {
     let mut answer = serde_json::to_value(answer).map_err(|error| Error::Internal {
         operation: "the answer".to_owned(),
         message: error.to_string(),
     })?;
     text::clean_json(&mut answer);
-    super::shorten_days(&mut answer);
-    let mut told = surface.answer(Tool::GetMemory, answer);
+    trim::shorten_days(&mut answer);
+    server.hide_paths(&mut answer);
+    let mut told = server.surface.answer(Tool::GetMemory, answer);
     // Hosts insert a resource into a conversation unchanged.
     text::untag(&mut told);
     Ok(told.to_string())

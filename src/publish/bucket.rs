@@ -10,7 +10,7 @@ use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::format::Head;
 use ack_bucket::mirror::Link;
-use ack_bucket::publish::{Base, Cost, Item, Made, Plan, Publisher, Step, Terms, Wanted};
+use ack_bucket::publish::{Base, Cost, Item, Made, Origin, Plan, Publisher, Step, Terms, Wanted};
 use ack_store::READ_TIMEOUT;
 use serde::Serialize;
 
@@ -31,6 +31,8 @@ pub struct Options {
     pub withdraw: Vec<String>,
     /// Memories that were withdrawn by hand and may be published again.
     pub restore: Vec<String>,
+    /// Another scope that was published there, whose memories are replaced.
+    pub replace: Option<String>,
     /// Build the table from scratch.
     pub rebuild: bool,
     /// Who publishes.
@@ -115,7 +117,12 @@ impl Publication {
             may_publish(&self.scope)?;
             None
         };
-        let base = self.publisher.base(step)?;
+        // Withdrawing changes nothing else, so any scope may do it.
+        let origin = wanted.as_ref().map(|_| Origin {
+            scope: &self.scope.name,
+            replaces: self.options.replace.as_deref(),
+        });
+        let base = self.publisher.base(origin, step)?;
         let plan = match wanted {
             Some(wanted) => base.plan(wanted, &self.options.restore)?,
             None => {
@@ -175,8 +182,12 @@ impl Publication {
         planned: &Planned,
         step: &mut dyn FnMut(Step),
     ) -> Result<(Made, Cost), Error> {
+        let published = planned.base.scope();
         let terms = Terms {
-            scope: &self.scope.name,
+            scope: match published {
+                Some(published) if !self.options.withdraw.is_empty() => published,
+                _ => &self.scope.name,
+            },
             by: &self.options.by,
             resident: self.options.resident,
             rebuild: self.options.rebuild,
@@ -230,7 +241,7 @@ impl Publication {
                 return Err(BucketError::Conflict {
                     address: self.address.to_string(),
                     version,
-                    problem: format!("publishing would take away what it added: {named}"),
+                    problem: format!("publishing would remove what it added: {named}"),
                 }
                 .into());
             }

@@ -8,6 +8,7 @@ use ack_api::memory::nearest;
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 
 use crate::config::{Config, Setting, Source};
+use crate::remote::FETCHED_BY;
 
 /// How many scope names an error lists.
 const LISTED: usize = 20;
@@ -57,6 +58,8 @@ pub enum ScopeError {
         name: String,
         /// Why.
         reason: String,
+        /// Whether the process may ask the bucket.
+        may_ask: bool,
     },
     /// There are no memories anywhere.
     #[error("no memories yet: there is no scope under `{}`", root.join("scopes").display())]
@@ -136,6 +139,7 @@ impl Diagnostic for ScopeError {
                 format!("leave `scope` out, or start a server without `--pin {pinned}`").into()
             }
             Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
+            Self::Cold { may_ask: false, .. } => FETCHED_BY.into(),
             Self::Cold { .. } => "ask again in a moment; `ack-memory doctor` shows every scope"
                 .into(),
             Self::Unreadable { .. } => {

@@ -322,7 +322,13 @@ impl Folders {
         } else {
             (Manifest::default(), None)
         };
-        let remote = published(folder, &manifest).unwrap_or_else(|wrong| {
+        let file = folder.join("scope.toml");
+        let remote = if names_command(&manifest) && !is_inside(&self.root, &file) {
+            Err(foreign_command(&file))
+        } else {
+            published(folder, &manifest)
+        };
+        let remote = remote.unwrap_or_else(|wrong| {
             manifest.visibility = Visibility::Private;
             problem = Some(wrong);
             None
@@ -367,6 +373,33 @@ impl Folders {
     }
 }
 
+/// Whether a manifest names a program to run.
+fn names_command(manifest: &Manifest) -> bool {
+    let remote = manifest.remote.as_ref();
+    remote.is_some_and(|remote| !remote.command.is_empty())
+}
+
+/// Whether a file lies under the scope root, with every link resolved.
+fn is_inside(root: &Path, file: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(root)
+        .zip(real(file))
+        .is_some_and(|(root, file)| file.starts_with(root))
+}
+
+/// The error for a manifest that may come with a repository and names a program to run.
+fn foreign_command(file: &Path) -> SettingsError {
+    SettingsError::Invalid {
+        path: file.to_owned(),
+        message: "`command` of [remote] names a program to run, so it only counts in a scope.toml \
+                  under the scope root, not beside a database or behind a link"
+            .to_owned(),
+        line: None,
+        nearest: Vec::new(),
+        known: Vec::new(),
+    }
+}
+
 /// Checks that a scope can be used with this manifest.
 ///
 /// # Errors
@@ -398,7 +431,7 @@ fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, 
         };
     };
     if manifest.store.is_some() || manifest.reference.is_some() {
-        let message = "`table` names a bucket, so `store` and `ref` must not be there";
+        let message = "`table` names a bucket, so leave out `store` and `ref`";
         return Err(invalid(message.to_owned()));
     }
     let followed = remote::follow(folder, address, manifest.remote.as_ref());
@@ -423,11 +456,14 @@ fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Sco
     let name = named.map_or_else(stem, str::to_owned);
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let file = folder.join("scope.toml");
-    let (mut manifest, problem) = if file.exists() {
+    let (mut manifest, mut problem) = if file.exists() {
         load(&file)
     } else {
         (Manifest::default(), None)
     };
+    if names_command(&manifest) {
+        problem = Some(foreign_command(&file));
+    }
     // It is the only scope, and the user named it.
     manifest.visibility = Visibility::Shared;
     manifest.unreviewed = unreviewed.unwrap_or(manifest.unreviewed);

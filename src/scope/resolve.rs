@@ -291,7 +291,7 @@ pub struct Meant {
 
 /// The scopes that a name means: the scope with this name, or else those whose manifests list a
 /// project of this name, or else those whose memories name one. Private scopes other than the
-/// current one count only if no shared scope matches. A pinned server rejects every name except its
+/// current one count only if no shared scope matches. A pinned server refuses every name except its
 /// own scope and that scope's projects, whether or not such a scope exists.
 ///
 /// # Errors

@@ -76,7 +76,7 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
         let more = count - MAX_ALIKE;
         Note::new(
             kind,
-            format!("the same of {more} more scopes; list_scopes says more of each"),
+            format!("the same for {more} more scopes; list_scopes has details"),
         )
     }));
 }

@@ -97,7 +97,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         let message = if request.by_agent {
             "no scope claims this project"
         } else {
-            "no scope claims this project; `ack-memory scopes claim` in its folder does that"
+            "no scope claims this project; run `ack-memory scopes claim` in its folder to assign it to one"
         };
         notes.push(Note::new(NoteKind::NoCurrentScope, message));
     }

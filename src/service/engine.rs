@@ -143,6 +143,30 @@ impl Service {
         }
     }
 
+    /// Begins to ask the buckets of the scopes that are searched without being named, so that the
+    /// first question does not wait for them.
+    pub fn ask_buckets(&self) {
+        if self.patience == Patience::None {
+            return;
+        }
+        let pinned = self
+            .config
+            .pinned
+            .as_ref()
+            .map(|pinned| pinned.value.trim());
+        for scope in self.registry.discover().scopes {
+            let is_searched = match pinned {
+                Some(pinned) => scope.name == pinned,
+                None => scope.manifest.visibility == Visibility::Shared,
+            };
+            let remote = scope.remote.as_ref().filter(|_| scope.problem.is_none());
+            if let Some(remote) = remote.filter(|_| is_searched) {
+                remote.set_resident(self.indexes.resident());
+                remote.begin();
+            }
+        }
+    }
+
     pub(crate) fn select(
         &self,
         named: Option<&str>,

@@ -227,7 +227,7 @@ impl Diagnostic for Error {
             }
             Self::Scope(error) => return error.hint(),
             Self::MemoryNotFound { .. } => {
-                "query_memories finds ids; an id of a private scope is found only with `scope` given"
+                "query_memories finds ids; for an id in a private scope, pass `scope`"
             }
             Self::MemoryNotServed {
                 status: Status::Rejected,
@@ -246,17 +246,17 @@ impl Diagnostic for Error {
                 status: Status::Staging,
                 ..
             } => {
-                "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it all the same"
+                "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it anyway"
             }
             Self::MemoryNotServed { .. } => {
                 "pass `status: \"approved\"` or `status: \"all\"` to see it"
             }
             Self::Store(error) => return Some(error.hint()),
             Self::Table { .. } => {
-                "searches go on without it; correct the cause and run `ack-memory index` again, with --rebuild if the table is damaged"
+                "searches work without it; fix the cause and run `ack-memory index` again, with --rebuild if the table is damaged"
             }
             Self::Internal { .. } => {
-                "the server goes on; please report this message with the request that caused it"
+                "the server keeps running; please report this message with the request that caused it"
             }
             Self::Stopped(Stopped::DeadlineExceeded { .. }) => {
                 "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept; `[limits] seconds` in \

@@ -59,7 +59,7 @@ impl Search<'_> {
             id: text::id(id),
             scope: None,
             stage: Stage::NotFound,
-            message: "no scope that was searched holds it".to_owned(),
+            message: "none of the searched scopes contains it".to_owned(),
             explanation: None,
         };
         let Some((scope, doc)) = self.locate(id) else {
@@ -100,7 +100,7 @@ impl Search<'_> {
         }
         if view.index.is_superseded(doc, filters.status) {
             expected.stage = Stage::Superseded;
-            expected.message = "a newer memory takes its place".to_owned();
+            expected.message = "a newer memory replaces it".to_owned();
             return expected;
         }
         self.ranked_place(&mut expected, (scope, doc), page);

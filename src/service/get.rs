@@ -538,7 +538,7 @@ fn told(
             let further = if i64::from(depth) < MAX_DEPTH {
                 format!("`depth` may be up to {MAX_DEPTH}")
             } else {
-                "ask for the last of them to go on".to_owned()
+                "to continue, ask for the last of them".to_owned()
             };
             let message = format!(
                 "links of `{id}` were followed for {}; there are more; {further}",

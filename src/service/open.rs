@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::source::RowKey;
-use ack_api::{Contradiction, Note, NoteKind, Skipped, cancel, text, time};
+use ack_api::{Contradiction, Diagnostic, Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::Index;
 use ack_search::postings::DocId;
 use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::engine::Service;
 use super::error::Error;
-use super::scopes;
 use super::stale::Staleness;
 use crate::evidence::Bounds;
 use crate::live::{IndexGuard, LiveIndex, TableState};
@@ -72,7 +71,7 @@ pub(crate) struct Records {
     /// The memories that contradict a record, with the same key.
     pub contradicted: HashMap<(usize, String), Vec<Contradiction>>,
     /// The scopes that could not be read.
-    pub failed: Vec<(usize, StoreError)>,
+    pub failed: Vec<(usize, Error)>,
 }
 
 impl OpenScopes {
@@ -90,7 +89,7 @@ impl OpenScopes {
     ) -> Result<Self, Error> {
         note_broken(selection, scopes, notes)?;
         let mut open = Vec::with_capacity(scopes.len());
-        let mut first: Option<StoreError> = None;
+        let mut first: Option<Error> = None;
         let mut failed = HashSet::new();
         let cold = leave_out_cold(selection, scopes, service.patience, notes)?;
         let warm: Vec<Arc<Scope>> = scopes
@@ -117,17 +116,27 @@ impl OpenScopes {
                 Some(Ok(())) => live.refreshed(scope, patience),
                 None => live.current(scope, patience),
             };
+            let guard = match guard {
+                Err(error) if remote::mend(scope, &error, service.patience) => {
+                    live.current(scope, patience)
+                }
+                guard => guard,
+            };
             match guard {
                 Ok(guard) => {
-                    if let Some(TableState::Unusable(reason)) = guard.table() {
-                        let message = scopes::unusable_table(&scope.name, reason);
+                    if let Some(TableState::Unusable {
+                        reason,
+                        may_be_damaged,
+                    }) = guard.table()
+                    {
+                        let message = remote::unusable_table(scope, reason, *may_be_damaged);
                         notes.push(Note::about(NoteKind::IndexUnusable, &scope.name, message));
                     }
                     let scope = Arc::clone(scope);
                     open.push(OpenScope { scope, guard });
                 }
                 Err(error) => {
-                    remote::after_failure(scope, &error);
+                    let error = failure(scope, error);
                     selection.skipped.push(Skipped {
                         scope: scope.name.clone(),
                         reason: text::line(&error.to_string(), 300),
@@ -142,7 +151,7 @@ impl OpenScopes {
             .scopes
             .retain(|scope| !failed.contains(scope.name.as_str()));
         match first {
-            Some(error) if open.is_empty() => Err(error.into()),
+            Some(error) if open.is_empty() => Err(error),
             _ => Ok(Self {
                 scopes: open,
                 staleness: Staleness::new(
@@ -206,7 +215,7 @@ impl OpenScopes {
                     let found = found.into_iter().map(|(id, memory)| ((number, id), memory));
                     records.found.extend(found);
                 }
-                Err(error) => records.failed.push((number, error)),
+                Err(error) => records.failed.push((number, failure(&open.scope, error))),
             }
         }
         records
@@ -280,15 +289,30 @@ pub(crate) fn leave_out_cold(
         .retain(|scope| !names.contains(&scope.name));
     match first {
         Some((name, reason)) if names.len() == scopes.len() => {
-            Err(ScopeError::Cold { name, reason }.into())
+            let may_ask = patience == Patience::Some;
+            Err(ScopeError::Cold {
+                name,
+                reason,
+                may_ask,
+            }
+            .into())
         }
         _ => Ok(names),
     }
 }
 
+/// The error for a scope that cannot be read.
+pub(crate) fn failure(scope: &Scope, error: StoreError) -> Error {
+    match remote::damaged(scope, &error) {
+        Some(damaged) => damaged.into(),
+        None => error.into(),
+    }
+}
+
 /// The note for a scope that cannot be read.
-pub(crate) fn unavailable(scope: &str, error: &StoreError) -> Note {
-    let message = text::line(&format!("{error}; {}", error.hint()), 500);
+pub(crate) fn unavailable(scope: &str, error: &Error) -> Note {
+    let hint = error.hint().unwrap_or_default();
+    let message = text::line(&format!("{error}; {hint}"), 500);
     Note::about(NoteKind::ScopeUnavailable, scope, message)
 }
 
@@ -312,7 +336,7 @@ pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mu
             NoteKind::StoreLocked,
             &scope.name,
             format!(
-                "another program keeps this store locked: as of {}, without what it has not committed",
+                "another program keeps this store locked: this is its state as of {}, without uncommitted changes",
                 time::show(read)
             ),
         ));

@@ -134,7 +134,7 @@ fn finish(
             response.notes.push(Note::new(
                 NoteKind::Cut,
                 format!(
-                    "cut to {bound} tokens: {kept} of {}; `next_cursor` goes on",
+                    "cut to {bound} tokens: {kept} of {}; `next_cursor` continues",
                     count(wanted as u64, "result")
                 ),
             ));
@@ -218,7 +218,7 @@ impl Search<'_> {
             notes.push(Note::new(
                 NoteKind::ChangedMeanwhile,
                 format!(
-                    "{} changed or went while this was answered",
+                    "{} changed or disappeared while this was being answered",
                     count(page.gone as u64, "matching memory")
                 ),
             ));
@@ -233,7 +233,7 @@ impl Search<'_> {
         if page.only_stop_words {
             notes.push(Note::new(
                 NoteKind::OnlyStopWords,
-                "every word of the query is a common one; they were searched as they stand",
+                "the query has only very common words; they were searched as they are",
             ));
         }
         for (_, name) in self
@@ -243,7 +243,7 @@ impl Search<'_> {
             .filter(|(view, _)| view.is_partial())
         {
             let message = format!(
-                "`{name}` is large: only its best matches are counted in `total`; filters bring up others"
+                "`{name}` is large: only its best matches are counted in `total`; use filters to find others"
             );
             notes.push(Note::about(NoteKind::BestMatchesOnly, name, message));
         }

@@ -187,7 +187,7 @@ pub fn complete_ids(
         StatusFilter::Approved,
     );
     if let Some((_, error)) = records.failed.into_iter().next() {
-        return Err(error.into());
+        return Err(error);
     }
     let served = fitting.iter().filter(|((_, _, id), wanted)| {
         records

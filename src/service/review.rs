@@ -68,7 +68,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         StatusFilter::Staging,
     );
     if let Some((_, error)) = records.failed.into_iter().next() {
-        return Err(error.into());
+        return Err(error);
     }
     let memories: Vec<(String, Memory)> = waiting
         .iter()

@@ -104,7 +104,7 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     }
     Some(Note::new(
         NoteKind::SameId,
-        message + "; `scope` says which one is meant",
+        message + "; pass `scope` to choose one",
     ))
 }
 

@@ -250,14 +250,6 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
     info
 }
 
-/// The message about an unusable vector table.
-pub fn unusable_table(scope: &str, reason: &str) -> String {
-    format!(
-        "its vector table is not used ({reason}); nothing is missing from answers, `ack-memory \
-         index --scope {scope}` mends it"
-    )
-}
-
 fn fill(
     service: &Service,
     scope: &Arc<Scope>,
@@ -305,17 +297,27 @@ fn fill(
     info.pending = Some(pending);
     let mut problems = Vec::new();
     let unusable = match guard.table() {
-        Some(TableState::Unusable(reason)) => Some(reason),
+        Some(TableState::Unusable {
+            reason,
+            may_be_damaged,
+        }) => Some(remote::unusable_table(scope, reason, *may_be_damaged)),
         _ => None,
     };
-    problems.extend(unusable.map(|reason| unusable_table(&scope.name, reason)));
+    let is_unusable = unusable.is_some();
+    problems.extend(unusable);
     let resident = service.indexes.resident() as u64;
     let without_indexes = |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > resident);
     if guard.table().is_some_and(without_indexes) {
+        let made_by = match &scope.remote {
+            None => format!("`ack-memory index --scope {}`", scope.name),
+            Some(remote) => format!(
+                "whoever publishes it with `ack-memory publish SCOPE --to {} --reindex`",
+                remote.address()
+            ),
+        };
         problems.push(format!(
             "it is larger than `limits.resident` and all of it is in memory, because its vector table has no indexes; \
-             `ack-memory index --scope {}` makes them",
-            scope.name
+             {made_by} makes them"
         ));
     }
     if !index.has_status {
@@ -352,7 +354,7 @@ fn fill(
     let damaged = damaged(scope);
     let is_damaged = !damaged.is_empty();
     problems.extend(damaged);
-    let state = if unusable.is_some()
+    let state = if is_unusable
         || is_damaged
         || counts.unknown > 0
         || index.duplicate_ids > 0

@@ -21,7 +21,7 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::time;
-use ack_api::{Also, Detail, MemoryHit, Mode, Note};
+use ack_api::{Also, Detail, Diagnostic, MemoryHit, Mode, Note};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
@@ -487,9 +487,10 @@ impl<'a> Search<'a> {
         let mut records = self.opened.read(wanted, self.spec.filters.status);
         for (number, error) in std::mem::take(&mut records.failed) {
             if self.opened.len() == 1 {
-                return Err(error.into());
+                return Err(error);
             }
-            let reason = ack_api::text::line(&format!("{error}; {}", error.hint()), 500);
+            let hint = error.hint().unwrap_or_default();
+            let reason = ack_api::text::line(&format!("{error}; {hint}"), 500);
             failed.push((name(number).to_owned(), reason));
         }
         Ok(records)

@@ -267,8 +267,10 @@ impl<'a> Form<'a> {
             return format!("{code}-{}", if number.is_empty() { "0" } else { number });
         }
         let own = own_part(self.id);
+        // What follows `@`, as in `@edited`, would not be understood if it were cut.
+        let end = own.rfind('@').unwrap_or(own.len());
         let mut length = (self.shared + 1).max(MIN_BYTES);
-        while let Some(form) = own.get(..length) {
+        while let Some(form) = own.get(..length).filter(|_| length <= end) {
             // Avoid a form that ends in a separator, or could be the number of a result.
             let numeric = form.bytes().all(|byte| byte.is_ascii_digit());
             if !numeric && form.ends_with(|c: char| c.is_alphanumeric()) && length + 2 < own.len() {
@@ -330,6 +332,11 @@ mod tests {
                 "12345678-aaaa-4a8e-9d57-6a8f0c2b7e11",
             ],
             &["3f2a9c1e-0", "3f2a9c1e-f", "12345678-a"],
+        );
+        // The whole suffix, or none of it.
+        check(
+            &["n7", "n7@edited", "monday", "monday@2", "tuesday@edited"],
+            &["n7", "n7@edited", "monday", "monday@2", "tues"],
         );
         // The same code and number on two days.
         check(

@@ -630,7 +630,7 @@ fn an_unknown_id_is_answered_with_the_nearest() {
 {
   "code": "memory_not_found",
   "message": "there is no memory `ack_11` in `ledger-api`, `platform`",
-  "hint": "query_memories finds ids; an id of a private scope is found only with `scope` given",
+  "hint": "query_memories finds ids; for an id in a private scope, pass `scope`",
   "value": "ack_11",
   "nearest": [
     "ack_1",

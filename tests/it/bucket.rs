@@ -433,3 +433,170 @@ fn two_publishers_at_once_lose_nothing() {
     assert_eq!(head(&bucket)["version"].as_u64().unwrap(), before + 1);
     assert!(read_anew(&bucket).contains(&"A late one".to_owned()));
 }
+
+/// Runs the command that undoes a publication, as it was printed.
+fn undo(root: &Root, told: &Outcome) -> Outcome {
+    assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
+    let (_, printed) = told.out.split_once("; undo: ack-memory ").unwrap();
+    let mut again = binary();
+    again
+        .env("AWS_ACCESS_KEY_ID", "key")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")
+        .env_remove("AWS_ENDPOINT_URL")
+        .current_dir(root.path())
+        .args(printed.split_whitespace())
+        .arg("--yes");
+    run(&mut again)
+}
+
+#[test]
+fn the_command_that_undoes_a_publication_works_as_it_is_printed() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let before = read_anew(&bucket);
+    sql(
+        &root,
+        "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'",
+    );
+    let told = publish(&root, &bucket, &["--yes", "--region", "us-east-1"]);
+    assert_ne!(read_anew(&bucket), before);
+    let undone = undo(&root, &told);
+    assert_eq!(undone.code, Some(0), "{}{}", told.out, undone.err);
+    assert_eq!(read_anew(&bucket), before);
+    // What was withdrawn by hand only comes back by name.
+    let told = publish(
+        &root,
+        &bucket,
+        &["--yes", "--withdraw", "m-1", "--withdraw", "m-2"],
+    );
+    assert_ne!(read_anew(&bucket), before);
+    let undone = undo(&root, &told);
+    assert_eq!(undone.code, Some(0), "{}{}", told.out, undone.err);
+    assert_eq!(read_anew(&bucket), before);
+}
+
+#[test]
+fn another_scope_does_not_replace_what_is_published() {
+    let (root, bucket) = scene();
+    root.store("theirs", &[memory("t-1", "Something else", json!({}))]);
+    published(&root, &bucket, &[]);
+    let before = read_anew(&bucket);
+    let other = |more: &[&str]| {
+        let mut command = command(root.path());
+        command
+            .args(["publish", "theirs", "--to", ADDRESS, "--yes", "--endpoint"])
+            .arg(bucket.endpoint())
+            .args(more);
+        run(&mut command)
+    };
+    for more in [&[] as &[&str], &["--dry-run"], &["--replace", "third"]] {
+        let refused = other(more);
+        assert_ne!(refused.code, Some(0), "{}", refused.out);
+        assert!(
+            refused.err.contains("4 memories of scope `mine`"),
+            "{}",
+            refused.err
+        );
+        assert!(refused.err.contains("--replace mine"), "{}", refused.err);
+    }
+    // Any scope may withdraw, and the others stay those of the first one.
+    other(&["--withdraw", "m-6"]).ok();
+    assert_eq!(read_anew(&bucket).len(), before.len() - 1);
+    published(&root, &bucket, &["--restore", "m-6"]);
+    assert_eq!(read_anew(&bucket), before);
+    other(&["--replace", "mine"]).ok();
+    assert_eq!(read_anew(&bucket), ["Something else"]);
+    let refused = publish(&root, &bucket, &["--yes"]);
+    assert!(refused.err.contains("of scope `theirs`"), "{}", refused.err);
+}
+
+#[test]
+fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_told() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    sql(
+        &root,
+        "UPDATE memories SET title = 'Another title' WHERE id = 'm-1'",
+    );
+    published(&root, &bucket, &["--reindex"]);
+    let before = bucket.keys().len();
+    bucket.set_deny_list(true);
+    let told = publish(&root, &bucket, &["--prune", "0s", "--yes"]);
+    assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
+    assert!(told.out.contains("may not be listed"), "{}", told.out);
+    assert!(told.out.contains("removed"), "{}", told.out);
+    assert!(bucket.keys().len() < before);
+    bucket.set_deny_list(false);
+    assert_eq!(read_anew(&bucket).len(), 3);
+    assert!(
+        publish(&root, &bucket, &["--prune", "0s", "--dry-run"])
+            .out
+            .starts_with("0 objects")
+    );
+}
+
+#[test]
+fn an_endpoint_that_cannot_be_used_is_named_as_it_was_given() {
+    let (root, _bucket) = scene();
+    let publish = |endpoint: &str| {
+        let mut command = command(root.path());
+        command.args(["publish", "mine", "--to", ADDRESS, "--yes"]);
+        command.args(["--endpoint", endpoint]);
+        run(&mut command).fails(2)
+    };
+    for endpoint in ["minio.example.com", "ftp://minio.example.com"] {
+        let told = publish(endpoint);
+        assert!(told.contains("--endpoint"), "{told}");
+        assert!(told.contains("an address with https://"), "{told}");
+        assert!(!told.contains("[remote]"), "{told}");
+    }
+    assert!(publish("http://example.com").contains("others can read them"));
+    let mut command = command(root.path());
+    command
+        .args(["publish", "mine", "--to", ADDRESS, "--yes"])
+        .env("AWS_ENDPOINT_URL", "nowhere");
+    let told = run(&mut command).fails(2);
+    assert!(told.contains("AWS_ENDPOINT_URL"), "{told}");
+}
+
+#[test]
+fn a_pipe_is_not_published_and_not_waited_for() {
+    let (root, bucket) = scene();
+    let pipe = |path: &Path| {
+        nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    };
+    let fails = |name: &str| {
+        let mut command = command(root.path());
+        command
+            .args(["publish", name, "--to", ADDRESS, "--yes", "--endpoint"])
+            .arg(bucket.endpoint());
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(wait_for(&mut child, || false), "{name} hangs");
+        let output = child.wait_with_output().unwrap();
+        assert!(!output.status.success(), "{name}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("a named pipe"), "{name}: {told}");
+        assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
+    };
+    fs::create_dir_all(root.scope_folder("piped")).unwrap();
+    pipe(&root.scope_folder("piped").join("memory.db"));
+    fails("piped");
+    let named = root.path().join("store.db");
+    pipe(&named);
+    root.manifest("named", &format!("store = {named:?}\n"));
+    fails("named");
+    let notes = root.path().join("notes");
+    fs::create_dir_all(&notes).unwrap();
+    fs::write(
+        notes.join("one.md"),
+        "---\nstatus: approved\n---\n# One\n\nText.\n",
+    )
+    .unwrap();
+    pipe(&notes.join("two.md"));
+    root.manifest("notes", &format!("store = {notes:?}\n"));
+    fails("notes");
+}

@@ -10,21 +10,21 @@ use crate::bucket::{command, publish, published, reader, scene, sql, titles};
 use crate::cli::{Outcome, run};
 use crate::support::{Root, memory};
 
-fn ask(root: &Root, more: &[&str]) -> Outcome {
+pub fn ask(root: &Root, more: &[&str]) -> Outcome {
     run(command(root.path())
         .args(["query", "pool connections", "--json"])
         .args(more))
 }
 
 #[track_caller]
-fn answer(root: &Root) -> Value {
+pub fn answer(root: &Root) -> Value {
     let outcome = ask(root, &[]);
     assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
     serde_json::from_str(&outcome.out).unwrap()
 }
 
 /// The kinds of the notes of an answer.
-fn notes(answer: &Value) -> Vec<String> {
+pub fn notes(answer: &Value) -> Vec<String> {
     let notes = answer["notes"].as_array().into_iter().flatten();
     notes
         .map(|note| note["kind"].as_str().unwrap().to_owned())
@@ -32,16 +32,16 @@ fn notes(answer: &Value) -> Vec<String> {
 }
 
 /// What was said, on either side.
-fn both(outcome: &Outcome) -> String {
+pub fn both(outcome: &Outcome) -> String {
     format!("{}{}", outcome.out, outcome.err)
 }
 
-fn first(answer: &Value) -> &str {
+pub fn first(answer: &Value) -> &str {
     answer["results"][0]["title"].as_str().unwrap()
 }
 
 /// A published scope, the bucket, and somebody who follows it and has asked once.
-fn followed(max_age: &str) -> (Root, Bucket, Root) {
+pub fn followed(max_age: &str) -> (Root, Bucket, Root) {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let reader = reader(&bucket, max_age);
@@ -52,7 +52,7 @@ fn followed(max_age: &str) -> (Root, Bucket, Root) {
     (root, bucket, reader)
 }
 
-fn wait(milliseconds: u64) {
+pub fn wait(milliseconds: u64) {
     std::thread::sleep(Duration::from_millis(milliseconds));
 }
 
@@ -263,53 +263,6 @@ fn sha256(text: &str) -> String {
     use sha2::Digest;
     let digest = sha2::Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[test]
-fn damaged_files_here_are_fetched_again() {
-    let (_root, _bucket, reader) = followed("1h");
-    let remote = reader.scope_folder("team").join("remote");
-    let files: Vec<_> = walkdir::WalkDir::new(&remote)
-        .into_iter()
-        .map(Result::unwrap)
-        .filter(|entry| {
-            entry
-                .path()
-                .extension()
-                .is_some_and(|extension| extension == "lance")
-        })
-        .filter(|entry| entry.file_type().is_file())
-        .map(walkdir::DirEntry::into_path)
-        .collect();
-    // A link of it is in the version and in the folder of files: both are the same file.
-    let file = files.first().unwrap();
-    let whole = std::fs::metadata(file).unwrap().len();
-    std::fs::File::options()
-        .write(true)
-        .open(file)
-        .unwrap()
-        .set_len(10)
-        .unwrap();
-    assert_eq!(
-        first(&answer(&reader)),
-        "The connection pool has 20 connections"
-    );
-    assert_eq!(std::fs::metadata(file).unwrap().len(), whole);
-    // The records too.
-    let database = remote
-        .read_dir()
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path()
-        .join("current/memory.db");
-    std::fs::write(&database, b"no database").unwrap();
-    let _ = ask(&reader, &[]);
-    assert_eq!(
-        first(&answer(&reader)),
-        "The connection pool has 20 connections"
-    );
 }
 
 #[test]

@@ -377,7 +377,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
         "`m` needs an id: m ID",
         "`h` needs a day",
         "Line 39 of the text",
-        "looks like it holds a password",
+        "looks like it contains a password",
         "3 decisions: write? [y/n]",
         "undo: ack-memory --root ",
     ] {

@@ -247,7 +247,7 @@ fn the_card_says_what_of_a_memory_is_still_in_the_project() {
         json!([
             "src/here.rs: there",
             "src/gone.rs: gone",
-            "not in the project any more: `lost_helper_x`"
+            "no longer in the project: `lost_helper_x`"
         ])
     );
     assert_eq!(evidence(1).json(), Value::Null, "another project's files");

@@ -329,7 +329,7 @@ fn memories_that_say_nearly_the_same_are_decided_at_once() {
         let root = alike();
         let mut session = Session::start(review(&root));
         session
-            .expect("2 nearly the same wait too: g2 g3")
+            .expect("2 waiting too, nearly the same: g2 g3")
             .expect("z q ? > ")
             .press(&format!("{keys}\n"))
             .expect(label)
@@ -342,7 +342,7 @@ fn memories_that_say_nearly_the_same_are_decided_at_once() {
             .expect("4/4")
             .expect("z q ? > ")
             .press("A\n")
-            .expect("no other one that waits says nearly the same")
+            .expect("no other waiting memory says nearly the same")
             .press("q\ny\n")
             .expect("3 decisions:");
         let (code, shown) = session.end();
@@ -364,10 +364,10 @@ fn a_card_says_what_was_decided_about_its_like_and_how_it_differs_from_the_neare
         .expect("z q ? > ")
         .press("a\n")
         .expect("2/4")
-        .expect("nearly the same waits too: g3")
-        .expect("you decided about nearly the same: g1 approved")
+        .expect("waiting too, nearly the same: g3")
+        .expect("already decided, nearly the same: g1 approved")
         .press("x\n")
-        .expect("`x` is a key of the page alone")
+        .expect("`x` works only on the page")
         .press("j\n")
         .expect("3/4")
         .press("j\n")

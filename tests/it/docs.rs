@@ -19,6 +19,8 @@ const COMMAND_LINE: &str = "docs/cli.md";
 
 /// Most bytes of the README.
 const README_BYTES: usize = 9_000;
+/// Most lines of a source file.
+const SOURCE_LINES: usize = 600;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -136,6 +138,29 @@ fn blocks(page: &Page) -> Vec<(String, Vec<String>)> {
         page.path.display()
     );
     blocks
+}
+
+#[test]
+fn source_files_are_short() {
+    let files = ["src", "crates"].into_iter().flat_map(|folder| {
+        walkdir::WalkDir::new(root().join(folder))
+            .into_iter()
+            .map(Result::unwrap)
+    });
+    let files = files.filter(|file| {
+        let is_source = file.path().extension().is_some_and(|end| end == "rs");
+        is_source
+            && !file
+                .path()
+                .components()
+                .any(|part| part.as_os_str() == "tests")
+    });
+    let long: Vec<String> = files
+        .map(|file| (read(file.path()).lines().count(), file))
+        .filter(|(lines, _)| *lines > SOURCE_LINES)
+        .map(|(lines, file)| format!("{}: {lines}", file.path().display()))
+        .collect();
+    assert!(long.is_empty(), "more than {SOURCE_LINES} lines: {long:?}");
 }
 
 #[test]
@@ -743,7 +768,19 @@ fn command_line() -> String {
         }
     }
     let mut page = "# Command line\n\n<!-- Generated: UPDATE_DOCS=1 cargo test docs -->\n\n\
-        Exit codes: 0 answered, 1 could not, 2 usage. With `--json` a command prints what the tools answer.\n\n\
+        With `--json`, a command prints what the tools answer.\n\n\
+        ## Exit codes\n\n\
+        | code | meaning |\n|---|---|\n\
+        | 0 | answered, or done |\n\
+        | 1 | could not; no such memory (`get`); nothing found (`query --exit-code`); errors found (`check`, `doctor`) |\n\
+        | 2 | wrong usage, or a settings file that `serve` cannot use |\n\
+        | 128 + n | ended by the signal n |\n\n\
+        `hook` always exits with 0.\n\n\
+        Without a terminal nobody can be asked. Then `connect`, `disconnect`, `scopes remove` and \
+        `publish` only show what they would do, as `scopes add` always does, and exit with 0: pass \
+        `--yes`. `setup` needs `--yes` or `--dry-run`, or exits with 2. The commands that decide \
+        need [a token](curation.md#decide), or exit with 1; `--dry-run` and `review --list` do \
+        not.\n\n\
         ## Flags of every command\n\n"
         .to_owned();
     page += &arguments(&Cli::command(), true);

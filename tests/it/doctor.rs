@@ -48,7 +48,7 @@ fn the_doctor_says_what_agents_may_ask_for_where_something_waits() {
     let root = root.let_agents_review();
     assert_eq!(
         said(&root, "agents").unwrap(),
-        "may ask for memories that wait for review (max_status = all, config.toml)"
+        "may ask for memories that are waiting for review (max_status = all, config.toml)"
     );
 }
 

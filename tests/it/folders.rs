@@ -481,7 +481,7 @@ fn json_lines_among_notes_are_memories_line_by_line() {
     assert_eq!(get(&service, made[0], "")["narrative"], "Look there first.");
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
     let problems = scopes["scopes"][0]["health"]["problems"].to_string();
-    let broken = "`ops/lessons.jsonl` line 4 was left out: `titel` is no key of an import line; did you \
+    let broken = "`ops/lessons.jsonl` line 4 was left out: `titel` is not a key of an import line; did you \
                   mean `title`? (schemas/import-line.json lists them) (and 1 more line)";
     assert!(problems.contains(broken), "{problems}");
     write(
@@ -503,4 +503,22 @@ fn a_folder_with_json_lines_of_another_kind_alone_is_no_store() {
     assert!(format!("{answer:?}").contains("NoNotes"), "{answer:?}");
     write(folder.path(), "ours.jsonl", "{\"title\":\"Deadlocks\"}\n");
     assert_eq!(found(&root.service(), "deadlocks").len(), 1);
+}
+
+#[test]
+fn a_file_to_import_says_what_to_do_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = json!({ "id": "a", "title": "Deploy on Mondays", "status": "approved" });
+    let path = write(folder.path(), "memories.jsonl", format!("{line}\n"));
+    let (_root, service) = over(&path);
+    let scopes = call(&service, "list_scopes", json!({})).unwrap();
+    let told = scopes["scopes"][0]["health"]["problems"].to_string();
+    assert!(told.contains("is a file to import, not a store"), "{told}");
+    assert!(
+        told.contains("ack-memory import FILE --scope NAME"),
+        "{told}"
+    );
+    // In a folder, it is served.
+    let (_root, service) = over(folder.path());
+    assert_eq!(found(&service, "deploy"), ["a"]);
 }

@@ -101,7 +101,7 @@ fn several_ids_are_answered_in_their_order_once_each_with_what_is_missing() {
 [
   {
     "id": "ack_03",
-    "reason": "memory `ack_03` in scope `alpha` is `staging`; nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it all the same"
+    "reason": "memory `ack_03` in scope `alpha` is `staging`; nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it anyway"
   },
   {
     "id": "ack_04",
@@ -109,7 +109,7 @@ fn several_ids_are_answered_in_their_order_once_each_with_what_is_missing() {
   },
   {
     "id": "ack_06x",
-    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; an id of a private scope is found only with `scope` given",
+    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; for an id in a private scope, pass `scope`",
     "nearest": [
       "ack_06",
       "ack_00",
@@ -203,7 +203,7 @@ fn a_staged_memory_is_refused_with_the_argument_that_shows_it() {
 {
   "code": "memory_not_served",
   "message": "memory `s` in scope `alpha` is `staging`",
-  "hint": "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it all the same"
+  "hint": "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it anyway"
 }
 "#);
 }

@@ -292,9 +292,17 @@ fn both_eras_are_answered_as_over_standard_input() {
         ),
     ] {
         let wanted = stdio.request(method, params.clone());
+        // Over HTTP, the paths of the server's machine are left out.
+        let here = std::env::temp_dir();
+        let name = here.file_name().unwrap().to_string_lossy();
+        let wanted = wanted["result"]
+            .to_string()
+            .replace(&format!("{}/scopes/", root.path().display()), "")
+            .replace(&format!("`{}`", here.display()), &format!("`{name}`"));
+        let wanted: Value = serde_json::from_str(&wanted).unwrap();
         assert_eq!(
             http.request(method, params.clone())["result"],
-            wanted["result"],
+            wanted,
             "{method} {params}"
         );
         let mut result = http.stateless(method, params.clone())["result"].clone();
@@ -302,11 +310,7 @@ fn both_eras_are_answered_as_over_standard_input() {
         result.retain(|key, _| {
             !["resultType", "ttlMs", "cacheScope", "_meta"].contains(&key.as_str())
         });
-        assert_eq!(
-            &Value::Object(result.clone()),
-            &wanted["result"],
-            "{method} {params}"
-        );
+        assert_eq!(&Value::Object(result.clone()), &wanted, "{method} {params}");
     }
     let (took, status, _) = http.signal("TERM");
     assert_eq!(status.code(), Some(0));

@@ -231,13 +231,13 @@ fn each_refused_line_is_named_with_its_reason() {
         (3, "not a JSON object"),
         (4, "did you mean `status`?"),
         (5, "`title` is missing"),
-        (6, "not a JSON object"),
+        (6, "a JSON array, not an object"),
         (7, "`facts`"),
         (8, "`confidence` is 2; allowed is 0 to 1"),
         (9, "`date` is `2026-02-30`"),
         (10, "`created_at` is `soon`"),
         (11, "`id` is `ab`"),
-        (12, "not a JSON object"),
+        (12, "a JSON array, not an object"),
     ] {
         let reason = error
             .lines()

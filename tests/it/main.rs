@@ -12,9 +12,13 @@ mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;
 #[cfg(feature = "bucket")]
+mod bucket_credentials;
+#[cfg(feature = "bucket")]
 mod bucket_proofs;
 #[cfg(feature = "bucket")]
 mod bucket_reading;
+#[cfg(feature = "bucket")]
+mod bucket_trouble;
 mod cancel;
 mod changes;
 mod checkpoints;
@@ -26,6 +30,7 @@ mod config_command;
 mod connect;
 mod connect_each;
 mod connect_files;
+mod connect_runner;
 mod context;
 mod copies;
 mod curate;
@@ -66,6 +71,7 @@ mod locked;
 mod many_scopes;
 mod mcp;
 mod merged_links;
+mod messages;
 mod mistakes;
 mod nearest;
 mod note_formats;
@@ -77,6 +83,7 @@ mod read_only;
 mod real_stores;
 mod recogniser;
 mod relations;
+mod renamed_notes;
 mod resources;
 mod same_id;
 mod schemas;

@@ -483,11 +483,11 @@ fn a_word_that_nothing_knows_finds_nothing_and_a_missing_word_is_named() {
     );
     let told = crate::cli::ack(root.path(), &["query", "kafka", "transaction"]).ok();
     assert!(
-        told.starts_with("No memory contains `kafka`; nearest:\n"),
+        told.starts_with("no memory contains `kafka`; nearest:\n"),
         "{told}"
     );
     let told = crate::cli::ack(root.path(), &["query", "pgbouncr"]).ok();
-    let first = "No memory contains `pgbouncr`; did you mean `pgbouncer`?\n";
+    let first = "no memory contains `pgbouncr`; did you mean `pgbouncer`?\n";
     assert!(told.starts_with(first), "{told}");
 }
 

@@ -779,7 +779,7 @@ fn a_question_that_a_client_took_apart_is_put_together_again() {
     let (question, text) = asked(&mut other, arguments);
     assert_eq!(question, "exit code");
     assert!(
-        text.contains("`code` names no scope, so it is taken as a part of the question"),
+        text.contains("`code` is not a scope, so it is taken as part of the question"),
         "{text}"
     );
     // Every shared scope was searched, which is not said.

@@ -108,7 +108,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let mut terminal = Terminal::new();
     let none = terminal.ack(root.path(), &["get", "1"]);
     assert_eq!(none.code, Some(1));
-    assert!(none.out.contains("at this terminal; there"), "{none:?}");
+    assert!(none.out.contains("at this terminal; none was"), "{none:?}");
     let none = terminal.ack(root.path(), &["query", "--next"]);
     assert_eq!(none.code, Some(1));
     assert!(
@@ -326,13 +326,13 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
     let root = Root::samples();
     let mut terminal = Terminal::new();
     let said = terminal.plain(root.path(), &["query", "kafka"]);
-    assert!(said.starts_with("No memory contains `kafka`"), "{said}");
+    assert!(said.starts_with("no memory contains `kafka`"), "{said}");
     // Of what waits for review no more is told than its number, and that once.
     let waits = memory("w", "Kafka has a lag", json!({ "status": "staging" }));
     root.store("queue", &[waits]);
     let said = terminal.plain(root.path(), &["query", "kafka"]);
     assert!(
-        said.starts_with("No approved memory contains `kafka`"),
+        said.starts_with("no approved memory contains `kafka`"),
         "{said}"
     );
     assert_eq!(said.matches("hidden").count(), 1, "{said}");
@@ -340,7 +340,7 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
         said.contains("\n\nhidden: 1 unreviewed (--all shows it, `ack-memory review` decides)"),
         "{said}"
     );
-    for part in ["lag", "not approved yet", "Try:"] {
+    for part in ["lag", "not approved yet", "try:"] {
         assert!(!said.contains(part), "{part}: {said}");
     }
     let said = terminal.plain(root.path(), &["query", "kafka", "--type", "bug"]);
@@ -392,6 +392,7 @@ fn no_line_is_longer_than_a_narrow_terminal() {
         "music",
         &[
             memory(long, "Tune it", json!({ "stale_after": "2026-06-01" })),
+            memory("m-3", "Tune the xylophone before the concert begins, not in the break", json!({ "status": "staging", "type": "gotcha" })),
             memory("m-2", "Oil it", json!({ "narrative": "The strings of the xylophone are bars of wood, and they\nare tuned by hand.\n\n- short\n- list" })),
         ],
     );
@@ -401,6 +402,21 @@ fn no_line_is_longer_than_a_narrow_terminal() {
         assert!(said.contains("stale: past"), "{said}");
         for line in said.lines().filter(|line| !line.contains(long)) {
             assert!(line.len() <= columns.into(), "{columns}: {line:?}\n{said}");
+        }
+        for (arguments, part) in [
+            (&["scopes"][..], "2 approved, 1 waiting"),
+            (&["review", "--list"], "approved: "),
+        ] {
+            let said = terminal.plain(root.path(), arguments);
+            let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(joined.contains(part), "{said}");
+            // A path is never broken.
+            for line in said
+                .lines()
+                .filter(|line| !line.contains(long) && !line.contains('/'))
+            {
+                assert!(line.len() <= columns.into(), "{columns}: {line:?}\n{said}");
+            }
         }
     }
     let mut terminal = Terminal::sized(100, 200);
@@ -431,12 +447,12 @@ fn quiet_prints_the_answer_alone() {
         "{loud}"
     );
     let quiet = terminal.plain(root.path(), &["query", "xylophone", "-n", "1", "-q"]);
-    for hint in ["next:", "open:", "hidden:", "Try:", "note:"] {
+    for hint in ["next:", "open:", "hidden:", "try:", "note:"] {
         assert!(!quiet.contains(hint), "{quiet}");
     }
     let nothing = terminal.plain(root.path(), &["query", "-t", "vibraphone", "-q"]);
     assert!(
-        nothing.contains("Nothing found") && !nothing.contains("Try:"),
+        nothing.contains("nothing found") && !nothing.contains("try:"),
         "{nothing}"
     );
 }

@@ -192,6 +192,56 @@ fn a_client_sees_its_scopes_alone_at_every_door() {
 }
 
 #[test]
+fn a_client_is_told_no_path_of_the_servers_machine() {
+    let root = root();
+    let notes = root.path().join("far/notes");
+    fs::create_dir_all(&notes).unwrap();
+    let text = "# Deploy of notes\n\nThe file is `/srv/shop/deploy.toml`.\n";
+    fs::write(notes.join("a.md"), text).unwrap();
+    let manifest = format!("store = '{}'\nunreviewed = 'approved'\n", notes.display());
+    root.manifest("notes", &manifest);
+    root.manifest("gone", "store = '/nowhere/at/all.db'\n");
+    root.manifest("odd", "store = 3\n");
+    fs::write(root.scope_folder("bad").join("memory.db"), "no database").unwrap();
+    let log = root.scope_folder("secretlab").join("decisions.jsonl");
+    fs::write(log, "not a log\n").unwrap();
+    let tokens = root.path().join("tokens.toml");
+    let ops = add(&tokens, "ops", &[]);
+    let server = serve(&root, &tokens, &[]);
+    let call = |name: &str, arguments: Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        ask(&server, &ops, "tools/call", params).1
+    };
+    let scope = |name: &str| json!({ "query": "deploy", "scope": name });
+    let read = |uri: &str| ask(&server, &ops, "resources/read", json!({ "uri": uri })).1;
+    let mut bodies = vec![
+        call("list_scopes", json!({})),
+        call("query_memories", json!({ "query": "deploy" })),
+        call("get_context", json!({})),
+        read("memory://scopes"),
+    ];
+    for name in ["gone", "odd", "bad", "secretlab", "notes"] {
+        bodies.push(call("query_memories", scope(name)));
+        bodies.push(call("list_scopes", json!({ "scope": name })));
+        bodies.push(read(&format!("memory://scope/{name}")));
+    }
+    let here = std::env::current_dir().unwrap();
+    for place in [root.path(), Path::new("/nowhere"), here.as_path()] {
+        let place = place.to_str().unwrap();
+        for body in &bodies {
+            assert!(!body.contains(place), "{place}: {body}");
+        }
+    }
+    let all = bodies.concat();
+    for part in ["`secretlab/decisions.jsonl`", "`bad/memory.db`", "`gone`"] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    // What a memory says stays as it is.
+    let shown = call("get_memory", json!({ "id": "a" }));
+    assert!(shown.contains("/srv/shop/deploy.toml"), "{shown}");
+}
+
+#[test]
 fn each_client_may_ask_for_what_its_table_says() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
@@ -225,11 +275,18 @@ fn tokens_count_from_the_moment_they_are_in_the_file() {
     assert_eq!(status("not-a-token-of-anybody"), 401);
     let ana = add(&tokens, "ana", &[]);
     until("a new client is let in", || status(&ana) == 200);
-    // A file that cannot be used changes nothing.
+    // While the file is broken, empty or gone, nobody is let in.
     let good = fs::read_to_string(&tokens).unwrap();
-    fs::write(&tokens, format!("{good}\n[broken")).unwrap();
-    std::thread::sleep(Duration::from_millis(1_200));
-    assert_eq!((status(&mei), status(&ana)), (200, 200));
+    for text in [Some(format!("{good}\n[broken")), Some(String::new()), None] {
+        match &text {
+            Some(text) => fs::write(&tokens, text).unwrap(),
+            None => fs::remove_file(&tokens).unwrap(),
+        }
+        until("nobody is let in", || status(&mei) == 401);
+        assert_eq!(status(&ana), 401, "{text:?}");
+        fs::write(&tokens, &good).unwrap();
+        until("it is usable again", || status(&mei) == 200);
+    }
     // Its scopes change, then it goes.
     let sees_both = |token: &str| {
         let (_, body) = query(&server, token, json!({ "query": "deploy" }));
@@ -242,7 +299,14 @@ fn tokens_count_from_the_moment_they_are_in_the_file() {
     until("the old token ends", || status(&mei) == 401);
     assert_eq!(status(&new), 200);
     let (_, _, errors) = server.signal("TERM");
-    assert!(errors.contains("those from before still count"), "{errors}");
+    for part in [
+        "cannot be used: ",
+        "no client, so nobody is let in",
+        "cannot read the tokens in ",
+        "; nobody is let in until it can be used",
+    ] {
+        assert!(errors.contains(part), "{part}: {errors}");
+    }
     for token in [&mei, &ana, &new] {
         assert!(!errors.contains(token.as_str()), "{errors}");
     }
@@ -277,11 +341,7 @@ fn metrics_count_requests_and_hold_no_secret() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
     let mei = add(&tokens, "mei", &[]);
-    let prometheus = add(
-        &tokens,
-        "prometheus",
-        &["--metrics", "--scopes", "platform"],
-    );
+    let prometheus = add(&tokens, "prometheus", &["--metrics"]);
     let server = serve(&root, &tokens, &[]);
     assert_eq!(get(&server, "/metrics", None).0, 401);
     assert_eq!(get(&server, "/metrics", Some(&mei)).0, 403);
@@ -336,6 +396,45 @@ fn metrics_count_requests_and_hold_no_secret() {
     assert!(text.ends_with("# EOF\n"), "{text}");
     for secret in [mei.as_str(), &prometheus, "Tuesday", "made_up_7", "made/up"] {
         assert!(!text.contains(secret), "{secret}: {text}");
+    }
+}
+
+#[test]
+fn metrics_of_a_limited_client_tell_of_its_scopes_and_requests_alone() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let mei = add(&tokens, "mei", &[]);
+    let ana = add(&tokens, "ana", &["--metrics", "--scopes", "platform"]);
+    let server = serve(&root, &tokens, &[]);
+    query(&server, &mei, json!({ "query": "Tuesday" }));
+    query(&server, &mei, json!({ "query": "Monday" }));
+    query(&server, &ana, json!({ "query": "Tuesday" }));
+    ask(&server, "wrong-token-0123456789", "ping", json!({}));
+    let (status, text) = get(&server, "/metrics", Some(&ana));
+    assert_eq!(status, 200);
+    let has = |part: &str| text.lines().any(|line| line.starts_with(part));
+    for line in [
+        "ack_memory_requests_total{client=\"ana\",method=\"tools/call\",tool=\"query_memories\",\
+         outcome=\"ok\",status=\"200\"} 1",
+        "ack_memory_request_duration_seconds_count{method=\"tools/call\",\
+         tool=\"query_memories\"} 1",
+        "ack_memory_scope_readable{scope=\"platform\"} 1",
+        "ack_memory_index_bytes{scope=\"platform\"} ",
+        "ack_memory_start_time_seconds ",
+        "# EOF",
+    ] {
+        assert!(has(line), "{line}: {text}");
+    }
+    for other in [
+        "secretlab",
+        "mei",
+        "client=\"\"",
+        "401",
+        "ack_memory_clients",
+        "under_way",
+        "resident",
+    ] {
+        assert!(!text.contains(other), "{other}: {text}");
     }
 }
 
@@ -401,6 +500,47 @@ fn the_server_says_when_it_can_answer() {
     });
     let (status, body) = get(&server, "/ready", None);
     assert!(status == 200 && !body.contains("platform"), "{body}");
+}
+
+#[test]
+fn a_new_token_is_labelled_and_what_cannot_work_is_said() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let token = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_ack-memory"))
+            .arg("--root")
+            .arg(root.path())
+            .args(["token", "mei"])
+            .args(arguments)
+            .output()
+            .unwrap()
+    };
+    let file = ["--file", tokens.to_str().unwrap()];
+    let past = token(&[file[0], file[1], "--last-day", "2020-01-31"]);
+    let errors = String::from_utf8_lossy(&past.stderr);
+    assert!(!past.status.success(), "{errors}");
+    assert!(errors.contains("2020-01-31 is over"), "{errors}");
+    assert!(past.stdout.is_empty() && !tokens.exists(), "{errors}");
+    let made = token(&[file[0], file[1], "--scopes", "platform,platfrom"]);
+    let errors = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{errors}");
+    for part in [
+        "there is no scope `platfrom` here",
+        "the token of `mei`, a secret that is shown only now",
+        "Authorization: Bearer TOKEN",
+    ] {
+        assert!(errors.contains(part), "{part}: {errors}");
+    }
+    assert!(!errors.contains("no scope `platform`"), "{errors}");
+    let text = String::from_utf8(made.stdout).unwrap();
+    assert_eq!(text.lines().count(), 1, "a script reads the token alone");
+    let printed = token(&["--scopes", "platform"]);
+    let errors = String::from_utf8_lossy(&printed.stderr);
+    assert!(errors.contains("add this to the token file"), "{errors}");
+    assert!(
+        errors.contains("a secret that is shown only now"),
+        "{errors}"
+    );
 }
 
 #[test]

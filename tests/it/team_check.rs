@@ -201,6 +201,33 @@ fn each_fault_is_found_at_its_line() {
             &["warning near-duplicate x.md:1"],
         ),
     ];
+    let cases = cases.into_iter().chain([
+        (
+            note("one\n<<<<<<< HEAD\ntwo\n=======\nthree\n>>>>>>> other").into(),
+            &[
+                "error merge-conflict x.md:8",
+                "error merge-conflict x.md:12",
+            ] as &[&str],
+        ),
+        (
+            b"---\ntype: note\n<<<<<<< HEAD\ntitle: One\n=======\ntitle: Two\n>>>>>>> other\n---\nText"
+                .to_vec(),
+            &["error merge-conflict x.md:3", "error merge-conflict x.md:7"],
+        ),
+        (
+            note("Heading\n=======\n\n    <<<<<<< HEAD").into(),
+            &[],
+        ),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n".to_vec(),
+            &["error unreadable x.md:1"],
+        ),
+        (b"\xFF\xFE#\0 \0x\0".to_vec(), &["error unreadable x.md:1"]),
+        (
+            b"---\ntype: note\nstatus: whatever\n---\nText".to_vec(),
+            &["warning schema x.md:3"],
+        ),
+    ]);
     for (text, expected) in cases {
         let scene = Scene::new();
         scene.write("docs/memory/x.md", &text);
@@ -245,6 +272,37 @@ fn json_lines_are_checked_line_by_line() {
             "error schema more.jsonl:5"
         ]
     );
+}
+
+#[test]
+fn a_conflict_between_lines_of_json_is_named_as_one() {
+    let scene = Scene::new();
+    scene.write(
+        "docs/memory/more.jsonl",
+        "<<<<<<< HEAD\n{\"id\":\"a\",\"title\":\"One thing\"}\n=======\n\
+         {\"id\":\"b\",\"title\":\"Another\"}\n>>>>>>> other\n",
+    );
+    assert_eq!(
+        scene.found(),
+        [
+            "error merge-conflict more.jsonl:1",
+            "error merge-conflict more.jsonl:5"
+        ]
+    );
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_reported_in_every_format() {
+    use std::os::unix::ffi::OsStrExt;
+    let scene = Scene::new();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.md");
+    if fs::write(scene.notes().join(name), "---\ntype: note\n---\nText").is_err() {
+        // This file system allows no such name.
+        return;
+    }
+    assert_eq!(scene.found(), ["error unreadable caf\u{fffd}.md:1"]);
+    let told = scene.check(&[]).out;
+    assert!(told.contains("its name is not UTF-8"), "{told}");
 }
 
 #[test]

@@ -58,6 +58,16 @@ fn commit(folder: &Path) {
     git(folder, &["commit", "-q", "--allow-empty", "-m", "notes"]);
 }
 
+/// What git prints.
+fn git_says(folder: &Path, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 /// A scope over a folder with a reference, and a service whose agents may ask for what waits.
 fn over(notes: &Path, reference: &str) -> (Root, Service) {
     let root = Root::new().let_agents_review();
@@ -239,14 +249,19 @@ fn a_reference_that_leads_nowhere_approves_nothing_and_says_why() {
         .commit();
     git(repository.path(), &["tag", "v1"]);
     git(repository.path(), &["branch", "v1"]);
+    let hash = git_says(repository.path(), &["rev-parse", "HEAD"]);
     for (reference, why) in [
         ("origin/main", "no such branch or tag here"),
         ("refs/heads/none", "no such branch or tag here"),
         ("v1", "could be refs/tags/v1 or refs/heads/v1"),
-        ("../main", "not the name of a branch"),
-        ("refs/../HEAD", "not the name of a branch"),
-        ("", "not the name of a branch"),
-        ("main~1", "no such branch or tag here"),
+        ("../main", "that is no name"),
+        ("refs/../HEAD", "that is no name"),
+        ("", "that is no name"),
+        ("main~1", "that is no name"),
+        ("main@{upstream}", "that is no name"),
+        ("main:docs/memory", "that is no name"),
+        (&hash, "that is a commit"),
+        (&hash[..8], "that is a commit"),
     ] {
         let (_root, service) = over(&repository.notes(), reference);
         assert_eq!(ids(&service, "approved"), NOTHING, "{reference}");
@@ -485,7 +500,132 @@ fn references_in_a_reftable_are_not_read_and_approve_nothing() {
     assert_eq!(ids(&service, "approved"), NOTHING);
     assert_eq!(ids(&service, "staging"), ["monday"]);
     assert!(
-        problems(&service).contains("reftable"),
+        problems(&service).contains("git refs migrate --ref-format=files"),
+        "{}",
+        problems(&service)
+    );
+}
+
+#[test]
+fn a_reference_without_a_commit_or_in_a_bare_repository_says_so() {
+    let repository = Repository::new();
+    repository.write("monday.md", "# Deploy on Mondays");
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    assert_eq!(ids(&service, "staging"), ["monday"]);
+    assert!(
+        problems(&service).contains("nothing is committed yet"),
+        "{}",
+        problems(&service)
+    );
+    let bare = Repository::made_by(&["init", "-q", "--bare"]);
+    note(
+        &bare.path().join("notes"),
+        "monday.md",
+        "# Deploy on Mondays",
+    );
+    let (_root, service) = over(&bare.path().join("notes"), "main");
+    assert_eq!(ids(&service, "approved"), NOTHING);
+    assert!(
+        problems(&service).contains("the repository is bare; clone it"),
+        "{}",
+        problems(&service)
+    );
+}
+
+#[test]
+fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
+        .write(
+            "deploy-unclear.md",
+            "---\nstatus: whatever\n---\n# Deploy at noon",
+        )
+        .write(
+            "deploy-not.md",
+            "---\nstatus: not approved\n---\n# Deploy at night",
+        )
+        .write(
+            "deploy-old.md",
+            "---\nstatus: Superseded by monday\n---\n# Deploy by hand",
+        )
+        .write("deploy-empty.md", "")
+        .write("deploy-header.md", "---\ntype: note\n---\n\n")
+        .commit();
+    let waiting = [
+        "deploy-empty",
+        "deploy-header",
+        "deploy-not",
+        "deploy-unclear",
+    ];
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    let check = |place: &str| {
+        assert_eq!(ids(&service, "approved"), ["monday"], "{place}");
+        assert_eq!(ids(&service, "staging"), waiting, "{place}");
+        let told = problems(&service);
+        for part in [
+            "`deploy-unclear.md`",
+            "has the status `whatever`, which is not known",
+            "has the status `not approved`",
+            "`deploy-empty.md`",
+            "says nothing, so it waits for review",
+        ] {
+            assert!(told.contains(part), "{place}: {part}: {told}");
+        }
+    };
+    check("in the working tree");
+    fs::remove_dir_all(repository.notes()).unwrap();
+    check("in git's objects");
+}
+
+#[test]
+fn a_note_that_git_lfs_keeps_elsewhere_waits_and_says_why() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\n\
+                   oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n\
+                   size 12345\n";
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
+        .write("deploy-lfs.md", pointer)
+        .commit();
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    assert_eq!(ids(&service, "all"), ["monday"]);
+    let told = problems(&service);
+    let reason = "`deploy-lfs.md` is a Git LFS pointer, not the note's text; run `git lfs pull`";
+    assert_eq!(told.matches("deploy-lfs.md").count(), 1, "{told}");
+    assert!(told.contains(reason), "{told}");
+    // The text is here: only the pointer is committed, so a person decides.
+    repository.write("deploy-lfs.md", "# Deploy with LFS\n\nSlowly.");
+    assert_eq!(ids(&service, "approved"), ["monday"]);
+    assert_eq!(ids(&service, "staging"), ["deploy-lfs@edited"]);
+    let told = problems(&service);
+    assert!(told.contains("is committed as a Git LFS pointer"), "{told}");
+    fs::remove_file(repository.notes().join("deploy-lfs.md")).unwrap();
+    assert_eq!(ids(&service, "all"), ["monday"]);
+    assert!(
+        problems(&service).contains(reason),
+        "{}",
+        problems(&service)
+    );
+}
+
+#[test]
+fn a_file_whose_name_is_not_utf_8_waits_and_says_why() {
+    use std::os::unix::ffi::OsStrExt;
+    let repository = Repository::new();
+    repository.write("monday.md", "# Deploy on Mondays\n\nBefore noon.");
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.md");
+    let text = "# Deploy with coffee\n\nAlways.";
+    if fs::write(repository.notes().join(name), text).is_err() {
+        // This file system allows no such name.
+        return;
+    }
+    repository.commit();
+    let (_root, service) = over(&repository.notes(), "HEAD");
+    assert_eq!(ids(&service, "approved"), ["monday"]);
+    assert_eq!(ids(&service, "staging").len(), 1);
+    assert!(
+        problems(&service).contains("waits for review: its name is not UTF-8"),
         "{}",
         problems(&service)
     );

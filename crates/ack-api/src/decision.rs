@@ -121,6 +121,10 @@ pub struct Decision {
     pub id: String,
     /// The digest of the content that was decided on: `sha256:` and 64 hexadecimal digits.
     pub digest: String,
+    /// The digest without the title, if the title comes from the name of a note's file. It stays
+    /// the same if the file is renamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// What was decided.
     pub verdict: Verdict,
     /// The memory's status before.
@@ -185,6 +189,8 @@ impl Decision {
             "`id` is empty"
         } else if !is_digest(&self.digest) {
             "`digest` must be `sha256:` and 64 hexadecimal digits"
+        } else if !self.text.as_deref().is_none_or(is_digest) {
+            "`text` must be `sha256:` and 64 hexadecimal digits"
         } else if needs_target && self.into.as_deref().unwrap_or_default().is_empty() {
             "`into` must name the memory that takes its place"
         } else if self.into.as_ref() == Some(&self.id) {

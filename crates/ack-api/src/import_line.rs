@@ -15,7 +15,8 @@ use crate::{settings, text, time};
 #[serde(deny_unknown_fields)]
 #[schemars(transform = other_names)]
 pub struct ImportLine {
-    /// Public id, unique in the scope. Made from the content where it is missing, so that a repeated import finds it again.
+    /// Public id, unique in the scope. If it is missing, it is made from the content, so that a
+    /// repeated import finds it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The project it was learned in.
@@ -30,7 +31,7 @@ pub struct ImportLine {
     /// Calendar day of the session, YYYY-MM-DD.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// Kind of learning, for instance decision or bugfix.
+    /// Kind of learning, such as decision or bugfix.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The learning in one line.
@@ -47,7 +48,7 @@ pub struct ImportLine {
     )]
     #[schemars(with = "Option<Vec<String>>")]
     pub facts: Vec<String>,
-    /// Tags. `tags` is another name for it.
+    /// Tags.
     #[serde(
         default,
         alias = "tags",
@@ -64,7 +65,7 @@ pub struct ImportLine {
     )]
     #[schemars(with = "Option<Vec<String>>")]
     pub files: Vec<String>,
-    /// The long text. `body` is another name for it.
+    /// The long text.
     #[serde(alias = "body", skip_serializing_if = "Option::is_none")]
     pub narrative: Option<String>,
     /// staging (default), approved, promoted or rejected.
@@ -101,7 +102,10 @@ fn other_names(schema: &mut schemars::Schema) {
         return;
     };
     for (name, other) in [("concepts", "tags"), ("narrative", "body")] {
-        if let Some(property) = properties.get(name).cloned() {
+        if let Some(mut property) = properties.get(name).cloned() {
+            if let Some(description) = property.get_mut("description") {
+                *description = Value::String(format!("Another name for `{name}`."));
+            }
             properties.insert(other.to_owned(), property);
         }
     }
@@ -135,6 +139,9 @@ pub struct Row {
 /// # Errors
 /// What is wrong with it and what is allowed, in one sentence.
 pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
+    if line.starts_with('[') {
+        return Err("a JSON array, not an object".to_owned());
+    }
     let values: Map<String, Value> =
         serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
     let given = given(&values);
@@ -269,7 +276,7 @@ fn not_an_object(error: &serde_json::Error) -> String {
 
 fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let Some(Segment::Map { key }) = error.path().iter().next() else {
-        return "`title` is missing or empty; it is the one key that is required".to_owned();
+        return "`title` is missing or empty; it is the only required key".to_owned();
     };
     let known = settings::keys::<ImportLine>();
     if !known.contains(key) {
@@ -278,7 +285,7 @@ fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>
             .first()
             .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         return format!(
-            "`{}` is no key of an import line{hint} (schemas/import-line.json lists them)",
+            "`{}` is not a key of an import line{hint} (schemas/import-line.json lists them)",
             text::line(key, 60)
         );
     }
@@ -328,6 +335,7 @@ mod tests {
             (r#"{"title":"x","date":"2026-02-30"}"#, "no real day"),
             (r#"{"title":"x","confidence":2}"#, "allowed is 0 to 1"),
             (r#"{"title":"x""#, "not a JSON object"),
+            (r#"[{"title":"x"}]"#, "a JSON array, not an object"),
             (r#"{"title":"x","created_at":"soon"}"#, "which is no date"),
         ] {
             let reason = parse(line, now()).unwrap_err();

@@ -24,9 +24,10 @@ pub struct RemoteSettings {
     /// The region of the bucket (default `us-east-1`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Where the credentials come from.
+    /// Where the credentials come from: `env` (default), `instance`, `anonymous` or `command`.
     pub credentials: Credentials,
     /// With `credentials = "command"`: the program and its arguments. It prints JSON as AWS's `credential_process` does.
+    /// The program is an absolute path or a name on `PATH`; no shell is used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// How old the knowledge of what is published may be, for instance `60s` (the default), `5m` or `1h`.
@@ -57,7 +58,7 @@ pub enum Credentials {
     /// The environment (default).
     #[default]
     Env,
-    /// The machine that this runs on, or the environment.
+    /// The environment, or else the machine in a cloud that this runs on.
     Instance,
     /// None: everybody may read the bucket.
     Anonymous,
@@ -75,12 +76,25 @@ impl RemoteSettings {
         self.offline()?;
         self.cache()?;
         if let Some(endpoint) = &self.endpoint {
-            check_endpoint(endpoint)?;
+            check_endpoint(endpoint).map_err(|allowed| SettingProblem {
+                key: "endpoint",
+                problem: wrong(endpoint, allowed),
+            })?;
         }
         if (self.credentials == Credentials::Command) == self.command.is_empty() {
             return Err(SettingProblem {
                 key: "command",
                 problem: "needed for `credentials = \"command\"`, and for nothing else".to_owned(),
+            });
+        }
+        // A path that depends on the working folder would run what lies in a repository.
+        if let Some(program) = self.command.first()
+            && program.contains('/')
+            && !program.starts_with('/')
+        {
+            return Err(SettingProblem {
+                key: "command",
+                problem: wrong(program, "an absolute path or the name of a program on PATH"),
             });
         }
         Ok(())
@@ -186,30 +200,30 @@ fn wrong(value: &str, allowed: &str) -> String {
     format!("`{}`; allowed is {allowed}", crate::text::line(value, 60))
 }
 
-fn check_endpoint(endpoint: &str) -> Result<(), SettingProblem> {
-    let refused = |problem: &str| SettingProblem {
-        key: "endpoint",
-        problem: wrong(endpoint, problem),
-    };
-    let (scheme, rest) = endpoint
-        .split_once("://")
-        .ok_or_else(|| refused("an address with https://"))?;
+/// Checks the address of a server.
+///
+/// # Errors
+/// What is allowed.
+pub fn check_endpoint(endpoint: &str) -> Result<(), &'static str> {
+    const ALLOWED: &str = "an address with https://, or with http:// on this machine";
+    let (scheme, rest) = endpoint.split_once("://").ok_or(ALLOWED)?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
         Some(inside) => inside.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
     };
     if host.is_empty() || authority.contains('@') {
-        return Err(refused("an address with https://"));
+        return Err(ALLOWED);
     }
     let address: Option<IpAddr> = host.parse().ok();
     let is_here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
     match scheme {
         "https" => Ok(()),
         "http" if is_here => Ok(()),
-        _ => Err(refused(
-            "https://; http:// would send memories and credentials where others can read them",
-        )),
+        "http" => {
+            Err("https://; http:// would send memories and credentials where others can read them")
+        }
+        _ => Err(ALLOWED),
     }
 }
 
@@ -232,6 +246,23 @@ mod tests {
         settings.check().unwrap();
         assert_eq!(settings.max_age().unwrap(), Duration::from_mins(5));
         assert_eq!(settings.cache().unwrap(), 512 << 20);
+    }
+
+    #[test]
+    fn a_command_does_not_depend_on_the_working_folder() {
+        for (program, is_allowed) in [
+            ("aws", true),
+            ("/usr/bin/aws", true),
+            ("./aws", false),
+            ("tools/aws", false),
+        ] {
+            let settings = RemoteSettings {
+                credentials: Credentials::Command,
+                command: vec![program.to_owned()],
+                ..RemoteSettings::default()
+            };
+            assert_eq!(settings.check().is_ok(), is_allowed, "{program}");
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! ```text
 //! state.json            what is known of the bucket, and when it was asked last
 //! current               a link to the version that is served
-//! versions/12-9f3a1c22  a version: version.json, memory.db, lance/, links.jsonl
+//! versions/12-9f3a1c22  a version: version.json, memory.db, lance/, links.jsonl; with `damaged` if
+//!                       a file of it was found damaged. Its replacement is 12-9f3a1c22.2
 //! files/<sha256>        files that were fetched; those of versions are hard links to them
 //! work-…                a version that a publisher is making
 //! .lock                 held by the process that fetches or publishes
@@ -31,6 +32,8 @@ const GRACE: Duration = Duration::from_mins(10);
 /// The largest state file that is read.
 const MAX_STATE: u64 = 1 << 20;
 const VERSION_FILE: &str = "version.json";
+/// The file that marks the folder of a version as damaged.
+const DAMAGED_FILE: &str = "damaged";
 
 /// The folder of one bucket.
 #[derive(Debug, Clone)]
@@ -50,6 +53,8 @@ pub struct State {
     pub tag: Option<String>,
     /// When the bucket last answered, in milliseconds since 1970.
     pub asked_at: i64,
+    /// Whether `asked_at` is only the time when a wrong clock was noticed.
+    pub is_time_unknown: bool,
     /// When the bucket last failed to answer.
     pub failed_at: i64,
     /// How many times in a row it failed.
@@ -160,14 +165,18 @@ impl Cache {
         replace(&made.path().join(VERSION_FILE), &text)?;
         let versions = self.folder.join("versions");
         make_folder(&versions)?;
-        let place = versions.join(name);
-        if place.exists() {
-            fs::remove_dir_all(&place).map_err(BucketError::io("remove", &place))?;
+        // Readers may use a damaged version until they have its replacement, and keep its files
+        // open under their names.
+        let mut place = versions.join(name);
+        let mut number = 2;
+        while place.symlink_metadata().is_ok() {
+            place = versions.join(format!("{name}.{number}"));
+            number += 1;
         }
         fs::rename(made.path(), &place).map_err(BucketError::io("rename", &place))?;
         // The folder was renamed.
         let _ = made.keep();
-        self.serve(name)?;
+        self.serve(&place)?;
         Ok(place)
     }
 
@@ -175,26 +184,38 @@ impl Cache {
     ///
     /// # Errors
     /// The link cannot be replaced.
-    pub fn serve(&self, name: &str) -> Result<(), BucketError> {
+    pub fn serve(&self, version: &Path) -> Result<(), BucketError> {
         let link = self.folder.join(format!(".current-{}", std::process::id()));
         let _ = fs::remove_file(&link);
+        let name = version.file_name().unwrap_or_default();
         let target = Path::new("versions").join(name);
         std::os::unix::fs::symlink(&target, &link).map_err(BucketError::io("make", &link))?;
         fs::rename(&link, self.current()).map_err(BucketError::io("replace", &self.current()))
     }
 
-    /// Forgets the version that is served, because it is damaged.
-    pub fn forget_current(&self) {
-        if let Some(folder) = self.installed() {
-            let _ = fs::remove_file(self.current());
-            let _ = fs::remove_dir_all(folder);
-        }
+    /// The folder of a version that was fetched earlier and is whole.
+    pub fn kept(&self, name: &str) -> Option<PathBuf> {
+        let mut versions = entries(&self.folder.join("versions")).into_iter();
+        versions.find(|folder| is_of(folder, name) && is_whole(folder))
     }
 
-    /// The folder of a version that was fetched earlier and still exists.
-    pub fn kept(&self, name: &str) -> Option<PathBuf> {
-        let folder = self.folder.join("versions").join(name);
-        read_version(&folder).map(|_| folder)
+    /// Compares the contents of a version's files with what was published, and removes those that
+    /// differ, so that they are fetched again. Returns whether there are any. The lock must be
+    /// held.
+    pub fn remove_damaged(&self, folder: Option<&Path>, version: &Version) -> bool {
+        let mut found = false;
+        for file in &version.files {
+            let is_sound = |path: &Path| digest(path).is_ok_and(|digest| digest == file.sha256);
+            let kept = self.file(&file.sha256);
+            let is_kept_sound = !kept.exists() || is_sound(&kept);
+            if !is_kept_sound {
+                let _ = fs::remove_file(&kept);
+            }
+            // Both are the same file, except where the file system has no hard links.
+            let in_version = folder.is_none_or(|folder| is_sound(&place(folder, &file.path)));
+            found |= !is_kept_sound || !in_version;
+        }
+        found
     }
 
     /// Removes what nothing needs any more: versions that were replaced some time ago, files that
@@ -238,23 +259,46 @@ pub fn version_name(version: u64, log: &str) -> String {
     safe.map_or_else(|| version.to_string(), std::borrow::Cow::into_owned)
 }
 
-fn read_version(folder: &Path) -> Option<Version> {
+/// The version in a folder.
+pub fn read_version(folder: &Path) -> Option<Version> {
     let text = ack_sys::files::read_text(&folder.join(VERSION_FILE), 64 << 20).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-/// Whether the files of a version exist and have the right length. With `thorough`, their contents
-/// are compared too.
-pub fn is_intact(folder: &Path, thorough: bool) -> bool {
+/// Whether a folder contains the version of this name.
+pub fn is_of(folder: &Path, name: &str) -> bool {
+    let own = folder.file_name().and_then(|own| own.to_str());
+    own.is_some_and(|own| own.split('.').next() == Some(name))
+}
+
+/// Whether the files of a version exist, have the right length, and none was found damaged.
+pub fn is_whole(folder: &Path) -> bool {
     let Some(version) = read_version(folder) else {
         return false;
     };
     let fits = |file: &format::FileEntry| {
-        let path = place(folder, &file.path);
-        let is_long = fs::metadata(&path).is_ok_and(|metadata| metadata.len() == file.bytes);
-        is_long && (!thorough || digest(&path).is_ok_and(|digest| digest == file.sha256))
+        let metadata = fs::metadata(place(folder, &file.path));
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == file.bytes)
     };
-    folder.join("memory.db").is_file() && version.files.iter().all(fits)
+    !is_damaged(folder) && folder.join("memory.db").is_file() && version.files.iter().all(fits)
+}
+
+/// Marks the folder of a version as damaged. It is served until it is replaced, because what can be
+/// read of it is right.
+pub fn mark_damaged(folder: &Path) {
+    let _ = fs::write(folder.join(DAMAGED_FILE), "");
+}
+
+/// Whether the folder of a version is marked as damaged.
+pub fn is_damaged(folder: &Path) -> bool {
+    folder.join(DAMAGED_FILE).exists()
+}
+
+/// Whether the folder of a version replaced a damaged one a short time ago.
+pub fn is_new_replacement(folder: &Path) -> bool {
+    let is_replacement = folder.extension().is_some();
+    let modified = fs::metadata(folder).and_then(|metadata| metadata.modified());
+    is_replacement && modified.is_ok_and(|modified| age(modified) < GRACE)
 }
 
 /// The path of a version's file.
@@ -271,7 +315,7 @@ pub fn place(folder: &Path, path: &str) -> PathBuf {
 /// # Errors
 /// It cannot be read.
 pub fn digest(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = ack_sys::files::open(path)?;
     let mut hasher = Sha256::new();
     let mut block = vec![0; 1 << 18];
     loop {

@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 
 use crate::BucketError;
 use crate::address::{Address, Kind};
+use crate::credentials::CredentialsProblem;
 use crate::servers::{azure, gcs, s3};
 
 /// How long one request may take.
@@ -361,23 +362,39 @@ impl Client {
 
     fn failed(&self, verb: &str, name: &str, error: &Error) -> BucketError {
         let address = self.address.to_string();
+        if let Some(problem) = CredentialsProblem::of(error) {
+            return BucketError::Credentials {
+                address,
+                problem: problem.to_string(),
+            };
+        }
         let action = format!("{verb} `{name}`");
         let reason = reason(error);
-        match error {
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                BucketError::Refused {
-                    address,
-                    action,
-                    reason,
-                }
-            }
-            _ => BucketError::Unreachable {
+        if is_refusal(error) {
+            BucketError::Refused {
                 address,
                 action,
                 reason,
-            },
+            }
+        } else {
+            BucketError::Unreachable {
+                address,
+                action,
+                reason,
+            }
         }
     }
+}
+
+/// Whether the server answered that this is not allowed. The library has no error of its own for
+/// that where it lists.
+fn is_refusal(error: &Error) -> bool {
+    let kinds = matches!(
+        error,
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. }
+    );
+    let told = error.to_string();
+    kinds || told.contains("status code: 403") || told.contains("status code: 401")
 }
 
 /// The cause of an error, without the layers around it.
@@ -388,12 +405,26 @@ pub(crate) fn reason(error: &Error) -> String {
     }
     let (told, root) = (error.to_string(), last.to_string());
     // The library prints the address, the time and its settings before the cause.
-    let told = if root.is_empty() || told.contains("<Code>") {
-        told
-    } else {
-        root
+    let between = |tag: &str| {
+        let (_, rest) = told.split_once(&format!("<{tag}>"))?;
+        let (text, _) = rest.split_once(&format!("</{tag}>"))?;
+        Some(text)
+    };
+    let told = match (between("Code"), between("Message")) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        (None, _) if root.is_empty() => told,
+        (None, _) => root,
     };
     ack_api::text::line(&told, 300)
+}
+
+/// Runs work on the runtime of the requests, and waits for it.
+///
+/// # Errors
+/// Its threads cannot be started.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, BucketError> {
+    Ok(runtime()?.block_on(work))
 }
 
 /// The runtime of all requests: one per process, started with the first request.

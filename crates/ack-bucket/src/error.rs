@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ack_api::number::count;
 use ack_api::remote::SettingProblem;
 use ack_api::{Diagnostic, ErrorCode, text};
 use ack_lance::TableError;
@@ -118,6 +119,23 @@ pub enum BucketError {
         /// What that means for this publication.
         problem: String,
     },
+    /// Another scope is published there.
+    #[error(
+        "{address} holds {} of scope `{}`, published by {} at {}",
+        count(*rows, "memory"), text::line(published, 100), text::line(by, 100), text::line(at, 40)
+    )]
+    OtherScope {
+        /// The bucket.
+        address: String,
+        /// The scope.
+        published: String,
+        /// How many memories.
+        rows: u64,
+        /// Who published them.
+        by: String,
+        /// When.
+        at: String,
+    },
     /// There is no such version.
     #[error("{address} has no version {version}")]
     NoVersion {
@@ -169,6 +187,12 @@ pub enum BucketError {
     /// The local copy of the records cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The local copy of what is published is damaged.
+    #[error("a file in `{}` is damaged", path.display())]
+    Copy {
+        /// The folder of the version.
+        path: PathBuf,
+    },
     /// The table cannot be read.
     #[error("the published table cannot be read: {0}")]
     Table(#[from] TableError),
@@ -200,9 +224,9 @@ impl BucketError {
             Self::Address { .. } => {
                 "write `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`"
             }
-            Self::Setting(_) => "see docs/teams.md for what [remote] may hold",
+            Self::Setting(_) => "docs/buckets.md lists what [remote] may hold",
             Self::Credentials { .. } => {
-                "set them in the environment (docs/teams.md names the variables), or write \
+                "set them in the environment (docs/buckets.md names the variables), or write \
                  `credentials = \"anonymous\"`, \"instance\" or \"command\" under [remote]"
             }
             Self::Refused { .. } => {
@@ -227,6 +251,14 @@ impl BucketError {
                  If-Match and If-None-Match"
             }
             Self::Conflict { .. } => "run the same command again to see the new plan",
+            Self::OtherScope { published, .. } => {
+                return format!(
+                    "publish to another address; to remove those memories for all readers and \
+                     publish these instead, add `--replace {}`",
+                    word(&text::line(published, 100))
+                )
+                .into();
+            }
             Self::NoVersion { .. } | Self::NotPublished { .. } => {
                 "`--list` shows what was published"
             }
@@ -236,9 +268,12 @@ impl BucketError {
                 "check the folder's permissions and the free space"
             }
             Self::Store(error) => return error.hint(),
-            Self::Table(_) | Self::Build(_) => {
-                "remove the folder `remote` of the scope: it is fetched again"
+            Self::Copy { .. } => "run the command again: what is damaged is fetched again",
+            Self::Table(_) => {
+                "its files are as they were published: install the newest ack-memory, or have it \
+                 published again with `--reindex`"
             }
+            Self::Build(_) => "run the command again with `--reindex`",
         };
         advice.into()
     }
@@ -249,14 +284,24 @@ impl BucketError {
     }
 }
 
+/// A name as a word for the shell.
+fn word(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
+}
+
 impl Diagnostic for BucketError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Address { .. } | Self::NoVersion { .. } | Self::NotPublished { .. } => {
-                ErrorCode::InvalidArgument
-            }
+            Self::Address { .. }
+            | Self::NoVersion { .. }
+            | Self::NotPublished { .. }
+            | Self::OtherScope { .. } => ErrorCode::InvalidArgument,
             Self::Setting(_) => ErrorCode::InvalidSettings,
-            Self::Io { .. } | Self::Sqlite { .. } => ErrorCode::IoError,
+            Self::Io { .. } | Self::Sqlite { .. } | Self::Copy { .. } => ErrorCode::IoError,
             Self::Store(error) => error.code(),
             _ => ErrorCode::BucketFailed,
         }
@@ -268,7 +313,10 @@ impl Diagnostic for BucketError {
 
     fn path(&self) -> Option<&Path> {
         match self {
-            Self::Io { path, .. } | Self::Sqlite { path, .. } | Self::Busy { path } => Some(path),
+            Self::Io { path, .. }
+            | Self::Sqlite { path, .. }
+            | Self::Busy { path }
+            | Self::Copy { path } => Some(path),
             Self::Store(error) => Some(error.path()),
             _ => None,
         }

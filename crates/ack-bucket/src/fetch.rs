@@ -11,6 +11,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::BucketError;
+use crate::address::Address;
 use crate::cache::{self, Cache};
 use crate::client::Client;
 use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, hex, sha256};
@@ -115,11 +116,8 @@ pub fn install(
     beside: &(dyn Fn(&Path) + Sync),
 ) -> Result<PathBuf, BucketError> {
     let name = cache::version_name(head.version, &head.log);
-    if let Some(folder) = cache
-        .kept(&name)
-        .filter(|folder| cache::is_intact(folder, false))
-    {
-        cache.serve(&name)?;
+    if let Some(folder) = cache.kept(&name) {
+        cache.serve(&folder)?;
         return Ok(folder);
     }
     let needed = version.bytes().saturating_mul(WITH_RECORDS);
@@ -131,19 +129,44 @@ pub fn install(
         });
     }
     fetch(client, cache, version, progress)?;
+    let address = client.address();
+    let folder = match assemble(address, cache, &name, version, beside) {
+        // Files that an earlier version has too were not checked again.
+        Err(_) if cache.remove_damaged(None, version) => {
+            fetch(client, cache, version, progress)?;
+            assemble(address, cache, &name, version, beside)?
+        }
+        assembled => assembled?,
+    };
+    cache.clean();
+    Ok(folder)
+}
+
+/// Makes a version of files that are here, and serves it. The lock of the cache must be held.
+///
+/// # Errors
+/// A file is damaged or cannot be written.
+pub fn assemble(
+    address: &Address,
+    cache: &Cache,
+    name: &str,
+    version: &Version,
+    beside: &(dyn Fn(&Path) + Sync),
+) -> Result<PathBuf, BucketError> {
     let work = cache.work_folder()?;
     for file in &version.files {
         let to = cache::place(work.path(), &file.path);
         cache::link(&cache.file(&file.sha256), &to)?;
     }
     mirror::tag(work.path(), version)?;
+    let before = cache
+        .installed()
+        .filter(|before| !cache::is_damaged(before));
     std::thread::scope(|threads| {
         threads.spawn(|| beside(work.path()));
-        mirror::update(client.address(), cache.installed().as_deref(), work.path())
+        mirror::update(address, before.as_deref(), work.path())
     })?;
-    let folder = cache.install(work, &name, version)?;
-    cache.clean();
-    Ok(folder)
+    cache.install(work, name, version)
 }
 
 /// Fetches the missing files of a version.

@@ -5,12 +5,14 @@
 //! is not asked for 1 s, then 2 s, up to a minute; all processes of a user share that state. New
 //! versions are fetched in the background.
 
+mod mend;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ack_api::remote::{Patience, RemoteSettings, Standing};
+use ack_api::remote::{Credentials, Patience, RemoteSettings, Standing};
 use ack_lance::TableError;
 use ack_lance::load::load;
 use ack_search::encoder::Encoder;
@@ -28,8 +30,14 @@ use crate::mirror;
 
 /// How long a request waits for the bucket if there is a local version.
 const FOREGROUND: Duration = Duration::from_millis(1_500);
+/// The same after a failure: the bucket is probably still out of reach.
+const AFTER_FAILURE: Duration = Duration::from_millis(500);
+/// How much longer if a command has to give the credentials first.
+const COMMAND: Duration = Duration::from_millis(1_500);
 /// How long a request waits for the first version.
 const FIRST: Duration = Duration::from_secs(10);
+/// How long a request waits for files that replace damaged ones, once they are being fetched.
+const REPAIR: Duration = Duration::from_secs(5);
 /// How long reading a small object may take.
 const SMALL: Duration = Duration::from_secs(10);
 /// How long to wait for another process that fetches the same version.
@@ -46,6 +54,8 @@ pub struct Remote {
     offline: Duration,
     allowed: u64,
     cache: Cache,
+    /// Kept, with its connections and credentials, as long as it works.
+    client: Mutex<Option<Client>>,
     work: Mutex<Work>,
     done: Condvar,
     /// The largest table, in memories, that may be loaded before it is requested.
@@ -76,8 +86,10 @@ struct Work {
     /// When the running work began.
     began: Option<Instant>,
     progress: Progress,
-    /// The version that was found intact.
-    checked: Option<PathBuf>,
+    /// The version whose files exist in full length.
+    whole: Option<PathBuf>,
+    /// The version whose files were compared with what was published and do not differ.
+    sound: Option<PathBuf>,
 }
 
 impl Remote {
@@ -96,11 +108,17 @@ impl Remote {
             cache: Cache::new(scope, &address),
             address,
             settings,
+            client: Mutex::default(),
             work: Mutex::default(),
             done: Condvar::new(),
             resident: AtomicUsize::new(0),
             early: Mutex::default(),
         })
+    }
+
+    /// The bucket, for display.
+    pub fn address(&self) -> String {
+        self.address.to_string()
     }
 
     /// The bucket and the version that is served, for display.
@@ -167,13 +185,39 @@ impl Remote {
             }
             Standing::Stale { .. } | Standing::Cold { .. } if self.pauses() => standing,
             Standing::Stale { .. } => {
-                self.wait(FOREGROUND);
+                let patience = self.foreground();
+                let installed = self.cache.installed();
+                let is_damaged = installed.is_some_and(|folder| !self.is_whole(&folder));
+                self.wait(patience, if is_damaged { REPAIR } else { patience });
                 self.standing()
             }
             Standing::Cold { .. } => {
-                self.wait(FIRST);
+                self.wait(FIRST, FIRST);
                 self.standing()
             }
+        }
+    }
+
+    /// Begins to ask the bucket in the background, unless the local version is current.
+    pub fn begin(self: &Arc<Self>) {
+        let is_current = self.standing() == Standing::Current;
+        if !self.pauses() && (!is_current || self.is_due(self.max_age * 3 / 4)) {
+            self.start();
+        }
+    }
+
+    /// How long a request may wait. A bucket that only answers slowly is found again once the
+    /// pauses are long.
+    fn foreground(&self) -> Duration {
+        let for_command = match self.settings.credentials {
+            Credentials::Command => COMMAND,
+            _ => Duration::ZERO,
+        };
+        let failures = self.cache.state().failures;
+        if failures == 0 || pause(failures) == LONGEST_PAUSE {
+            FOREGROUND + for_command
+        } else {
+            AFTER_FAILURE + for_command
         }
     }
 
@@ -182,17 +226,34 @@ impl Remote {
     /// # Errors
     /// Why that failed.
     pub fn refresh(&self, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
-        let result = self.ask(progress);
-        if let Err(error) = &result {
-            self.note_failure(error);
+        let result = self.client().and_then(|client| {
+            self.ask(&client, progress)?;
+            Ok(client)
+        });
+        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(client) => {
+                *kept = Some(client);
+                Ok(())
+            }
+            Err(error) => {
+                *kept = None;
+                self.note_failure(&error);
+                Err(error)
+            }
         }
-        result
     }
 
     fn note_failure(&self, error: &BucketError) {
         let mut state = self.cache.state();
         state.address = self.address.to_string();
         state.failed_at = now();
+        if age(state.asked_at).is_none() {
+            // The clock was ahead then. How old the copy is counts from now on.
+            let least = whole_milliseconds(self.max_age).saturating_add(1);
+            state.asked_at = state.failed_at.saturating_sub(least);
+            state.is_time_unknown = true;
+        }
         state.failures = state.failures.saturating_add(1);
         state.problem = Some(format!("{}; {}", error.line(), error.advice()));
         if cache::make_folder(self.cache.folder()).is_ok() {
@@ -200,31 +261,16 @@ impl Remote {
         }
     }
 
-    /// Verifies the local files after a failed read, so that damaged ones are fetched again.
-    pub fn distrust(self: &Arc<Self>) {
-        let Ok(Some(_lock)) = self.cache.lock() else {
-            return;
-        };
-        if let Some(version) = self.cache.version() {
-            for file in &version.files {
-                let path = self.cache.file(&file.sha256);
-                if !cache::digest(&path).is_ok_and(|digest| digest == file.sha256) {
-                    let _ = std::fs::remove_file(path);
-                }
-            }
-        }
-        self.cache.forget_current();
-    }
-
     fn standing(&self) -> Standing {
         let state = self.cache.state();
+        let age = age(state.asked_at);
         let asked_at = Timestamp::from_millisecond(state.asked_at)
             .ok()
-            .filter(|_| state.asked_at > 0);
+            .filter(|_| state.asked_at > 0 && age.is_some() && !state.is_time_unknown);
         let Some(folder) = self
             .cache
             .installed()
-            .filter(|folder| self.is_whole(folder))
+            .filter(|folder| mirror::database(folder).is_file())
         else {
             return Standing::Cold {
                 reason: format!(
@@ -233,8 +279,7 @@ impl Remote {
                 ),
             };
         };
-        let age = age(state.asked_at);
-        if age > self.offline.max(self.max_age) {
+        if age.is_some_and(|age| age > self.offline.max(self.max_age)) {
             return Standing::Cold {
                 reason: format!(
                     "what is on this machine is older than `offline` of [remote] allows: {}",
@@ -242,12 +287,22 @@ impl Remote {
                 ),
             };
         }
-        let name = state
-            .head
-            .as_ref()
-            .map(|head| cache::version_name(head.version, &head.log));
-        let is_newest = name.as_deref() == folder.file_name().and_then(|name| name.to_str());
-        if is_newest && age <= self.max_age {
+        if !self.is_whole(&folder) {
+            return Standing::Stale {
+                asked_at,
+                reason: match self.trouble(&state) {
+                    Some(trouble) => {
+                        format!("a file of it on this machine is damaged: {trouble}")
+                    }
+                    None => "a file of it on this machine is damaged and will be fetched again"
+                        .to_owned(),
+                },
+            };
+        }
+        let is_newest = state.head.as_ref().is_some_and(|head| {
+            cache::is_of(&folder, &cache::version_name(head.version, &head.log))
+        });
+        if is_newest && age.is_some_and(|age| age <= self.max_age) {
             return Standing::Current;
         }
         Standing::Stale {
@@ -258,31 +313,37 @@ impl Remote {
 
     /// Why the newest version is not available.
     fn reason(&self, state: &State) -> String {
+        self.trouble(state)
+            .unwrap_or_else(|| format!("{} was not asked yet", self.address))
+    }
+
+    /// How far the version that is being fetched is, or why the bucket could not be asked.
+    fn trouble(&self, state: &State) -> Option<String> {
         let work = self.work();
         if work.began.is_some() && work.progress.whole > 0 {
             let Progress { done, whole } = work.progress;
-            return format!(
+            return Some(format!(
                 "version {} is being fetched: {} of {} MB",
                 state.head.as_ref().map_or(0, |head| head.version),
                 done / 1_000_000,
                 whole.div_ceil(1_000_000)
-            );
+            ));
         }
-        drop(work);
-        match &state.problem {
-            Some(problem) if state.failed_at > state.asked_at => problem.clone(),
-            _ => format!("{} was not asked yet", self.address),
-        }
+        let problem = state.problem.as_ref();
+        problem
+            .filter(|_| state.failed_at > state.asked_at)
+            .cloned()
     }
 
-    /// Whether all files of a version exist. Checked once per process.
+    /// Whether all files of a version exist in full length, which is checked once per process, and
+    /// none was found damaged.
     fn is_whole(&self, folder: &Path) -> bool {
-        if self.work().checked.as_deref() == Some(folder) {
-            return true;
+        if self.work().whole.as_deref() == Some(folder) {
+            return !cache::is_damaged(folder);
         }
-        let is_whole = cache::is_intact(folder, false);
+        let is_whole = cache::is_whole(folder);
         if is_whole {
-            self.work().checked = Some(folder.to_owned());
+            self.work().whole = Some(folder.to_owned());
         }
         is_whole
     }
@@ -290,17 +351,14 @@ impl Remote {
     /// Whether the bucket failed recently and is not asked for a while.
     fn pauses(&self) -> bool {
         let state = self.cache.state();
-        if state.failures == 0 || state.failed_at < state.asked_at {
+        if state.failures == 0 {
             return false;
         }
-        let pause = Duration::from_secs(1)
-            .saturating_mul(1 << state.failures.saturating_sub(1).min(16))
-            .min(LONGEST_PAUSE);
-        age(state.failed_at) < pause
+        age(state.failed_at).is_some_and(|age| age < pause(state.failures))
     }
 
     fn is_due(&self, after: Duration) -> bool {
-        age(self.cache.state().asked_at) > after
+        age(self.cache.state().asked_at).is_none_or(|age| age > after)
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -330,15 +388,18 @@ impl Remote {
         }
     }
 
-    /// Waits until the bucket is asked, for at most `patience` after that began.
-    fn wait(self: &Arc<Self>, patience: Duration) {
+    /// Waits until the bucket is asked, for at most `patience` after that began, or `fetching` once
+    /// files are fetched.
+    fn wait(self: &Arc<Self>, patience: Duration, fetching: Duration) {
         self.start();
         let mut work = self.work();
         while let Some(began) = work.began {
-            let Some(left) = patience
-                .checked_sub(began.elapsed())
-                .filter(|left| !left.is_zero())
-            else {
+            let limit = match work.progress.whole {
+                0 => patience,
+                _ => fetching,
+            };
+            let left = limit.saturating_sub(began.elapsed());
+            if left.is_zero() {
                 // It may still answer. If this process ends first, the next one need not wait
                 // again.
                 if work.progress.whole == 0 {
@@ -349,21 +410,29 @@ impl Remote {
                     });
                 }
                 break;
-            };
+            }
             let woken = self.done.wait_timeout(work, left);
             work = woken.map_or_else(|poisoned| poisoned.into_inner().0, |(work, _)| work);
         }
     }
 
-    fn ask(&self, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
-        let client = Client::new(&self.address, &self.settings)?;
+    /// The client that worked last, or a new one.
+    fn client(&self) -> Result<Client, BucketError> {
+        let kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.as_ref() {
+            Some(client) => Ok(client.clone()),
+            None => Client::new(&self.address, &self.settings),
+        }
+    }
+
+    fn ask(&self, client: &Client, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
         let before = self.cache.state();
         let known = before.head.as_ref().and(before.tag.clone());
         let before_log = before.head.as_ref().map(|head| head.log.clone());
         let read = client.read(HEAD, known.map(ObjectState::of_tag).as_ref(), SMALL)?;
         let (head, tag) = match (read, before.head) {
             (Read::Found(object), _) => {
-                let head = fetch::parse_head(&client, &object.bytes)?;
+                let head = fetch::parse_head(client, &object.bytes)?;
                 (head, object.state.tag().map(str::to_owned))
             }
             (Read::Unchanged, Some(head)) => (head, before.tag),
@@ -381,7 +450,7 @@ impl Remote {
             cache::make_folder(self.cache.folder())?;
             self.cache.note(&coming)?;
         }
-        self.bring(&client, &head, progress)?;
+        self.bring(client, &head, progress)?;
         let state = State {
             address: self.address.to_string(),
             head: Some(head),
@@ -403,8 +472,7 @@ impl Remote {
         let name = cache::version_name(head.version, &head.log);
         let is_here = || {
             let installed = self.cache.installed();
-            installed
-                .is_some_and(|folder| folder.ends_with(&name) && cache::is_intact(&folder, false))
+            installed.is_some_and(|folder| cache::is_of(&folder, &name) && cache::is_whole(&folder))
         };
         let began = Instant::now();
         let _lock = loop {
@@ -450,12 +518,24 @@ impl Remote {
     }
 }
 
+/// How long a bucket is not asked after this many failures in a row.
+fn pause(failures: u32) -> Duration {
+    Duration::from_secs(1)
+        .saturating_mul(1 << failures.saturating_sub(1).min(16))
+        .min(LONGEST_PAUSE)
+}
+
 fn now() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// How long ago a moment was. A moment in the future counts as now: clocks may be set back.
-fn age(moment: i64) -> Duration {
+/// How long ago a moment was. `None` if it is in the future: the clock was ahead when it was saved,
+/// so nothing is known of its age.
+fn age(moment: i64) -> Option<Duration> {
     let passed = now().saturating_sub(moment);
-    Duration::from_millis(u64::try_from(passed).unwrap_or_default())
+    u64::try_from(passed).ok().map(Duration::from_millis)
+}
+
+fn whole_milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

@@ -12,6 +12,7 @@
 pub mod address;
 pub mod cache;
 pub mod client;
+mod credentials;
 mod error;
 pub mod fetch;
 pub mod follow;

@@ -2,7 +2,7 @@
 //! bucket the same way.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -214,7 +214,7 @@ fn write_all(writer: &mut Writer, rows: &Receiver<Vec<Row>>) -> Result<(), Bucke
 /// The file cannot be read.
 pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
     let path = folder.join(LINKS);
-    let Ok(file) = File::open(&path) else {
+    let Ok(file) = ack_sys::files::open(&path) else {
         return Ok(Vec::new());
     };
     let mut links = Vec::new();

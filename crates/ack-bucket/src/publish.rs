@@ -46,6 +46,33 @@ pub struct Publisher {
     allowed: u64,
 }
 
+/// The scope that is published, and the one whose memories may be replaced.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    /// The scope.
+    pub scope: &'a str,
+    /// Another scope, whose memories it replaces.
+    pub replaces: Option<&'a str>,
+}
+
+impl Origin<'_> {
+    /// Checks that a version comes from one of these scopes: memories that another scope published
+    /// would all be removed.
+    fn check(&self, address: &Address, version: &Version) -> Result<(), BucketError> {
+        let published = version.scope.as_str();
+        if published == self.scope || Some(published) == self.replaces {
+            return Ok(());
+        }
+        Err(BucketError::OtherScope {
+            address: address.to_string(),
+            published: version.scope.clone(),
+            rows: version.rows,
+            by: version.by.clone(),
+            at: version.published_at.clone(),
+        })
+    }
+}
+
 /// The conditions of a publication.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
@@ -109,11 +136,16 @@ impl Publisher {
         })
     }
 
-    /// What is published now, fetched if it is not in the cache.
+    /// What is published now, fetched if it is not in the cache. If an origin is given, it must
+    /// come from there.
     ///
     /// # Errors
-    /// It cannot be fetched or read.
-    pub fn base(&self, step: &mut dyn FnMut(Step)) -> Result<Base, BucketError> {
+    /// It cannot be fetched or read, or [`BucketError::OtherScope`].
+    pub fn base(
+        &self,
+        origin: Option<Origin<'_>>,
+        step: &mut dyn FnMut(Step),
+    ) -> Result<Base, BucketError> {
         let Some((head, state)) = self.head()? else {
             return Ok(Base {
                 head: None,
@@ -123,6 +155,9 @@ impl Publisher {
             });
         };
         let version = fetch::version(&self.client, &head, SMALL)?;
+        if let Some(origin) = origin {
+            origin.check(self.client.address(), &version)?;
+        }
         let _lock = self.lock()?;
         let folder = fetch::install(
             &self.client,
@@ -179,6 +214,30 @@ impl Publisher {
     /// # Errors
     /// It cannot be built.
     pub fn make(
+        &self,
+        base: &Base,
+        plan: &Plan,
+        terms: &Terms<'_>,
+        step: &mut dyn FnMut(Step),
+    ) -> Result<Made, BucketError> {
+        let made = self.make_version(base, plan, terms, step);
+        // The table is made from the local copy of the version before.
+        let (Err(BucketError::Build(_) | BucketError::Table(_)), Some(folder), Some(version)) =
+            (&made, &base.folder, &base.version)
+        else {
+            return made;
+        };
+        let _lock = self.lock()?;
+        if !self.cache.remove_damaged(Some(folder), version) {
+            return made;
+        }
+        cache::mark_damaged(folder);
+        Err(BucketError::Copy {
+            path: folder.clone(),
+        })
+    }
+
+    fn make_version(
         &self,
         base: &Base,
         plan: &Plan,

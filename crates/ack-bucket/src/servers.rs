@@ -1,27 +1,44 @@
-//! Connects to the services that host buckets, with their credentials. Credentials come from the
-//! environment variables that the cloud's own tools use, from the machine, or from a command that
-//! the owner of a scope configures.
+//! Connects to the services that host buckets, with their credentials. Those come from the
+//! environment variables that the cloud's own tools use, from the machine if a scope says so, or
+//! from a command ([`credentials`]).
 
-use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use ack_api::remote::{Credentials, RemoteSettings, SettingProblem};
-use object_store::aws::{AmazonS3Builder, AwsCredential};
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::client::{ClientOptions, StaticCredentialProvider};
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::ClientOptions;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{Error, ObjectStore, RetryConfig};
-use serde::Deserialize;
 
 use crate::BucketError;
 use crate::address::Address;
 use crate::client::{REQUEST, reason};
+use crate::credentials;
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(3);
-/// How long the command that prints credentials may take.
-const COMMAND: Duration = Duration::from_secs(20);
+
+/// The settings of the environment that give credentials for Google's storage.
+const GCS_CREDENTIALS: [GoogleConfigKey; 4] = [
+    GoogleConfigKey::ServiceAccount,
+    GoogleConfigKey::ServiceAccountKey,
+    GoogleConfigKey::ApplicationCredentials,
+    GoogleConfigKey::BearerToken,
+];
+/// Those for Azure's.
+const AZURE_CREDENTIALS: [AzureConfigKey; 6] = [
+    AzureConfigKey::AccessKey,
+    AzureConfigKey::Token,
+    AzureConfigKey::SasKey,
+    AzureConfigKey::ClientSecret,
+    AzureConfigKey::FederatedTokenFile,
+    AzureConfigKey::FabricSessionToken,
+];
+/// The settings for Azure that name another way.
+const AZURE_SWITCHES: [AzureConfigKey; 2] =
+    [AzureConfigKey::UseEmulator, AzureConfigKey::UseAzureCli];
 
 fn options(settings: &RemoteSettings) -> ClientOptions {
     let is_plain = settings
@@ -60,48 +77,25 @@ pub(crate) fn s3(
     if settings.region.is_some() || std::env::var_os("AWS_REGION").is_none() {
         builder = builder.with_region(settings.region());
     }
-    match settings.credentials {
-        Credentials::Env if !has_aws_credentials() => {
-            return Err(BucketError::Credentials {
-                address: address.to_string(),
-                problem: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set".to_owned(),
-            });
-        }
-        Credentials::Env | Credentials::Instance => {}
-        Credentials::Anonymous => builder = builder.with_skip_signature(true),
-        Credentials::Command => {
-            let given = aws_from_command(address, &settings.command)?;
-            let given = StaticCredentialProvider::new(AwsCredential {
-                key_id: given.key_id,
-                secret_key: given.secret_key,
-                token: given.token,
-            });
-            builder = builder.with_credentials(Arc::new(given));
-        }
-    }
+    builder = builder
+        .with_bucket_name(&address.bucket)
+        .with_client_options(options(settings))
+        .with_retry(retry());
+    builder = credentials::add(builder, settings.credentials, &settings.command)
+        .map_err(|problem| none(address, &problem.to_string()))?;
     if let Some(endpoint) = &settings.endpoint {
         builder = builder
             .with_endpoint(endpoint.trim_end_matches('/'))
             .with_virtual_hosted_style_request(false);
     }
-    builder
-        .with_bucket_name(&address.bucket)
-        .with_client_options(options(settings))
-        .with_retry(retry())
-        .build()
-        .map_err(unusable(address))
+    builder.build().map_err(unusable(address))
 }
 
-/// Whether the environment names a key, a web identity or a container's credentials.
-fn has_aws_credentials() -> bool {
-    [
-        "AWS_ACCESS_KEY_ID",
-        "AWS_WEB_IDENTITY_TOKEN_FILE",
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    ]
-    .iter()
-    .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+fn none(address: &Address, problem: &str) -> BucketError {
+    BucketError::Credentials {
+        address: address.to_string(),
+        problem: problem.to_owned(),
+    }
 }
 
 pub(crate) fn gcs(
@@ -109,7 +103,17 @@ pub(crate) fn gcs(
     settings: &RemoteSettings,
 ) -> Result<impl ObjectStore, BucketError> {
     let mut builder = match settings.credentials {
-        Credentials::Env | Credentials::Instance => GoogleCloudStorageBuilder::from_env(),
+        Credentials::Instance => GoogleCloudStorageBuilder::from_env(),
+        Credentials::Env => {
+            let builder = GoogleCloudStorageBuilder::from_env();
+            let is_set = |key| builder.get_config_value(key).is_some();
+            // Without any, the library would ask the machine.
+            if !GCS_CREDENTIALS.iter().any(is_set) && !has_gcloud_credentials() {
+                let problem = "GOOGLE_APPLICATION_CREDENTIALS is not set";
+                return Err(none(address, problem));
+            }
+            builder
+        }
         Credentials::Anonymous => GoogleCloudStorageBuilder::new().with_skip_signature(true),
         Credentials::Command => return Err(only_for_s3()),
     };
@@ -129,7 +133,18 @@ pub(crate) fn azure(
     settings: &RemoteSettings,
 ) -> Result<impl ObjectStore, BucketError> {
     let mut builder = match settings.credentials {
-        Credentials::Env | Credentials::Instance => MicrosoftAzureBuilder::from_env(),
+        Credentials::Instance => MicrosoftAzureBuilder::from_env(),
+        Credentials::Env => {
+            let builder = MicrosoftAzureBuilder::from_env();
+            let value = |key| builder.get_config_value(key);
+            let is_set = |key| value(key).is_some();
+            let is_on = |key| value(key).is_some_and(|value| value == "true");
+            // Without any, the library would ask the machine.
+            if !AZURE_CREDENTIALS.iter().any(is_set) && !AZURE_SWITCHES.iter().any(is_on) {
+                return Err(none(address, "AZURE_STORAGE_ACCOUNT_KEY is not set"));
+            }
+            builder
+        }
         Credentials::Anonymous => MicrosoftAzureBuilder::from_env().with_skip_signature(true),
         Credentials::Command => return Err(only_for_s3()),
     };
@@ -144,67 +159,18 @@ pub(crate) fn azure(
         .map_err(unusable(address))
 }
 
+/// Whether the user logged in with `gcloud auth application-default login`.
+fn has_gcloud_credentials() -> bool {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    home.is_some_and(|home| {
+        home.join(".config/gcloud/application_default_credentials.json")
+            .exists()
+    })
+}
+
 fn only_for_s3() -> BucketError {
     BucketError::Setting(SettingProblem {
         key: "credentials",
         problem: "`command`, which is for s3:// alone".to_owned(),
-    })
-}
-
-/// The output of such a command, in the format of AWS's `credential_process`.
-#[derive(Deserialize)]
-struct Given {
-    #[serde(rename = "AccessKeyId")]
-    key_id: String,
-    #[serde(rename = "SecretAccessKey")]
-    secret_key: String,
-    #[serde(rename = "SessionToken")]
-    token: Option<String>,
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the owner of the scope names the command in its scope.toml"
-)]
-fn aws_from_command(address: &Address, command: &[String]) -> Result<Given, BucketError> {
-    let failed = |problem: String| BucketError::Credentials {
-        address: address.to_string(),
-        problem,
-    };
-    let Some((program, arguments)) = command.split_first() else {
-        return Err(failed("no command".to_owned()));
-    };
-    let name = ack_api::text::line(program, 100);
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| failed(format!("`{name}` cannot be started: {error}")))?;
-    let began = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(_)) => break,
-            Ok(None) if began.elapsed() < COMMAND => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(failed(format!("`{name}` took too long")));
-            }
-        }
-    }
-    let output = child
-        .wait_with_output()
-        .map_err(|error| failed(format!("`{name}` cannot be read: {error}")))?;
-    if !output.status.success() {
-        return Err(failed(format!("`{name}` failed: {}", output.status)));
-    }
-    serde_json::from_slice(&output.stdout).map_err(|_| {
-        failed(format!(
-            "`{name}` printed no JSON with AccessKeyId and SecretAccessKey"
-        ))
     })
 }

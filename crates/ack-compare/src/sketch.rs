@@ -10,11 +10,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// in at least one band with a probability of 0.97, sets with an index of 0.2 with 0.18.
 const BANDS: usize = 24;
 const ROWS: usize = 3;
-/// In how many bands sets agree that share most of their words. Sets with a Jaccard index of 0.8
-/// almost never agree in fewer.
-const MANY_BANDS: u8 = 3;
+/// The number of bands that are enough for sets that share most of their words: sets with a Jaccard
+/// index of 0.8 agree in at least one with a probability of 0.9998.
+const FEW_BANDS: usize = 12;
 /// How many sets of one band are examined. A template that many memories share can fill a band.
-const MAX_ALIKE: usize = 2_000;
+const MAX_ALIKE: usize = 1_000;
 
 /// A sketch of a set.
 pub type Bands = [u64; BANDS];
@@ -32,32 +32,65 @@ pub fn sketch(words: &FxHashSet<u64>) -> Bands {
     bands
 }
 
-/// For each set of hashes, the positions of the earlier sets whose Jaccard index with it may be at
-/// least 0.8, in ascending order. Empty sets have none.
-pub fn earlier_alike(sets: &[&FxHashSet<u64>]) -> Vec<Vec<usize>> {
-    let sketches: Vec<Bands> = sets.par_iter().map(|set| sketch(set)).collect();
+/// A set of hashes that is compared only with sets of the same group.
+#[derive(Debug, Clone, Copy)]
+pub struct Grouped<'a> {
+    /// The group.
+    pub group: u64,
+    /// Sets with the same label are always compared, even if a template that many share fills the
+    /// bands.
+    pub label: u64,
+    /// The set.
+    pub words: &'a FxHashSet<u64>,
+}
+
+/// For each set, finds the first one of its group that `is_near` accepts among the earlier ones: both
+/// positions, the later one first. Only sets whose Jaccard index may be at least 0.8 are tried. Empty
+/// sets are near no other.
+pub fn find_earlier(
+    sets: &[Grouped<'_>],
+    is_near: impl Fn(usize, usize) -> bool,
+) -> Vec<(usize, usize)> {
+    let sketches: Vec<Bands> = sets.par_iter().map(|set| sketch(set.words)).collect();
     let mut buckets: FxHashMap<(usize, u64), Vec<usize>> = FxHashMap::default();
-    let mut agreeing: FxHashMap<usize, u8> = FxHashMap::default();
-    let mut alike = Vec::with_capacity(sets.len());
+    // The last set that each one was compared with.
+    let mut compared = vec![0; sets.len()];
+    let mut found = Vec::new();
     for (position, (set, bands)) in sets.iter().zip(&sketches).enumerate() {
-        agreeing.clear();
-        if !set.is_empty() {
-            for band in bands.iter().copied().enumerate() {
-                let bucket = buckets.entry(band).or_default();
-                for earlier in bucket.iter() {
-                    *agreeing.entry(*earlier).or_default() += 1;
+        if set.words.is_empty() {
+            continue;
+        }
+        let keys = bands.iter().take(FEW_BANDS).chain([&set.label]);
+        let keys = keys.enumerate();
+        let keys = keys.map(|(band, value)| (band, mix(value ^ set.group)));
+        let mut near: Option<usize> = None;
+        for key in keys.clone() {
+            for earlier in buckets.get(&key).into_iter().flatten().copied() {
+                if near.is_some_and(|near| near <= earlier) {
+                    break;
                 }
-                if bucket.len() < MAX_ALIKE {
-                    bucket.push(position);
+                let is_new = compared
+                    .get_mut(earlier)
+                    .is_some_and(|last| std::mem::replace(last, position) != position);
+                if is_new && is_near(position, earlier) {
+                    near = Some(earlier);
                 }
             }
         }
-        let many = agreeing.iter().filter(|(_, bands)| **bands >= MANY_BANDS);
-        let mut found: Vec<usize> = many.map(|(earlier, _)| *earlier).collect();
-        found.sort_unstable();
-        alike.push(found);
+        found.extend(near.map(|earlier| (position, earlier)));
+        // What is near to this set is near to an equal one, too.
+        let equal = near.and_then(|earlier| sets.get(earlier));
+        if equal.is_some_and(|earlier| earlier.words == set.words) {
+            continue;
+        }
+        for key in keys {
+            let bucket = buckets.entry(key).or_default();
+            if bucket.len() < MAX_ALIKE {
+                bucket.push(position);
+            }
+        }
     }
-    alike
+    found
 }
 
 /// A permutation of numbers (the finalizer of SplitMix64).
@@ -84,19 +117,52 @@ mod tests {
     fn sets_that_share_four_fifths_are_found_and_strangers_are_not() {
         // Neighbours share 18 of 22 words, sets three apart 12 of 28.
         let sets = chain(500, 18);
-        let alike = earlier_alike(&sets.iter().collect::<Vec<_>>());
-        for (position, found) in alike.iter().enumerate().skip(1) {
-            assert!(found.contains(&(position - 1)), "{position}: {found:?}");
-            assert!(found.iter().all(|earlier| position - earlier < 10));
-        }
+        let grouped: Vec<Grouped<'_>> = sets
+            .iter()
+            .map(|words| Grouped {
+                group: 7,
+                label: words
+                    .iter()
+                    .fold(0, |sum: u64, word| sum.wrapping_add(*word)),
+                words,
+            })
+            .collect();
+        let previous = find_earlier(&grouped, |later, earlier| later - earlier == 1);
+        let all: Vec<(usize, usize)> = (1..sets.len()).map(|later| (later, later - 1)).collect();
+        assert_eq!(previous, all);
+        assert_eq!(
+            find_earlier(&grouped, |later, earlier| later - earlier >= 10),
+            []
+        );
+    }
+
+    #[test]
+    fn sets_of_different_groups_are_not_compared() {
+        let words: FxHashSet<u64> = (0..20).map(mix).collect();
+        let sets = [1, 2, 1].map(|group| Grouped {
+            group,
+            label: 0,
+            words: &words,
+        });
+        assert_eq!(find_earlier(&sets, |_, _| true), [(2, 0)]);
+        // Many equal sets are each compared with the first one.
+        let equal = vec![sets[0]; 5_000];
+        let tried = std::cell::Cell::new(0);
+        let found = find_earlier(&equal, |_, earlier| {
+            tried.set(tried.get() + 1);
+            earlier == 0
+        });
+        assert_eq!((found.len(), tried.get()), (4_999, 4_999));
     }
 
     #[test]
     fn empty_sets_are_like_no_other() {
-        let empty = FxHashSet::default();
-        assert_eq!(
-            earlier_alike(&[&empty, &empty]),
-            [vec![], vec![]] as [Vec<usize>; 2]
-        );
+        let words = FxHashSet::default();
+        let empty = Grouped {
+            group: 0,
+            label: 0,
+            words: &words,
+        };
+        assert_eq!(find_earlier(&[empty, empty], |_, _| true), []);
     }
 }

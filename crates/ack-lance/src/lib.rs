@@ -112,6 +112,14 @@ impl TableError {
         )
     }
 
+    /// Whether a damaged file can be the cause.
+    pub const fn may_be_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Lance { .. } | Self::Column { .. } | Self::Damaged | Self::Io { .. }
+        )
+    }
+
     /// What to do about it.
     pub const fn hint(&self) -> &'static str {
         match self {
@@ -121,7 +129,7 @@ impl TableError {
                  and run `ack-memory index` again"
             }
             _ => {
-                "searches go on without it; correct the cause and run `ack-memory index` again, \
+                "searches work without it; fix the cause and run `ack-memory index` again, \
                  with --rebuild if the table is damaged"
             }
         }

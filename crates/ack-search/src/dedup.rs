@@ -108,6 +108,8 @@ pub struct Signature {
     distinguishing: HashSet<u64>,
     /// Words of the title.
     title: HashSet<u64>,
+    /// A bit for each word of the title: a title contains another one only if its bits do.
+    title_bits: u64,
     /// Words in [`CONTRASTS`].
     contrasts: HashSet<u64>,
 }
@@ -119,6 +121,7 @@ impl Signature {
             words: HashSet::default(),
             distinguishing: HashSet::default(),
             title: HashSet::default(),
+            title_bits: 0,
             contrasts: HashSet::default(),
         };
         for (position, text) in compared_texts(memory).enumerate() {
@@ -143,6 +146,7 @@ impl Signature {
         }
         if is_title {
             self.title.insert(hash);
+            self.title_bits |= 1 << (hash >> 58);
         }
         if distinguishing {
             self.distinguishing.insert(hash);
@@ -157,8 +161,23 @@ impl Signature {
         &self.words
     }
 
+    /// A number that is the same for memories with the same numbers, versions, identifiers and
+    /// negations. Others are not nearly the same text.
+    pub fn group(&self) -> u64 {
+        sum(&self.distinguishing)
+    }
+
+    /// A number that is the same for memories whose titles have the same words.
+    pub fn label(&self) -> u64 {
+        sum(&self.title)
+    }
+
     /// Whether two memories are nearly the same text.
     pub fn is_near(&self, other: &Self) -> bool {
+        let common = self.title_bits & other.title_bits;
+        if common != self.title_bits && common != other.title_bits {
+            return false;
+        }
         if self.distinguishing != other.distinguishing
             || self.words.is_empty()
             || other.words.is_empty()
@@ -187,6 +206,11 @@ impl Signature {
             ratio(common, union) >= MIN_WORD_OVERLAP
         }
     }
+}
+
+/// The same number for equal sets.
+fn sum(words: &HashSet<u64>) -> u64 {
+    words.iter().fold(0, |sum, word| sum.wrapping_add(*word))
 }
 
 fn is_subset_either_way(a: &HashSet<u64>, b: &HashSet<u64>) -> bool {

@@ -40,6 +40,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::StaleAfter, &["stale_after"]),
             (Field::PutOffUntil, &["put_off_until"]),
             (Field::KeptDespite, &["kept_despite"]),
+            (Field::TitleFromFile, &["title_from_file"]),
         ],
     );
     source.narrative = memories

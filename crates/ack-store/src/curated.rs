@@ -10,7 +10,7 @@ use rusqlite::{Row, ToSql};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::chosen::Chosen;
-use super::decisions::{Joined, digest};
+use super::decisions::{Digests, Joined, digests};
 use super::layout::MemorySource;
 use super::{Snapshot, record};
 use crate::StoreError;
@@ -22,10 +22,15 @@ pub struct Curated {
     pub memory: Memory,
     /// The digest of its content.
     pub digest: String,
+    /// The digest without the title, if that comes from the name of its file.
+    pub text_digest: Option<String>,
     /// Whether the newest decision about it applies.
     pub is_decided: bool,
     /// Whether it changed after the newest decision, or that decision cannot be read.
     pub is_outdated: bool,
+    /// The id of another memory with this content, if the decision about that one determines the
+    /// status.
+    pub decided_as: Option<String>,
     /// It is out of the review queue until this day.
     pub put_off_until: Option<Date>,
     /// Whether its stored text contains characters that are not shown: control characters, or
@@ -89,11 +94,14 @@ impl JoinedRow<'_> {
             ..
         } = self;
         let read = || {
+            let Digests { whole, text } = digests(row, source)?;
             Ok(Curated {
                 memory: record::memory(row, source, snapshot.rule())?,
-                digest: digest(row, source)?,
+                digest: whole,
+                text_digest: text,
                 is_decided: joined.decision.is_some(),
                 is_outdated: joined.is_outdated,
+                decided_as: joined.bar.map(|bar| text::id(bar.id())),
                 put_off_until: record::put_off_until(row, joined)?,
                 hides_text: record::hides_text(row)?,
                 has_twin: false,

@@ -3,6 +3,9 @@
 //! The newest decision about a memory applies as long as the memory's content is what was decided
 //! on ([`digest`]). If the content changed, the memory waits for review again. An unreadable line
 //! that names a memory has the same effect: an unreadable decision never makes a memory visible.
+//! What was rejected does not come back under another id ([`contents`]).
+
+mod contents;
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,6 +23,8 @@ use rusqlite::types::ValueRef;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
+pub use self::contents::Bar;
+use self::contents::Contents;
 use crate::layout::{Field, MemorySource};
 use crate::quick_state::{self, QuickState};
 use crate::{StoreError, lock};
@@ -56,6 +61,8 @@ pub struct Decisions {
     by_id: HashMap<String, Decided>,
     /// The memories that a newer one replaces, by the newer one.
     replaced: HashMap<String, Vec<String>>,
+    /// What was decided on a content, for memories with another id.
+    contents: Contents,
     damaged: Vec<DamagedLine>,
     /// A hash of the log; 0 without one.
     version: u64,
@@ -66,6 +73,8 @@ pub struct Decisions {
 struct Decided {
     /// Every valid line, oldest first.
     lines: Vec<Decision>,
+    /// The number of each in the log.
+    numbers: Vec<usize>,
     /// Whether a damaged line about it follows the last valid one.
     is_unreadable: bool,
 }
@@ -88,6 +97,7 @@ impl Decisions {
                 Ok(decision) => {
                     let decided = decisions.by_id.entry(text::id(&decision.id)).or_default();
                     decided.lines.push(decision);
+                    decided.numbers.push(number);
                     decided.is_unreadable = false;
                 }
                 Err(error) => {
@@ -107,7 +117,7 @@ impl Decisions {
                 }
             }
         }
-        decisions.find_replaced();
+        decisions.sort_by_target();
         decisions
     }
 
@@ -115,17 +125,20 @@ impl Decisions {
     #[must_use]
     pub fn followed_by(&self, more: &[Decision]) -> Self {
         let mut decisions = self.clone();
-        for decision in more {
+        let numbers = self.by_id.values().flat_map(|decided| &decided.numbers);
+        let next = numbers.max().map_or(1, |last| last + 1);
+        for (number, decision) in (next..).zip(more) {
             let decided = decisions.by_id.entry(text::id(&decision.id)).or_default();
             decided.lines.push(decision.clone());
+            decided.numbers.push(number);
             decided.is_unreadable = false;
         }
-        decisions.find_replaced();
+        decisions.sort_by_target();
         decisions
     }
 
-    /// Sorts the newest decisions by the memories that they name.
-    fn find_replaced(&mut self) {
+    /// Sorts the decisions by the memories and by the contents that they are about.
+    fn sort_by_target(&mut self) {
         self.replaced.clear();
         for (id, decided) in &self.by_id {
             if let Some(into) = decided.last().and_then(|last| last.into.as_deref()) {
@@ -136,6 +149,7 @@ impl Decisions {
         for replaced in self.replaced.values_mut() {
             replaced.sort();
         }
+        self.contents = Contents::of(&self.by_id);
     }
 
     /// Whether nothing was decided.
@@ -178,6 +192,13 @@ impl Decisions {
         (last.verdict == Verdict::Merge).then(|| text::id(into))
     }
 
+    /// What keeps a content from being served under an id: a decision about another memory that
+    /// had this content.
+    fn bar(&self, id: &str, digests: &Digests) -> Option<Bar<'_>> {
+        let bar = |digest: &str| self.contents.bar(id, digest, &self.by_id);
+        bar(&digests.whole).or_else(|| bar(digests.text.as_deref()?))
+    }
+
     /// A number that changes whenever the log does.
     pub const fn version(&self) -> u64 {
         self.version
@@ -197,6 +218,9 @@ pub struct StatusRule<'a> {
     pub unreviewed: Unreviewed,
     /// What people decided.
     pub decisions: &'a Decisions,
+    /// Whether the rows are notes. Their ids come from their files, so that a decision that takes
+    /// one away counts for the same content under any other id.
+    pub are_notes: bool,
 }
 
 /// A row's status with the decision about it.
@@ -209,6 +233,8 @@ pub struct Joined<'a> {
     /// Whether there is a decision that does not apply: it is about other content, or cannot be
     /// read.
     pub is_outdated: bool,
+    /// The decision about another memory with this content, if it determines the status.
+    pub bar: Option<Bar<'a>>,
 }
 
 impl Joined<'_> {
@@ -218,41 +244,65 @@ impl Joined<'_> {
             status: stored,
             decision: None,
             is_outdated: false,
+            bar: None,
         }
     }
 }
 
 impl<'a> StatusRule<'a> {
-    /// Joins a row's own status with the newest decision about it. `digest` is called only if there
-    /// is one.
+    /// Joins a row's own status with the newest decision about it, or else about its content.
+    /// `digests` is called only if there may be one.
     ///
     /// # Errors
-    /// The error of `digest`.
+    /// The error of `digests`.
     pub fn join(
         &self,
         id: &str,
         stored: Status,
-        digest: impl FnOnce() -> rusqlite::Result<String>,
+        digests: impl FnOnce() -> rusqlite::Result<Digests>,
     ) -> rusqlite::Result<Joined<'a>> {
-        let Some(decided) = self.decisions.by_id.get(id) else {
+        let decided = self.decisions.by_id.get(id);
+        let follows_contents = self.are_notes && !self.decisions.contents.is_empty();
+        if decided.is_none() && !follows_contents {
             return Ok(Joined::undecided(stored));
+        }
+        let digests = digests()?;
+        let own = decided.map(|decided| Self::join_own(decided, stored, &digests));
+        let own = own.unwrap_or_else(|| Joined::undecided(stored));
+        if own.decision.is_some() || own.status == Status::Rejected || !follows_contents {
+            return Ok(own);
+        }
+        let Some(bar) = self.decisions.bar(id, &digests) else {
+            return Ok(own);
         };
+        Ok(Joined {
+            status: match bar.is_rejection() {
+                true => Status::Rejected,
+                false => Status::Staging,
+            },
+            is_outdated: true,
+            bar: Some(bar),
+            ..own
+        })
+    }
+
+    fn join_own(decided: &'a Decided, stored: Status, digests: &Digests) -> Joined<'a> {
         let outdated = Joined {
             status: match stored {
                 Status::Rejected => Status::Rejected,
                 _ => Status::Staging,
             },
-            decision: None,
             is_outdated: true,
+            ..Joined::undecided(stored)
         };
         let Some(last) = decided.last() else {
-            return Ok(outdated);
+            return outdated;
         };
         if last.verdict == Verdict::Withdraw {
-            return Ok(Joined::undecided(stored));
+            return Joined::undecided(stored);
         }
-        if last.digest != digest()? {
-            return Ok(outdated);
+        if last.digest != digests.whole {
+            return outdated;
         }
         let status = match last.verdict {
             // The store rejected it after the decision.
@@ -270,21 +320,41 @@ impl<'a> StatusRule<'a> {
             },
             Verdict::Withdraw => stored,
         };
-        Ok(Joined {
+        Joined {
             status,
             decision: Some(last),
-            is_outdated: false,
-        })
+            ..Joined::undecided(stored)
+        }
     }
 }
 
-/// The digest of a row's content: SHA-256 over each field with a value (name, type, length and
+/// What identifies a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digests {
+    /// The digest of all of it.
+    pub whole: String,
+    /// The digest without the title, if that comes from the name of a file.
+    pub text: Option<String>,
+}
+
+/// The digests of a row's content: SHA-256 over each field with a value (name, type, length and
 /// bytes as stored), with the columns of the narrative last. The status, its history and the times
 /// are not part of the content. The row must come from [`MemorySource::select_list`].
 ///
 /// # Errors
 /// The error from SQLite.
-pub fn digest(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<String> {
+pub fn digests(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<Digests> {
+    let title_from_file = row.get_ref(Field::TitleFromFile.position())?;
+    Ok(Digests {
+        whole: digest(row, source, true)?,
+        text: match title_from_file {
+            ValueRef::Integer(1) => Some(digest(row, source, false)?),
+            _ => None,
+        },
+    })
+}
+
+fn digest(row: &Row<'_>, source: &MemorySource, with_title: bool) -> rusqlite::Result<String> {
     let mut hash = Sha256::new();
     let mut add = |name: &str, value: ValueRef<'_>| {
         let (tag, bytes): (u8, &[u8]) = match &value {
@@ -300,7 +370,8 @@ pub fn digest(row: &Row<'_>, source: &MemorySource) -> rusqlite::Result<String> 
         hash.update(bytes);
     };
     for (field, name) in CONTENT {
-        if source.column(field).is_some() {
+        let is_content = with_title || field != Field::Title;
+        if is_content && source.column(field).is_some() {
             add(name, row.get_ref(field.position())?);
         }
     }

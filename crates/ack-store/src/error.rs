@@ -61,6 +61,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file holds memories in the form that `import` reads.
+    #[error("`{}` is a file to import, not a store", path.display())]
+    ImportLines {
+        /// The file.
+        path: PathBuf,
+    },
     /// The database has no table that this program knows.
     #[error("`{}` holds no memories: none of its tables ({}) has an id and a title", path.display(), list(tables))]
     Foreign {
@@ -162,6 +168,7 @@ impl StoreError {
             | Self::NoNotes { path }
             | Self::NotADatabase { path, .. }
             | Self::NotAGraph { path }
+            | Self::ImportLines { path }
             | Self::Foreign { path, .. }
             | Self::Locked { path }
             | Self::Corrupt { path, .. }
@@ -179,7 +186,9 @@ impl StoreError {
         match self {
             Self::Missing { .. } => ErrorCode::StoreNotFound,
             Self::Empty { .. } | Self::NoNotes { .. } => ErrorCode::StoreEmpty,
-            Self::NotADatabase { .. } | Self::NotAGraph { .. } => ErrorCode::StoreNotSqlite,
+            Self::NotADatabase { .. } | Self::NotAGraph { .. } | Self::ImportLines { .. } => {
+                ErrorCode::StoreNotSqlite
+            }
             Self::Foreign { .. } => ErrorCode::StoreForeign,
             Self::Locked { .. } => ErrorCode::StoreLocked,
             Self::Corrupt { .. } => ErrorCode::StoreCorrupt,
@@ -215,6 +224,9 @@ impl StoreError {
             Self::NoNotes { .. } => "name a database, or a folder with `.md` files",
             Self::NotAGraph { .. } => {
                 "check the scope's `store` path; restore the file from a backup if it should be a graph"
+            }
+            Self::ImportLines { .. } => {
+                "run `ack-memory import FILE --scope NAME`, or name the folder that it is in"
             }
             Self::Locked { .. } => "try again after the other program has finished writing",
             Self::Corrupt { .. } => {

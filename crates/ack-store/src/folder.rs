@@ -138,6 +138,8 @@ struct Loaded {
     /// The project of notes that name none.
     project: Option<String>,
     problems: Vec<String>,
+    /// What may hide notes that are there.
+    hidden: Vec<String>,
     /// Whether the folder says that it follows the Open Knowledge Format.
     is_knowledge: bool,
     /// What is wrong with a part of a text that was read from git's objects.
@@ -249,6 +251,13 @@ impl Notes {
             .unwrap_or_default()
     }
 
+    /// Notes that are there and could not be read, as of the last read.
+    pub fn hidden(&self) -> Vec<String> {
+        let loaded = lock(&self.loaded);
+        let loaded = loaded.as_ref();
+        loaded.map_or_else(Vec::new, |loaded| loaded.hidden.clone())
+    }
+
     /// The text of the note with an id, exactly as it is served; `None` if it is not available.
     pub fn text_of(&self, path: &Path, id: &str) -> Option<String> {
         self.read(path, SAME_REQUEST, |_| Ok(())).ok()?;
@@ -286,6 +295,7 @@ impl Loaded {
             is_incomplete: false,
             project,
             problems: Vec::new(),
+            hidden: Vec::new(),
             is_knowledge: false,
             flaws: FxHashMap::default(),
             version: 0,
@@ -455,8 +465,9 @@ impl Loaded {
     ) -> Result<Vec<String>, StoreError> {
         let dialect = self.dialect;
         let mut objects = None;
-        let mut missing = Vec::new();
+        let (mut missing, mut unfit) = (Vec::new(), Vec::new());
         let mut flaws = Vec::new();
+        let files = &self.files;
         let reference = self.reference.as_ref();
         let notes = |wanted: &WantedRow| match wanted.source {
             TextOrigin::File => fresh.remove(&wanted.key.relative),
@@ -466,19 +477,32 @@ impl Loaded {
                     .as_mut()?;
                 let opened = opened.as_mut().ok()?;
                 let relative = Path::new(&wanted.key.relative);
-                let content = opened
-                    .blob(id)
-                    .ok()
-                    .filter(|content| note::unreadable(content).is_none());
-                if content.is_none() {
+                let name = || shown(&wanted.key.relative);
+                let Ok(content) = opened.blob(id) else {
                     missing.push(format!(
                         "`{}` is committed, and its text cannot be read from git's objects; a \
                          partial clone gets it with `git fetch --refetch --no-filter`, or when the \
                          commit is checked out",
-                        shown(&wanted.key.relative)
+                        name()
                     ));
+                    return None;
+                };
+                if note::is_lfs_pointer(content) {
+                    let is_here = files.get(&wanted.key.relative);
+                    if is_here.is_some_and(|file| file.problem.is_none()) {
+                        unfit.push(format!(
+                            "`{}` is committed as a Git LFS pointer, which approves no text; what \
+                             is here waits for review",
+                            name()
+                        ));
+                        return None;
+                    }
                 }
-                let (notes, flaw) = note::read(dialect, relative, content?, *time);
+                if let Some(problem) = note::unreadable(content) {
+                    unfit.push(format!("`{}` {problem}", name()));
+                    return None;
+                }
+                let (notes, flaw) = note::read(dialect, relative, content, *time);
                 let key = (wanted.key.relative.clone(), wanted.content);
                 flaws.extend(flaw.map(|flaw| (key, flaw)));
                 Some(notes)
@@ -497,6 +521,7 @@ impl Loaded {
         self.flaws
             .retain(|(relative, content), _| served.contains(&(relative.as_os_str(), *content)));
         problems.extend(missing);
+        problems.extend(unfit);
         Ok(problems)
     }
 
@@ -516,6 +541,7 @@ impl Loaded {
     }
 
     fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
+        let has_reference = self.reference.is_some();
         let reference = self.reference.as_ref().and_then(Reference::problem);
         let untyped = self.is_knowledge.then(|| knowledge::untyped(&self.files));
         let files = self.files.values().filter_map(|file| {
@@ -526,8 +552,24 @@ impl Loaded {
         let committed = self.flaws.iter().map(|((relative, _), flaw)| {
             format!("`{}`, as it is committed: {flaw}", shown(relative))
         });
-        let mut files: Vec<String> = files.chain(committed).chain(rows).collect();
+        // A reference's tree names files by UTF-8.
+        let unnamed = self.files.values().filter_map(|file| {
+            let relative = file.entry.relative.as_os_str();
+            (has_reference && relative.to_str().is_none()).then(|| {
+                format!(
+                    "`{}` waits for review: its name is not UTF-8, so no reference approves it; \
+                     rename it",
+                    shown(relative)
+                )
+            })
+        });
+        let doubts = self.rows.doubts();
+        let doubts = doubts.map(|(relative, doubt)| format!("`{}` {doubt}", shown(relative)));
+        let files = files.chain(committed).chain(unnamed).chain(doubts);
+        let files = files.chain(rows);
+        let mut files: Vec<String> = files.collect();
         files.sort();
+        files.dedup();
         let mut problems: Vec<String> = reference
             .into_iter()
             .chain(listing.problems.iter().cloned())
@@ -540,5 +582,16 @@ impl Loaded {
             problems.push(format!("and {more} more"));
         }
         self.problems = problems;
+        // Committed notes are read from git.
+        self.hidden.clear();
+        if self.reference.is_none() {
+            let unread = self.files.values().filter(|file| file.is_unread);
+            let unread = unread.map(|file| {
+                let name = shown(file.entry.relative.as_os_str());
+                format!("`{name}` {}", file.problem.as_deref().unwrap_or_default())
+            });
+            self.hidden
+                .extend(listing.hidden.iter().cloned().chain(unread));
+        }
     }
 }

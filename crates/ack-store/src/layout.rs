@@ -123,11 +123,12 @@ pub enum Field {
     StaleAfter,
     PutOffUntil,
     KeptDespite,
+    TitleFromFile,
 }
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -152,6 +153,7 @@ impl Field {
         Self::StaleAfter,
         Self::PutOffUntil,
         Self::KeptDespite,
+        Self::TitleFromFile,
     ];
 
     /// The position in a selected row, which starts with `rowid` and the id.

@@ -14,6 +14,7 @@ use super::decisions::Joined;
 use super::layout::{Field, MemorySource, exact};
 use super::{Snapshot, record, values};
 use crate::StoreError;
+use ack_api::decision::Decision;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::text;
 use ack_api::time;
@@ -401,7 +402,11 @@ impl Snapshot<'_> {
     /// The error from SQLite.
     pub fn history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {
         // If several memories have this id, the history is that of the one that is shown.
-        let shown = self.curated(id)?.filter(|curated| curated.has_twin);
+        let curated = self.curated(id)?;
+        let like = curated
+            .as_ref()
+            .and_then(|curated| self.decision_about_content(curated));
+        let shown = curated.filter(|curated| curated.has_twin);
         let mut entries = match &shown {
             // An entry does not tell which of them it is about.
             Some(_) => Vec::new(),
@@ -411,8 +416,9 @@ impl Snapshot<'_> {
             let digest = shown.as_ref().map(|shown| &shown.digest);
             digest.is_none_or(|digest| *digest == decision.digest)
         });
-        entries.extend(decisions.map(|decision| {
+        entries.extend(decisions.chain(like).map(|decision| {
             let line = |text: &str| text::line(text, 500);
+            let about_other = format!("about `{}`, which has the same text", decision.id);
             HistoryEntry {
                 action: decision.verdict.as_str().to_owned(),
                 previous_status: Some(decision.was.as_str().to_owned()),
@@ -420,12 +426,25 @@ impl Snapshot<'_> {
                     .verdict
                     .status()
                     .map(|status| status.as_str().to_owned()),
-                reason: decision.reason.as_deref().map(line),
+                reason: match decision.reason.as_deref() {
+                    reason if text::id(&decision.id) == id => reason.map(line),
+                    Some(reason) => Some(line(&format!("{reason} ({about_other})"))),
+                    None => Some(line(&about_other)),
+                },
                 actor: Some(line(&decision.actor)),
                 created_at: decision.time.parse().ok().map(time::show),
             }
         }));
         Ok(entries)
+    }
+
+    /// The decision about another memory with the same content, if that determines the status.
+    fn decision_about_content(&self, curated: &Curated) -> Option<&Decision> {
+        let lines = self.decisions.about(curated.decided_as.as_deref()?);
+        let contents = [Some(&curated.digest), curated.text_digest.as_ref()];
+        lines
+            .iter()
+            .rfind(|line| contents.contains(&Some(line.text.as_ref().unwrap_or(&line.digest))))
     }
 
     fn stored_history(&self, id: &str) -> Result<Vec<HistoryEntry>, StoreError> {

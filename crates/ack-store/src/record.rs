@@ -73,7 +73,7 @@ pub fn joined<'a>(
     if rule.decisions.is_empty() {
         return Ok(Joined::undecided(stored));
     }
-    rule.join(&id(row)?, stored, || decisions::digest(row, source))
+    rule.join(&id(row)?, stored, || decisions::digests(row, source))
 }
 
 /// What the statistics of the review queue need of a row.

@@ -41,6 +41,7 @@ impl Snapshot<'_> {
         StatusRule {
             unreviewed: self.unreviewed,
             decisions: &self.decisions,
+            are_notes: self.layout.profile.is_notes(),
         }
     }
 }

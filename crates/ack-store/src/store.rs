@@ -184,6 +184,11 @@ impl Store {
         self.notes.problems()
     }
 
+    /// Notes that are there and could not be read, as of the last read.
+    pub fn hidden(&self) -> Vec<String> {
+        self.notes.hidden()
+    }
+
     /// The text of a note in a folder, exactly as it is served; `None` for other stores.
     pub fn note_text(&self, id: &str) -> Option<String> {
         let is_folder = self.notes.are_at(&self.path) && !self.path.is_file();

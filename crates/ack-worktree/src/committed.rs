@@ -186,6 +186,14 @@ impl Named {
     }
 }
 
+/// Whether a folder is in a repository without a working tree.
+pub fn is_bare(folder: &Path) -> bool {
+    let there = folder.ancestors().find(|folder| folder.is_dir());
+    let real = there.and_then(|there| there.canonicalize().ok());
+    real.and_then(|real| Repository::discover(&real, None))
+        .is_some_and(|repository| repository.work_tree == repository.git_dir)
+}
+
 /// The repository whose working tree contains a folder, and the folder's path from its top. The
 /// folder itself may be missing: another branch may be checked out.
 pub fn locate(folder: &Path) -> Option<(Repository, String)> {

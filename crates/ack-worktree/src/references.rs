@@ -20,6 +20,8 @@ const MAX_NAME_BYTES: usize = 250;
 pub enum NoCommit {
     /// It cannot be the name of a reference.
     NotAName,
+    /// It is the name of a commit, not of a reference.
+    Hash,
     /// There is no such reference.
     Missing,
     /// Several references have this short name.
@@ -44,7 +46,7 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
         let head = head(repository).map_err(NoCommit::Unreadable)?;
         return Ok((name.to_owned(), head.ok_or(NoCommit::Missing)?));
     }
-    if name.len() > MAX_NAME_BYTES || !is_safe(&format!("refs/{name}")) {
+    if name.len() > MAX_NAME_BYTES || !is_name(name) {
         return Err(NoCommit::NotAName);
     }
     let full: Vec<String> = if name.starts_with("refs/") {
@@ -63,6 +65,7 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
         .map(|(id, full)| (full, id))
         .collect();
     match found.len() {
+        0 if is_hash(name) => Err(NoCommit::Hash),
         0 => Err(NoCommit::Missing),
         1 => Ok(found.remove(0)),
         _ => Err(NoCommit::Ambiguous(
@@ -128,6 +131,20 @@ pub const fn kind(repository: &Repository) -> Kind {
     } else {
         Kind::Sha1
     }
+}
+
+/// Whether git allows a name: `HEAD~1`, `main^` and `main:docs` are expressions
+/// (git-check-ref-format(1)).
+fn is_name(name: &str) -> bool {
+    is_safe(&format!("refs/{name}"))
+        && !name.contains([' ', '~', '^', ':', '?', '*', '['])
+        && !name.contains("@{")
+        && !name.contains("..")
+}
+
+/// Whether a name looks like that of a commit.
+fn is_hash(name: &str) -> bool {
+    (7..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether a reference's name stays inside git's folder.

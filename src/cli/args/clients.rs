@@ -123,11 +123,11 @@ pub struct HookArgs {
 /// The commands under `hook`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum HookCommand {
-    /// The memories a session starts with
+    /// Print the memories for a new session
     SessionStart(HostArgs),
-    /// Memories that match a prompt closely enough
+    /// Print memories that closely match a prompt
     UserPrompt(HostArgs),
-    /// Memories about the files that a tool is about to edit, once for each file and session
+    /// Print memories about the files that a tool is about to edit, once per file and session
     PreToolUse(HostArgs),
 }
 
@@ -169,19 +169,19 @@ pub struct PrintConfigArgs {
 /// What is put into a client's configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub struct EntryArgs {
-    /// In the project's repository, for this project only
+    /// For this project only, in its repository
     #[arg(long)]
     pub here: bool,
-    /// Without the permission to call the tools without asking
+    /// Leave out the permission to call the tools without asking
     #[arg(long)]
     pub no_allow: bool,
-    /// Without the hook that adds memories when a session starts
+    /// Leave out the hook that adds memories to new sessions
     #[arg(long)]
     pub no_hook: bool,
-    /// With the hook that adds memories that match a prompt
+    /// Add the hook that adds memories to prompts
     #[arg(long)]
     pub prompt_hook: bool,
-    /// With the hook that adds the memories about a file before it is edited
+    /// Add the hook that shows memories about a file before it is edited
     #[arg(long)]
     pub edit_hook: bool,
     /// Have the server offer a built-in set of tools
@@ -203,16 +203,16 @@ impl EntryArgs {
 /// Arguments of `connect`.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectArgs {
-    /// The clients [default: each that is installed]
+    /// The clients [default: all that are installed]
     #[arg(value_name = "CLIENT", value_parser = client())]
     pub clients: Vec<Client>,
     /// What is written
     #[command(flatten)]
     pub entry: EntryArgs,
-    /// Replace an entry `ack-memory` that runs another program or connects to a server
+    /// Replace an entry named `ack-memory` that runs another program or connects to a server
     #[arg(long)]
     pub replace: bool,
-    /// Show the change and write nothing
+    /// Show the change without writing it
     #[arg(long)]
     pub dry_run: bool,
     /// Write without asking
@@ -226,10 +226,10 @@ pub struct DisconnectArgs {
     /// The client
     #[arg(value_parser = client())]
     pub client: Client,
-    /// In the project's repository
+    /// For this project only, in its repository
     #[arg(long)]
     pub here: bool,
-    /// Show the change and write nothing
+    /// Show the change without writing it
     #[arg(long)]
     pub dry_run: bool,
     /// Write without asking

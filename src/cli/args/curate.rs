@@ -14,7 +14,7 @@ pub struct DecideArgs {
     /// The reason, for the log
     #[arg(long, value_name = "TEXT")]
     pub because: Option<String>,
-    /// Show what would be decided, and write nothing
+    /// Show what would be decided, without writing it
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -92,7 +92,7 @@ pub struct UndoArgs {
     /// Only in this scope
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
-    /// Show what would be undone, and write nothing
+    /// Show what would be undone, without writing it
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -112,13 +112,13 @@ pub struct ReviewArgs {
     /// Only this tag
     #[arg(long, short = 't', value_name = "TAG")]
     pub tag: Option<String>,
-    /// In the terminal, even if a browser could be opened
+    /// Review in the terminal, even if a browser could be opened
     #[arg(long, conflicts_with_all = ["browser", "list", "apply"])]
     pub tty: bool,
-    /// In a browser, even if none opens automatically; prints the address
+    /// Review in a browser, even if none opens by itself; prints the address
     #[arg(long, conflicts_with_all = ["list", "apply"])]
     pub browser: bool,
-    /// List the pending memories, and decide nothing
+    /// Only list the pending memories
     #[arg(long, conflicts_with = "apply")]
     pub list: bool,
     /// Review approved memories that may be out of date; with --list, only list them

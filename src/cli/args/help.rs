@@ -202,7 +202,8 @@ pub fn command() -> Command {
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n\n\
          One command: ack-memory help COMMAND, or COMMAND -h.\n\
-         Without a command, ack-memory shows the current project and scope.\n"
+         Without a command, ack-memory shows the current project and scope.\n\
+         Exit codes: 0 done, 1 could not, 2 wrong usage.\n"
     ))
 }
 

@@ -41,7 +41,7 @@ pub struct QueryArgs {
     /// Only memories with this tag (repeatable)
     #[arg(long = "tag", short = 't', value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Match any of the tags
+    /// Match memories with any of the tags, instead of all
     #[arg(long)]
     pub any_tag: bool,
     /// Only memories learned in this project
@@ -52,7 +52,7 @@ pub struct QueryArgs {
     pub scope: Option<String>,
     #[command(flatten)]
     pub shown: ShownStatuses,
-    /// Results, 1 to 50
+    /// Number of results, 1 to 50
     #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true, value_parser = number)]
     pub limit: Option<i64>,
     /// Only this type, or any of several separated by commas
@@ -76,10 +76,10 @@ pub struct QueryArgs {
     /// Show each memory in full: every fact, the text, files, the exact time
     #[arg(long, short = 'l', alias = "full")]
     pub long: bool,
-    /// The next page of the last query at this terminal
+    /// Show the next page of the last query at this terminal
     #[arg(long, conflicts_with_all = ["query", "cursor"])]
     pub next: bool,
-    /// A page of the last query at this terminal that was shown before, or the one after it
+    /// Show a page of the last query at this terminal again, or the next one
     #[arg(long, value_name = "N", conflicts_with_all = ["query", "cursor", "next"])]
     pub page: Option<usize>,
     /// Exit with 1 if nothing was found
@@ -94,13 +94,13 @@ pub struct QueryArgs {
     /// Show how each result was ranked
     #[arg(long)]
     pub explain: bool,
-    /// Memories near this one in meaning, alone or with a query
+    /// Find memories similar to this one; can be combined with a query
     #[arg(long, value_name = "ID")]
     pub like: Option<String>,
-    /// Which legs of retrieval run [default: hybrid]
+    /// Search by words and by meaning (hybrid), or by one of them [default: hybrid]
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
-    /// A memory that should be in the results: show where it was lost
+    /// Show where this memory, which should be in the results, was lost
     #[arg(long, value_name = "ID")]
     pub expect: Option<String>,
 }
@@ -164,7 +164,7 @@ pub struct ContextArgs {
     /// Leave out memories of other projects
     #[arg(long)]
     pub own_only: bool,
-    /// Memories per list, 1 to 50
+    /// Number of memories per list, 1 to 50
     #[arg(
         long = "limit",
         short = 'n',

@@ -49,10 +49,10 @@ pub struct SetArgs {
     /// `description=` (removes it)
     #[arg(value_name = "KEY=VALUE", required = true)]
     pub assignments: Vec<String>,
-    /// Show the change and write nothing
+    /// Show the change without writing it
     #[arg(long)]
     pub dry_run: bool,
-    /// Write without asking, which is what happens anyway: the output says how to undo it
+    /// Accepted but not needed: `scopes set` never asks
     #[arg(long, short = 'y', conflicts_with = "dry_run")]
     pub yes: bool,
 }
@@ -66,7 +66,7 @@ pub struct ClaimArgs {
     /// The scope it belongs to [default: the only one, or the one with its name]
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
-    /// Show the change and write nothing
+    /// Show the change without writing it
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -86,7 +86,7 @@ pub struct RemoveArgs {
 pub struct AddArgs {
     /// Name of the new scope
     pub name: String,
-    /// The database, opened in place
+    /// The database or folder of notes, opened in place
     #[arg(long, value_name = "PATH")]
     pub store: PathBuf,
     /// What the scope is about
@@ -101,7 +101,7 @@ pub struct AddArgs {
     /// A git remote that belongs here (repeatable)
     #[arg(long = "remote", value_name = "URL")]
     pub remotes: Vec<String>,
-    /// Search it only when it is current or named
+    /// Search it only if it is current or named
     #[arg(long)]
     pub private: bool,
     /// Status of rows in a store without a review status

@@ -8,7 +8,7 @@ pub struct SetupArgs {
     /// Do not ask: add stores for review and connect installed clients
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Show what it would do and write nothing
+    /// Show what would be done, without doing it
     #[arg(long)]
     pub dry_run: bool,
 }

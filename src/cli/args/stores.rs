@@ -20,13 +20,13 @@ pub struct ImportArgs {
     /// The scope to import into, new or existing
     #[arg(long, short = 's', value_name = "NAME")]
     pub scope: Option<String>,
-    /// Import the valid lines even if others are rejected
+    /// Import the valid lines even if others are refused
     #[arg(long)]
     pub skip_refused: bool,
     /// Replace existing memories whose content differs
     #[arg(long)]
     pub update: bool,
-    /// Show what would be done, and write nothing
+    /// Show what would be done, without doing it
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -40,7 +40,7 @@ pub struct IndexArgs {
     /// Every scope
     #[arg(long, short = 'a')]
     pub all: bool,
-    /// Say what would be done and write nothing
+    /// Show what would be done, without doing it
     #[arg(long)]
     pub dry_run: bool,
     /// Rebuild the table from scratch

@@ -11,7 +11,7 @@ use crate::publish::Format;
 pub struct PublishArgs {
     /// The scope
     pub scope: String,
-    /// Folder to write to, for example in a git repository; created if missing
+    /// Folder to write to, such as one in a git repository; created if missing
     #[arg(
         long,
         value_name = "DIR",
@@ -19,7 +19,7 @@ pub struct PublishArgs {
         conflicts_with = "to"
     )]
     pub to_folder: Option<PathBuf>,
-    /// Bucket to publish to, for instance s3://acme-memory/platform
+    /// Bucket to publish to, such as s3://acme-memory/platform; needs the full build
     #[arg(long, value_name = "ADDRESS")]
     pub to: Option<String>,
     /// One Markdown file per memory, or one file of JSON lines
@@ -37,7 +37,7 @@ pub struct PublishArgs {
     /// Also replace files that were edited in the folder
     #[arg(long, conflicts_with = "to")]
     pub overwrite: bool,
-    /// Say what would be done and write nothing
+    /// Show what would be done, without doing it
     #[arg(long)]
     pub dry_run: bool,
     /// Write without asking
@@ -66,13 +66,16 @@ pub struct BucketArgs {
     /// List the versions
     #[arg(long, requires = "to", conflicts_with_all = ["withdraw", "prune"])]
     pub list: bool,
-    /// Remove versions older than this, for instance 30d
+    /// Remove versions older than this, such as 30d
     #[arg(long, value_name = "AGE", requires = "to", conflicts_with = "withdraw")]
     pub prune: Option<String>,
+    /// Replace the memories that another scope published there: its name
+    #[arg(long, value_name = "NAME", requires = "to", conflicts_with_all = ["withdraw", "rollback", "list", "prune"])]
+    pub replace: Option<String>,
     /// Rebuild the table and its indexes
     #[arg(long, requires = "to")]
     pub reindex: bool,
-    /// The endpoint, for servers other than the cloud provider's
+    /// The server, if it is not the cloud's own: https://, or http:// on this machine
     #[arg(long, value_name = "URL", requires = "to")]
     pub endpoint: Option<String>,
     /// The bucket's region

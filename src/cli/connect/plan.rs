@@ -8,7 +8,10 @@ use crate::cli::error::CliError;
 use crate::config::SettingsError;
 use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
 use crate::connect::file::{self, Action, Change};
-use crate::connect::{Allowed, Client, ConfigFile, Launch, NAME, Places, Wanted, json, ours};
+use crate::connect::runner::{Origin, Runner};
+use crate::connect::{
+    Allowed, Client, ConfigFile, ConnectError, Launch, NAME, Places, Wanted, json, ours,
+};
 use crate::offer::Offer;
 use crate::scope::same;
 use crate::toolset::{OfferedTool, ToolsetPreset};
@@ -133,9 +136,18 @@ pub fn warnings(
         ));
     }
     warnings.extend(twice(config, client, places, files));
+    let runner = runner();
     if args.here {
-        warnings.extend(shared(config, client, files));
+        warnings.extend(shared(config, client, files, runner.as_ref()));
     }
+    warnings.extend(runner.map(|runner| {
+        format!(
+            "You ran this program with `{}`, so the client will too, which makes each start \
+             slower. To avoid that, install it (`{}`) and connect again.",
+            runner.command(),
+            runner.install
+        )
+    }));
     warnings
 }
 
@@ -157,8 +169,8 @@ fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile])
         let settings = settings(&path).unwrap_or_default();
         if let Some(plugin) = ours::enabled_plugin(&settings) {
             found.push(format!(
-                "The plugin {plugin} is enabled in {} and also brings the server and the hook: keep only one of them \
-                 (`claude plugin disable {plugin}`).",
+                "The plugin {plugin}, which is enabled in {}, also brings the server and the hook: \
+                 keep only one of them (`claude plugin disable {plugin}`).",
                 path.display()
             ));
         }
@@ -187,15 +199,20 @@ fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile])
 }
 
 /// Warnings about files that other people read too.
-fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> {
+fn shared(
+    config: &Config,
+    client: Client,
+    files: &[ConfigFile],
+    runner: Option<&Runner>,
+) -> Vec<String> {
     let names: Vec<String> = files
         .iter()
         .filter(|file| file.is_shared())
         .map(|file| file.path.display().to_string())
         .collect();
     let mut lines = vec![format!(
-        "Teams usually commit {}: everyone who works there gets the server, so it contains no \
-         path of this machine.",
+        "Teams usually commit {}, so everyone on the project gets the server. It contains no path \
+         of this machine.",
         names.join(" and ")
     )];
     if files.iter().any(|file| !file.is_shared()) {
@@ -205,7 +222,7 @@ fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> 
                 .to_owned(),
         );
     }
-    if on_path().is_none() {
+    if runner.is_none() && on_path().is_none() {
         lines.push(format!(
             "`{NAME}` is not on the PATH: {} starts it by that name and will not find it.",
             client.name()
@@ -220,7 +237,7 @@ fn shared(config: &Config, client: Client, files: &[ConfigFile]) -> Vec<String> 
     };
     if let Some((variable, path)) = elsewhere {
         lines.push(format!(
-            "{} is not written there: set {variable} to it where the client starts.",
+            "{} is not written there: set {variable} to it in the client's environment.",
             path.display()
         ));
     }
@@ -258,14 +275,7 @@ pub fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
 /// How to start this program, with the effective settings as flags, because clients pass on few
 /// variables.
 pub fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch, CliError> {
-    let running = std::env::current_exe().map_err(|source| CliError::Io {
-        action: "find",
-        path: "this program".into(),
-        source,
-    })?;
-    // The path of a symbolic link stays valid when a package manager installs the next version
-    // elsewhere.
-    let on_path = on_path().filter(|path| same::is_same(path, &running));
+    let program = Program::find()?;
     let places = match &config.db {
         Some(db) => {
             let mut words = vec!["--db".to_owned(), db.value.display().to_string()];
@@ -281,26 +291,104 @@ pub fn launch(config: &Config, surface: Option<ToolsetPreset>) -> Result<Launch,
         .as_ref()
         .map(|pinned| ["--pin".to_owned(), pinned.value.clone()]);
     Ok(Launch {
-        is_on_path: on_path.is_some(),
-        binary: on_path.unwrap_or(running),
+        binary: program.path,
+        name: program.name,
+        runner: program
+            .runner
+            .map_or_else(Vec::new, |runner| runner.arguments),
         places,
         flags: scope.into_iter().flatten().collect(),
         surface: surface.map(ToolsetPreset::name),
     })
 }
 
-/// The path of this program, as found by its name.
+/// The package runner that a person started this program with, if a client can use it too.
+pub fn runner() -> Option<Runner> {
+    Program::find().ok()?.runner
+}
+
+/// What starts this program: itself, or the package runner that a person used.
+struct Program {
+    path: PathBuf,
+    /// The name by which the PATH finds it, if it does.
+    name: Option<&'static str>,
+    runner: Option<Runner>,
+}
+
+impl Program {
+    fn find() -> Result<Self, CliError> {
+        let running = std::env::current_exe().map_err(|source| CliError::Io {
+            action: "find",
+            path: "this program".into(),
+            source,
+        })?;
+        // The path of a symbolic link stays valid when a package manager installs the next version
+        // elsewhere.
+        if let Some(path) = on_path().filter(|path| same::is_same(path, &running)) {
+            return Ok(Self {
+                path,
+                name: Some(NAME),
+                runner: None,
+            });
+        }
+        match Origin::of(&running) {
+            Origin::Installed => Ok(Self {
+                path: running,
+                name: None,
+                runner: None,
+            }),
+            Origin::Runner(runner) => {
+                // `pipx run` may start the program through uv, which then need not be on the PATH.
+                let pipx = (runner.program == "uvx").then(Runner::pipx);
+                let found = [Some(runner), pipx].into_iter().flatten();
+                let found = found.map(|runner| (program_on_path(runner.program), runner));
+                match found
+                    .into_iter()
+                    .find_map(|(path, runner)| path.zip(Some(runner)))
+                {
+                    Some((path, runner)) => Ok(Self {
+                        path,
+                        name: Some(runner.program),
+                        runner: Some(runner),
+                    }),
+                    None => Err(ConnectError::Cache { path: running }.into()),
+                }
+            }
+            Origin::UnknownCache => Err(ConnectError::Cache { path: running }.into()),
+        }
+    }
+}
+
+/// The path of this program, as found by its name. Folders that are on the PATH only while a
+/// package runner or an environment is active do not count.
 fn on_path() -> Option<PathBuf> {
-    program_on_path(NAME)
+    let environment = std::env::var_os("VIRTUAL_ENV").filter(|path| !path.is_empty());
+    let stays = |path: &PathBuf| {
+        let is_active = environment
+            .as_ref()
+            .is_some_and(|root| path.starts_with(root));
+        let is_of_npm = path
+            .parent()
+            .is_some_and(|folder| folder.ends_with("node_modules/.bin"));
+        !is_active && !is_of_npm && Origin::of(path) == Origin::Installed
+    };
+    programs_on_path(NAME).find(stays)
 }
 
 /// The path of a program, as found by its name.
 fn program_on_path(name: &str) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
+    programs_on_path(name).next()
+}
+
+fn programs_on_path(name: &str) -> impl Iterator<Item = PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    std::env::split_paths(&folders)
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let paths: Vec<PathBuf> = std::env::split_paths(&folders)
         .map(|folder| folder.join(&name))
-        .find(|path| path.is_absolute() && path.is_file())
+        .collect();
+    paths
+        .into_iter()
+        .filter(|path| path.is_absolute() && path.is_file())
 }
 
 /// The root of the project's repository, or the project's folder if it has none.

@@ -167,7 +167,7 @@ fn agents(config: &Config) -> Finding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
         MaxStatus::Approved => "see only approved memories",
-        MaxStatus::All => "may ask for memories that wait for review",
+        MaxStatus::All => "may ask for memories that are waiting for review",
     };
     let setting = format!("max_status = {}, {source}", value.as_str());
     Finding::new(Level::Note, "agents", format!("{may} ({setting})"))

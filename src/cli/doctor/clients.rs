@@ -64,7 +64,8 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
         let message = format!("connected, but {} does not exist", program.display());
         return Finding::new(Level::Error, title, message).advise(connect);
     };
-    if !is_this(&path) {
+    // A package runner starts whichever version it finds.
+    if entry.runner().is_none() && !is_this(&path) {
         let message = format!("connected{hook}; starts another binary, {}", path.display());
         return Finding::new(Level::Warning, title, message).advise(connect);
     }

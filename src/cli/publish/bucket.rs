@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ack_api::remote::{RemoteSettings, duration};
+use ack_api::remote::{RemoteSettings, check_endpoint, duration};
+use ack_api::text;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::publish::{Cost, Item, Pruned, Standing, Step};
@@ -16,10 +17,13 @@ use crate::cli::command::command;
 use crate::cli::error::CliError;
 use crate::cli::{render, write_json, write_plain};
 use crate::config::Config;
+use crate::connect::quoted;
 use crate::publish::LeftAlone;
 use crate::publish::bucket::{Error, Options, Planned, Publication};
 use crate::scope::Scope;
 
+/// The variables that name the server where no flag or setting does.
+const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 /// The price of a thousand write requests in S3 Standard, us-east-1, in US dollars.
 const THOUSAND_WRITES: f64 = 0.005;
 /// The price of a gigabyte there per month.
@@ -36,12 +40,13 @@ pub fn run(
     json: bool,
 ) -> Result<(), CliError> {
     let address: Address = address.parse()?;
-    let settings = settings(scope, &args.bucket);
+    let settings = settings(scope, &args.bucket)?;
     let options = Options {
         only_promoted: args.bucket.only_promoted,
         skip_held: args.skip_held,
         withdraw: args.bucket.withdraw.clone(),
         restore: args.bucket.restore.clone(),
+        replace: args.bucket.replace.clone(),
         rebuild: args.bucket.reindex,
         by: person(),
         resident: config.resident.value as usize,
@@ -61,21 +66,28 @@ pub fn run(
 }
 
 /// The scope's settings, overridden by the command line.
-fn settings(scope: &Scope, args: &BucketArgs) -> RemoteSettings {
+fn settings(scope: &Scope, args: &BucketArgs) -> Result<RemoteSettings, CliError> {
     let mut settings = scope.manifest.remote.clone().unwrap_or_default();
-    let variable = |name: &str| {
-        let value = std::env::var_os(name).filter(|value| !value.is_empty());
-        value.map(|value| value.to_string_lossy().into_owned())
-    };
-    let from_environment =
-        || variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
-    settings.endpoint = args
-        .endpoint
-        .clone()
-        .or(settings.endpoint)
-        .or_else(from_environment);
+    if let Some(endpoint) = &args.endpoint {
+        check(endpoint, "--endpoint")?;
+        settings.endpoint = Some(endpoint.clone());
+    }
+    for variable in ENDPOINT_VARIABLES {
+        let value = std::env::var_os(variable).filter(|value| !value.is_empty());
+        if let Some(value) = value.filter(|_| settings.endpoint.is_none()) {
+            let endpoint = value.to_string_lossy().into_owned();
+            check(&endpoint, variable)?;
+            settings.endpoint = Some(endpoint);
+        }
+    }
     settings.region = args.region.clone().or(settings.region);
-    settings
+    Ok(settings)
+}
+
+/// Checks an endpoint from a flag or variable.
+fn check(endpoint: &str, named: &str) -> Result<(), CliError> {
+    check_endpoint(endpoint)
+        .map_err(|allowed| CliError::invalid(named, text::line(endpoint, 100), allowed))
 }
 
 /// The name of the publisher, for the description of the version.
@@ -87,7 +99,7 @@ fn person() -> String {
         || "unknown".to_owned(),
         |name| name.to_string_lossy().into_owned(),
     );
-    ack_api::text::line(&name, 100)
+    text::line(&name, 100)
 }
 
 /// The request.
@@ -112,7 +124,7 @@ impl Asked<'_> {
         bar.clear();
         let cost = made.as_ref().map(|(_, cost)| *cost);
         if !self.json {
-            write_plain(&text(&planned, cost))?;
+            write_plain(&plan_text(&planned, cost))?;
         }
         let question = format!("Publish version {}?", planned.plan.base + 1);
         let writes = !nothing && !self.args.dry_run && does(self.args, self.json, &question);
@@ -135,14 +147,9 @@ impl Asked<'_> {
         }
         match head {
             Some(head) => {
-                let undo = match planned.plan.base {
-                    0 => String::new(),
-                    base => {
-                        let (scope, to) = (&planned.scope, &planned.to);
-                        let undo = format!("publish {scope} --to {to} --rollback v-{base}");
-                        format!("; undo: {}", command(&undo))
-                    }
-                };
+                let undo = head.previous.map_or_else(String::new, |before| {
+                    format!("; undo: {}", self.undo(&planned, before))
+                });
                 write_plain(&format!(
                     "published version {} with {}{undo}\n",
                     head.version,
@@ -153,6 +160,29 @@ impl Asked<'_> {
             None if self.args.dry_run => write_plain("nothing was published\n"),
             None => write_plain("nothing was published; --yes publishes it\n"),
         }
+    }
+
+    /// The command that restores the version before.
+    fn undo(&self, planned: &Planned, version: u64) -> String {
+        let mut undo = format!(
+            "publish {} --to {} --rollback v-{version}",
+            quoted(&planned.scope),
+            quoted(&planned.to)
+        );
+        // What was withdrawn by hand only comes back by name.
+        for id in &self.args.bucket.withdraw {
+            undo += &format!(" --restore {}", quoted(id));
+        }
+        let BucketArgs {
+            endpoint, region, ..
+        } = &self.args.bucket;
+        let given = [("--endpoint", endpoint), ("--region", region)];
+        for (flag, value) in given {
+            if let Some(value) = value {
+                undo += &format!(" {flag} {}", quoted(value));
+            }
+        }
+        command(&undo)
     }
 
     fn list(&self) -> Result<(), CliError> {
@@ -239,7 +269,7 @@ impl Asked<'_> {
 }
 
 /// The plan, for people.
-fn text(planned: &Planned, cost: Option<Cost>) -> String {
+fn plan_text(planned: &Planned, cost: Option<Cost>) -> String {
     let plan = &planned.plan;
     let mut out = format!("scope {} to {}\n", planned.scope, planned.to);
     let kinds = [
@@ -255,7 +285,7 @@ fn text(planned: &Planned, cost: Option<Cost>) -> String {
             ""
         };
         out += &listed(items, |item: &Item| {
-            let title = ack_api::text::line(&item.title, 60);
+            let title = text::line(&item.title, 60);
             format!("  {verb:<6} {} {title}{why}\n", item.id)
         });
     }
@@ -335,8 +365,13 @@ fn pruned(pruned: &Pruned) -> String {
             versions.join(", ")
         ),
     };
+    let unlisted = pruned.unlisted.as_ref().map_or_else(String::new, |reason| {
+        format!(
+            "the bucket may not be listed ({reason}): objects that a publisher left when it was killed stay\n"
+        )
+    });
     format!(
-        "{} with {} that no kept version needs{gone}\n",
+        "{} with {} that no kept version needs{gone}\n{unlisted}",
         render::count(pruned.objects as u64, "object"),
         size(pruned.bytes)
     )

@@ -47,7 +47,7 @@ fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
         .session_id
         .clone()
         .filter(|id| Some(id) != detail.memory.session.as_ref());
-    line("session of its program", written);
+    line("id of its session", written);
     line("date", detail.date.clone());
     if let Some(context) = &detail.session_context {
         let by = match context.unreviewed {

@@ -101,7 +101,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         let _ = write!(out, "\n{hidden}");
     }
     if !answer.suggestions.is_empty() && !listing.quiet {
-        out.push_str("\nTry:\n");
+        out.push_str("\ntry:\n");
         for suggestion in &answer.suggestions {
             let suggestion = match suggestion.as_str() {
                 "Try broader search terms" => "Broader search terms",
@@ -125,12 +125,12 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     out + &notes(&rest, screen)
 }
 
-/// ``No memory contains `kafka`; nearest in meaning:``
+/// ``no memory contains `kafka`; nearest in meaning:``
 fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
     let (said, rest) = note.message.split_once(';').unwrap_or((&note.message, ""));
     let named = said.strip_prefix("nothing certain: ");
     if named.is_none() && note.kind == NoteKind::NothingCertain {
-        return "Nothing certain; nearest in meaning:".to_owned();
+        return "nothing certain; nearest in meaning:".to_owned();
     }
     // Show the query on one line. With several words, no memory contains any of them.
     let query = text::line(query, 60);
@@ -147,8 +147,8 @@ fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
         .strip_prefix("no approved memory")
         .filter(|_| !is_hidden)
     {
-        Some(rest) => format!("No memory{rest}"),
-        None => said.replacen("no ", "No ", 1),
+        Some(rest) => format!("no memory{rest}"),
+        None => said,
     };
     if rest.starts_with(" did you mean") {
         let _ = write!(said, ";{rest}");
@@ -173,7 +173,7 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     };
     let folded = answer.folded();
     let counted = if shown == 0 {
-        "Nothing found".to_owned()
+        "nothing found".to_owned()
     } else if listing.first > 1 && shown == 1 {
         format!("result {} of {total}", listing.first)
     } else if answer.is_complete() && listing.first == 1 && folded > 0 {

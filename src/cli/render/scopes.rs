@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::age::{age, day, exact};
-use super::layout::{Marks, block, paint};
+use super::layout::{Marks, block};
 use super::{DIM, PLAIN, notes};
 use super::{count, grouped};
 use crate::cli::command::in_text;
@@ -13,8 +13,36 @@ use crate::cli::screen::Screen;
 use ack_api::memory::Visibility;
 use ack_api::{HealthState, IndexInfo, ListScopesResponse, ScopeInfo};
 
+/// The narrowest screen for a table.
+const TABLE_WIDTH: usize = 60;
+
 /// `scopes`.
 pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
+    let current = answer.current_scope.as_ref();
+    let mut out = match screen.width {
+        Some(width) if width < TABLE_WIDTH => answer
+            .scopes
+            .iter()
+            .map(|scope| paragraph(&row(scope, current, screen), screen))
+            .collect(),
+        _ => table(answer, screen),
+    };
+    if let Some(scope) = &answer.current_scope {
+        let rule = answer.detected_by.as_deref().unwrap_or("-");
+        let text = format!("* current: {scope}, found by {rule}");
+        out += &block(screen, &text, ("", "  "), DIM, &Marks::default());
+    }
+    for (problem, names) in problems(&answer.scopes) {
+        let problem = in_text(problem);
+        out += &line(&format!("{}: {problem}", names.join(", ")), screen);
+    }
+    if let [scope] = answer.scopes.as_slice() {
+        out += &details(scope, screen);
+    }
+    out + &notes(&answer.notes, screen)
+}
+
+fn table(answer: &ListScopesResponse, screen: &Screen) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -33,26 +61,34 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     // Cells are padded to their column's width, including the last one.
-    let mut out: String = table
+    table
         .lines()
         .map(|line| line.trim_end().to_owned() + "\n")
-        .collect();
-    if let Some(scope) = &answer.current_scope {
-        let rule = answer.detected_by.as_deref().unwrap_or("-");
-        let _ = writeln!(
-            out,
-            "{}",
-            paint(DIM, format!("* current: {scope}, found by {rule}"))
-        );
+        .collect()
+}
+
+/// A row of the table, for a screen that is too narrow for it.
+fn paragraph(
+    [name, served, waiting, changed, health, about]: &[String; 6],
+    screen: &Screen,
+) -> String {
+    let mut facts = Vec::new();
+    for (value, what) in [(served, "approved"), (waiting, "waiting")] {
+        if value != "-" {
+            facts.push(format!("{value} {what}"));
+        }
     }
-    for (problem, names) in problems(&answer.scopes) {
-        let problem = in_text(problem);
-        out += &line(&format!("{}: {problem}", names.join(", ")), screen);
+    if changed != "-" {
+        facts.push(format!("changed {changed}"));
     }
-    if let [scope] = answer.scopes.as_slice() {
-        out += &details(scope, screen);
+    if health != "ok" || facts.is_empty() {
+        facts.push(health.clone());
     }
-    out + &notes(&answer.notes, screen)
+    let mut out = line(name, screen);
+    for text in [facts.join(", "), about.clone()] {
+        out += &block(screen, &text, ("  ", "  "), PLAIN, &Marks::default());
+    }
+    out
 }
 
 /// Each problem once, with the scopes that have it.

@@ -263,7 +263,7 @@ fn misunderstood(line: &str, key: &str) -> String {
         "m" | "d" | "u" | "o" => format!("`{key}` needs an id: {key} ID"),
         "h" => "`h` needs a day: h 2026-03-14, h 7d, h 2w".to_owned(),
         key if OF_THE_PAGE.contains(&key) => {
-            format!("`{key}` is a key of the page alone; ? lists the keys")
+            format!("`{key}` works only on the page; ? lists the keys")
         }
         _ => format!("`{}` is not a key; ? lists the keys", text::line(line, 40)),
     }

@@ -16,7 +16,7 @@ use toml_edit::{Array, Value};
 use super::add;
 use crate::cli::args::{ClaimArgs, SetArgs};
 use crate::cli::error::CliError;
-use crate::cli::{command, write_out, write_plain};
+use crate::cli::{command, write_err, write_out, write_plain};
 use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
 use crate::curate::CurateError;
@@ -56,6 +56,11 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
     }
     let edited = plan(scope, &changes, &args.assignments.join(" "))?;
     check::check(config, &changes, &edited)?;
+    if changes.iter().any(|(key, _)| key == "ref") {
+        for problem in check::reference_problems(scope, &edited) {
+            write_err(&format!("note: {problem}\n"));
+        }
+    }
     check_decisions(scope, &edited)?;
     let done = Done {
         scope: &scope.name,

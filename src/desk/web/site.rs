@@ -199,13 +199,13 @@ impl Site {
         match self.gate.place(request.uri(), request.headers()) {
             Ok(()) if host.is_some_and(|host| host.as_bytes() == own.as_bytes()) => {}
             Ok(()) | Err(Refusal::NoHost | Refusal::WrongHost) => {
-                return wrong("`Host` is not the address that the desk gave");
+                return wrong("`Host` is not the desk's address");
             }
-            Err(_) => return wrong("`Origin` is another one than the desk's"),
+            Err(_) => return wrong("`Origin` is not the desk's"),
         }
         let origin = request.headers().get(hyper::header::ORIGIN);
         if origin.is_some_and(|origin| origin.as_bytes() != format!("http://{own}").as_bytes()) {
-            return wrong("`Origin` is another one than the desk's");
+            return wrong("`Origin` is not the desk's");
         }
         let site = request.headers().get("sec-fetch-site");
         match site.map(HeaderValue::as_bytes) {
@@ -237,7 +237,10 @@ impl Site {
         match timeout(self.limits.patience, Limited::new(body, bytes).collect()).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_long()),
-            Ok(Err(_)) => Err(Failure::new(StatusCode::BAD_REQUEST, "the body broke off")),
+            Ok(Err(_)) => Err(Failure::new(
+                StatusCode::BAD_REQUEST,
+                "the body was cut off",
+            )),
             Err(_) => {
                 let message = "the body took too long";
                 Err(Failure::new(StatusCode::REQUEST_TIMEOUT, message))

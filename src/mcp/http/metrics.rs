@@ -1,7 +1,9 @@
 //! The server's metrics in the OpenMetrics text format, which Prometheus reads.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -14,6 +16,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::record::Record;
+use super::tokens::Client;
+use crate::scope::Registry as Scopes;
 use crate::service::Service;
 
 /// Upper bounds of the histogram in seconds. A typical answer takes some milliseconds.
@@ -23,23 +27,25 @@ const BOUNDS: [f64; 13] = [
 
 /// The counters of one server.
 pub struct Metrics {
-    registry: Registry,
-    requests: Family<RequestLabels, Counter>,
-    seconds: Family<CallLabels, Histogram>,
+    all: Counters,
+    by_client: Mutex<BTreeMap<String, Counters>>,
     under_way: Gauge,
     clients: Gauge,
     tokens_broken: Gauge,
-    scopes: Family<ScopeLabels, Gauge>,
-    index_bytes: Family<ScopeLabels, Gauge>,
-    tables: Family<ScopeLabels, Gauge>,
-    versions: Family<ScopeLabels, Gauge>,
-    resident: Gauge<f64, AtomicU64>,
+    start: Gauge<f64, AtomicU64>,
 }
 
 impl fmt::Debug for Metrics {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Metrics")
     }
+}
+
+/// The requests of one client, or of all.
+#[derive(Clone)]
+struct Counters {
+    requests: Family<RequestLabels, Counter>,
+    seconds: Family<CallLabels, Histogram>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -65,90 +71,16 @@ struct ScopeLabels {
 impl Metrics {
     /// Counters that start at zero.
     pub fn new() -> Self {
-        let mut registry = Registry::with_prefix("ack_memory");
-        let requests = Family::default();
-        registry.register(
-            "requests",
-            "Requests that were answered or refused",
-            requests.clone(),
-        );
-        let seconds: Family<CallLabels, Histogram> =
-            Family::new_with_constructor(|| Histogram::new(BOUNDS));
-        registry.register_with_unit(
-            "request_duration",
-            "Time from the head of a request to its answer",
-            Unit::Seconds,
-            seconds.clone(),
-        );
-        let under_way = Gauge::default();
-        registry.register(
-            "requests_under_way",
-            "Requests not yet answered",
-            under_way.clone(),
-        );
-        let clients = Gauge::default();
-        registry.register("clients", "Clients in the file of tokens", clients.clone());
-        let tokens_broken = Gauge::default();
-        registry.register(
-            "tokens_broken",
-            "1 while the file of tokens cannot be used as it is now",
-            tokens_broken.clone(),
-        );
-        let scopes = Family::default();
-        registry.register(
-            "scope_readable",
-            "1 if the scope's store can be read, else 0",
-            scopes.clone(),
-        );
-        let index_bytes = Family::default();
-        registry.register_with_unit(
-            "index",
-            "Memory of a scope's index; 0 while there is none",
-            Unit::Bytes,
-            index_bytes.clone(),
-        );
-        let tables = Family::default();
-        registry.register(
-            "table_in_use",
-            "1 if the scope's index uses the vector table, else 0",
-            tables.clone(),
-        );
-        let versions = Family::default();
-        registry.register(
-            "published_version",
-            "The version of a bucket that a scope serves; 0 while none is here",
-            versions.clone(),
-        );
-        let resident = Gauge::<f64, AtomicU64>::default();
-        registry.register_with_unit(
-            "resident_memory",
-            "Resident memory of the process; 0 where the system does not tell",
-            Unit::Bytes,
-            resident.clone(),
-        );
         let start = Gauge::<f64, AtomicU64>::default();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         start.set(since.map_or(0.0, |since| since.as_secs_f64()));
-        registry.register_with_unit(
-            "start_time",
-            "When the server started, since 1970",
-            Unit::Seconds,
-            start,
-        );
-        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The version of the program", build);
         Self {
-            registry,
-            requests,
-            seconds,
-            under_way,
-            clients,
-            tokens_broken,
-            scopes,
-            index_bytes,
-            tables,
-            versions,
-            resident,
+            all: Counters::new(),
+            by_client: Mutex::default(),
+            under_way: Gauge::default(),
+            clients: Gauge::default(),
+            tokens_broken: Gauge::default(),
+            start,
         }
     }
 
@@ -160,6 +92,94 @@ impl Metrics {
 
     /// Counts a finished request.
     pub fn count(&self, record: &Record) {
+        self.all.count(record);
+        if let Some(client) = &record.client {
+            self.of_client(client).count(record);
+        }
+    }
+
+    /// Records the state of the token file.
+    pub fn set_tokens(&self, clients: usize, is_broken: bool) {
+        self.clients.set(i64::try_from(clients).unwrap_or(i64::MAX));
+        self.tokens_broken.set(i64::from(is_broken));
+    }
+
+    /// The metrics as text, with the present state of each scope. A client that may see only some
+    /// scopes gets these and its own requests: nothing of other clients, nor of the whole server.
+    pub fn text(&self, service: &Service, client: Option<&Client>) -> String {
+        let mut registry = Registry::with_prefix("ack_memory");
+        let limited = client.and_then(|client| Some((client, client.entry.scopes.as_ref()?)));
+        if let Some((client, names)) = limited {
+            self.of_client(&client.name).register(&mut registry);
+            register_scopes(
+                &mut registry,
+                service,
+                &service.registry.limited(names.clone()),
+            );
+        } else {
+            self.all.register(&mut registry);
+            self.register_server(&mut registry);
+            register_scopes(&mut registry, service, &service.registry);
+        }
+        registry.register_with_unit(
+            "start_time",
+            "When the server started, since 1970",
+            Unit::Seconds,
+            self.start.clone(),
+        );
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of the program", build);
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }
+
+    fn of_client(&self, name: &str) -> Counters {
+        let mut clients = self
+            .by_client
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let counters = clients.entry(name.to_owned()).or_insert_with(Counters::new);
+        counters.clone()
+    }
+
+    fn register_server(&self, registry: &mut Registry) {
+        registry.register(
+            "requests_under_way",
+            "Requests not yet answered",
+            self.under_way.clone(),
+        );
+        registry.register(
+            "clients",
+            "Clients in the file of tokens",
+            self.clients.clone(),
+        );
+        registry.register(
+            "tokens_broken",
+            "1 while the file of tokens cannot be used as it is now",
+            self.tokens_broken.clone(),
+        );
+        let resident = Gauge::<f64, AtomicU64>::default();
+        resident.set(resident_bytes());
+        registry.register_with_unit(
+            "resident_memory",
+            "Resident memory of the process; 0 where the system does not tell",
+            Unit::Bytes,
+            resident,
+        );
+    }
+}
+
+impl Counters {
+    fn new() -> Self {
+        Self {
+            requests: Family::default(),
+            seconds: Family::new_with_constructor(|| Histogram::new(BOUNDS)),
+        }
+    }
+
+    fn count(&self, record: &Record) {
         let labels = RequestLabels {
             client: record.client.clone().unwrap_or_default(),
             method: record.method,
@@ -180,47 +200,67 @@ impl Metrics {
             .observe(record.seconds());
     }
 
-    /// Records the state of the token file.
-    pub fn set_tokens(&self, clients: usize, is_broken: bool) {
-        self.clients.set(i64::try_from(clients).unwrap_or(i64::MAX));
-        self.tokens_broken.set(i64::from(is_broken));
+    fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "requests",
+            "Requests that were answered or refused",
+            self.requests.clone(),
+        );
+        registry.register_with_unit(
+            "request_duration",
+            "Time from the head of a request to its answer",
+            Unit::Seconds,
+            self.seconds.clone(),
+        );
     }
+}
 
-    /// The metrics as text, with the present state of each scope.
-    pub fn text(&self, service: &Service) -> String {
-        for family in [
-            &self.scopes,
-            &self.index_bytes,
-            &self.tables,
-            &self.versions,
-        ] {
-            family.clear();
+/// Registers the present state of each scope.
+fn register_scopes(registry: &mut Registry, service: &Service, scopes: &Scopes) {
+    let readable = Family::<ScopeLabels, Gauge>::default();
+    let index_bytes = Family::<ScopeLabels, Gauge>::default();
+    let tables = Family::<ScopeLabels, Gauge>::default();
+    let versions = Family::<ScopeLabels, Gauge>::default();
+    for scope in scopes.discover().scopes {
+        let labels = ScopeLabels {
+            scope: scope.name.clone(),
+        };
+        let is_readable = scope.problem.is_none() && scope.store.file_state().is_ok();
+        let bytes = i64::try_from(service.index_bytes(&scope)).unwrap_or(i64::MAX);
+        let set = |family: &Family<ScopeLabels, Gauge>, value: i64| {
+            family.get_or_create(&labels).set(value);
+        };
+        set(&readable, i64::from(is_readable));
+        set(&index_bytes, bytes);
+        set(&tables, i64::from(service.uses_table(&scope)));
+        if let Some(remote) = &scope.remote {
+            set(
+                &versions,
+                i64::try_from(remote.number()).unwrap_or(i64::MAX),
+            );
         }
-        for scope in service.registry.discover().scopes {
-            let labels = ScopeLabels {
-                scope: scope.name.clone(),
-            };
-            let is_readable = scope.problem.is_none() && scope.store.file_state().is_ok();
-            let bytes = i64::try_from(service.index_bytes(&scope)).unwrap_or(i64::MAX);
-            let set = |family: &Family<ScopeLabels, Gauge>, value: i64| {
-                family.get_or_create(&labels).set(value);
-            };
-            set(&self.scopes, i64::from(is_readable));
-            set(&self.index_bytes, bytes);
-            set(&self.tables, i64::from(service.uses_table(&scope)));
-            if let Some(remote) = &scope.remote {
-                set(
-                    &self.versions,
-                    i64::try_from(remote.number()).unwrap_or(i64::MAX),
-                );
-            }
-        }
-        self.resident.set(resident_bytes());
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = encode(&mut text, &self.registry);
-        text
     }
+    registry.register(
+        "scope_readable",
+        "1 if the scope's store can be read, else 0",
+        readable,
+    );
+    registry.register_with_unit(
+        "index",
+        "Memory of a scope's index; 0 while there is none",
+        Unit::Bytes,
+        index_bytes,
+    );
+    registry.register(
+        "table_in_use",
+        "1 if the scope's index uses the vector table, else 0",
+        tables,
+    );
+    registry.register(
+        "published_version",
+        "The version of a bucket that a scope serves; 0 while none is here",
+        versions,
+    );
 }
 
 /// A request that is not answered yet.

@@ -43,7 +43,7 @@ impl Readiness {
     /// The reason why it is not.
     pub async fn check(&self) -> State {
         if !self.is_warm.load(Ordering::Acquire) {
-            return Err("the indexes are being made");
+            return Err("the indexes are being built");
         }
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, state)) = last

@@ -61,7 +61,7 @@ pub enum Outcome {
     Answered,
     /// It was answered with an error of the tool or the protocol.
     Failed,
-    /// It was rejected before that.
+    /// It was refused before that.
     Refused,
 }
 

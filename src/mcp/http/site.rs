@@ -253,7 +253,7 @@ impl Site {
     }
 
     async fn metrics(&self, request: &Request<Incoming>, visitor: &Visitor) -> Answer {
-        match self.caller(request.headers()) {
+        let client = match self.caller(request.headers()) {
             Err(refusal) => return refused(refusal, self.extras.tokens.is_some()),
             Ok(Some(client)) if !client.entry.metrics => {
                 let message = format!(
@@ -262,13 +262,17 @@ impl Site {
                 );
                 return error(StatusCode::FORBIDDEN, &message);
             }
-            Ok(_) => visitor.make_known(),
-        }
+            Ok(client) => client,
+        };
+        visitor.make_known();
         if let Some(tokens) = &self.extras.tokens {
             self.metrics.set_tokens(tokens.count(), tokens.is_broken());
         }
         // This reads the store of each scope.
-        let text = tokio::task::block_in_place(|| self.metrics.text(self.served().server.service));
+        let text = tokio::task::block_in_place(|| {
+            let service = self.served().server.service;
+            self.metrics.text(service, client.as_deref())
+        });
         let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
         answer.headers_mut().insert(
             CONTENT_TYPE,
@@ -306,7 +310,7 @@ impl Site {
         let (body, large) = match read {
             Ok(Ok(Some(body))) => body,
             Ok(Ok(None)) => return too_long(),
-            Ok(Err(_)) => return closing(error(StatusCode::BAD_REQUEST, "the body broke off")),
+            Ok(Err(_)) => return closing(error(StatusCode::BAD_REQUEST, "the body was cut off")),
             Err(_) => {
                 let message = format!("the body took longer than {}", seconds(patience));
                 return closing(error(StatusCode::REQUEST_TIMEOUT, &message));

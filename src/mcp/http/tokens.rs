@@ -123,8 +123,11 @@ pub struct TokenFile {
 struct State {
     checked: Instant,
     stamp: Stamp,
+    /// The clients that are let in: nobody while the file is not usable.
     clients: Arc<Vec<Arc<Client>>>,
-    /// Why the file is not usable now. The previous clients stay.
+    /// The clients that the file named last. Their usage counts when it names them again.
+    known: Arc<Vec<Arc<Client>>>,
+    /// Why the file is not usable now.
     problem: Option<String>,
 }
 
@@ -156,16 +159,24 @@ impl TokenFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or it is invalid.
+    /// It cannot be read, it is invalid, or it names no client.
     pub fn open(path: &Path) -> Result<Self, TokensError> {
         let stamp = stamp(path);
         let clients = read(path, &[])?;
+        if clients.is_empty() {
+            return Err(TokensError::Wrong {
+                path: path.to_owned(),
+                reason: "it names no client".to_owned(),
+            });
+        }
+        let clients = Arc::new(clients);
         Ok(Self {
             path: path.to_owned(),
             state: Mutex::new(State {
                 checked: Instant::now(),
                 stamp,
-                clients: Arc::new(clients),
+                known: Arc::clone(&clients),
+                clients,
                 problem: None,
             }),
         })
@@ -194,7 +205,7 @@ impl TokenFile {
     }
 
     /// Reads the file again if it has changed. Returns a message: that it was read, or why it is
-    /// not usable. In the second case the clients stay as they were.
+    /// not usable. In the second case nobody is let in, because nobody knows who was removed.
     pub fn refresh(&self) -> Option<String> {
         let mut state = self.lock();
         if state.checked.elapsed() < CHECK_AFTER {
@@ -202,27 +213,39 @@ impl TokenFile {
         }
         state.checked = Instant::now();
         let stamp = stamp(&self.path);
-        if stamp == state.stamp {
+        // Rights can come back without a change of the file's time.
+        if stamp == state.stamp && state.problem.is_none() {
             return None;
         }
         state.stamp = stamp;
-        match read(&self.path, &state.clients) {
+        match read(&self.path, &state.known) {
             Ok(clients) => {
-                let count = clients.len();
+                let told = self.told(clients.len());
                 state.clients = Arc::new(clients);
+                // An editor may empty the file before it writes it.
+                if !state.clients.is_empty() {
+                    state.known = Arc::clone(&state.clients);
+                }
                 state.problem = None;
-                let clients = if count == 1 { "client" } else { "clients" };
-                Some(format!(
-                    "the tokens in `{}` were read again: {count} {clients}",
-                    self.path.display()
-                ))
+                Some(told)
             }
             Err(error) => {
-                let problem = format!("{error}; those from before still count");
+                let problem = format!("{error}; nobody is let in until it can be used");
                 let is_new = state.problem.as_ref() != Some(&problem);
+                state.clients = Arc::default();
                 state.problem = Some(problem.clone());
                 is_new.then_some(problem)
             }
+        }
+    }
+
+    /// The message that the file was read.
+    fn told(&self, clients: usize) -> String {
+        let path = self.path.display();
+        match clients {
+            0 => format!("the tokens in `{path}` were read again: no client, so nobody is let in"),
+            1 => format!("the tokens in `{path}` were read again: 1 client"),
+            _ => format!("the tokens in `{path}` were read again: {clients} clients"),
         }
     }
 
@@ -308,6 +331,14 @@ fn stamp(path: &Path) -> Stamp {
     Some((metadata.len(), modified, metadata.ino()))
 }
 
+/// Checks that a file is valid. It may name no client.
+///
+/// # Errors
+/// It cannot be read, or it is invalid.
+pub fn check(path: &Path) -> Result<(), TokensError> {
+    read(path, &[]).map(drop)
+}
+
 /// Reads the clients of a file. Keeps the usage of the clients in `before`.
 fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensError> {
     let text = files::read_text(path, MAX_BYTES).map_err(|source| TokensError::Read {
@@ -320,9 +351,6 @@ fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensE
     };
     let entries: BTreeMap<String, ClientEntry> =
         toml::from_str(&text).map_err(|error| wrong(without_source(&error)))?;
-    if entries.is_empty() {
-        return Err(wrong("it names no client".to_owned()));
-    }
     let mut clients: Vec<Arc<Client>> = Vec::with_capacity(entries.len());
     for (name, entry) in entries {
         let known = before.iter().find(|client| client.name == name);
@@ -349,7 +377,7 @@ fn without_source(error: &toml::de::Error) -> String {
 fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result<Client, String> {
     if !is_name(name) {
         return Err(format!(
-            "`{}` is no name for a client: use letters, digits, `-`, `_` and `.`, at most 64",
+            "`{}` is not a valid client name: use letters, digits, `-`, `_` and `.`, at most 64",
             ack_api::text::line(name, 80)
         ));
     }
@@ -476,6 +504,48 @@ mod tests {
                 !error.contains("secret") && !error.contains(&good),
                 "{error}"
             );
+        }
+    }
+
+    /// Lets the time pass after which the file is looked at again.
+    fn wait(tokens: &TokenFile) {
+        tokens.lock().checked -= CHECK_AFTER;
+    }
+
+    #[test]
+    fn nobody_is_let_in_while_the_file_is_empty_gone_or_broken() {
+        let token = "token-of-mei-0123456789";
+        let good = format!("[mei]\nhash = \"{}\"\nat_once = 1\n", hash(token));
+        let (file, tokens) = file(&good);
+        let tokens = tokens.unwrap();
+        let found = || tokens.client(token.as_bytes());
+        let path = file.path();
+        let _under_way = found().unwrap().begin().unwrap();
+        let remove = || std::fs::remove_file(path).unwrap();
+        let write = |text: &str| std::fs::write(path, text).unwrap();
+        let cases: [(&dyn Fn(), &str, bool); 4] = [
+            (&|| write(""), "no client, so nobody is let in", false),
+            (&|| write("# nobody\n"), "no client, so nobody", false),
+            (&|| write("[mei"), "cannot be used", true),
+            (&remove, "cannot read the tokens", true),
+        ];
+        for (change, part, is_broken) in cases {
+            change();
+            wait(&tokens);
+            let told = tokens.refresh().unwrap();
+            assert!(
+                told.contains(part) && told.contains("nobody is let in"),
+                "{told}"
+            );
+            assert!(found().is_none(), "{told}");
+            assert_eq!(tokens.is_broken(), is_broken, "{told}");
+            wait(&tokens);
+            assert_eq!(tokens.refresh(), None, "it is said once: {told}");
+            write(&good);
+            wait(&tokens);
+            assert!(tokens.refresh().unwrap().ends_with(": 1 client"));
+            // What is under way still counts.
+            found().unwrap().begin().unwrap_err();
         }
     }
 

@@ -18,7 +18,7 @@ use crate::remote::Patience;
 use crate::scope::resolve::Selection;
 use crate::service::answer;
 use crate::service::error::Error;
-use crate::service::open::{missing_status, note_locks, unavailable};
+use crate::service::open::{failure, missing_status, note_locks, unavailable};
 use crate::service::stale::Staleness;
 use crate::service::standing::serves_unreviewed;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
@@ -402,10 +402,13 @@ impl<'a> Chooser<'a> {
                         ((number, id), (memory, others))
                     }));
                 }
-                Err(error) if self.read.len() > 1 => {
+                Err(error) => {
+                    let error = failure(&read.scope, error);
+                    if self.read.len() == 1 {
+                        return Err(error);
+                    }
                     notes.push(unavailable(&read.scope.name, &error));
                 }
-                Err(error) => return Err(error.into()),
             }
         }
         if let Some(OneMore { scope, memory, .. }) = self.one_more {

@@ -17,7 +17,7 @@ use crate::remote::{self, Patience};
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
-use crate::service::open::{leave_out_cold, note_broken, unavailable};
+use crate::service::open::{failure, leave_out_cold, note_broken, unavailable};
 use ack_api::memory::{ProjectRows, StatusFilter};
 use ack_api::text;
 use ack_api::{Note, Skipped};
@@ -119,17 +119,21 @@ pub(super) fn each<T>(
     note_broken(selection, &scopes, notes)?;
     let cold = leave_out_cold(selection, &scopes, patience, notes)?;
     let mut read = Vec::with_capacity(scopes.len());
-    let mut first: Option<StoreError> = None;
+    let mut first: Option<Error> = None;
     for scope in scopes {
         if cold.contains(&scope.name) {
             continue;
         }
         ack_api::cancel::check()?;
-        let own = selection.current.rows_in(&scope);
-        match read_scope(&scope, own) {
+        let own = || selection.current.rows_in(&scope);
+        let found = match read_scope(&scope, own()) {
+            Err(error) if remote::mend(&scope, &error, patience) => read_scope(&scope, own()),
+            found => found,
+        };
+        match found {
             Ok(found) => read.push(found),
             Err(error) => {
-                remote::after_failure(&scope, &error);
+                let error = failure(&scope, error);
                 selection.skipped.push(Skipped {
                     scope: scope.name.clone(),
                     reason: text::line(&error.to_string(), 300),
@@ -141,7 +145,7 @@ pub(super) fn each<T>(
         }
     }
     match first {
-        Some(error) if read.is_empty() => Err(error.into()),
+        Some(error) if read.is_empty() => Err(error),
         _ => Ok(read),
     }
 }

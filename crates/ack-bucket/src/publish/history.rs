@@ -1,6 +1,6 @@
 //! The history of a publication: listing versions, rolling back, and removing old ones.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{Base, Publisher, SMALL, random};
 use crate::BucketError;
+use crate::client::Listed;
 use crate::fetch;
 use crate::format::{FORMAT, Head, Version, Withdrawn};
 
@@ -54,8 +55,19 @@ pub struct Pruned {
     pub objects: usize,
     /// How many bytes they have.
     pub bytes: u64,
+    /// Why the bucket could not be listed. Then only objects of old versions are removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<String>,
     #[serde(skip)]
     names: Vec<String>,
+}
+
+impl Pruned {
+    fn add(&mut self, name: String, bytes: u64) {
+        self.objects += 1;
+        self.bytes += bytes;
+        self.names.push(name);
+    }
 }
 
 impl Publisher {
@@ -178,10 +190,11 @@ impl Publisher {
     }
 
     /// Finds the versions older than a given age, except the current one, and objects that belong
-    /// to no version. Nothing is removed.
+    /// to no version. Nothing is removed. If the bucket may not be listed, finds only the objects
+    /// of old versions.
     ///
     /// # Errors
-    /// The bucket cannot be listed.
+    /// The bucket cannot be read.
     pub fn old(&self, older: Duration) -> Result<Pruned, BucketError> {
         let chain = self.chain(usize::MAX)?;
         let now = Timestamp::now();
@@ -191,31 +204,51 @@ impl Publisher {
         };
         let mut pruned = Pruned::default();
         let mut needed: HashSet<&str> = HashSet::new();
+        let mut of_old_versions: BTreeMap<&str, u64> = BTreeMap::new();
         for (place, (log, version)) in chain.iter().enumerate() {
+            let files = version.files.iter();
             if place > 0 && is_old(&version.published_at) {
                 pruned.versions.push(version.version);
-                continue;
+                of_old_versions.insert(log, 0);
+                of_old_versions.extend(files.map(|file| (file.object.as_str(), file.bytes)));
+            } else {
+                needed.insert(log);
+                needed.extend(files.map(|file| file.object.as_str()));
             }
-            needed.insert(log);
-            needed.extend(version.files.iter().map(|file| file.object.as_str()));
         }
-        for folder in FOLDERS {
-            for object in self.client.list(folder)? {
-                let is_settled = age(now, object.modified) > UPLOADING;
-                let is_of_old_version = chain.iter().any(|(log, version)| {
-                    *log == object.name
-                        || version.files.iter().any(|file| file.object == object.name)
-                });
-                if !needed.contains(object.name.as_str()) && (is_settled || is_of_old_version) {
-                    pruned.objects += 1;
-                    pruned.bytes += object.bytes;
-                    pruned.names.push(object.name);
+        match self.list_all() {
+            Ok(listed) => {
+                for object in listed {
+                    let name = object.name.as_str();
+                    let is_settled = age(now, object.modified) > UPLOADING;
+                    if !needed.contains(name) && (is_settled || of_old_versions.contains_key(name))
+                    {
+                        pruned.add(object.name, object.bytes);
+                    }
                 }
             }
+            Err(BucketError::Refused { reason, .. }) => {
+                pruned.unlisted = Some(reason);
+                for (name, bytes) in of_old_versions {
+                    if !needed.contains(name) {
+                        pruned.add(name.to_owned(), bytes);
+                    }
+                }
+            }
+            Err(error) => return Err(error),
         }
         // The description is removed first: a version without its files must not look restorable.
         pruned.names.sort_by_key(|name| !name.starts_with("log/"));
         Ok(pruned)
+    }
+
+    /// The objects of versions.
+    fn list_all(&self) -> Result<Vec<Listed>, BucketError> {
+        let mut listed = Vec::new();
+        for folder in FOLDERS {
+            listed.extend(self.client.list(folder)?);
+        }
+        Ok(listed)
     }
 
     /// Removes what [`Publisher::old`] found.

@@ -82,6 +82,11 @@ impl Base {
         self.head.as_ref().map_or(0, |(head, _)| head.version)
     }
 
+    /// The scope that the published memories come from.
+    pub fn scope(&self) -> Option<&str> {
+        self.version.as_ref().map(|version| version.scope.as_str())
+    }
+
     fn marks(&self) -> Vec<Withdrawn> {
         self.version
             .as_ref()

@@ -86,12 +86,11 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
         || ["\"entityType\"", "\"relationType\""]
             .iter()
             .any(|member| head.contains(member));
-    if is_graph {
-        Ok(())
-    } else {
-        Err(StoreError::NotAGraph {
-            path: path.to_owned(),
-        })
+    let path = path.to_owned();
+    match () {
+        () if is_graph => Ok(()),
+        () if lines::are_memories(&head) => Err(StoreError::ImportLines { path }),
+        () => Err(StoreError::NotAGraph { path }),
     }
 }
 

@@ -94,7 +94,10 @@ fn note(row: Row) -> Note {
     Note {
         names: vec![id.clone(), line.title.clone()],
         id,
-        standing: standing.map(|word| Standing::of(&word)).unwrap_or_default(),
+        // `import` refuses other words.
+        standing: standing
+            .map(|word| Standing::of(&word).unwrap_or(Standing::Draft))
+            .unwrap_or_default(),
         reviewed_by: line.reviewed_by,
         reviewed_at: line.reviewed_at,
         title: line.title,

@@ -60,6 +60,9 @@ pub struct Listing {
     pub files: Vec<FileEntry>,
     /// What could not be read.
     pub problems: Vec<String>,
+    /// Those of the problems that may hide notes: folders that cannot be opened, and what is no file
+    /// but has a note's name.
+    pub hidden: Vec<String>,
     /// A watch of the folders that began before they were listed.
     pub watch: Watch,
 }
@@ -120,7 +123,9 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                listing.problems.push(left_out(path, &error));
+                let problem = left_out(path, &error);
+                listing.hidden.push(problem.clone());
+                listing.problems.push(problem);
                 continue;
             }
         };
@@ -139,10 +144,12 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         }
         if !entry.file_type().is_file() {
             if let Err(error) = files::check(entry.path()) {
-                listing.problems.push(format!(
+                let problem = format!(
                     "`{}` is left out: {error}",
                     ack_api::text::line(&relative.display().to_string(), 100)
-                ));
+                );
+                listing.hidden.push(problem.clone());
+                listing.problems.push(problem);
             }
             continue;
         }

@@ -22,7 +22,7 @@ pub enum Standing {
     /// None, or one that does not count.
     #[default]
     Plain,
-    /// It is not finished.
+    /// It is not finished, or it is not clear what its status means.
     Draft,
     /// It is no longer valid.
     Withdrawn,
@@ -31,16 +31,22 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What a word in a header means.
-    pub fn of(word: &str) -> Self {
-        match word.trim().to_lowercase().as_str() {
+    /// What a status in a header means, by its first word (`superseded by …`); `None` if that is
+    /// not known.
+    pub fn of(status: &str) -> Option<Self> {
+        let status = status.trim().to_lowercase();
+        let end = status.find(|c: char| !c.is_alphanumeric());
+        Some(match status.get(..end.unwrap_or(status.len()))? {
             "draft" | "staging" | "proposed" | "pending" | "wip" => Self::Draft,
             "deprecated" | "rejected" | "withdrawn" | "obsolete" | "archived" | "superseded" => {
                 Self::Withdrawn
             }
             "promoted" => Self::Promoted,
-            _ => Self::Plain,
-        }
+            "" | "accepted" | "active" | "approved" | "complete" | "completed" | "current"
+            | "done" | "final" | "published" | "resolved" | "reviewed" | "solved" | "stable"
+            | "verified" => Self::Plain,
+            _ => return None,
+        })
     }
 
     /// The status of a note. `is_committed` tells whether the reference has it with this content.
@@ -66,12 +72,16 @@ pub struct Note {
     pub standing: Standing,
     /// The word for that status, if it says that the note is no longer valid.
     pub withdrawn: Option<String>,
+    /// Why a reference does not approve it, as the end of a sentence about the file.
+    pub doubt: Option<String>,
     /// Who approved it, according to the header.
     pub reviewed_by: Option<String>,
     /// When it was approved.
     pub reviewed_at: Option<String>,
     /// Its title.
     pub title: String,
+    /// Whether the title comes from the file's name.
+    pub is_named_by_file: bool,
     /// One line of context.
     pub subtitle: Option<String>,
     /// Its type.
@@ -101,11 +111,34 @@ pub struct Note {
     pub names: Vec<String>,
 }
 
-/// Why a content is not a note.
+/// Why a content is not a note, as the end of a sentence about the file.
 pub fn unreadable(content: &[u8]) -> Option<&'static str> {
-    content
-        .contains(&0)
-        .then_some("is not text and was left out")
+    if is_lfs_pointer(content) {
+        Some(LFS_POINTER)
+    } else if content.starts_with(b"\xFF\xFE") || content.starts_with(b"\xFE\xFF") {
+        Some("is UTF-16 and was left out; save it as UTF-8")
+    } else if content.contains(&0) {
+        Some("is not text and was left out")
+    } else {
+        None
+    }
+}
+
+/// What is said of a file that Git LFS has in place of the note.
+const LFS_POINTER: &str = "is a Git LFS pointer, not the note's text; run `git lfs pull`";
+
+/// Whether Git LFS keeps the text elsewhere
+/// (<https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>).
+pub fn is_lfs_pointer(content: &[u8]) -> bool {
+    const VERSIONS: [&[u8]; 2] = [
+        b"version https://git-lfs.github.com/spec/",
+        b"version https://hawser.github.com/spec/",
+    ];
+    content.len() < 1024
+        && VERSIONS.iter().any(|version| content.starts_with(version))
+        && content
+            .split(|byte| *byte == b'\n')
+            .any(|line| line.starts_with(b"oid sha256:"))
 }
 
 /// The memories in a file, and what is wrong with a part of it. `relative` is its path in the
@@ -175,11 +208,14 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
     let subtitle = header
         .text(&["description", "summary"])
         .filter(|subtitle| named.as_ref() != Some(subtitle));
-    let title = named.or(heading).unwrap_or_else(|| spaced(&stem));
+    let title = named.or(heading);
+    let is_named_by_file = title.is_none();
+    let title = title.unwrap_or_else(|| spaced(&stem));
     let body = without_title(text, &title);
     let (facts, mut links) = statements(&body);
     let files = linked_notes(&body, relative).into_iter();
     links.extend(files.map(|file| ("related".to_owned(), file)));
+    let facts: Vec<String> = facts.into_iter().chain(findings(&header)).collect();
     let body = without_facts(&body);
     let mut tags = Vec::new();
     for tag in header.list(&["tags", "keywords"]) {
@@ -201,20 +237,32 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(super::rows::EDITED)
     });
     let status = header.text(&["status"]);
-    let standing = status.as_deref().map(Standing::of).unwrap_or_default();
+    let (mut standing, mut doubt) = match status.as_deref().map(Standing::of) {
+        None => (Standing::Plain, None),
+        Some(Some(standing)) => (standing, None),
+        Some(None) => (Standing::Draft, status.as_deref().map(unknown_status)),
+    };
+    let says_nothing =
+        is_named_by_file && subtitle.is_none() && facts.is_empty() && body.trim().is_empty();
+    if says_nothing && standing != Standing::Withdrawn {
+        standing = Standing::Draft;
+        doubt = Some("says nothing, so it waits for review".to_owned());
+    }
     Note {
         id: id_of(relative),
         declared,
         standing,
         withdrawn: status.filter(|_| standing == Standing::Withdrawn),
+        doubt,
         reviewed_by: header.text(&["verified.by"]),
         reviewed_at: header.text(&["verified.at"]),
         title,
+        is_named_by_file,
         subtitle,
         kind: header.text(&["type", "metadata.type", "problem_type"]),
         project: header.text(&["project"]),
         session: header.text(&["originsessionid", "metadata.originsessionid"]),
-        facts: facts.into_iter().chain(findings(&header)).collect(),
+        facts,
         tags,
         files: header.list(&["files", "resource", "resources"]),
         text: body,
@@ -230,6 +278,15 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         links,
         names: names.into_iter().flatten().collect(),
     }
+}
+
+/// What is said of a note with a status that is not known.
+pub fn unknown_status(status: &str) -> String {
+    format!(
+        "has the status `{}`, which is not known, so it waits for review; write `stable`, `draft` \
+         or `deprecated`",
+        ack_api::text::line(status, 40)
+    )
 }
 
 /// The findings in the header of a solved problem.
@@ -338,6 +395,35 @@ mod tests {
         read(dialect, Path::new(path), text.as_bytes(), modified)
             .0
             .remove(0)
+    }
+
+    #[test]
+    fn a_status_means_what_its_first_word_says() {
+        for (status, standing) in [
+            ("stable", Some(Standing::Plain)),
+            ("Accepted (2026-01-31)", Some(Standing::Plain)),
+            ("Superseded by ADR-7", Some(Standing::Withdrawn)),
+            ("draft", Some(Standing::Draft)),
+            ("promoted", Some(Standing::Promoted)),
+            ("whatever", None),
+            ("not approved", None),
+            ("in review", None),
+        ] {
+            assert_eq!(Standing::of(status), standing, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_git_lfs_or_another_encoding_put_there_is_no_note() {
+        let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+        assert!(unreadable(pointer).unwrap().contains("git lfs pull"));
+        let about = b"version https://git-lfs.github.com/spec/v1 is what a pointer begins with";
+        assert_eq!(unreadable(about), None);
+        for text in [b"\xFF\xFE#\0 \0".as_slice(), b"\xFE\xFF\0#\0 "] {
+            assert!(unreadable(text).unwrap().contains("UTF-16"));
+        }
+        assert!(unreadable(b"a\0b").unwrap().contains("not text"));
+        assert_eq!(unreadable(b"# Text\n"), None);
     }
 
     #[test]

@@ -84,13 +84,22 @@ impl Reference {
     fn read(&self, path: &Path, dialect: Dialect) -> Result<Option<Known>, String> {
         let name = ack_api::text::line(&self.name, 120);
         let (repository, folder) = committed::locate(path).ok_or_else(|| {
-            format!(
-                "`ref = \"{name}\"`: the folder is in no git repository with a working tree; \
-                 every note waits for review"
-            )
+            let why = if committed::is_bare(path) {
+                "the repository is bare; clone it, and name the folder in the clone"
+            } else {
+                "the folder is in no git repository"
+            };
+            format!("`ref = \"{name}\"`: {why}; every note waits for review")
         })?;
-        let tips = Tips::read(&repository, &self.name)
-            .map_err(|why| format!("`ref = \"{name}\"`: {}", explain(&why)))?;
+        let tips = Tips::read(&repository, &self.name).map_err(|why| {
+            let why = match why {
+                NoCommit::Missing if name == "HEAD" => {
+                    "nothing is committed yet; every note waits for review".to_owned()
+                }
+                why => explain(&why),
+            };
+            format!("`ref = \"{name}\"`: {why}")
+        })?;
         if let Some(known) = &self.known
             && (&known.repository, &known.folder, &known.tips) == (&repository, &folder, &tips)
         {
@@ -218,9 +227,18 @@ fn as_committed(relative: &OsStr, id: ObjectName) -> WantedRow {
 /// What is wrong, and its consequence.
 fn explain(why: &NoCommit) -> String {
     let what = match why {
-        NoCommit::NotAName => "that is not the name of a branch, a tag or `HEAD`".to_owned(),
+        NoCommit::NotAName => {
+            "that is no name; write a branch or a tag, for instance `origin/main` or \
+             `refs/heads/main`, or `HEAD`"
+                .to_owned()
+        }
+        NoCommit::Hash => {
+            "that is a commit; write a branch or a tag, for instance `origin/main`".to_owned()
+        }
         NoCommit::Missing => {
-            "there is no such branch or tag here; `git fetch` may bring it".to_owned()
+            "there is no such branch or tag here; `git fetch` may bring it, and `git branch -a` \
+             lists what is there"
+                .to_owned()
         }
         NoCommit::Ambiguous(names) => {
             format!(
@@ -229,7 +247,9 @@ fn explain(why: &NoCommit) -> String {
             )
         }
         NoCommit::OtherFormat => {
-            "the repository keeps its references as a reftable, which is not read".to_owned()
+            "the repository keeps its references as a reftable, which is not read; \
+             `git refs migrate --ref-format=files` makes them files"
+                .to_owned()
         }
         NoCommit::Unreadable(Unknown::OutOfTime) => {
             "reading git's objects took too long".to_owned()

@@ -17,7 +17,7 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT,
   facts TEXT, concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, stale_after TEXT,
-  source_file TEXT);
+  source_file TEXT, title_from_file INTEGER);
 CREATE INDEX memories_id ON memories (id);
 CREATE INDEX memories_slot ON memories (slot);
 CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
@@ -106,6 +106,8 @@ struct Row {
     committed_as: Option<ObjectName>,
     /// The ids that its notes have in their file, and what they say of themselves.
     standings: Box<[(String, Standing)]>,
+    /// Why a reference does not approve its only note.
+    doubt: Option<String>,
     /// The id that its file gives it.
     declared: Option<String>,
     /// The id that comes from its path.
@@ -218,6 +220,12 @@ impl Rows {
         state
     }
 
+    /// The committed files that the reference does not approve all the same, and why.
+    pub fn doubts(&self) -> impl Iterator<Item = (&OsStr, &str)> {
+        let committed = self.rows.iter().filter(|(_, row)| row.is_committed);
+        committed.filter_map(|(key, row)| Some((key.relative.as_os_str(), row.doubt.as_deref()?)))
+    }
+
     fn remove(&mut self, key: &RowKey) -> rusqlite::Result<()> {
         let Some(row) = self.rows.remove(key) else {
             return Ok(());
@@ -294,6 +302,7 @@ impl Rows {
                 .iter()
                 .map(|note| (note.id.clone(), note.standing))
                 .collect(),
+            doubt: single.and_then(|note| note.doubt.clone()),
             declared: single.and_then(|note| note.declared.clone()),
             own: single.map(|note| note.id.clone()).unwrap_or_default(),
             id: single.map(|note| note.id.clone()).unwrap_or_default(),
@@ -448,9 +457,10 @@ fn add(
     connection
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
-               concepts, files, narrative, created_at, updated_at, stale_after, source_file)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-               ?15)",
+               concepts, files, narrative, created_at, updated_at, stale_after, source_file,
+               title_from_file)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+               nullif(?16, 0))",
         )?
         .execute(params![
             slot,
@@ -468,6 +478,7 @@ fn add(
             note.updated,
             note.stale_after,
             relative.to_string_lossy(),
+            note.is_named_by_file,
         ])?;
     if let Some(word) = &note.withdrawn {
         connection

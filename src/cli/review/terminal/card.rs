@@ -99,9 +99,9 @@ fn alike(desk: &Desk, number: usize) -> Vec<String> {
     let waits = (!ids.is_empty()).then(|| {
         let keys = "g keeps this one alone, A approves all, R rejects all";
         match ids.len() {
-            1 => format!("nearly the same waits too: {} ({keys})", ids.join(" ")),
+            1 => format!("waiting too, nearly the same: {} ({keys})", ids.join(" ")),
             many => format!(
-                "{many} nearly the same wait too: {} ({keys})",
+                "{many} waiting too, nearly the same: {} ({keys})",
                 ids.join(" ")
             ),
         }
@@ -111,7 +111,7 @@ fn alike(desk: &Desk, number: usize) -> Vec<String> {
         .map(|(id, done)| format!("{} {done}", short.shortest(&id)))
         .collect();
     let decided = (!decided.is_empty())
-        .then(|| format!("you decided about nearly the same: {}", decided.join(", ")));
+        .then(|| format!("already decided, nearly the same: {}", decided.join(", ")));
     waits.into_iter().chain(decided).collect()
 }
 

@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::write_err;
 use crate::desk::choice::{Choice, counted};
 
-const ALONE: &str = "no other one that waits says nearly the same";
+const ALONE: &str = "no other waiting memory says nearly the same";
 
 impl Walk<'_> {
     /// Makes one choice for the memory that is shown and those that say nearly the same.

@@ -5,7 +5,9 @@ use std::path::Path;
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::scope;
+use crate::scope::Scope;
 use crate::scope::edit::{Change, Edited};
+use ack_store::Store;
 use ack_sys::files::expand_home;
 
 /// Rejects a manifest that could not be used, and values that can match nothing.
@@ -35,6 +37,22 @@ pub fn check(
         let message = format!("nothing was written: {}", problem.reason());
         CliError::usage("KEY=VALUE", message)
     })
+}
+
+/// Why the reference approves nothing now. It may exist after the next `git fetch`, so it is
+/// written all the same.
+pub fn reference_problems(scope: &Scope, edited: &Edited) -> Vec<String> {
+    let manifest = &edited.manifest;
+    if manifest.reference.is_none() || scope.remote.is_some() {
+        return Vec::new();
+    }
+    let store = Store::new(scope.store.path().to_owned(), manifest.unreviewed);
+    let store = store.with_reference(manifest.reference.clone());
+    // An error is reported when the scope is read.
+    let _ = store.snapshot(|_| Ok(()));
+    let mut problems = store.problems();
+    problems.retain(|problem| problem.starts_with("`ref"));
+    problems
 }
 
 fn glob(path: &str, home: Option<&Path>) -> Result<(), CliError> {

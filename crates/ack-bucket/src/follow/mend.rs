@@ -1,0 +1,86 @@
+//! What happens after a local file could not be read.
+//!
+//! The files are compared with what was published. If one is damaged, the version is marked, and
+//! the next request fetches what is damaged again. Until then, the version is served as far as it
+//! can be read. The records are made from the table's files, so if only they are damaged, they are
+//! made again without the network.
+
+use std::sync::Arc;
+
+use ack_api::remote::Patience;
+
+use super::Remote;
+use crate::cache;
+use crate::fetch;
+
+impl Remote {
+    /// Checks the files of the version that is served after its table could not be read. Returns
+    /// whether one is damaged; the next request then fetches it again.
+    pub fn check_table(&self) -> bool {
+        let Some(folder) = self.cache.installed() else {
+            return false;
+        };
+        if cache::is_damaged(&folder) {
+            return true;
+        }
+        // What is wrong with a table of sound files is not found by another look.
+        if self.work().sound.as_ref() == Some(&folder) {
+            return false;
+        }
+        let Ok(Some(_lock)) = self.cache.lock() else {
+            return false;
+        };
+        let version = cache::read_version(&folder);
+        if version.is_none_or(|version| self.cache.remove_damaged(Some(&folder), &version)) {
+            cache::mark_damaged(&folder);
+            return true;
+        }
+        self.work().sound = Some(folder);
+        false
+    }
+
+    /// Makes the records again after they could not be read, from the local files, or else from the
+    /// bucket. A request that may not wait leaves that to the next one. Returns whether there are
+    /// new records.
+    pub fn mend_records(self: &Arc<Self>, patience: Patience) -> bool {
+        let before = self.cache.installed();
+        if patience == Patience::None {
+            if let Some(folder) = before {
+                cache::mark_damaged(&folder);
+            }
+            return false;
+        }
+        self.remake_records();
+        if self.cache.installed() == before {
+            self.prepare(patience);
+        }
+        self.cache.installed() != before
+    }
+
+    /// Makes the records again if the table's files are sound, and marks the version as damaged
+    /// otherwise.
+    fn remake_records(&self) {
+        let Some(folder) = self.cache.installed() else {
+            return;
+        };
+        let Ok(Some(_lock)) = self.cache.lock() else {
+            return;
+        };
+        // Another process may have been faster. Where new records cannot be read either, more of
+        // them do not help.
+        let is_other = self.cache.installed().as_ref() != Some(&folder);
+        if is_other || cache::is_new_replacement(&folder) {
+            return;
+        }
+        cache::mark_damaged(&folder);
+        let Some(version) = cache::read_version(&folder) else {
+            return;
+        };
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.split('.').next().unwrap_or_default();
+        if !self.cache.remove_damaged(Some(&folder), &version) {
+            let address = &self.address;
+            let _ = fetch::assemble(address, &self.cache, name, &version, &|_| {});
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Credentials for a bucket: from a command, a container's service, or the metadata service of a
+//! machine. The services are real sockets on this machine.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ack_test_bucket::{Access, Bucket};
+use serde_json::json;
+
+use crate::arguments::call;
+use crate::bucket::{ADDRESS, command, published, scene};
+use crate::bucket_reading::{both, first, notes, wait};
+use crate::cli::{Outcome, ack, run};
+use crate::support::Root;
+
+const TITLE: &str = "The connection pool has 20 connections";
+/// What no message may contain.
+const SECRET: &str = "s3cret-of-the-test";
+
+/// A published scope in a bucket that only the key `given` may read.
+fn guarded() -> Bucket {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    bucket.set_access(Access::Key("given".to_owned()));
+    bucket
+}
+
+/// Somebody who follows the bucket, with these lines under `[remote]`.
+fn follower(bucket: &Bucket, more: &str) -> Root {
+    let root = Root::new();
+    root.manifest("team", &manifest(bucket, more));
+    root
+}
+
+fn manifest(bucket: &Bucket, more: &str) -> String {
+    format!(
+        "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\nmax_age = \"1s\"\n{more}\n",
+        bucket.endpoint()
+    )
+}
+
+/// A query without any credentials in the environment.
+fn query(root: &Root) -> Command {
+    let mut command = command(root.path());
+    command
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env_remove("AWS_SECRET_ACCESS_KEY")
+        .args(["query", "pool connections", "--json"]);
+    command
+}
+
+fn credentials(more: &str) -> String {
+    format!(r#"{{"Version":1,"AccessKeyId":"given","SecretAccessKey":"{SECRET}"{more}}}"#)
+}
+
+/// A program that counts its runs and prints something.
+fn program(root: &Root, prints: &str) -> PathBuf {
+    let (path, runs) = (root.path().join("give"), root.path().join("runs"));
+    let script = format!("#!/bin/sh\necho run >> {runs:?}\n{prints}\n");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    path
+}
+
+fn runs(root: &Root) -> usize {
+    let runs = fs::read_to_string(root.path().join("runs"));
+    runs.unwrap_or_default().lines().count()
+}
+
+/// Lets a root's scope use a program.
+fn use_program(root: &Root, bucket: &Bucket, prints: &str) {
+    let path = program(root, prints);
+    let more = format!("credentials = \"command\"\ncommand = [{path:?}, \"an argument\"]");
+    root.manifest("team", &manifest(bucket, &more));
+}
+
+#[test]
+fn a_command_gives_the_credentials() {
+    let bucket = guarded();
+    let reader = Root::new();
+    use_program(&reader, &bucket, &format!("echo '{}'", credentials("")));
+    let answer = run(&mut query(&reader)).json();
+    assert_eq!(first(&answer), TITLE);
+    assert!(notes(&answer).is_empty(), "{answer}");
+    assert_eq!(runs(&reader), 1);
+    // Without it, the key of the environment is refused.
+    let other = follower(&bucket, "");
+    let refused = both(&run(query(&other)
+        .env("AWS_ACCESS_KEY_ID", "key")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")));
+    assert!(refused.contains("refuses"), "{refused}");
+}
+
+#[test]
+fn a_server_runs_the_command_again_shortly_before_they_expire() {
+    let bucket = guarded();
+    let reader = Root::new();
+    let ask = |service: &ack_memory::service::Service| {
+        wait(1_100);
+        let answer = call(
+            service,
+            "query_memories",
+            json!({ "query": "pool connections" }),
+        );
+        let answer = answer.unwrap();
+        assert!(notes(&answer).is_empty(), "{answer}");
+    };
+    let printed = reader.path().join("printed");
+    let good_for = |seconds: u64| {
+        let until = jiff::Timestamp::now() + Duration::from_secs(seconds);
+        let text = credentials(&format!(r#","Expiration":"{until}""#));
+        fs::write(&printed, text).unwrap();
+    };
+    use_program(&reader, &bucket, &format!("cat {printed:?}"));
+    good_for(8);
+    let service = reader.service();
+    (0..3).for_each(|_| ask(&service));
+    assert_eq!(runs(&reader), 1);
+    good_for(3_600);
+    wait(6_000);
+    (0..3).for_each(|_| ask(&service));
+    assert_eq!(runs(&reader), 2);
+}
+
+#[test]
+fn what_is_wrong_with_a_command_is_told_without_secrets() {
+    let bucket = guarded();
+    let reader = Root::new();
+    for (prints, cause) in [
+        ("echo $SECRET; exit 3", "failed (exit status: 3)"),
+        ("echo $SECRET", "gave no JSON"),
+        ("yes $SECRET", "printed more than 64 KiB"),
+    ] {
+        let _ = fs::remove_dir_all(reader.scope_folder("team").join("remote"));
+        use_program(&reader, &bucket, &prints.replace("$SECRET", SECRET));
+        let began = Instant::now();
+        let refused = run(&mut query(&reader));
+        assert_ne!(refused.code, Some(0), "{}", refused.out);
+        let told = both(&refused);
+        assert!(told.contains(cause), "{prints}: {told}");
+        assert!(
+            told.contains("no credentials for s3://memories/platform"),
+            "{told}"
+        );
+        assert!(!told.contains(SECRET), "{told}");
+        assert!(began.elapsed() < Duration::from_secs(8), "{prints}");
+        let state = walkdir::WalkDir::new(reader.scope_folder("team")).into_iter();
+        for entry in state
+            .map(Result::unwrap)
+            .filter(|one| one.file_type().is_file())
+        {
+            let text = fs::read(entry.path()).unwrap();
+            assert!(!String::from_utf8_lossy(&text).contains(SECRET));
+        }
+    }
+    assert!(
+        bucket
+            .requests()
+            .iter()
+            .all(|request| request.key_id.as_deref() != Some("given"))
+    );
+}
+
+#[test]
+fn a_process_that_a_command_leaves_behind_is_not_waited_for() {
+    let bucket = guarded();
+    let reader = Root::new();
+    use_program(
+        &reader,
+        &bucket,
+        &format!("sleep 20 &\necho '{}'", credentials("")),
+    );
+    let began = Instant::now();
+    assert_eq!(first(&run(&mut query(&reader)).json()), TITLE);
+    assert!(began.elapsed() < Duration::from_secs(8));
+}
+
+#[test]
+fn a_program_is_only_named_by_the_users_own_manifest() {
+    let bucket = guarded();
+    let prints = format!("echo '{}'", credentials(""));
+    let not_run = |outcome: Outcome, root: &Root| {
+        let told = both(&outcome);
+        assert_ne!(outcome.code, Some(0), "{told}");
+        assert_eq!(runs(root), 0, "{told}");
+        told
+    };
+    let refused = |outcome: Outcome, root: &Root| {
+        let told = not_run(outcome, root);
+        assert!(told.contains("command"), "{told}");
+    };
+    // A scope that lies in a repository, and that a link leads to, is none.
+    let reader = Root::new();
+    let repository = tempfile::tempdir().unwrap();
+    let folder = repository.path().join("memory");
+    fs::create_dir_all(&folder).unwrap();
+    let path = program(&reader, &prints);
+    let more = format!("credentials = \"command\"\ncommand = [{path:?}]");
+    fs::write(folder.join("scope.toml"), manifest(&bucket, &more)).unwrap();
+    fs::create_dir_all(reader.path().join("scopes")).unwrap();
+    std::os::unix::fs::symlink(&folder, reader.path().join("scopes/team")).unwrap();
+    not_run(run(&mut query(&reader)), &reader);
+    // Only the manifest is a link.
+    let reader = Root::new();
+    program(&reader, &prints);
+    let own = reader.scope_folder("team").join("scope.toml");
+    std::os::unix::fs::symlink(folder.join("scope.toml"), own).unwrap();
+    refused(run(&mut query(&reader)), &reader);
+    // Beside a database that was named.
+    let reader = Root::new();
+    let database = reader.store("mine", &[crate::support::memory("m", "Text", json!({}))]);
+    let moved = folder.join("memory.db");
+    fs::copy(database, &moved).unwrap();
+    let path = program(&reader, &prints);
+    let text = format!("[remote]\ncredentials = \"command\"\ncommand = [{path:?}]\n");
+    fs::write(folder.join("scope.toml"), text).unwrap();
+    let publish = run(command(reader.path())
+        .arg("--db")
+        .arg(&moved)
+        .args(["publish", "memory", "--to", ADDRESS, "--yes", "--endpoint"])
+        .arg(bucket.endpoint()));
+    refused(publish, &reader);
+    // In the working folder.
+    let reader = follower(&bucket, "credentials = \"command\"\ncommand = [\"./give\"]");
+    program(&reader, &prints);
+    refused(run(query(&reader).current_dir(reader.path())), &reader);
+    assert!(
+        ack(reader.path(), &["doctor"])
+            .out
+            .contains("absolute path")
+    );
+}
+
+/// A server on this machine that answers each request with a text.
+struct Service {
+    address: String,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Service {
+    /// Starts it. `answer` gets the request line and the headers, in lower case.
+    fn start(answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let asked = request(&stream);
+                let text = match answer(&asked) {
+                    Some(text) => format!(
+                        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+                        text.len()
+                    ),
+                    None => {
+                        "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                            .to_owned()
+                    }
+                };
+                log.lock().unwrap().push(asked);
+                let _ = (&stream).write_all(text.as_bytes());
+            }
+        });
+        Self { address, seen }
+    }
+
+    fn seen(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+}
+
+/// The request line and the headers.
+fn request(stream: &TcpStream) -> String {
+    let mut text = String::new();
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        if line.is_empty() {
+            break;
+        }
+        text += &line.to_lowercase();
+        text.push('\n');
+    }
+    text
+}
+
+/// Credentials as a cloud's service gives them.
+fn of_service() -> String {
+    credentials(r#","Token":"of-the-service","Expiration":"2999-01-01T00:00:00Z""#)
+}
+
+#[test]
+fn a_container_gives_the_credentials() {
+    let bucket = guarded();
+    let service = Service::start(|asked| {
+        let knows =
+            asked.starts_with("get /v1/credentials") && asked.contains("authorization: pass");
+        knows.then(of_service)
+    });
+    let uri = format!("{}/v1/credentials", service.address);
+    let reader = follower(&bucket, "");
+    let token = reader.path().join("token");
+    fs::write(&token, "pass\n").unwrap();
+    let answer = run(query(&reader)
+        .env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri)
+        .env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token));
+    assert_eq!(first(&answer.json()), TITLE);
+    let reader = follower(&bucket, "");
+    let answer = run(query(&reader)
+        .env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri)
+        .env("AWS_CONTAINER_AUTHORIZATION_TOKEN", "pass"));
+    assert_eq!(first(&answer.json()), TITLE);
+    // Without the token it refuses, and the address stays secret.
+    let reader = follower(&bucket, "");
+    let refused = run(query(&reader).env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri));
+    let told = both(&refused);
+    assert!(
+        told.contains("AWS_CONTAINER_CREDENTIALS_FULL_URI answered 403"),
+        "{told}"
+    );
+    assert!(!told.contains("/v1/credentials"), "{told}");
+    // It is never asked over a network that others can read.
+    let reader = follower(&bucket, "");
+    let refused =
+        run(query(&reader).env("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.com/x"));
+    assert!(
+        both(&refused).contains("has to be an https:// address"),
+        "{}",
+        both(&refused)
+    );
+}
+
+#[test]
+fn a_machine_is_only_asked_where_the_scope_says_so() {
+    let bucket = guarded();
+    let service = Service::start(|asked| {
+        let role = "/latest/meta-data/iam/security-credentials/";
+        let has_token = asked.contains("x-aws-ec2-metadata-token: session");
+        if asked.starts_with("put /latest/api/token") {
+            return Some("session".to_owned());
+        }
+        let path = asked.strip_prefix("get ")?.split(' ').next()?;
+        match path.strip_prefix(role)? {
+            _ if !has_token => None,
+            "" => Some("a-role".to_owned()),
+            "a-role" => Some(of_service()),
+            _ => None,
+        }
+    });
+    let ask = |more: &str| {
+        let reader = follower(&bucket, more);
+        let mut command = query(&reader);
+        command.env("AWS_METADATA_ENDPOINT", &service.address);
+        let began = Instant::now();
+        (run(&mut command), began.elapsed())
+    };
+    let (refused, took) = ask("");
+    let told = both(&refused);
+    assert!(
+        told.contains("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"),
+        "{told}"
+    );
+    assert!(told.contains("instance"), "{told}");
+    assert_eq!(service.seen(), 0);
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    let (answer, _) = ask("credentials = \"instance\"");
+    assert_eq!(first(&answer.json()), TITLE);
+    assert_eq!(service.seen(), 3);
+}
+
+#[test]
+fn keys_that_cannot_be_sent_are_refused() {
+    let bucket = guarded();
+    let reader = follower(&bucket, "");
+    let refused = run(query(&reader)
+        .env("AWS_ACCESS_KEY_ID", "given\nx-other: header")
+        .env("AWS_SECRET_ACCESS_KEY", SECRET));
+    let told = both(&refused);
+    assert!(told.contains("other than ASCII"), "{told}");
+    assert!(!told.contains(SECRET), "{told}");
+}

@@ -1,0 +1,339 @@
+//! Scopes in a bucket where something is wrong on this machine: its clock, a damaged copy, a bucket
+//! that does not answer.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ack_memory::service::Service;
+use ack_test_bucket::Bucket;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::bucket::{ADDRESS, command, published, reader, scene, sql};
+use crate::bucket_reading::{answer, ask, both, first, followed, notes, wait};
+use crate::cli::run;
+use crate::support::Root;
+
+const TITLE: &str = "The connection pool has 20 connections";
+
+/// The folder of what somebody has of the bucket.
+fn remote(reader: &Root) -> PathBuf {
+    let buckets = reader.scope_folder("team").join("remote");
+    buckets.read_dir().unwrap().next().unwrap().unwrap().path()
+}
+
+/// Changes what the reader knows of the bucket.
+fn edit_state(reader: &Root, change: impl FnOnce(&mut Value)) {
+    let path = remote(reader).join("state.json");
+    let mut state = state(reader);
+    change(&mut state);
+    fs::write(path, state.to_string()).unwrap();
+}
+
+fn state(reader: &Root) -> Value {
+    serde_json::from_slice(&fs::read(remote(reader).join("state.json")).unwrap()).unwrap()
+}
+
+/// The files of the table in the version that is served.
+fn table_files(reader: &Root) -> Vec<PathBuf> {
+    let folder = remote(reader).join("current/lance").canonicalize().unwrap();
+    let files = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .map(Result::unwrap);
+    files
+        .filter(|entry| entry.file_type().is_file())
+        .map(walkdir::DirEntry::into_path)
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "lance")
+        })
+        .collect()
+}
+
+/// Overwrites the middle and the end of a file. Its length stays, and so do its other names.
+fn damage(path: &Path) {
+    let file = File::options().write(true).open(path).unwrap();
+    let length = file.metadata().unwrap().len();
+    for place in [length / 2, length - 40] {
+        file.write_all_at(&[0x5a; 40], place).unwrap();
+    }
+}
+
+fn truncate(path: &Path) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_len(10).unwrap();
+}
+
+fn message<'a>(answer: &'a Value, kind: &str) -> &'a str {
+    let mut notes = answer["notes"].as_array().unwrap().iter();
+    let note = notes.find(|note| note["kind"] == kind);
+    note.unwrap_or_else(|| panic!("{answer}"))["message"]
+        .as_str()
+        .unwrap()
+}
+
+/// A time in the far future, in milliseconds since 1970.
+const FUTURE: i64 = 32_503_680_000_000;
+
+/// A service of somebody who follows the bucket, in this process, which has no key.
+fn service(reader: &Root, bucket: &Bucket, max_age: &str) -> Service {
+    let manifest = format!(
+        "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\nmax_age = \"{max_age}\"\n\
+         credentials = \"anonymous\"\n",
+        bucket.endpoint()
+    );
+    reader.manifest("team", &manifest).service()
+}
+
+fn ask_service(service: &Service) -> Value {
+    let asked = json!({ "query": "pool connections" });
+    call(service, "query_memories", asked).unwrap()
+}
+
+#[test]
+fn a_clock_that_was_ahead_does_not_freeze_a_reader() {
+    let (root, bucket, reader) = followed("1h");
+    sql(
+        &root,
+        "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'",
+    );
+    published(&root, &bucket, &[]);
+    edit_state(&reader, |state| state["asked_at"] = json!(FUTURE));
+    assert_eq!(
+        first(&answer(&reader)),
+        "The connection pool has 40 connections"
+    );
+    // A failure in the future ends no sooner.
+    published(&root, &bucket, &["--withdraw", "m-2"]);
+    edit_state(&reader, |state| {
+        state["asked_at"] = json!(0);
+        state["failed_at"] = json!(FUTURE);
+        state["failures"] = json!(9);
+    });
+    let gone = answer(&reader).to_string();
+    assert!(!gone.contains("40 connections"), "{gone}");
+    assert_eq!(state(&reader)["failures"], 0);
+}
+
+#[test]
+fn offline_after_a_clock_was_ahead_the_copy_answers_for_as_long_as_it_may() {
+    let (_root, mut bucket, reader) = followed("1s");
+    bucket.close();
+    edit_state(&reader, |state| state["asked_at"] = json!(FUTURE));
+    let stale = answer(&reader);
+    assert_eq!(first(&stale), TITLE);
+    let told = message(&stale, "remote_stale");
+    assert!(told.starts_with("as of an unknown time"), "{told}");
+    // From then on, its age counts.
+    let asked_at = state(&reader)["asked_at"].as_i64().unwrap();
+    assert!(asked_at > 0 && asked_at < FUTURE / 2, "{asked_at}");
+    wait(1_100);
+    let still = answer(&reader);
+    let told = message(&still, "remote_stale");
+    assert!(told.starts_with("as of an unknown time"), "{told}");
+}
+
+#[test]
+fn a_file_that_is_too_short_is_fetched_again() {
+    let (_root, _bucket, reader) = followed("1h");
+    let file = table_files(&reader).remove(0);
+    let whole = fs::metadata(&file).unwrap().len();
+    truncate(&file);
+    assert_eq!(first(&answer(&reader)), TITLE);
+    let lengths: Vec<u64> = table_files(&reader)
+        .iter()
+        .map(|file| fs::metadata(file).unwrap().len())
+        .collect();
+    assert!(lengths.contains(&whole), "{lengths:?}");
+    assert!(notes(&answer(&reader)).is_empty());
+}
+
+#[test]
+fn offline_a_damaged_table_costs_no_answer() {
+    for hurt in [truncate, damage] {
+        let (_root, mut bucket, reader) = followed("1h");
+        bucket.close();
+        table_files(&reader).iter().for_each(|file| hurt(file));
+        for _ in 0..2 {
+            let answer = answer(&reader);
+            assert_eq!(first(&answer), TITLE);
+            let told = message(&answer, "index_unusable");
+            assert!(told.contains("nothing is missing"), "{told}");
+            assert!(
+                told.contains("fetched again from s3://memories/platform"),
+                "{told}"
+            );
+        }
+        bucket.open().unwrap();
+        edit_state(&reader, |state| state["failures"] = json!(0));
+        assert_eq!(first(&answer(&reader)), TITLE);
+        assert!(notes(&answer(&reader)).is_empty());
+    }
+}
+
+#[test]
+fn a_damaged_file_of_the_right_length_is_fetched_again() {
+    let (_root, bucket, reader) = followed("1h");
+    let files = table_files(&reader);
+    files.iter().for_each(|file| damage(file));
+    bucket.reset_log();
+    let answer_now = answer(&reader);
+    assert_eq!(first(&answer_now), TITLE);
+    let told = message(&answer_now, "index_unusable");
+    assert!(!told.contains("index --scope"), "{told}");
+    // The next question has it anew.
+    assert!(notes(&answer(&reader)).is_empty(), "{}", answer(&reader));
+    assert!(!bucket.requests().is_empty());
+    bucket.reset_log();
+    assert!(notes(&answer(&reader)).is_empty());
+    assert!(bucket.requests().is_empty());
+    // Doctor agrees.
+    let doctor = run(command(reader.path()).args(["doctor"]));
+    assert!(!doctor.out.contains("not used"), "{}", doctor.out);
+}
+
+#[test]
+fn a_server_replaces_a_damaged_table_too() {
+    let (_root, bucket, reader) = followed("1h");
+    table_files(&reader).iter().for_each(|file| damage(file));
+    let service = service(&reader, &bucket, "1h");
+    assert_eq!(notes(&ask_service(&service)), ["index_unusable"]);
+    let answer = ask_service(&service);
+    assert_eq!(first(&answer), TITLE);
+    assert!(notes(&answer).is_empty(), "{answer}");
+}
+
+#[test]
+fn damaged_records_are_made_again_without_the_network() {
+    let (_root, mut bucket, reader) = followed("1h");
+    bucket.close();
+    let database = remote(&reader).join("current/memory.db");
+    fs::write(&database, b"no database").unwrap();
+    assert_eq!(first(&answer(&reader)), TITLE);
+    // Pages that are only read with a record.
+    let length = fs::metadata(&database).unwrap().len();
+    let file = File::options().write(true).open(&database).unwrap();
+    file.write_all_at(&vec![0x5a; usize::try_from(length).unwrap() - 8_192], 8_192)
+        .unwrap();
+    let told = both(&ask(&reader, &[]));
+    assert!(!told.contains(".recover"), "{told}");
+}
+
+#[test]
+fn damaged_records_and_files_are_fetched_again() {
+    let (_root, _bucket, reader) = followed("1h");
+    table_files(&reader).iter().for_each(|file| damage(file));
+    fs::write(remote(&reader).join("current/memory.db"), b"no database").unwrap();
+    assert_eq!(first(&answer(&reader)), TITLE);
+    assert!(notes(&answer(&reader)).is_empty());
+}
+
+#[test]
+fn a_removed_version_comes_back_though_a_kept_file_is_damaged() {
+    let (_root, _bucket, reader) = followed("1h");
+    table_files(&reader).iter().for_each(|file| damage(file));
+    fs::remove_dir_all(remote(&reader).join("versions")).unwrap();
+    assert_eq!(first(&answer(&reader)), TITLE);
+    assert!(notes(&answer(&reader)).is_empty());
+}
+
+#[test]
+fn a_publisher_whose_copy_is_damaged_says_so_and_goes_on() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let copies = root.scope_folder("mine").join("remote");
+    let files = walkdir::WalkDir::new(copies)
+        .into_iter()
+        .map(Result::unwrap);
+    let data = files.filter(|entry| entry.path().extension().is_some_and(|end| end == "lance"));
+    data.filter(|entry| entry.file_type().is_file())
+        .for_each(|entry| damage(entry.path()));
+    sql(
+        &root,
+        "UPDATE memories SET title = 'The connection pool has 40 connections' WHERE id = 'm-2'",
+    );
+    let refused = crate::bucket::publish(&root, &bucket, &["--yes"]);
+    if refused.code != Some(0) {
+        assert!(
+            refused.err.contains("run the command again"),
+            "{}",
+            refused.err
+        );
+        published(&root, &bucket, &[]);
+    }
+    let reader = reader(&bucket, "1h");
+    assert_eq!(
+        first(&answer(&reader)),
+        "The connection pool has 40 connections"
+    );
+}
+
+#[test]
+fn after_a_failure_a_bucket_is_waited_for_half_a_second() {
+    let (_root, bucket, reader) = followed("1s");
+    let (first, second) = (
+        service(&reader, &bucket, "1s"),
+        service(&reader, &bucket, "1s"),
+    );
+    ask_service(&second);
+    wait(1_100);
+    bucket.freeze();
+    let asked = |service: &Service| {
+        let began = Instant::now();
+        assert_eq!(notes(&ask_service(service)), ["remote_stale"]);
+        began.elapsed()
+    };
+    let took = asked(&first);
+    assert!(took >= Duration::from_millis(1_400), "{took:?}");
+    // Another one that has not begun to wait.
+    wait(1_100);
+    let took = asked(&second);
+    assert!(took >= Duration::from_millis(450), "{took:?}");
+    assert!(took < Duration::from_millis(1_300), "{took:?}");
+    bucket.thaw();
+}
+
+#[test]
+fn a_server_asks_its_buckets_when_it_starts() {
+    let (_root, bucket, reader) = followed("1s");
+    wait(1_100);
+    bucket.reset_log();
+    let mut server = command(reader.path())
+        .arg("serve")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while bucket.requests().is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it never asked");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(server.stdin.take());
+    server.wait().unwrap();
+    // Not where it may not.
+    wait(1_100);
+    bucket.reset_log();
+    let mut server = command(reader.path())
+        .args(["--offline", "serve"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait(500);
+    drop(server.stdin.take());
+    server.wait().unwrap();
+    assert!(bucket.requests().is_empty());
+}
+
+#[test]
+fn without_a_copy_offline_says_what_to_do() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let reader = reader(&bucket, "1h");
+    let refused = both(&ask(&reader, &["--offline"]));
+    assert!(refused.contains("without `--offline`"), "{refused}");
+    assert!(!refused.contains("in a moment"), "{refused}");
+}

@@ -1,0 +1,172 @@
+//! What the command line says when something is not as it should be, and what to do about it.
+
+use serde_json::json;
+
+use crate::cli::{ack, ack_with_input, add_scope};
+use crate::support::{Root, memory};
+use crate::terminal::Terminal;
+
+#[test]
+fn json_that_is_not_in_lines_is_recognised() {
+    let root = Root::new();
+    let import = |input: &str| {
+        let arguments = ["import", "-", "--scope", "music"];
+        ack_with_input(root.path(), &arguments, input.as_bytes()).fails(1)
+    };
+    for array in [
+        r#"[{"title": "Tune it"}]"#,
+        "[\n  {\"title\": \"Tune it\"},\n  {\"title\": \"Oil it\"}\n]\n",
+    ] {
+        let said = import(array);
+        assert!(
+            said.contains("line 1: a JSON array, not an object"),
+            "{said}"
+        );
+        assert!(said.contains("jq -c '.[]' FILE"), "{said}");
+    }
+    let said = import("{\n  \"title\": \"Tune it\"\n}\n");
+    assert!(said.contains("jq -c . FILE"), "{said}");
+    // A file of lines with one mistake is not an array.
+    let said = import("{\"title\": \"Tune it\"}\n[1]\n");
+    assert!(!said.contains("jq"), "{said}");
+    assert!(!root.path().join("scopes/music/memory.db").exists());
+}
+
+#[test]
+fn a_name_that_no_scope_can_have_is_answered_with_one_that_it_can() {
+    let root = Root::new();
+    for (name, like) in [
+        ("My Project", "for instance `my-project`; use up to 64"),
+        ("acme/web app!", "for instance `acme-web-app`; use"),
+        ("..", "hint: use up to 64"),
+        (&"x y".repeat(40), "for instance `x-yx-yx-y"),
+    ] {
+        let arguments = ["import", "-", "--scope", name];
+        let said = ack_with_input(root.path(), &arguments, b"{\"title\": \"a\"}\n").fails(1);
+        assert!(said.contains(like), "{said}");
+    }
+}
+
+#[test]
+fn a_scope_that_does_not_exist_is_answered_alike_by_the_commands() {
+    let root = Root::new();
+    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    for arguments in [
+        &["scopes", "-s", "musik"][..],
+        &["scopes", "set", "musik", "description=x"],
+        &["review", "--list", "--scope", "musik"],
+    ] {
+        let said = ack(root.path(), arguments).fails(1);
+        assert_eq!(
+            said,
+            "error: there is no scope `musik`\nnearest: did you mean music?\nhint: `ack-memory \
+             --root [ROOT] scopes` shows the scopes\n"
+                .replace("[ROOT]", root.path().to_str().unwrap()),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
+    let root = Root::new();
+    root.store(
+        "music",
+        &[
+            memory("ack_one_1", "Tune the xylophone", json!({})),
+            memory("ack_two_1", "Oil the hinges", json!({})),
+            memory("ack_two_2", "Oil the chain", json!({})),
+        ],
+    );
+    let file = root.path().join("queries.jsonl");
+    let eval = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        ack(root.path(), &["eval", "--json", file.to_str().unwrap()])
+    };
+    // The beginning of an id, with and without the prefix of its program.
+    for id in ["one", "ack_one", "ack_one_1"] {
+        let line = json!({ "text": "xylophone", "relevant": [id] });
+        let report = eval(&line.to_string()).json();
+        for mode in report["modes"].as_array().unwrap() {
+            assert_eq!(mode["all"]["recall_5"]["mean"], 1.0, "{id}: {report}");
+        }
+    }
+    for (text, expected) in [
+        (
+            r#"{"text": "x", "relevant": ["two"]}"#,
+            "query `1`: 2 ids begin with `two`",
+        ),
+        (r#"{"text": "x"}"#, "line 1: missing field `relevant`"),
+        (
+            r#"{"text": "x", "relevant": "a"}"#,
+            "line 1: `relevant`: invalid type",
+        ),
+        (r#"{"text": "x""#, "line 1: not a JSON object: see column"),
+        ("\n", "the file has no queries"),
+    ] {
+        let said: serde_json::Value = serde_json::from_str(&eval(text).fails(2)).unwrap();
+        let message = said["message"].as_str().unwrap();
+        assert!(message.starts_with(expected), "{text}: {said}");
+    }
+}
+
+#[test]
+fn a_reference_that_approves_nothing_is_said_when_it_is_set() {
+    let root = Root::new();
+    let notes = root.path().join("notes");
+    std::fs::create_dir(&notes).unwrap();
+    std::fs::write(notes.join("a.md"), "# Tune it\n").unwrap();
+    add_scope(root.path(), "notes", &notes).ok();
+    let said = ack(root.path(), &["scopes", "set", "notes", "ref=main"]);
+    assert!(
+        said.err
+            .contains("note: `ref = \"main\"`: the folder is in no git"),
+        "{said:?}"
+    );
+    said.ok();
+    let said = ack(root.path(), &["scopes", "set", "notes", "description=mine"]);
+    assert_eq!(said.err, "");
+}
+
+#[test]
+fn a_session_is_told_of_one_memory_in_the_singular() {
+    let root = Root::new();
+    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    let folder = root.path().join("music");
+    std::fs::create_dir(&folder).unwrap();
+    let arguments = ["-C", folder.to_str().unwrap(), "hook", "session-start"];
+    let said = ack(root.path(), &arguments).ok();
+    assert!(
+        said.contains("query_memories searches the one memory."),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_query_that_cannot_be_kept_is_said() {
+    let root = Root::new();
+    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    let mut terminal = Terminal::new();
+    // The cache folder is a file, so nobody can write into it, whoever runs this test.
+    let cache = terminal.home.path().join("cache");
+    std::fs::write(&cache, "").unwrap();
+    let mut run = |arguments: &[&str]| {
+        let mut command = terminal.command(root.path(), arguments);
+        command
+            .env("XDG_CACHE_HOME", &cache)
+            .env("ACK_MEM_PAGER", "cat");
+        if cfg!(target_os = "macos") {
+            command.env("HOME", &cache);
+        }
+        terminal.run(&mut command, "").out
+    };
+    let said = run(&["query", "tune"]);
+    assert!(
+        said.contains("your cache folder cannot be written"),
+        "{said}"
+    );
+    assert!(!run(&["-q", "query", "tune"]).contains("cache folder"));
+    let said = run(&["get", "1"]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("none was kept in the last day"), "{said}");
+}

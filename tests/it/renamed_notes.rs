@@ -1,0 +1,244 @@
+//! What was rejected in a folder of notes does not come back under another id: as a copy, under
+//! another file name, or where another note took its id.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ack_memory::service::Service;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::arguments::call;
+use crate::changes::git;
+use crate::curate::decide;
+use crate::support::Root;
+
+const ALPHA: &str = "---\nid: alpha\ntitle: Deploy on Fridays\n---\nThe whole team is there.\n";
+const PLAIN: &str = "# Deploy by hand\n\nNobody waits for the pipeline.\n";
+const BARE: &str = "Deploy while everybody is asleep.\n";
+
+/// A repository with notes in `notes`, a scope over it, and a service whose agents may ask for
+/// what waits.
+struct Scene {
+    repository: TempDir,
+    root: Root,
+    service: Service,
+}
+
+impl Scene {
+    /// With `settings` in the scope's manifest.
+    fn new(settings: &str, files: &[(&str, &str)]) -> Self {
+        let repository = tempfile::tempdir().unwrap();
+        git(repository.path(), &["init", "-q"]);
+        let root = Root::new().let_agents_review();
+        let notes = repository.path().join("notes");
+        let store = format!("store = '{}'\n{settings}\n", notes.display());
+        root.manifest("team", &store);
+        let service = root.service();
+        let scene = Self {
+            repository,
+            root,
+            service,
+        };
+        scene.write("other.md", "# Deploy on Mondays\n\nBefore noon.\n");
+        for (name, text) in files {
+            scene.write(name, text);
+        }
+        scene.commit();
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.repository.path().join("notes").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        let to = self.path(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::rename(self.path(from), to).unwrap();
+    }
+
+    fn commit(&self) {
+        let folder: &Path = self.repository.path();
+        git(folder, &["add", "-A"]);
+        git(folder, &["commit", "-q", "--allow-empty", "-m", "notes"]);
+    }
+
+    fn decide(&self, arguments: &[&str]) {
+        decide(self.root.path(), arguments).ok();
+    }
+
+    /// The ids with a status, sorted.
+    fn ids(&self, status: &str) -> Vec<String> {
+        let arguments = json!({ "query": "deploy", "status": status, "limit": 20 });
+        let answer = call(&self.service, "query_memories", arguments).unwrap();
+        let results = answer["results"].as_array().unwrap();
+        let ids = results
+            .iter()
+            .map(|hit| hit["id"].as_str().unwrap().to_owned());
+        let mut ids: Vec<String> = ids.collect();
+        ids.sort();
+        ids
+    }
+}
+
+/// With a reference, and where the owner vouches for every note.
+const APPROVED: [&str; 2] = ["ref = 'HEAD'", "unreviewed = 'approved'"];
+
+#[test]
+fn a_copy_of_a_rejected_note_stays_rejected() {
+    for settings in APPROVED {
+        for copy in ["zulu.md", "0-first.md", "more/alpha.md"] {
+            let scene = Scene::new(settings, &[("alpha.md", ALPHA)]);
+            assert_eq!(scene.ids("approved"), ["alpha", "other"], "{settings}");
+            scene.decide(&["reject", "alpha", "--because", "not true"]);
+            assert_eq!(scene.ids("all"), ["other"], "{settings}");
+            scene.write(copy, ALPHA);
+            scene.commit();
+            assert_eq!(scene.ids("all"), ["other"], "{settings} {copy}");
+            // The first file goes, and the copy gets the id.
+            fs::remove_file(scene.path("alpha.md")).unwrap();
+            scene.commit();
+            assert_eq!(scene.ids("all"), ["other"], "{settings} {copy}");
+        }
+    }
+}
+
+#[test]
+fn a_rejected_note_that_loses_its_id_to_another_one_stays_rejected() {
+    let scene = Scene::new("ref = 'HEAD'", &[("alpha.md", ALPHA)]);
+    scene.decide(&["reject", "alpha"]);
+    let other = ALPHA.replace("Fridays", "Sundays");
+    scene.write("0-first.md", &other);
+    scene.commit();
+    // The text under the id is another one now, and waits.
+    assert_eq!(scene.ids("approved"), ["other"]);
+    assert_eq!(scene.ids("all"), ["alpha", "other"]);
+}
+
+#[test]
+fn a_rejected_note_stays_rejected_under_another_file_name() {
+    for settings in APPROVED {
+        for (text, id) in [(PLAIN, "by-hand"), (BARE, "by-hand"), (ALPHA, "alpha")] {
+            let scene = Scene::new(settings, &[("by-hand.md", text)]);
+            scene.decide(&["reject", id]);
+            assert_eq!(scene.ids("all"), ["other"], "{settings} {text}");
+            for (from, to) in [
+                ("by-hand.md", "manual.md"),
+                ("manual.md", "ops/night/manual.md"),
+                ("ops/night/manual.md", "by-hand.md"),
+            ] {
+                scene.rename(from, to);
+                assert_eq!(scene.ids("all"), ["other"], "{settings} {to}: {text}");
+                scene.commit();
+                assert_eq!(scene.ids("all"), ["other"], "{settings} {to}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_with_the_text_of_a_rejected_one_stays_rejected() {
+    let line = |id: &str| {
+        let line = json!({ "id": id, "title": "Deploy blindly", "narrative": "It works." });
+        format!("{line}\n")
+    };
+    let scene = Scene::new("ref = 'HEAD'", &[("a.jsonl", &line("one"))]);
+    scene.decide(&["reject", "one"]);
+    scene.write("b.jsonl", &line("two"));
+    scene.commit();
+    assert_eq!(scene.ids("all"), ["other"]);
+}
+
+#[test]
+fn what_was_put_back_or_replaced_waits_under_another_name() {
+    for decision in [
+        vec!["stage", "by-hand"],
+        vec!["supersede", "by-hand", "--by", "other"],
+        vec!["merge", "by-hand", "--into", "other"],
+    ] {
+        let scene = Scene::new("ref = 'HEAD'", &[("by-hand.md", PLAIN)]);
+        scene.decide(&decision);
+        scene.rename("by-hand.md", "manual.md");
+        scene.commit();
+        assert_eq!(scene.ids("approved"), ["other"], "{decision:?}");
+        assert_eq!(scene.ids("staging"), ["manual"], "{decision:?}");
+    }
+}
+
+#[test]
+fn of_two_files_with_one_text_the_one_that_takes_the_others_place_stays() {
+    let scene = Scene::new(
+        "ref = 'HEAD'",
+        &[("by-hand.md", PLAIN), ("manual.md", PLAIN)],
+    );
+    assert_eq!(scene.ids("approved").len(), 2, "near-duplicates are folded");
+    scene.decide(&["merge", "by-hand", "--into", "manual"]);
+    assert_eq!(scene.ids("approved"), ["manual", "other"]);
+    // A third one adds nothing.
+    scene.write("more.md", PLAIN);
+    scene.commit();
+    assert_eq!(scene.ids("approved"), ["manual", "other"]);
+}
+
+#[test]
+fn a_person_can_approve_the_copy_and_take_that_back() {
+    let scene = Scene::new("ref = 'HEAD'", &[("by-hand.md", PLAIN)]);
+    scene.decide(&["reject", "by-hand", "--because", "too risky"]);
+    scene.rename("by-hand.md", "manual.md");
+    scene.commit();
+    assert_eq!(scene.ids("all"), ["other"]);
+    let history = decide(
+        scene.root.path(),
+        &["get", "manual", "--include", "history"],
+    );
+    let shown = history.ok();
+    assert!(
+        shown.contains("too risky (about `by-hand`, which has the same text)"),
+        "{shown}"
+    );
+    scene.decide(&["approve", "manual"]);
+    assert_eq!(scene.ids("approved"), ["manual", "other"]);
+    scene.decide(&["undo"]);
+    assert_eq!(
+        scene.ids("all"),
+        ["other"],
+        "the first decision counts again"
+    );
+    scene.decide(&["undo"]);
+    assert_eq!(scene.ids("approved"), ["manual", "other"]);
+}
+
+#[test]
+fn a_decision_that_cannot_be_read_approves_no_copy() {
+    let scene = Scene::new("ref = 'HEAD'", &[("by-hand.md", PLAIN)]);
+    scene.decide(&["approve", "by-hand"]);
+    let log = scene.root.scope_folder("team").join("decisions.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(
+        &log,
+        format!("{text}{{\"id\":\"by-hand\",\"verdict\":\"rej"),
+    )
+    .unwrap();
+    scene.write("manual.md", PLAIN);
+    scene.commit();
+    assert_eq!(scene.ids("approved"), ["other"]);
+}
+
+#[test]
+fn another_text_is_not_touched_by_a_rejection() {
+    let scene = Scene::new(
+        "ref = 'HEAD'",
+        &[("by-hand.md", BARE), ("manual.md", PLAIN)],
+    );
+    scene.decide(&["reject", "by-hand"]);
+    assert_eq!(scene.ids("approved"), ["manual", "other"]);
+    let listed: Value = call(&scene.service, "list_scopes", json!({})).unwrap();
+    assert_eq!(listed["scopes"][0]["counts"]["rejected"], 1, "{listed}");
+}
