@@ -29,7 +29,7 @@ const MAX_MEMORY_TOKENS: usize = 512;
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
-const ENCODING: u64 = 2;
+const ENCODING: u64 = 3;
 /// A text counts as known if this share of its words is known: every text has a few symbols and
 /// names.
 const MOSTLY_KNOWN: f32 = 0.8;
