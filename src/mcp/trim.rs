@@ -68,14 +68,9 @@ impl Server {
             return;
         }
         let places = Places::of(self.service);
-        let texts = [
-            Some(&mut body.message),
-            body.hint.as_mut(),
-            body.path.as_mut(),
-        ];
-        for text in texts.into_iter().flatten() {
-            *text = places.hidden(text);
-        }
+        body.message = places.hidden(&body.message);
+        body.hint = body.hint.take().map(|hint| places.hidden(&hint));
+        body.path = body.path.take().map(|path| places.name(&path));
     }
 }
 
@@ -90,15 +85,19 @@ fn replace(value: &mut Value, hidden: &mut dyn FnMut(&str) -> String) {
 }
 
 /// What stands for the paths of this machine.
-struct Places(HashMap<PathBuf, String>);
+struct Places {
+    names: HashMap<PathBuf, String>,
+    /// The folder that the server runs in.
+    project: PathBuf,
+}
 
 impl Places {
     /// The folders and stores of the scopes that a service sees, and the folder that it runs in.
     fn of(service: &Service) -> Self {
-        let mut places = HashMap::new();
+        let mut names = HashMap::new();
         let project = &service.config.project.value;
         if let Some(name) = project.file_name() {
-            places.insert(project.clone(), name.to_string_lossy().into_owned());
+            names.insert(project.clone(), name.to_string_lossy().into_owned());
         }
         for scope in service.registry.discover().scopes {
             let store = scope.store.path();
@@ -108,16 +107,25 @@ impl Places {
                 }
                 _ => scope.name.clone(),
             };
-            places.insert(store.to_owned(), name);
-            places.insert(scope.folder.clone(), scope.name.clone());
+            names.insert(store.to_owned(), name);
+            names.insert(scope.folder.clone(), scope.name.clone());
         }
-        Self(places)
+        Self {
+            names,
+            project: project.clone(),
+        }
     }
 
-    /// A text without paths of this machine. Messages have paths in backticks.
+    /// A text without paths of this machine. Messages have paths in backticks. A text that is
+    /// another path than a scope's comes from the client.
     fn hidden(&self, text: &str) -> String {
         if text.starts_with('/') {
-            return self.name(text);
+            let is_here = self.known(text).is_some() || self.project.starts_with(text);
+            return if is_here {
+                self.name(text)
+            } else {
+                text.to_owned()
+            };
         }
         let parts = text.split('`').enumerate();
         let parts = parts.map(|(number, part)| match part.starts_with('/') {
@@ -129,19 +137,23 @@ impl Places {
 
     /// The name of a path: from the scope that it belongs to, or only its last part.
     fn name(&self, path: &str) -> String {
+        self.known(path).unwrap_or_else(|| {
+            let last = Path::new(path).file_name().unwrap_or_default();
+            format!("…/{}", last.to_string_lossy())
+        })
+    }
+
+    /// The name of a path that belongs to a scope.
+    fn known(&self, path: &str) -> Option<String> {
         let path = Path::new(path);
-        let known = path
+        let (place, name) = path
             .ancestors()
-            .find_map(|place| Some((place, self.0.get(place)?)));
-        if let Some((place, name)) = known {
-            let rest = path.strip_prefix(place).unwrap_or(Path::new(""));
-            return match rest.as_os_str().is_empty() {
-                true => name.clone(),
-                false => format!("{name}/{}", rest.display()),
-            };
-        }
-        let last = path.file_name().unwrap_or_default();
-        format!("…/{}", last.to_string_lossy())
+            .find_map(|place| Some((place, self.names.get(place)?)))?;
+        let rest = path.strip_prefix(place).ok()?;
+        Some(match rest.as_os_str().is_empty() {
+            true => name.clone(),
+            false => format!("{name}/{}", rest.display()),
+        })
     }
 }
 
@@ -157,7 +169,10 @@ mod tests {
             ("/home/ana/mem.db", "own/mem.db"),
         ];
         let places = places.map(|(path, name)| (PathBuf::from(path), name.to_owned()));
-        let places = Places(HashMap::from(places));
+        let places = Places {
+            names: HashMap::from(places),
+            project: PathBuf::from("/srv/shop/web"),
+        };
         for (text, hidden) in [
             ("/srv/ack/scopes/platform", "platform"),
             (
@@ -167,6 +182,8 @@ mod tests {
             ("`/home/ana/src/notes/a.md` is", "`team/a.md` is"),
             ("`/home/ana/mem.db` is empty", "`own/mem.db` is empty"),
             ("`/home/ana/src/notes2` and `a/b`", "`…/notes2` and `a/b`"),
+            ("/srv/shop", "…/shop"),
+            ("/elsewhere/shop", "/elsewhere/shop"),
             ("either/or", "either/or"),
             ("no ` end /tmp", "no ` end /tmp"),
         ] {
