@@ -95,6 +95,8 @@ fn with_flags(text: &str, starts: &str, flags: &str) -> String {
     if flags.is_empty() && starts == PROGRAM.trim_end() {
         return text.to_owned();
     }
+    // What comes before the program's name. A text may pass through here twice.
+    let runner = starts.strip_suffix(PROGRAM.trim_end()).unwrap_or_default();
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(PROGRAM) {
@@ -105,7 +107,9 @@ fn with_flags(text: &str, starts: &str, flags: &str) -> String {
             .last()
             .is_none_or(|last| !is_part_of_a_name(last));
         let command = is_program.then(|| command_in(after)).flatten();
-        out.push_str(command.map_or(PROGRAM.trim_end(), |_| starts));
+        let has_runner = !runner.is_empty() && before.ends_with(runner);
+        let is_bare = command.is_some() && !has_runner;
+        out.push_str(if is_bare { starts } else { PROGRAM.trim_end() });
         if command.is_some_and(|command| !ROOTLESS.contains(&command)) {
             out.push_str(flags);
         }
@@ -157,6 +161,11 @@ mod tests {
             ("ack-memory is a server", "ack-memory is a server"),
         ] {
             assert_eq!(with_flags(text, "npx ack-memory", " --pin a"), with);
+            assert_eq!(
+                with_flags(with, "npx ack-memory", " --pin a"),
+                with,
+                "twice"
+            );
         }
     }
 }

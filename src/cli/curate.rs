@@ -475,11 +475,10 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
     let is_written = |about: &&About| !changed.contains(&about.id);
     let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
     for About { id, scope, title } in about.iter().filter(is_written) {
-        let what = made
-            .get(id.as_str())
-            .map(|decision| in_words(decision, &short));
-        let (what, id) = (what.unwrap_or_default(), short.shortest(id));
-        let _ = writeln!(told, "  {what}  {id}  {scope}  {}", text::line(title, 80));
+        let decision = made.get(id.as_str());
+        let (what, more) = decision.map_or_else(Default::default, |made| in_words(made, &short));
+        let (id, title) = (short.shortest(id), text::line(title, 80));
+        let _ = writeln!(told, "  {what}  {id}  {scope}  {title}{more}");
     }
     for id in changed {
         let id = short.shortest(id);
@@ -497,20 +496,21 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
     write_plain(&told)
 }
 
-/// A decision as a participle: `approved`.
-fn in_words(decision: &Decision, short: &ShortIds) -> String {
+/// A decision as a participle, and what belongs to it: `merged`, ` (into obs-12)`.
+fn in_words(decision: &Decision, short: &ShortIds) -> (&'static str, String) {
     let into = short.shortest(decision.into.as_deref().unwrap_or_default());
+    let none = String::new();
     match decision.verdict {
-        Verdict::Approve => "approved".to_owned(),
-        Verdict::Promote => "promoted".to_owned(),
-        Verdict::Reject => "rejected".to_owned(),
-        Verdict::Edit => "edited".to_owned(),
-        Verdict::Withdraw => "left to its store".to_owned(),
-        Verdict::Merge => format!("merged into {into}"),
-        Verdict::Supersede => format!("replaced by {into}"),
+        Verdict::Approve => ("approved", none),
+        Verdict::Promote => ("promoted", none),
+        Verdict::Reject => ("rejected", none),
+        Verdict::Edit => ("edited", none),
+        Verdict::Withdraw => ("left to its store", none),
+        Verdict::Merge => ("merged", format!("  (into {into})")),
+        Verdict::Supersede => ("replaced", format!("  (by {into})")),
         Verdict::Stage => match &decision.until {
-            Some(until) => format!("put off until {until}"),
-            None => "waits for review".to_owned(),
+            Some(until) => ("put off", format!("  (until {until})")),
+            None => ("waits for review", none),
         },
     }
 }

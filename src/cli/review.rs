@@ -230,7 +230,11 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
         return write_plain("nothing waits for review\n");
     }
     let screen = Screen::of_output();
-    let mut out = wrapped(&desk.head().text, "", &screen);
+    let head = desk.head().text;
+    let mut out: String = head
+        .lines()
+        .map(|line| wrapped(line, "", &screen))
+        .collect();
     for (number, card) in cards.take(LISTED).enumerate() {
         out += &listed(&card, short, &screen);
         for near in nearest(desk, number) {

@@ -89,6 +89,13 @@ impl Desk {
             broken = other;
             decisions(&kept, sitting)
         })?;
+        for decision in &written.decisions {
+            if let Some(newer) = &decision.into {
+                let key = (scope.name.clone(), newer.clone());
+                let older = self.replaced.entry(key).or_default();
+                older.push(decision.id.clone());
+            }
+        }
         outcome.written += written.decisions.len();
         outcome.decisions.extend(written.decisions);
         outcome.revived.add(written.revived);

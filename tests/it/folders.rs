@@ -411,7 +411,7 @@ fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
     let words = "201 memories, none reviewed, 22 of them replaced by newer ones; 14 deleted in it";
     assert!(told.contains(words), "{told}");
     let add = ["scopes", "add", "more", "--store", store.to_str().unwrap()];
-    let told = ack(root.path(), &add).ok();
+    let told = ack(Root::new().path(), &add).ok();
     let words = "0 approved, 201 waiting for review, 22 of them replaced by newer ones; 14 deleted";
     assert!(told.contains(words), "{told}");
     // What is left is what agents see once everything counts as approved.

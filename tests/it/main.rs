@@ -61,6 +61,7 @@ mod hook_files;
 mod http;
 mod huge;
 mod import;
+mod languages;
 #[cfg(feature = "table")]
 mod large;
 mod leak_states;

@@ -302,7 +302,7 @@ fn the_command_line_and_sets_of_tools_name_the_others_in_their_own_words() {
     assert!(
         out.contains("the beta keys")
             && out.contains("`gamma` (promoted)")
-            && out.contains("`--scope` says which"),
+            && out.contains("pass `--scope` to choose one"),
         "{out}"
     );
     let out = ack(root.path(), &["get", &address("gamma", "same")]).ok();

@@ -344,7 +344,7 @@ fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
         assert!(!said.contains(part), "{part}: {said}");
     }
     let said = terminal.plain(root.path(), &["query", "kafka", "--type", "bug"]);
-    let first = "No memory that passes the filters contains `kafka`";
+    let first = "no memory that passes the filters contains `kafka`";
     assert!(said.starts_with(first), "{said}");
     assert!(
         said.contains("No memory has the type \"bug\"; like it: bugfix"),

@@ -335,8 +335,12 @@ fn what_must_not_be_published_is_refused_with_what_to_do() {
         &folder,
         &["nobody reviewed", " review --scope assumed`"],
     );
-    refused("assumed", plain.path(), &["are one folder"]);
-    refused("assumed", &plain.path().join("in/it"), &["are one folder"]);
+    refused("assumed", plain.path(), &["are the same folder"]);
+    refused(
+        "assumed",
+        &plain.path().join("in/it"),
+        &["one contains the other"],
+    );
     root.manifest("broken", "visibility = 'everybody'");
     let outcome = publish_scope(&root, "broken", &folder, &["--yes"]);
     let error = outcome.fails(1);
@@ -441,7 +445,7 @@ fn json_lines_are_written_imported_and_kept_up_to_date() {
     let outcome = publish(&root, &folder, &["--format", "jsonl", "--yes"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.out);
     assert!(
-        outcome.err.contains("not as `publish` writes it"),
+        outcome.err.contains("was not written by `publish`"),
         "{}",
         outcome.err
     );

@@ -345,7 +345,7 @@ fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
 
 /// Splits camel case: `useEffect` into `use` and `Effect`, `XMLHttpRequest` into `XML`, `Http` and
 /// `Request`. Any other word is returned as it is.
-fn camel_parts(word: &str) -> Vec<&str> {
+pub(super) fn camel_parts(word: &str) -> Vec<&str> {
     let bytes = word.as_bytes();
     let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
     let mut parts = Vec::new();
@@ -456,7 +456,7 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
 }
 
 /// Strips diacritics, so that `Größe` matches `grosse` and `naïve` matches `naive`.
-fn strip_diacritics(word: &str) -> String {
+pub(super) fn strip_diacritics(word: &str) -> String {
     word.replace('ß', "ss")
         .nfd()
         .filter(|c| !is_combining_mark(*c))
@@ -466,7 +466,7 @@ fn strip_diacritics(word: &str) -> String {
 
 /// Whether a character belongs to a script without spaces between words, or with attached
 /// particles.
-fn is_unspaced(c: char) -> bool {
+pub(super) fn is_unspaced(c: char) -> bool {
     matches!(
         c,
         '\u{0e00}'..='\u{0eff}'

@@ -14,6 +14,7 @@ use super::analysis::{self, TextRole, Token, TokenKind};
 use super::dictionary::Dictionary;
 use super::semantic::QuantizedVector;
 use super::stems;
+use super::symbols;
 use crate::encoder::Encoder;
 use crate::encoder::wordpiece::TokenId;
 use ack_api::memory::Memory;
@@ -76,31 +77,31 @@ pub fn term_key(kind: TokenKind, text: &str) -> Cow<'_, str> {
 }
 
 /// The terms and the encoder's tokens of a piece of text without white space, as ranges of
-/// [`Analyzer::terms`] and [`Analyzer::tokens`].
+/// [`Analyzer::terms`] and [`Analyzer::tokens`]. It fits in 16 bytes, because there are many.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
-    terms: Span,
-    tokens: Span,
+    first_term: u32,
+    end_term: u32,
+    first_token: u32,
+    /// More tokens than this can count are more than the encoder reads.
+    tokens: u16,
+    /// How many of the terms, the last ones, are pairs of [`symbols`].
+    pairs: u16,
 }
 
-/// A range that fits in eight bytes.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    start: u32,
-    end: u32,
-}
-
-impl Span {
-    fn new(start: usize, end: usize) -> Self {
-        let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        Self {
-            start: index(start),
-            end: index(end),
-        }
+impl Segment {
+    const fn terms(self) -> Range<usize> {
+        self.first_term as usize..self.end_term as usize
     }
 
-    const fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
+    const fn tokens(self) -> Range<usize> {
+        let first = self.first_token as usize;
+        first..first + self.tokens as usize
+    }
+
+    /// The number of terms without the pairs, which do not make a memory longer.
+    fn length(self) -> u32 {
+        self.end_term - self.first_term - u32::from(self.pairs)
     }
 }
 
@@ -189,7 +190,7 @@ impl Analyzer {
                 Some(segment) => (true, *segment),
                 None => (false, self.split(text, encoder)),
             };
-            for term in self.terms.get(segment.terms.range()).unwrap_or_default() {
+            for term in self.terms.get(segment.terms()).unwrap_or_default() {
                 if self.frequencies.len() <= *term as usize {
                     self.frequencies.resize(*term as usize + 1, 0);
                 }
@@ -199,9 +200,9 @@ impl Analyzer {
                     }
                     *frequency += weight;
                 }
-                length += 1;
             }
-            let segment_tokens = self.tokens.get(segment.tokens.range()).unwrap_or_default();
+            length += segment.length();
+            let segment_tokens = self.tokens.get(segment.tokens()).unwrap_or_default();
             tokens.extend_from_slice(segment_tokens);
             if !is_cached {
                 self.cache(text, key, segment, encoder.is_some());
@@ -222,8 +223,8 @@ impl Analyzer {
                 self.long_segments.insert(text.into(), segment);
             }
             _ => {
-                self.terms.truncate(segment.terms.range().start);
-                self.tokens.truncate(segment.tokens.range().start);
+                self.terms.truncate(segment.terms().start);
+                self.tokens.truncate(segment.tokens().start);
             }
         }
     }
@@ -238,7 +239,7 @@ impl Analyzer {
             ..
         } = self;
         let (first_term, first_token) = (terms.len(), tokens.len());
-        analysis::tokenize(text, TextRole::Document, &mut |token: Token<'_>| {
+        let mut push = |token: Token<'_>, terms: &mut Vec<u32>| {
             if token.kind == TokenKind::Identifier {
                 terms.push(lexicon.intern(&term_key(token.kind, &token.text)));
                 return;
@@ -253,13 +254,25 @@ impl Analyzer {
                 term
             });
             terms.extend(term);
+        };
+        analysis::tokenize(text, TextRole::Document, &mut |token| push(token, terms));
+        let first_pair = terms.len();
+        symbols::pairs(text, TextRole::Document, &mut |pair| {
+            let text = Cow::Owned(pair.joined);
+            let kind = TokenKind::Word;
+            push(Token { kind, text }, terms);
         });
         if let Some(encoder) = encoder {
             encoder.vocabulary().tokenize(text, tokens);
         }
+        let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let count = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
         Segment {
-            terms: Span::new(first_term, terms.len()),
-            tokens: Span::new(first_token, tokens.len()),
+            first_term: index(first_term),
+            end_term: index(terms.len()),
+            first_token: index(first_token),
+            tokens: count(tokens.len() - first_token),
+            pairs: count(terms.len() - first_pair),
         }
     }
 }

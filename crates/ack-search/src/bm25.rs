@@ -32,6 +32,8 @@ pub struct Bm25Weights {
     pub frozen_norm: Option<f32>,
     /// Terms that replace words of the query that no memory contains.
     pub expansions: BTreeSet<String>,
+    /// Terms that join two neighbouring words of the query, see [`super::symbols`].
+    pub pairs: BTreeSet<String>,
     /// Words of the query that are misspelt, and how they are written.
     pub corrections: Vec<(String, String)>,
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that

@@ -65,7 +65,8 @@ fn coverage(
         return 1.0;
     }
     let (mut held, mut all) = (0.0, bm25.unknown_weight);
-    for term in &bm25.terms {
+    let words = bm25.terms.iter();
+    for term in words.filter(|term| !bm25.pairs.contains(&term.key)) {
         held += if contains(&term.key) {
             term.weight
         } else {

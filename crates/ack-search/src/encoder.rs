@@ -29,7 +29,7 @@ const MAX_MEMORY_TOKENS: usize = 512;
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
-const ENCODING: u64 = 2;
+const ENCODING: u64 = 3;
 /// A text counts as known if this share of its words is known: every text has a few symbols and
 /// names.
 const MOSTLY_KNOWN: f32 = 0.8;
@@ -358,9 +358,16 @@ impl Encoder {
     /// The weight of a word in the vector of a text, about 1 for an ordinary noun; `None` for a
     /// word without its own token.
     pub fn weight(&self, word: &str) -> Option<f32> {
-        let mut tokens = Vec::new();
-        self.vocabulary.tokenize(word, &mut tokens);
-        let [token] = *tokens else { return None };
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let token = if word.bytes().all(is_plain) {
+            // It need not be split to find out that it is no token.
+            self.vocabulary.token(word)?
+        } else {
+            let mut tokens = Vec::new();
+            self.vocabulary.tokenize(word, &mut tokens);
+            let [token] = *tokens else { return None };
+            token
+        };
         let scale = self.scales.get(usize::from(token))?;
         let row = self.row(usize::from(token))?.iter();
         let values = row.map(|byte| f32::from(byte.cast_signed()));
@@ -411,7 +418,11 @@ fn norm(vector: &[f32]) -> f32 {
 }
 
 /// The sum of squares in double precision, eight at a time.
-#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2",
+    "aarch64+neon"
+))]
 fn exact_norm(vector: &[f32]) -> f64 {
     let (eights, rest) = vector.as_chunks::<8>();
     let mut sums = [0f64; 8];
@@ -444,7 +455,11 @@ fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(vector)
 }
 
-#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2",
+    "aarch64+neon"
+))]
 fn add_scaled(sum: &mut [f32], row: &[u8], factor: f32) {
     for (value, byte) in sum.iter_mut().zip(row) {
         *value += f32::from(byte.cast_signed()) * factor;

@@ -21,6 +21,7 @@ use super::filter::Filters;
 use super::postings::DocId;
 use super::query::{QueryTerms, WeightedTerm};
 use super::spelling;
+use super::symbols;
 use super::view::{DocScores, View};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
@@ -109,6 +110,20 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             }
         }
     }
+    let words = terms.len();
+    let mut pairs = BTreeSet::new();
+    for (key, pair) in &query.pairs {
+        // A symbol that a memory writes in the same way needs no other one.
+        let mut identifiers = terms.iter().filter_map(|term| term.key.strip_prefix('='));
+        let is_written = identifiers.any(|name| name.contains(&pair.written));
+        if !is_written && is_known(key) && !expansions.contains(key) {
+            pairs.insert(key.clone());
+            terms.push(WeightedTerm {
+                key: key.clone(),
+                weight: idf(frequency(key)) * pair.weight,
+            });
+        }
+    }
     // A word that every memory of a large scope contains weighs almost nothing, but still matches.
     // If the query is about an identifier, such a word is only a part of it (`err` of `ERR_00042`)
     // and may weigh 0.
@@ -120,7 +135,8 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     for term in &mut terms {
         term.weight = (term.weight / WEIGHT_UNIT).round().max(min_units) * WEIGHT_UNIT;
     }
-    let total: f32 = terms.iter().map(|term| term.weight).sum();
+    let words = terms.iter().take(words);
+    let total: f32 = words.map(|term| term.weight).sum();
     Bm25Weights {
         required_identifiers,
         identifier_share: if total > 0.0 {
@@ -132,6 +148,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         mean_length: mean_length.round(),
         frozen_norm: None,
         expansions,
+        pairs,
         corrections,
         unmatched_weight,
         unknown_weight,
@@ -268,7 +285,22 @@ impl<'a> Matcher<'a> {
                 found.push((weight, token.text));
             }
         });
+        self.add_symbols(text, &mut found);
         found
+    }
+
+    /// Adds the symbols of a text that match although none of their parts does.
+    fn add_symbols<'t>(&self, text: &'t str, found: &mut Vec<(f32, Cow<'t, str>)>) {
+        symbols::pairs(text, TextRole::Document, &mut |pair| {
+            let key = term_key(TokenKind::Word, &pair.joined);
+            let Some(weight) = self.weights.get(key.as_ref()) else {
+                return;
+            };
+            let written = pair.written.to_lowercase();
+            if !found.iter().any(|(_, known)| written.contains(&**known)) {
+                found.push((*weight, Cow::Owned(written)));
+            }
+        });
     }
 
     /// Whether a word of a memory matches only as an expansion.

@@ -2,8 +2,8 @@
 //!
 //! A search passes through these modules in order:
 //! - [`analysis`] splits text into terms, the same way for memories and for queries, with the
-//!   [`stems`] of their words; [`analyzer`] turns a memory into the terms and the vector that an
-//!   index stores;
+//!   [`stems`] of their words and the pairs of parts of [`symbols`]; [`analyzer`] turns a memory
+//!   into the terms and the vector that an index stores;
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
 //! - [`query`] is the query after analysis;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
@@ -38,4 +38,5 @@ pub mod retrieve;
 pub mod semantic;
 pub mod spelling;
 pub mod stems;
+pub mod symbols;
 pub mod view;

@@ -4,12 +4,18 @@ use std::collections::BTreeMap;
 
 use super::analysis::{self, TextRole, TokenKind};
 use super::analyzer::term_key;
+use super::symbols;
 
 /// Weight of a specific identifier in a short query, relative to a word of the same rarity.
 const IDENTIFIER_BOOST: f32 = 4.0;
 /// The same in a longer query: an error message contains several identifiers, and not each of them
 /// is its point.
 const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
+/// Weight of two neighbouring words that a memory writes as one symbol, relative to a word of the
+/// same rarity. The words themselves count too.
+const SPACED_PAIR_WEIGHT: f32 = 0.1;
+/// The same if one of the words is hardly a term of its own: `no cache`, `utf 8`.
+const LIGHT_PAIR_WEIGHT: f32 = 0.25;
 /// A query of at most this many words is short: an identifier in it is all that it asks for.
 const MAX_SHORT_QUERY_WORDS: usize = 2;
 
@@ -27,6 +33,15 @@ pub struct QueryTerm {
     pub specific: bool,
 }
 
+/// Two neighbouring words of a query that may be a symbol.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryPair {
+    /// Multiplies its inverse document frequency.
+    pub weight: f32,
+    /// As the query writes it, in lower case.
+    pub written: String,
+}
+
 /// Whether the query writes an identifier as a command-line flag, with a dash in front.
 fn is_flag(query: &str, identifier: &str) -> bool {
     let lower = query.to_lowercase();
@@ -42,6 +57,9 @@ fn is_flag(query: &str, identifier: &str) -> bool {
 pub struct QueryTerms {
     /// Every distinct term, in a fixed order.
     pub terms: Vec<QueryTerm>,
+    /// Pairs of neighbouring words that may be a symbol, see [`symbols`], by their keys. None of
+    /// them is one of the terms.
+    pub pairs: BTreeMap<String, QueryPair>,
     /// Whether all words are stop words. These are then searched after all.
     pub only_stop_words: bool,
     /// Whether the query has at most two words.
@@ -74,6 +92,19 @@ impl QueryTerms {
                 weights.insert(key, (boost, specific, token.text.into_owned()));
             }
         });
+        let mut pairs = BTreeMap::new();
+        symbols::pairs(query, TextRole::Query, &mut |pair| {
+            let key = term_key(TokenKind::Word, &pair.joined);
+            if !weights.contains_key(key.as_ref()) && !stop_words.contains_key(key.as_ref()) {
+                let weight = match (pair.is_spaced, pair.has_light_part) {
+                    (false, _) => 1.0,
+                    (true, true) => LIGHT_PAIR_WEIGHT,
+                    (true, false) => SPACED_PAIR_WEIGHT,
+                };
+                let written = pair.written.to_lowercase();
+                pairs.insert(key.into_owned(), QueryPair { weight, written });
+            }
+        });
         let only_stop_words = weights.is_empty() && !stop_words.is_empty();
         let terms = if only_stop_words { stop_words } else { weights };
         Self {
@@ -86,6 +117,7 @@ impl QueryTerms {
                     specific,
                 })
                 .collect(),
+            pairs,
             only_stop_words,
             is_short,
         }

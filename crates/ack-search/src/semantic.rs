@@ -15,6 +15,8 @@ pub const MIN_PARALLEL_DOCS: usize = 20_000;
 
 /// How many vectors a thread compares at a time: 2 MiB with 384 components.
 const CHUNK_VECTORS: usize = 5_461;
+/// How many components of a vector are compared at a time.
+const BLOCK: usize = 64;
 
 /// A vector as signed bytes. Multiplied by `scale`, it has the norm of the original vector, at most
 /// 1.
@@ -114,7 +116,11 @@ impl QuantizedVector {
 
 /// Components rounded to steps of 1/127 of the largest.
 #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
-#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2",
+    "aarch64+neon"
+))]
 fn rounded(vector: &[f32], max: f32) -> Box<[i8]> {
     let mut components = vec![0; vector.len()].into_boxed_slice();
     for (component, value) in components.iter_mut().zip(vector) {
@@ -237,7 +243,11 @@ impl Vectors {
 
 /// The products of quantized rows with a quantized vector.
 #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2",
+    "aarch64+neon"
+))]
 pub(crate) fn scan(
     components: &[i8],
     scales: &[f32],
@@ -245,13 +255,22 @@ pub(crate) fn scan(
     scale: f32,
     cosines: &mut [f32],
 ) {
+    let (query_blocks, query_rest) = query.as_chunks::<BLOCK>();
     for ((row, row_scale), cosine) in components
         .chunks_exact(query.len())
         .zip(scales)
         .zip(cosines)
     {
+        let (blocks, rest) = row.as_chunks::<BLOCK>();
         let mut sum = 0i32;
-        for (a, b) in row.iter().zip(query) {
+        for (block, query) in blocks.iter().zip(query_blocks) {
+            let mut part = 0i32;
+            for (a, b) in block.iter().zip(query) {
+                part += i32::from(*a) * i32::from(*b);
+            }
+            sum += part;
+        }
+        for (a, b) in rest.iter().zip(query_rest) {
             sum += i32::from(*a) * i32::from(*b);
         }
         *cosine = sum as f32 * row_scale * scale;
@@ -264,4 +283,36 @@ fn dot(a: &[i8], b: &[i8]) -> f32 {
         .zip(b)
         .map(|(a, b)| i32::from(*a) * i32::from(*b))
         .sum::<i32>() as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "small sums")]
+    fn a_scan_in_blocks_gives_what_one_component_after_the_other_does() {
+        let mut state = 1u32;
+        let mut byte = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            i8::try_from(state >> 24).unwrap_or(-127)
+        };
+        for dimension in [1, BLOCK - 1, BLOCK, BLOCK + 1, 256, 384] {
+            let components: Vec<i8> = (0..7 * dimension).map(|_| byte()).collect();
+            let query: Vec<i16> = (0..dimension).map(|_| i16::from(byte())).collect();
+            let scales = [0.001, 0.002, 0.003, 0.004, 0.005, 0.006, 0.007];
+            let expected: Vec<f32> = components
+                .chunks(dimension)
+                .zip(scales)
+                .map(|(row, scale)| {
+                    let products = row.iter().zip(&query);
+                    let products = products.map(|(a, b)| i32::from(*a) * i32::from(*b));
+                    products.sum::<i32>() as f32 * scale * 0.01
+                })
+                .collect();
+            let mut cosines = [0.0; 7];
+            scan(&components, &scales, &query, 0.01, &mut cosines);
+            assert_eq!(cosines.as_slice(), expected, "{dimension} components");
+        }
+    }
 }

@@ -39,9 +39,9 @@ z         undo the last choice
 q         finish: write the choices, or quit
 ";
 /// What the keys do, before the first card.
-const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY put off, s skip, \
+const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY put off, s skip,\n\
                      z undo, q finish; ? explains all keys\n";
-const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o ID replaced by \
+const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o ID replaced by\n\
                            another one, s skip, z undo, q finish; ? explains all keys\n";
 /// Keys that only the page has.
 const OF_THE_PAGE: [&str; 4] = ["c", "l", "x", "/"];

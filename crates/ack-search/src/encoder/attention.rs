@@ -44,7 +44,11 @@ impl Steps {
 
 /// Rounds values to steps, and returns the size of a step.
 #[expect(clippy::cast_possible_truncation, reason = "at most 127 by the scale")]
-#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2",
+    "aarch64+neon"
+))]
 fn steps(exact: &[f32], rounded: &mut [i16]) -> f32 {
     let (eights, rest) = exact.as_chunks::<8>();
     let mut most = [1e-12f32; 8];
@@ -113,7 +117,11 @@ impl Subject {
 }
 
 /// A row's product with the subject, and with itself.
-#[multiversion(targets("x86_64+avx2", "aarch64+neon"))]
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2",
+    "aarch64+neon"
+))]
 fn along_and_square(row: &[u8], subject: &[i16]) -> (i32, i32) {
     let (mut along, mut square) = (0, 0);
     for (byte, other) in row.iter().zip(subject) {

@@ -65,6 +65,11 @@ impl Vocabulary {
         self.unknown
     }
 
+    /// The token of a word, in lower case, if the vocabulary has it as a whole.
+    pub fn token(&self, word: &str) -> Option<TokenId> {
+        self.initial.get(word).copied()
+    }
+
     /// Whether the vocabulary has a word as a whole.
     pub fn is_word(&self, word: &str) -> bool {
         self.initial.contains_key(word)

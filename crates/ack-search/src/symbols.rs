@@ -1,0 +1,195 @@
+//! Symbols that people write in several ways: `parse_config`, `parseConfig`, `parse-config`,
+//! `config::parse_config` or, in a question, `parse config`.
+//!
+//! Each two neighbouring parts of a symbol also become one word, without what joins them:
+//! `HttpClient::send` gives `clientsend`. (`httpclient` is already a word, see
+//! [`super::analysis`].) In a query, neighbouring words are parts too, so any way of writing a
+//! symbol finds the others. A pair of the query that no memory contains is dropped.
+
+use unicode_normalization::char::is_combining_mark;
+
+use super::analysis::{TextRole, camel_parts, is_stop_word, is_unspaced, strip_diacritics};
+
+/// What may join the parts of a symbol.
+const JOINERS: &[char] = &['_', '-', '.', ':', '/', '\\', '@', '#', '+', '~', '$', '&'];
+/// The shortest pair.
+const MIN_BYTES: usize = 3;
+/// The longest pair.
+const MAX_BYTES: usize = 60;
+/// A word in camel case with more parts is no symbol, but encoded data.
+const MAX_PARTS: usize = 8;
+
+/// Two neighbouring parts of a symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair<'a> {
+    /// Both parts in lower case, without diacritics and without what joins them.
+    pub joined: String,
+    /// The pair as the text writes it.
+    pub written: &'a str,
+    /// Whether only white space is between the parts.
+    pub is_spaced: bool,
+    /// Whether one of the parts is no term of its own: a stop word, a letter or a digit or two.
+    pub has_light_part: bool,
+}
+
+/// A part of a symbol.
+#[derive(Clone, Copy)]
+struct Part {
+    start: usize,
+    end: usize,
+    /// Whether this is the first of exactly two parts of a word in camel case: together they are
+    /// the word, which is a term anyway.
+    begins_word_of_two: bool,
+}
+
+/// Calls `emit` for every pair in a text, in order. In a memory, parts are joined by punctuation or
+/// camel case; in a query, also by white space.
+pub fn pairs<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Pair<'a>)) {
+    // The fast path for most words of a memory.
+    let text = text.trim_end_matches(['.', ':']);
+    let is_word = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+    let joins = |byte: u8| JOINERS.contains(&char::from(byte));
+    let mut rest = text.bytes().skip(1);
+    if role == TextRole::Document && rest.all(|byte| is_word(byte) && !joins(byte)) {
+        return;
+    }
+    let is_part = |c: char| {
+        c.is_ascii_alphanumeric()
+            || (!c.is_ascii() && (c.is_alphanumeric() || is_combining_mark(c)) && !is_unspaced(c))
+    };
+    let mut previous: Option<Part> = None;
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        let pieces = camel_case(word);
+        let mut start = at;
+        for (number, piece) in pieces.iter().enumerate() {
+            let part = Part {
+                start,
+                end: start + piece.len(),
+                begins_word_of_two: number == 0 && pieces.len() == 2,
+            };
+            start = part.end;
+            let pair = previous.and_then(|previous| join(text, previous, part, role));
+            pair.into_iter().for_each(&mut *emit);
+            previous = Some(part);
+        }
+        at += length + after.find(is_part).unwrap_or(after.len());
+    }
+}
+
+/// The parts of a word in camel case; any other word is one part.
+fn camel_case(word: &str) -> Vec<&str> {
+    let has_hump = word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
+    if word.is_ascii() && has_hump {
+        let parts = camel_parts(word);
+        if parts.len() <= MAX_PARTS {
+            return parts;
+        }
+    }
+    Vec::from_iter((!word.is_empty()).then_some(word))
+}
+
+fn join<'a>(text: &'a str, first: Part, second: Part, role: TextRole) -> Option<Pair<'a>> {
+    let gap = text.get(first.end..second.start)?;
+    let is_spaced = !gap.is_empty() && gap.chars().all(char::is_whitespace);
+    let is_joined = gap.chars().all(|c| JOINERS.contains(&c));
+    let (one, other) = (
+        text.get(first.start..first.end)?,
+        text.get(second.start..second.end)?,
+    );
+    let is_symbol = match gap.is_empty() {
+        true => !first.begins_word_of_two,
+        false => is_joined || (is_spaced && role == TextRole::Query),
+    };
+    let length = one.len() + other.len();
+    if !is_symbol
+        || !(MIN_BYTES..=MAX_BYTES).contains(&length)
+        || !one.starts_with(char::is_alphabetic)
+    {
+        return None;
+    }
+    let (one, other) = (lower(one), lower(other));
+    let (is_light, is_other_light) = (is_light(&one), is_light(&other));
+    // `how to` does not ask for `howto`.
+    if is_spaced && is_light && is_other_light {
+        return None;
+    }
+    Some(Pair {
+        joined: one + &other,
+        written: text.get(first.start..second.end)?,
+        is_spaced,
+        has_light_part: is_light || is_other_light,
+    })
+}
+
+fn is_light(part: &str) -> bool {
+    let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+    is_stop_word(part) || part.len() < if is_number { 3 } else { 2 }
+}
+
+fn lower(part: &str) -> String {
+    match part.is_ascii() {
+        true => part.to_ascii_lowercase(),
+        false => strip_diacritics(&part.to_lowercase()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, role: TextRole, expected: &[&str]) {
+        let mut found = Vec::new();
+        pairs(text, role, &mut |pair| found.push(pair.joined));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn the_parts_of_a_symbol_are_joined_in_pairs() {
+        for (text, expected) in [
+            ("parse_config", &["parseconfig"][..]),
+            ("parseConfig", &[]),
+            ("parseConfigFile", &["parseconfig", "configfile"]),
+            ("HttpClient::send", &["clientsend"]),
+            ("--no-cache", &["nocache"]),
+            ("utf-8", &["utf8"]),
+            ("src/store/ack.rs", &["srcstore", "storeack", "ackrs"]),
+            ("1.2.3", &[]),
+            ("word", &[]),
+            ("user's", &[]),
+            ("f(x,y)", &[]),
+            ("Größen-Grenze", &["grossengrenze"]),
+            ("データ-x", &[]),
+            ("aBcDeFgHiJkLmNoP", &[]),
+        ] {
+            check(text, TextRole::Document, expected);
+        }
+    }
+
+    #[test]
+    fn neighbouring_words_of_a_query_are_joined_too() {
+        for (text, expected) in [
+            ("parse the config", &["parsethe", "theconfig"][..]),
+            ("how to", &[]),
+            ("no cache", &["nocache"]),
+            ("utf 8, again. Then", &["utf8"]),
+            ("E 0308", &["e0308"]),
+            ("HttpClient send", &["clientsend"]),
+            ("http client", &["httpclient"]),
+        ] {
+            check(text, TextRole::Query, expected);
+        }
+        check("no cache", TextRole::Document, &[]);
+    }
+
+    #[test]
+    fn a_pair_is_told_as_the_text_writes_it() {
+        let mut found = Vec::new();
+        pairs("a.b Http-Client", TextRole::Document, &mut |pair| {
+            found.push(pair.written);
+        });
+        assert_eq!(found, ["Http-Client"]);
+    }
+}
