@@ -397,7 +397,8 @@ fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
     let store = folder.join("mcp-memory-service/sqlite_vec.db");
     let manifest = format!("store = \"{}\"\n", store.display());
     root.manifest("notes", &manifest);
-    let words = "201 waiting for review, 0 rejected, 22 of them replaced by newer ones; 14 deleted";
+    let words =
+        "201 waiting for review, 0 rejected; newer ones replace 22 of these; 14 deleted in it";
     let told = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
     assert!(told.replace("\n  ", " ").contains(words), "{told}");
     let told = ack(root.path(), &["review", "--list"]).ok();
@@ -408,11 +409,11 @@ fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
         "{told}"
     );
     let told = ack(root.path(), &["doctor"]).out;
-    let words = "201 memories, none reviewed, 22 of them replaced by newer ones; 14 deleted in it";
+    let words = "; newer ones replace 22 of these; 14 deleted in it are left out";
     assert!(told.contains(words), "{told}");
     let add = ["scopes", "add", "more", "--store", store.to_str().unwrap()];
     let told = ack(Root::new().path(), &add).ok();
-    let words = "0 approved, 201 waiting for review, 22 of them replaced by newer ones; 14 deleted";
+    let words = "0 approved, 201 waiting for review; newer ones replace 22 of these; 14 deleted";
     assert!(told.contains(words), "{told}");
     // What is left is what agents see once everything counts as approved.
     root.manifest("notes", &format!("{manifest}unreviewed = \"approved\"\n"));

@@ -226,7 +226,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         deleted: number("deleted"),
         ..Counts::default()
     };
-    since.insert_str(0, &rest.rest_in_words());
+    since.push_str(&rest.rest_in_words());
     let message = match (served, waiting) {
         (0, 0) => "no memories yet".to_owned(),
         (0, waiting) => format!("{}, none reviewed{since}", count(waiting, "memory")),

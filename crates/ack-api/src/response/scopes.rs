@@ -30,14 +30,11 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// `, 22 of them replaced by newer ones; 14 deleted ones are left out`, or nothing.
+    /// `; newer ones replace 22 of these; 14 deleted in it are left out`, or nothing.
     pub fn rest_in_words(&self) -> String {
         let mut words = String::new();
         if self.replaced > 0 {
-            words.push_str(&format!(
-                ", {} of them replaced by newer ones",
-                self.replaced
-            ));
+            words.push_str(&format!("; newer ones replace {} of these", self.replaced));
         }
         if self.deleted > 0 {
             words.push_str(&format!("; {} deleted in it are left out", self.deleted));
