@@ -46,7 +46,7 @@ fn main() {
     println!("{size} memories");
     let published = |what: &str| {
         bucket.reset_log();
-        told(&bucket, what, publish(source, &bucket));
+        report_traffic(&bucket, what, publish(source, &bucket));
     };
     published("publish all");
     sql(source, CHANGE);
@@ -67,9 +67,9 @@ fn main() {
         server.handshake();
         let began = Instant::now();
         until_answered(&mut server, &asked);
-        told(&bucket, "first answer to a newcomer", began.elapsed());
+        report_traffic(&bucket, "first answer to a newcomer", began.elapsed());
         bucket.reset_log();
-        beside(&mut own, &mut server);
+        compare_latency(&mut own, &mut server);
         println!("    {} requests", bucket.requests().len());
         drop(server);
         bucket.reset_log();
@@ -77,7 +77,7 @@ fn main() {
         server.handshake();
         let began = Instant::now();
         server.call("query_memories", &asked);
-        told(
+        report_traffic(
             &bucket,
             "first question of the next process",
             began.elapsed(),
@@ -93,7 +93,7 @@ fn main() {
             server.handshake();
             let began = Instant::now();
             server.call("query_memories", &asked);
-            told(
+            report_traffic(
                 &bucket,
                 "first question after a new version",
                 began.elapsed(),
@@ -142,11 +142,11 @@ fn index(root: &Path) {
 fn questions(what: &str, server: &mut Server) {
     let mut random = Random(7);
     let times = (0..CALLS).map(|_| timed(server, &question(&mut random)));
-    times_told(what, times.collect());
+    report_times(what, times.collect());
 }
 
 /// Asks the scope itself and the one that follows it in turn, so that both have the same neighbours.
-fn beside(own: &mut Server, follower: &mut Server) {
+fn compare_latency(own: &mut Server, follower: &mut Server) {
     let mut random = Random(7);
     let (mut here, mut there) = (Vec::new(), Vec::new());
     for _ in 0..CALLS {
@@ -154,8 +154,8 @@ fn beside(own: &mut Server, follower: &mut Server) {
         here.push(timed(own, &asked));
         there.push(timed(follower, &asked));
     }
-    times_told("questions to the scope itself", here);
-    times_told("the same to the follower", there);
+    report_times("questions to the scope itself", here);
+    report_times("the same to the follower", there);
 }
 
 fn question(random: &mut Random) -> Value {
@@ -169,7 +169,7 @@ fn timed(server: &mut Server, asked: &Value) -> f64 {
     millis(began.elapsed())
 }
 
-fn times_told(what: &str, mut times: Vec<f64>) {
+fn report_times(what: &str, mut times: Vec<f64>) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
     println!(
@@ -179,7 +179,7 @@ fn times_told(what: &str, mut times: Vec<f64>) {
     );
 }
 
-fn told(bucket: &Bucket, what: &str, took: Duration) {
+fn report_traffic(bucket: &Bucket, what: &str, took: Duration) {
     let traffic = bucket.traffic();
     println!(
         "  {what:<36} {:>8.0} ms  {:>4} requests  {:>8.2} MB up  {:>8.2} MB down",

@@ -119,10 +119,7 @@ fn order(folder: &Path, name: &str, mode: Mode, before: &Run, runs: &mut Run, is
                 root: Some(Setting::flag("--root", root.path().to_owned())),
                 ..Inputs::default()
             };
-            (
-                owner,
-                Service::new(Config::load(inputs).unwrap()).for_the_process(),
-            )
+            (owner, Service::new(Config::load(inputs).unwrap()).leak())
         })
         .collect();
     let (mut gains, mut recalls, mut noise) = (Vec::new(), Vec::new(), Vec::new());

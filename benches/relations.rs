@@ -92,7 +92,7 @@ fn nearest(waiting: &[Memory]) {
         root: Some(Setting::flag("--root", folder.path().to_owned())),
         ..Inputs::default()
     };
-    let service = Service::new(Config::load(inputs).unwrap()).for_the_process();
+    let service = Service::new(Config::load(inputs).unwrap()).leak();
     let scopes = service.registry.discover().scopes;
     let scope = scopes.iter().find(|scope| scope.name == "bench").unwrap();
     let began = Instant::now();

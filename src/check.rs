@@ -17,7 +17,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 use walkdir::WalkDir;
 
-use self::notes::Checked;
+use self::notes::CheckState;
 
 /// The largest file that is read. The same limit applies to serving.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -67,7 +67,7 @@ pub struct Report {
 }
 
 /// Where the notes are.
-struct Place {
+struct NoteFolder {
     /// The folder, or the parent folder of the single file.
     folder: PathBuf,
     /// The top of the repository's working tree.
@@ -80,9 +80,9 @@ struct Place {
     is_knowledge_format: bool,
 }
 
-impl Place {
+impl NoteFolder {
     /// The path of a file as findings show it. It is UTF-8, as JSON requires.
-    fn shown(&self, relative: &Path) -> PathBuf {
+    fn shown_path(&self, relative: &Path) -> PathBuf {
         let full = self.folder.join(relative);
         let top = self.top.as_deref().unwrap_or(&self.folder);
         let shown = full.strip_prefix(top).unwrap_or(&full);
@@ -107,16 +107,16 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
     };
     let repository = Repository::discover(&folder, None);
     let index = files::read_text(&folder.join("index.md"), MAX_FILE_BYTES).unwrap_or_default();
-    let place = Place {
+    let place = NoteFolder {
         is_knowledge_format: crate::recogniser::tally::has_key(&index, &["okf_version"]),
         repository: repository.as_ref().and_then(Repository::name),
         today,
         top: repository.map(|repository| repository.work_tree),
         folder,
     };
-    let mut checked = Checked::default();
+    let mut checked = CheckState::default();
     for (folder, reason) in &closed {
-        checked.closed(&place, folder, reason);
+        checked.report_unreadable(&place, folder, reason);
     }
     for name in &names {
         checked.read(&place, name);
@@ -154,7 +154,7 @@ fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<V
         };
         let is_notes = crate::recogniser::tally::is_markdown(relative)
             && !["index.md", "log.md", "MEMORY.md"].contains(&&*relative.to_string_lossy());
-        let is_lines = ack_store::folder::note::is_lines(relative);
+        let is_lines = ack_store::folder::note::is_json_lines(relative);
         let is_link = entry.file_type().is_symlink();
         // A named pipe with the name of a note is told when it is to be read.
         if !entry.file_type().is_dir()

@@ -75,15 +75,15 @@ pub fn run() -> ExitCode {
     }
     use_every_processor();
     panics::install();
-    settle_allocator();
+    tune_allocator();
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
             // A hook installed by a newer version must not break a session with this one.
-            let said = error.to_string();
+            let message = error.to_string();
             let is_help =
                 error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-            hook::complain(match said.lines().next().filter(|_| !is_help) {
+            hook::print_error(match message.lines().next().filter(|_| !is_help) {
                 Some(first) => first,
                 None => "its event is missing; `ack-memory hook --help` lists them",
             });
@@ -93,14 +93,14 @@ pub fn run() -> ExitCode {
             // Help and version are answers. Anything else is a usage error, which clap reports with
             // code 2.
             let code = if error.use_stderr() { 2 } else { 0 };
-            complain(&error);
+            print_clap_error(&error);
             return ExitCode::from(code);
         }
     };
     let json = cli.global.json;
-    settle_colours(cli.global.color);
-    command::settle(&cli);
-    progress::settle(&cli.global);
+    set_colours(cli.global.color);
+    command::remember_flags(&cli);
+    progress::set_silence(&cli.global);
     if !json && !cli.global.quiet && !matches!(cli.command, Command::Hook(_)) {
         for old in &cli.global.old {
             write_err(&format!("hint: {old}\n"));
@@ -110,9 +110,9 @@ pub fn run() -> ExitCode {
     if !matches!(cli.command, Command::Serve(_)) {
         signals::watch();
     }
-    let done = dispatch(cli);
+    let outcome = dispatch(cli);
     copies::shut_down();
-    match done {
+    match outcome {
         Ok(code) => code,
         Err(error) => {
             report(&error, json);
@@ -143,7 +143,7 @@ fn use_every_processor() {
 /// ones on request. By default glibc raises its threshold for large blocks to the largest one freed
 /// so far. Other allocators have no such settings.
 #[expect(unsafe_code, reason = "glibc takes these settings from C alone")]
-fn settle_allocator() {
+fn tune_allocator() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use nix::libc::{M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, mallopt};
@@ -159,7 +159,7 @@ fn settle_allocator() {
     }
 }
 
-fn settle_colours(when: ColorArg) {
+fn set_colours(when: ColorArg) {
     match when {
         // The environment and the terminal decide.
         ColorArg::Auto => {}
@@ -184,11 +184,11 @@ fn is_hook(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
 }
 
 fn decide(global: &Global, verdict: Verdict, args: ChosenArgs) -> Result<(), CliError> {
-    at_desk(global, |desk| curate::decide(desk, verdict, args))
+    run_curator_command(global, |desk| curate::decide(desk, verdict, args))
 }
 
 /// Runs a command that decides about memories.
-fn at_desk(
+fn run_curator_command(
     global: &Global,
     run: impl FnOnce(curate::Caller<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
@@ -201,7 +201,7 @@ fn at_desk(
 
 /// Lists the scopes, or shows one of them in detail.
 fn list_scopes(global: &Global, scope: Option<String>) -> Result<(), CliError> {
-    let service = Closing(Service::new(config(global)?).for_the_process());
+    let service = CloseOnDrop(Service::new(config(global)?).leak());
     let all = progress::while_reading(|| all_scopes(service.0, scope));
     let all = all.map_err(|error| match error {
         CliError::Request(Error::Scope(ScopeError::NotFound { name, known, .. })) => {
@@ -230,9 +230,9 @@ fn all_scopes(service: &Service, scope: Option<String>) -> Result<ListScopesResp
 }
 
 /// Closes the service at the end of a command.
-struct Closing(&'static Service);
+struct CloseOnDrop(&'static Service);
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -245,12 +245,12 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     let folder = cli
         .global
         .setting(cli.global.dir.as_ref(), "-C", ENV_PROJECT);
-    let given = folder.filter(|folder| matches!(folder.source, Source::Flag(_)));
-    let Some(given) = given.filter(|_| !matches!(cli.command, Command::Hook(_))) else {
+    let explicit = folder.filter(|folder| matches!(folder.source, Source::Flag(_)));
+    let Some(explicit) = explicit.filter(|_| !matches!(cli.command, Command::Hook(_))) else {
         return Ok(());
     };
     let home = BaseDirs::new();
-    let path = expand_home(&given.value, home.as_ref().map(BaseDirs::home_dir));
+    let path = expand_home(&explicit.value, home.as_ref().map(BaseDirs::home_dir));
     // If the folder cannot be checked, assume that it exists.
     let is_there = match std::fs::metadata(&path) {
         Ok(metadata) => metadata.is_dir(),
@@ -259,27 +259,30 @@ fn check_folder(cli: &Cli) -> Result<(), CliError> {
     if is_there {
         return Ok(());
     }
-    let shown = path.display().to_string();
+    let folder_text = path.display().to_string();
     if matches!(cli.command, Command::Serve(_)) {
         write_err(&format!(
-            "ack-memory: the `-C` folder {shown} does not exist\n"
+            "ack-memory: the `-C` folder {folder_text} does not exist\n"
         ));
         return Ok(());
     }
-    Err(CliError::usage("-C", format!("there is no folder {shown}")))
+    Err(CliError::usage(
+        "-C",
+        format!("there is no folder {folder_text}"),
+    ))
 }
 
 fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
     check_folder(&cli)?;
     let json = cli.global.json;
-    let done = match cli.command {
+    let outcome = match cli.command {
         Command::Completions { shell } => {
             complete::script(&shell.to_string()).and_then(|script| write_out(&script))
         }
         Command::Man { folder } => {
-            let written = std::fs::create_dir_all(&folder)
+            let result = std::fs::create_dir_all(&folder)
                 .and_then(|()| clap_mangen::generate_to(args::command(), &folder));
-            written.map_err(|source| CliError::Io {
+            result.map_err(|source| CliError::Io {
                 action: "write the manual pages to",
                 path: folder,
                 source,
@@ -296,9 +299,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             None => list_scopes(&cli.global, args.scope),
         },
         Command::Context(args) => {
-            let service = Closing(Service::new(config(&cli.global)?).for_the_process());
+            let service = CloseOnDrop(Service::new(config(&cli.global)?).leak());
             let answer = progress::while_reading(|| service.0.get_context(&context_request(&args)));
-            let answer = harmless(answer?);
+            let answer = untagged(answer?);
             let memories = answer.recent_memories.iter();
             let memories = memories.chain(&answer.cross_project_learnings);
             let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();
@@ -325,11 +328,13 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Approve(args) => decide(&cli.global, Verdict::Approve, args),
         Command::Reject(args) => decide(&cli.global, Verdict::Reject, args),
         Command::Promote(args) => decide(&cli.global, Verdict::Promote, args),
-        Command::Stage(args) => at_desk(&cli.global, |desk| curate::stage(desk, args)),
-        Command::Merge(args) => at_desk(&cli.global, |desk| curate::merge(desk, &args)),
-        Command::Supersede(args) => at_desk(&cli.global, |desk| curate::supersede(desk, &args)),
-        Command::Undo(args) => at_desk(&cli.global, |desk| curate::undo(desk, &args)),
-        Command::Review(args) => at_desk(&cli.global, |desk| review::run(desk, args)),
+        Command::Stage(args) => run_curator_command(&cli.global, |desk| curate::stage(desk, args)),
+        Command::Merge(args) => run_curator_command(&cli.global, |desk| curate::merge(desk, &args)),
+        Command::Supersede(args) => {
+            run_curator_command(&cli.global, |desk| curate::supersede(desk, &args))
+        }
+        Command::Undo(args) => run_curator_command(&cli.global, |desk| curate::undo(desk, &args)),
+        Command::Review(args) => run_curator_command(&cli.global, |desk| review::run(desk, args)),
         Command::Publish(args) if cli.global.offline && args.to.is_some() => {
             Err(CliError::Offline {
                 action: "publish to a bucket",
@@ -362,7 +367,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             return doctor::run(inputs(&cli.global)?, &args, &cli.global);
         }
     };
-    done.map(|()| ExitCode::SUCCESS)
+    outcome.map(|()| ExitCode::SUCCESS)
 }
 
 /// The inputs: flags, environment, home, working directory.
@@ -422,8 +427,8 @@ const fn status(argument: StatusArg) -> StatusFilter {
 
 /// The status from `--status` or `--all`.
 fn chosen_status(shown: ShownStatuses) -> Option<StatusFilter> {
-    let named = shown.status.map(status);
-    named.or(shown.all.then_some(StatusFilter::All))
+    let status_flag = shown.status.map(status);
+    status_flag.or(shown.all.then_some(StatusFilter::All))
 }
 
 fn context_request(args: &ContextArgs) -> ContextRequest {
@@ -439,7 +444,7 @@ fn context_request(args: &ContextArgs) -> ContextRequest {
 
 /// An answer without the tags that have a meaning for hosts, because it is inserted into
 /// conversations unchanged.
-fn harmless(answer: ContextResponse) -> ContextResponse {
+fn untagged(answer: ContextResponse) -> ContextResponse {
     let Ok(mut value) = serde_json::to_value(&answer) else {
         return answer;
     };
@@ -457,8 +462,8 @@ fn print<A: Serialize + DeserializeOwned>(
         return write_json(answer);
     }
     let screen = Screen::of_output();
-    pager::show(
-        &render(&printable(answer, global)?, &screen),
+    pager::show_paged(
+        &render(&make_printable(answer, global)?, &screen),
         &screen,
         global,
     )
@@ -472,7 +477,10 @@ fn write_json<A: Serialize>(answer: &A) -> Result<(), CliError> {
 }
 
 /// An answer with texts that are safe to print. With `--quiet`, most notes are left out.
-fn printable<A: Serialize + DeserializeOwned>(answer: &A, global: &Global) -> Result<A, CliError> {
+fn make_printable<A: Serialize + DeserializeOwned>(
+    answer: &A,
+    global: &Global,
+) -> Result<A, CliError> {
     let mut safe = serde_json::to_value(answer).unwrap_or_default();
     let notes = safe
         .get_mut("notes")
@@ -531,7 +539,7 @@ fn write_plain(text: &str) -> Result<(), CliError> {
 }
 
 /// Prints clap's message. Without colours if the command line contains control characters.
-fn complain(error: &clap::Error) {
+fn print_clap_error(error: &clap::Error) {
     let odd = |argument: std::ffi::OsString| {
         let argument = argument.to_string_lossy();
         text::safe(&argument) != argument

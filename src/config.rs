@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::SettingsError;
-pub use self::file::{LARGEST, line_of, load_toml, parse_toml};
+pub use self::file::{MAX_SETTINGS_BYTES, line_of, load_toml, parse_toml};
 use self::tools::ToolsTable;
 
 /// The scope root.
@@ -97,7 +97,7 @@ pub struct ConfigFile {
 /// offers, so a mistake there does not break other commands.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Basics {
+struct CommonSettings {
     default_scope: Option<String>,
     limits: Limits,
     serve: Serve,
@@ -138,11 +138,11 @@ impl MaxStatus {
     }
 
     /// The part of a status filter that a caller may use, or `None`. Only agents are limited.
-    pub const fn allowed(self, by_agent: bool, asked: StatusFilter) -> Option<StatusFilter> {
-        match (self, asked) {
+    pub const fn allowed(self, by_agent: bool, requested: StatusFilter) -> Option<StatusFilter> {
+        match (self, requested) {
             (Self::Approved, StatusFilter::Staging) if by_agent => None,
             (Self::Approved, StatusFilter::All) if by_agent => Some(StatusFilter::Approved),
-            _ => Some(asked),
+            _ => Some(requested),
         }
     }
 
@@ -356,12 +356,12 @@ impl Config {
     /// # Errors
     /// [`SettingsError`] if no root can be found.
     pub fn without_file(inputs: Inputs) -> Result<Self, SettingsError> {
-        Self::assemble(inputs, |_| Ok(Basics::default()))
+        Self::assemble(inputs, |_| Ok(CommonSettings::default()))
     }
 
     fn assemble(
         inputs: Inputs,
-        read: impl FnOnce(&Path) -> Result<Basics, SettingsError>,
+        read: impl FnOnce(&Path) -> Result<CommonSettings, SettingsError>,
     ) -> Result<Self, SettingsError> {
         let home = inputs.home.as_deref();
         let absolute = |path: Setting<PathBuf>| Setting {
@@ -413,7 +413,7 @@ impl Config {
     ///
     /// # Errors
     /// [`SettingsError`] if the file is invalid.
-    pub fn read_again(&self) -> Result<Self, SettingsError> {
+    pub fn reload(&self) -> Result<Self, SettingsError> {
         self.clone()
             .with_file(|path| load_toml(path, keys::<ConfigFile>))
     }
@@ -421,14 +421,14 @@ impl Config {
     /// Applies `config.toml`, with defaults for the rest.
     fn with_file(
         self,
-        read: impl FnOnce(&Path) -> Result<Basics, SettingsError>,
+        read: impl FnOnce(&Path) -> Result<CommonSettings, SettingsError>,
     ) -> Result<Self, SettingsError> {
         let path = self.root.value.join("config.toml");
         let (file, settings) = if path.exists() {
             let settings = read(&path)?;
             (Some(path), settings)
         } else {
-            (None, Basics::default())
+            (None, CommonSettings::default())
         };
         let number = |value: Option<u32>, default: u32| match value {
             Some(value) => Setting {

@@ -7,11 +7,11 @@
 //! and writes changes, and `undo` undoes them. [`ours`] recognises our own entries, [`runner`] a
 //! start by `npx` or the like. Nothing here runs a program.
 
+mod backup;
 mod client;
 mod error;
 pub mod file;
 pub mod json;
-mod kept;
 mod merge;
 pub mod ours;
 pub mod runner;
@@ -111,7 +111,7 @@ pub enum Part {
     },
     /// A member that the file needs and that may exist already. An existing one is left alone, and
     /// it is never removed while others need it.
-    Needed {
+    Required {
         /// Its key at the top of the file.
         name: &'static str,
         /// Its value if it is missing.
@@ -121,21 +121,21 @@ pub enum Part {
 
 /// What becomes of an object or list that is empty once a part is taken out of it.
 #[derive(Debug, Clone, Copy)]
-pub enum Emptied<'a> {
+pub enum EmptyContainer<'a> {
     /// It stays.
-    Stays,
+    Keep,
     /// It goes, unless these settings have it.
-    Goes(&'a Value),
+    RemoveUnless(&'a Value),
 }
 
-impl Emptied<'_> {
+impl EmptyContainer<'_> {
     /// Whether what is at a path goes.
-    pub fn goes(self, path: &[&str]) -> bool {
+    pub fn removes(self, path: &[&str]) -> bool {
         match self {
-            Self::Stays => false,
-            Self::Goes(unless) => {
-                let there = path.iter().try_fold(unless, |value, key| value.get(key));
-                there.is_none()
+            Self::Keep => false,
+            Self::RemoveUnless(unless) => {
+                let current = path.iter().try_fold(unless, |value, key| value.get(key));
+                current.is_none()
             }
         }
     }
@@ -205,7 +205,7 @@ pub struct ConfigFile {
     /// What goes into it.
     pub parts: Vec<Part>,
     /// Folders to keep, even if they end up empty.
-    pub stays: Vec<PathBuf>,
+    pub kept_folders: Vec<PathBuf>,
 }
 
 /// Where clients keep their files.

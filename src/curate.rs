@@ -6,7 +6,7 @@
 //! applies to the content that was read. It is written only if, under the lock of the log or the
 //! store, the memory is still the same.
 
-mod circle;
+mod cycle;
 pub mod find;
 pub mod groups;
 mod in_store;
@@ -25,7 +25,7 @@ use ack_api::decision::{Decision, Edit, InvalidDecision, Verdict};
 use ack_api::memory::{Memory, Status};
 use ack_api::{Diagnostic, ErrorCode, text};
 use ack_store::StoreError;
-use ack_store::read::Curated;
+use ack_store::read::CuratedMemory;
 use std::borrow::Cow;
 
 use crate::scope::Scope;
@@ -69,7 +69,7 @@ pub enum CurateError {
     },
     /// Every batch that can be undone is another person's.
     #[error("you made none of the decisions that can be undone; the newest batch is {actor}'s")]
-    NotYours {
+    OthersOnly {
         /// The newest batch.
         batch: String,
         /// Who made it.
@@ -103,7 +103,7 @@ pub enum CurateError {
     },
     /// Several rows have the id.
     #[error("several memories in `{}` have the id `{id}`", path.display())]
-    Twice {
+    DuplicateId {
         /// The id.
         id: String,
         /// The store.
@@ -117,7 +117,7 @@ pub enum CurateError {
     },
     /// Some scopes were written, then one failed.
     #[error("{source}; the decisions in {} were written", text::list(written))]
-    Partly {
+    PartlyWritten {
         /// The scopes whose decisions were written.
         written: Vec<String>,
         /// The batch of these decisions.
@@ -147,13 +147,13 @@ impl Diagnostic for CurateError {
             Self::Ambiguous { .. }
             | Self::Successor { .. }
             | Self::NothingToUndo { .. }
-            | Self::NotYours { .. }
+            | Self::OthersOnly { .. }
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
-            Self::NotNative { .. } | Self::NoColumn { .. } | Self::Twice { .. } => {
+            Self::NotNative { .. } | Self::NoColumn { .. } | Self::DuplicateId { .. } => {
                 ErrorCode::DecisionRefused
             }
             Self::Write { .. } | Self::Locked { .. } => ErrorCode::IoError,
-            Self::Partly { source, .. } => source.code(),
+            Self::PartlyWritten { source, .. } => source.code(),
             Self::Store(error) => error.code(),
         }
     }
@@ -172,7 +172,7 @@ impl Diagnostic for CurateError {
             Self::NothingToUndo { .. } => {
                 "`ack-memory get ID --include history` shows every decision about a memory".into()
             }
-            Self::NotYours { batch, .. } => {
+            Self::OthersOnly { batch, .. } => {
                 format!("`ack-memory undo {batch}` undoes it anyway").into()
             }
             Self::Write { .. } => {
@@ -186,13 +186,13 @@ impl Diagnostic for CurateError {
             Self::NoColumn { .. } => "nothing was decided; add the columns of schemas/scope.sql, or \
                                       set `decisions = \"log\"` in scope.toml"
                 .into(),
-            Self::Twice { .. } => {
+            Self::DuplicateId { .. } => {
                 "nothing was decided; give each of them an id of its own in the store".into()
             }
             Self::Locked { .. } => {
                 "nothing was decided; try again when it has finished".into()
             }
-            Self::Partly { batch, source, .. } => format!(
+            Self::PartlyWritten { batch, source, .. } => format!(
                 "`ack-memory undo {batch}` undoes what was written. For the rest: {}",
                 source
                     .hint()
@@ -212,7 +212,7 @@ pub struct Candidate {
     /// Its scope.
     pub scope: Arc<Scope>,
     /// The memory as it was read.
-    pub curated: Curated,
+    pub curated: CuratedMemory,
 }
 
 impl Candidate {
@@ -225,10 +225,10 @@ impl Candidate {
     /// meant.
     ///
     /// # Errors
-    /// [`CurateError::Twice`].
+    /// [`CurateError::DuplicateId`].
     pub fn check_single(&self) -> Result<(), CurateError> {
-        if self.curated.has_twin {
-            return Err(CurateError::Twice {
+        if self.curated.has_duplicate_id {
+            return Err(CurateError::DuplicateId {
                 id: self.memory().id.clone(),
                 path: self.scope.store.path().to_owned(),
             });
@@ -280,7 +280,7 @@ impl Sitting {
             reason: self.reason.clone(),
             actor: self.actor.clone(),
             batch: Some(self.batch.clone()),
-            time: ack_api::time::show(self.now),
+            time: ack_api::time::to_rfc3339(self.now),
         }
     }
 
@@ -296,8 +296,9 @@ impl Sitting {
         verdict: Verdict,
     ) -> Result<Vec<Decision>, CurateError> {
         Self::check_successor(candidate, into)?;
-        let united = (verdict == Verdict::Merge).then(|| union(into, candidate.memory(), true));
-        Ok(self.gone(candidate, into, verdict, united.flatten()))
+        let united =
+            (verdict == Verdict::Merge).then(|| merged_lists(into, candidate.memory(), true));
+        Ok(self.replacement_decisions(candidate, into, verdict, united.flatten()))
     }
 
     /// The decisions for a memory that adds nothing to `into`: `into` gets its tags and files.
@@ -310,20 +311,20 @@ impl Sitting {
         into: &Candidate,
     ) -> Result<Vec<Decision>, CurateError> {
         Self::check_successor(candidate, into)?;
-        let united = union(into, candidate.memory(), false);
-        Ok(self.gone(candidate, into, Verdict::Merge, united))
+        let united = merged_lists(into, candidate.memory(), false);
+        Ok(self.replacement_decisions(candidate, into, Verdict::Merge, united))
     }
 
-    fn gone(
+    fn replacement_decisions(
         &self,
         candidate: &Candidate,
         into: &Candidate,
         verdict: Verdict,
         united: Option<Edit>,
     ) -> Vec<Decision> {
-        let mut gone = self.decision(candidate, verdict);
-        gone.into = Some(into.memory().id.clone());
-        let mut decisions = vec![gone];
+        let mut replacement = self.decision(candidate, verdict);
+        replacement.into = Some(into.memory().id.clone());
+        let mut decisions = vec![replacement];
         if let Some(edit) = united {
             // Only a person who looks at it approves a memory that waits.
             let verdict = match into.memory().status {
@@ -352,7 +353,7 @@ impl Sitting {
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
             return Err(refuse("that memory already replaced it"));
         }
-        if circle::is_replaced_by(into, candidate) {
+        if cycle::has_replaced(into, candidate) {
             return Err(refuse("that memory already replaced it, through others"));
         }
         match (into.memory().status, &into.memory().superseded_by) {
@@ -366,13 +367,13 @@ impl Sitting {
 
 /// The lists of `into` with what another memory adds, or `None` if it adds nothing. Keeps earlier
 /// edits.
-fn union(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Edit> {
+fn merged_lists(into: &Candidate, other: &Memory, with_facts: bool) -> Option<Edit> {
     let memory = into.memory();
-    let with = |own: &[String], added: &[String]| {
-        let folded: Vec<String> = own.iter().map(|entry| fold(entry)).collect();
+    let with = |current: &[String], added: &[String]| {
+        let folded: Vec<String> = current.iter().map(|entry| fold(entry)).collect();
         let new = added.iter().filter(|entry| !folded.contains(&fold(entry)));
-        let all: Vec<String> = own.iter().chain(new).cloned().collect();
-        (all.len() > own.len()).then_some(all)
+        let all: Vec<String> = current.iter().chain(new).cloned().collect();
+        (all.len() > current.len()).then_some(all)
     };
     let facts = if with_facts {
         with(&memory.facts, &other.facts)
@@ -401,7 +402,7 @@ fn fold(text: &str) -> String {
 impl Candidate {
     /// A new edit of the present text, merged with the earlier edits that it does not replace.
     pub fn with_previous_edit(&self, edit: Edit) -> Edit {
-        edit_over(edit, self.previous_edit())
+        merge_edits(edit, self.previous_edit())
     }
 
     /// The earlier edits of a memory, if they count.
@@ -416,7 +417,7 @@ impl Candidate {
 }
 
 /// Merges an edit with an earlier one; the new values win.
-pub fn edit_over(edit: Edit, before: Edit) -> Edit {
+pub fn merge_edits(edit: Edit, before: Edit) -> Edit {
     Edit {
         title: edit.title.or(before.title),
         subtitle: edit.subtitle.or(before.subtitle),

@@ -5,7 +5,6 @@
 //! changed since it was read is put back instead. The terminal, the list and the browser page
 //! ([`web`]) are user interfaces of the desk: they show the same [`card`] and the same [`Preview`].
 
-mod alike;
 pub mod apply;
 pub mod card;
 pub mod choice;
@@ -13,6 +12,7 @@ pub mod evidence;
 mod keep;
 pub mod near;
 pub mod queue;
+mod similar_memories;
 pub mod web;
 pub mod writable;
 mod write;
@@ -25,20 +25,20 @@ use ack_api::queue::QueueNumbers;
 use serde::Serialize;
 
 use self::card::Card;
-use self::choice::{Choice, Chosen, Preview};
+use self::choice::{Choice, ChoiceOnMemory, Preview};
 use self::queue::{Head, Item, Lane, State, View};
 pub use self::write::Outcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::groups::groups;
 use crate::curate::revived::Revived;
-use crate::curate::stale::{Stale, stale};
+use crate::curate::stale::{StaleMemory, stale};
 use crate::curate::{Candidate, CurateError, Sitting, write as writing};
 use crate::scope::Scope;
 use crate::service::Service;
 use crate::service::short_id::ShortIds;
 
 /// How many recent choices to show.
-const IN_SIGHT: usize = 10;
+const MAX_RECENT: usize = 10;
 /// How many memories of one choice to show.
 const MEMBERS: usize = 50;
 
@@ -48,7 +48,7 @@ pub struct Desk {
     service: &'static Service,
     items: Vec<Item>,
     /// The choices that are not written yet, in order.
-    choices: Vec<Made>,
+    choices: Vec<MadeChoice>,
     /// Groups of memories that say nearly the same thing, by number. Empty until
     /// [`Desk::find_groups`] or [`Desk::set_groups`].
     groups: Vec<Vec<usize>>,
@@ -82,7 +82,7 @@ impl StaleSearch {
     ///
     /// # Errors
     /// A store cannot be read.
-    pub fn run(&self) -> Result<Vec<Stale>, CurateError> {
+    pub fn run(&self) -> Result<Vec<StaleMemory>, CurateError> {
         let staleness = self.service.staleness(self.now);
         stale(&self.scopes, &self.filter, &staleness)
     }
@@ -90,7 +90,7 @@ impl StaleSearch {
 
 /// A choice for one or more memories.
 #[derive(Debug, Clone)]
-struct Made {
+struct MadeChoice {
     key: u64,
     choice: Choice,
     reason: Option<String>,
@@ -105,7 +105,7 @@ struct Pick {
     other: Option<Candidate>,
 }
 
-impl Made {
+impl MadeChoice {
     fn numbers(&self) -> Vec<usize> {
         self.picks.iter().map(|pick| pick.number).collect()
     }
@@ -205,7 +205,7 @@ impl Desk {
     }
 
     /// Adds approved memories that may be out of date, after the waiting ones.
-    pub fn add_stale(&mut self, found: Vec<Stale>) {
+    pub fn add_stale(&mut self, found: Vec<StaleMemory>) {
         let items = found.into_iter();
         self.items
             .extend(items.map(|stale| Item::stale(stale.candidate, stale.reason)));
@@ -219,7 +219,7 @@ impl Desk {
     }
 
     /// Sets the list to show first.
-    pub const fn begin_with(&mut self, lane: Lane) {
+    pub const fn set_first_lane(&mut self, lane: Lane) {
         self.lane = lane;
     }
 
@@ -266,7 +266,7 @@ impl Desk {
     pub fn head(&self) -> Head {
         let mut head = Head::of(&self.items, self.now);
         if head.waiting > 0 {
-            head.text.push_str(&self.numbers.pace_in_words());
+            head.text.push_str(&self.numbers.describe_pace());
         }
         match head.stale {
             0 => {}
@@ -330,7 +330,7 @@ impl Desk {
                 return Ok(Preview::default());
             };
             let other = self.other(&item.candidate, choice)?;
-            let chosen = self.chosen_for(item, choice, other.as_ref());
+            let chosen = self.choice_on(item, choice, other.as_ref());
             let mut preview = chosen.preview(&sitting)?;
             preview.tell(&rehearsed(&[chosen], &sitting), &self.short);
             return Ok(preview);
@@ -338,13 +338,13 @@ impl Desk {
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
         let items: Vec<&Item> = items.collect();
         let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
-        let hides = items.iter().map(|item| self.hides(item)).sum();
+        let hides = items.iter().map(|item| self.replaced_count(item)).sum();
         let are_stale = items.iter().all(|item| item.stale.is_some());
         let mut preview = Preview::of_many(choice, &memories, hides, are_stale, &self.short);
         // The other choices take away nothing that replaced something, or do not do it to many.
         if choice.other().is_none() {
-            let chosen = items.iter().map(|item| self.chosen_for(item, choice, None));
-            let chosen: Vec<Chosen<'_>> = chosen.collect();
+            let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
+            let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
             preview.tell(&rehearsed(&chosen, &sitting), &self.short);
         }
         Ok(preview)
@@ -374,7 +374,7 @@ impl Desk {
             for candidate in std::iter::once(&item.candidate).chain(&other) {
                 candidate.check_single()?;
             }
-            let chosen = self.chosen_for(item, &choice, other.as_ref());
+            let chosen = self.choice_on(item, &choice, other.as_ref());
             for decision in chosen.decisions(&sitting)? {
                 decision.validate()?;
             }
@@ -386,7 +386,7 @@ impl Desk {
         if picks.is_empty() {
             return Ok(());
         }
-        let made = Made {
+        let made = MadeChoice {
             key: self.next_key,
             choice,
             reason,
@@ -421,8 +421,8 @@ impl Desk {
 
     /// The last choices, newest first.
     pub fn recent(&self) -> Vec<Recent> {
-        let recent = self.choices.iter().rev().take(IN_SIGHT);
-        let told = recent.map(|made| Recent {
+        let recent = self.choices.iter().rev().take(MAX_RECENT);
+        let shown = recent.map(|made| Recent {
             key: made.key,
             done: made.choice.done(self.are_stale(made)),
             reason: made.reason.clone(),
@@ -433,11 +433,11 @@ impl Desk {
             members: self.members(made),
             numbers: made.numbers(),
         });
-        told.collect()
+        shown.collect()
     }
 
     /// The first memories of a choice for several.
-    fn members(&self, made: &Made) -> Vec<Member> {
+    fn members(&self, made: &MadeChoice) -> Vec<Member> {
         if made.picks.len() < 2 {
             return Vec::new();
         }
@@ -459,15 +459,15 @@ impl Desk {
     pub fn next(&self, view: &View, after: usize) -> Option<usize> {
         // Even if the other memory no longer waits, it still has a place in the order.
         let numbers = view.with(&self.items, Some(after));
-        let mut behind = numbers.iter().skip_while(|number| **number != after);
-        let next = behind.nth(1).or(numbers.first()).copied();
+        let mut following = numbers.iter().skip_while(|number| **number != after);
+        let next = following.nth(1).or(numbers.first()).copied();
         next.filter(|next| {
             let item = self.items.get(*next);
             item.is_some_and(|item| item.state == State::Waiting)
         })
     }
 
-    fn are_stale(&self, made: &Made) -> bool {
+    fn are_stale(&self, made: &MadeChoice) -> bool {
         let mut items = made
             .picks
             .iter()
@@ -476,17 +476,17 @@ impl Desk {
     }
 
     /// A choice together with its side effects.
-    fn chosen_for<'a>(
+    fn choice_on<'a>(
         &'a self,
         item: &'a Item,
         choice: &'a Choice,
         other: Option<&'a Candidate>,
-    ) -> Chosen<'a> {
-        Chosen {
+    ) -> ChoiceOnMemory<'a> {
+        ChoiceOnMemory {
             choice,
             candidate: &item.candidate,
             other,
-            hides: self.hides(item),
+            hidden_count: self.replaced_count(item),
             stale: item.stale.as_deref(),
             short: &self.short,
         }
@@ -494,7 +494,7 @@ impl Desk {
 
     /// How many served memories this one would replace, according to the store or a decision. Of
     /// several rows with an id, only the one that owns it counts.
-    fn hides(&self, item: &Item) -> usize {
+    fn replaced_count(&self, item: &Item) -> usize {
         if item.stale.is_some() {
             return 0;
         }
@@ -549,7 +549,7 @@ impl Desk {
             into: other.memory().id.clone(),
             reason: reason.to_owned(),
         };
-        let goes = self.choices.iter().any(|made| {
+        let is_removed = self.choices.iter().any(|made| {
             made.choice.removes()
                 && made.picks.iter().any(|pick| {
                     self.items.get(pick.number).is_some_and(|item| {
@@ -558,7 +558,7 @@ impl Desk {
                     })
                 })
         });
-        if goes && !matches!(choice, Choice::Supersede { .. }) {
+        if is_removed && !matches!(choice, Choice::Supersede { .. }) {
             return Err(refuse("you decided that it goes itself"));
         }
         Ok(Some(other))
@@ -572,7 +572,7 @@ pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
 }
 
 /// What comes back with these choices. Nothing, if a store cannot be read: then writing fails.
-fn rehearsed(chosen: &[Chosen<'_>], sitting: &Sitting) -> Revived {
+fn rehearsed(chosen: &[ChoiceOnMemory<'_>], sitting: &Sitting) -> Revived {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;

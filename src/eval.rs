@@ -202,7 +202,7 @@ pub fn complete_ids(service: &Service, queries: &mut [Query]) -> Result<(), Quer
         let ids = query.forbidden.iter_mut().flatten();
         for id in query.relevant.iter_mut().chain(ids) {
             // The query itself reports problems with the scopes.
-            let found = service.ids_beginning(id, None, StatusFilter::Approved);
+            let found = service.ids_with_prefix(id, None, StatusFilter::Approved);
             let mut found = found.unwrap_or_default();
             if found.total > 1 {
                 return Err(QueriesError::Ambiguous {
@@ -271,10 +271,10 @@ pub fn run(
         }
         report.modes.push(ModeReport {
             mode: *mode,
-            all: Scores::over(&runs.iter().collect::<Vec<_>>()),
+            all: Scores::of_runs(&runs.iter().collect::<Vec<_>>()),
             categories: categories
                 .into_iter()
-                .map(|(name, runs)| (name.to_owned(), Scores::over(&runs)))
+                .map(|(name, runs)| (name.to_owned(), Scores::of_runs(&runs)))
                 .collect(),
             lost,
             leaks,
@@ -289,7 +289,7 @@ pub fn run(
 }
 
 impl Scores {
-    fn over(runs: &[&Run]) -> Self {
+    fn of_runs(runs: &[&Run]) -> Self {
         let measured: Vec<&Measures> = runs
             .iter()
             .filter_map(|run| run.measures.as_ref())
@@ -338,13 +338,13 @@ fn requests(query: &Query, mode: Mode, scopes: &[String]) -> Vec<QueryRequest> {
         mode: Some(mode),
         ..QueryRequest::default()
     };
-    let named: Vec<&String> = query
+    let project_names: Vec<&String> = query
         .projects
         .iter()
         .flatten()
         .chain(&query.project)
         .collect();
-    if named.is_empty() {
+    if project_names.is_empty() {
         return vec![request];
     }
     let one = |name: &String| {
@@ -360,7 +360,7 @@ fn requests(query: &Query, mode: Mode, scopes: &[String]) -> Vec<QueryRequest> {
             },
         }
     };
-    named.into_iter().map(one).collect()
+    project_names.into_iter().map(one).collect()
 }
 
 /// The ids that the requests find. Results of several requests are interleaved, because scores of
@@ -371,10 +371,10 @@ fn ask(service: &Service, requests: &[QueryRequest]) -> Result<Vec<String>, Erro
         let answer = service.query_memories(request)?;
         pages.push(answer.results.into_iter().map(|hit| hit.id).collect());
     }
-    let longest = pages.iter().map(Vec::len).max().unwrap_or_default();
+    let max_length = pages.iter().map(Vec::len).max().unwrap_or_default();
     let mut ranked: Vec<String> = Vec::new();
-    for place in 0..longest {
-        for id in pages.iter().filter_map(|page| page.get(place)) {
+    for rank in 0..max_length {
+        for id in pages.iter().filter_map(|page| page.get(rank)) {
             if !ranked.contains(id) {
                 ranked.push(id.clone());
             }

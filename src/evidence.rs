@@ -11,10 +11,10 @@
 //! nothing, because a checkout also writes files. The number of commits ([`ack_worktree::history`])
 //! and the search for names, which reads the files, are only for the reviewer.
 
-mod cited;
+mod cited_files;
 mod names;
 mod tree;
 
-pub use self::cited::{CitedFile, FileState, Since};
-pub use self::names::{CitedName, NamesLook};
+pub use self::cited_files::{CitedFile, FileState, Since};
+pub use self::names::{CitedName, NameSearch};
 pub use self::tree::{Bounds, WorkTree};

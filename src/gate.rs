@@ -13,7 +13,7 @@ use subtle::ConstantTimeEq;
 /// The loopback names of this machine.
 pub const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// The minimum length of a token.
-const SHORTEST: usize = 16;
+const MIN_TOKEN_BYTES: usize = 16;
 
 /// A bearer token. It is compared in constant time and never printed.
 #[derive(Clone)]
@@ -30,9 +30,9 @@ impl Token {
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
-        if text.len() < SHORTEST {
+        if text.len() < MIN_TOKEN_BYTES {
             return Err(format!(
-                "it has {} characters; at least {SHORTEST} are needed",
+                "it has {} characters; at least {MIN_TOKEN_BYTES} are needed",
                 text.len()
             ));
         }
@@ -42,8 +42,8 @@ impl Token {
         Ok(Self(text.as_bytes().to_vec()))
     }
 
-    fn is(&self, given: &[u8]) -> bool {
-        self.0.ct_eq(given).into()
+    fn equals(&self, token: &[u8]) -> bool {
+        self.0.ct_eq(token).into()
     }
 }
 
@@ -80,7 +80,7 @@ impl Gate {
     /// A gate for a server with these names and the loopback names.
     pub fn new(names: &[String], token: Option<Token>) -> Self {
         let mut hosts: Vec<String> = LOOPBACK.map(str::to_owned).into();
-        hosts.extend(names.iter().map(|name| plain(name)));
+        hosts.extend(names.iter().map(|name| normalise_host(name)));
         Self { hosts, token }
     }
 
@@ -94,35 +94,36 @@ impl Gate {
     ///
     /// # Errors
     /// The refusal.
-    pub fn place(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        let host = only(headers, &HOST).ok_or(Refusal::NoHost)?;
+    pub fn check_target(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        let host = single_header(headers, &HOST).ok_or(Refusal::NoHost)?;
         let host = host
             .to_str()
             .ok()
             .filter(|host| !host.is_empty())
             .ok_or(Refusal::NoHost)?;
-        let own = Place::parse(host)
+        let own_host = HostAndPort::parse(host)
             .filter(|place| self.is_own(place))
             .ok_or(Refusal::WrongHost)?;
         // A request may also name its host in the target (RFC 9112, 3.2.2).
         let target = uri
             .authority()
-            .map(|authority| Place::parse(authority.as_str()));
+            .map(|authority| HostAndPort::parse(authority.as_str()));
         if target.is_some_and(|target| !target.is_some_and(|target| self.is_own(&target))) {
             return Err(Refusal::WrongHost);
         }
         if !headers.contains_key(ORIGIN) {
             return Ok(());
         }
-        let origin = only(headers, &ORIGIN)
+        let origin = single_header(headers, &ORIGIN)
             .and_then(|origin| origin.to_str().ok())
             .unwrap_or_default();
         let same = [("http://", 80), ("https://", 443)]
             .into_iter()
             .any(|(scheme, port)| {
-                let from = origin.strip_prefix(scheme).and_then(Place::parse);
+                let from = origin.strip_prefix(scheme).and_then(HostAndPort::parse);
                 from.is_some_and(|from| {
-                    from.host == own.host && from.port.unwrap_or(port) == own.port.unwrap_or(port)
+                    from.host == own_host.host
+                        && from.port.unwrap_or(port) == own_host.port.unwrap_or(port)
                 })
             });
         if same {
@@ -132,8 +133,8 @@ impl Gate {
         }
     }
 
-    fn is_own(&self, place: &Place) -> bool {
-        self.hosts.contains(&place.host)
+    fn is_own(&self, host: &HostAndPort) -> bool {
+        self.hosts.contains(&host.host)
     }
 
     /// Checks a request's token, if one is required.
@@ -144,7 +145,7 @@ impl Gate {
         let Some(token) = &self.token else {
             return Ok(());
         };
-        if token.is(bearer(headers)?) {
+        if token.equals(bearer(headers)?) {
             Ok(())
         } else {
             Err(Refusal::WrongToken)
@@ -157,31 +158,31 @@ impl Gate {
 /// # Errors
 /// There is none.
 pub fn bearer(headers: &HeaderMap) -> Result<&[u8], Refusal> {
-    let given = only(headers, &AUTHORIZATION)
+    let header = single_header(headers, &AUTHORIZATION)
         .ok_or(Refusal::NoToken)?
         .as_bytes();
-    let (scheme, given) = given.split_at_checked(7).ok_or(Refusal::NoToken)?;
+    let (scheme, header) = header.split_at_checked(7).ok_or(Refusal::NoToken)?;
     if !scheme.eq_ignore_ascii_case(b"bearer ") {
         return Err(Refusal::NoToken);
     }
-    Ok(given.trim_ascii())
+    Ok(header.trim_ascii())
 }
 
 /// The value of a header that occurs exactly once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+fn single_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
 }
 
 /// A host with an optional port, and nothing else.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct HostAndPort {
     /// In lower case. An IPv6 address is in its short form, without brackets.
     host: String,
     port: Option<u16>,
 }
 
-impl Place {
+impl HostAndPort {
     /// Parses `host` or `host:port`. Rejects anything else an authority may contain (a user,
     /// percent-encoding), because programs disagree about the host it names.
     fn parse(text: &str) -> Option<Self> {
@@ -210,8 +211,8 @@ impl Place {
     }
 }
 
-/// Normalises a host for [`Place`].
-fn plain(host: &str) -> String {
+/// Normalises a host for [`HostAndPort`].
+fn normalise_host(host: &str) -> String {
     let host = host
         .trim_start_matches('[')
         .trim_end_matches(']')
@@ -237,8 +238,10 @@ mod tests {
     #[test]
     fn a_request_must_be_for_this_host_and_from_its_own_pages() {
         let gate = Gate::new(&["Memory.Example".to_owned(), "10.0.0.7".to_owned()], None);
-        let place =
-            |lines: &[(&str, &str)]| gate.place(&Uri::from_static("/mcp"), &headers(lines)).err();
+        let check = |lines: &[(&str, &str)]| {
+            gate.check_target(&Uri::from_static("/mcp"), &headers(lines))
+                .err()
+        };
         for host in [
             "localhost",
             "127.0.0.1:7767",
@@ -248,7 +251,7 @@ mod tests {
             "memory.example",
             "10.0.0.7:443",
         ] {
-            assert_eq!(place(&[("host", host)]), None, "{host}");
+            assert_eq!(check(&[("host", host)]), None, "{host}");
         }
         for host in [
             "evil.example",
@@ -283,15 +286,15 @@ mod tests {
             "0x7f.0.0.1",
             "127.0.0.1.",
         ] {
-            assert_eq!(place(&[("host", host)]), Some(Refusal::WrongHost), "{host}");
+            assert_eq!(check(&[("host", host)]), Some(Refusal::WrongHost), "{host}");
         }
-        assert_eq!(place(&[]), Some(Refusal::NoHost));
-        assert_eq!(place(&[("host", "")]), Some(Refusal::NoHost));
+        assert_eq!(check(&[]), Some(Refusal::NoHost));
+        assert_eq!(check(&[("host", "")]), Some(Refusal::NoHost));
         assert_eq!(
-            place(&[("host", "localhost"), ("host", "evil.example")]),
+            check(&[("host", "localhost"), ("host", "evil.example")]),
             Some(Refusal::NoHost)
         );
-        let from = |origin: &str| place(&[("host", "localhost:7767"), ("origin", origin)]);
+        let from = |origin: &str| check(&[("host", "localhost:7767"), ("origin", origin)]);
         assert_eq!(from("http://localhost:7767"), None);
         assert_eq!(from("https://localhost:7767"), None);
         for origin in [
@@ -312,14 +315,14 @@ mod tests {
             assert_eq!(from(origin), Some(Refusal::WrongOrigin), "{origin}");
         }
         // Without a port, the default of the page's scheme applies.
-        let plainly = |host: &str, origin: &str| place(&[("host", host), ("origin", origin)]);
+        let plainly = |host: &str, origin: &str| check(&[("host", host), ("origin", origin)]);
         assert_eq!(plainly("localhost", "http://LOCALHOST:80"), None);
         assert_eq!(plainly("[::1]:443", "https://[0:0::1]"), None);
         assert_eq!(
             plainly("localhost", "https://localhost:80"),
             Some(Refusal::WrongOrigin)
         );
-        let twice = place(&[
+        let twice = check(&[
             ("host", "localhost"),
             ("origin", "http://localhost"),
             ("origin", "http://evil.example"),
@@ -333,7 +336,7 @@ mod tests {
         ] {
             let target = Uri::from_static(target);
             assert_eq!(
-                gate.place(&target, &headers(&[("host", "localhost")])),
+                gate.check_target(&target, &headers(&[("host", "localhost")])),
                 refusal,
                 "{target}"
             );
@@ -341,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_must_be_there_once_and_whole() {
+    fn the_token_must_be_present_once_and_complete() {
         let gate = Gate::new(&[], Some(Token::new(SECRET).unwrap()));
         let token = |lines: &[(&str, &str)]| gate.token(&headers(lines)).err();
         let bearer = format!("Bearer {SECRET}");
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_long_enough_plain_and_never_shown() {
+    fn a_token_is_long_enough_printable_and_never_shown() {
         assert!(Token::new("  0123456789abcdef\n").is_ok());
         for wrong in ["", " \n", "short", "0123456789 abcdef", "0123456789abcdé0"] {
             assert!(Token::new(wrong).is_err(), "{wrong}");

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 /// Maximum length of a scope's name, in bytes.
 const LONGEST_NAME: usize = 64;
 /// Maximum length of a line, in bytes.
-const LONGEST_LINE: usize = 8 << 20;
+const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// Why an import wrote nothing.
 #[derive(Debug, thiserror::Error)]
@@ -249,7 +249,7 @@ pub fn read(
     progress: &mut dyn FnMut(u64),
 ) -> std::io::Result<(Vec<NumberedRow>, Vec<Refusal>)> {
     let (mut rows, mut refused): (Vec<NumberedRow>, Vec<Refusal>) = (Vec::new(), Vec::new());
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
     let (mut bytes, mut number, mut raw) = (0u64, 0, Vec::new());
     loop {
         raw.clear();
@@ -265,8 +265,8 @@ pub fn read(
         if text.is_empty() {
             continue;
         }
-        let parsed = if raw.len() > LONGEST_LINE {
-            Err(format!("longer than {} MB", LONGEST_LINE >> 20))
+        let parsed = if raw.len() > MAX_LINE_BYTES {
+            Err(format!("longer than {} MB", MAX_LINE_BYTES >> 20))
         } else if std::str::from_utf8(&raw).is_err() {
             Err("not UTF-8".to_owned())
         } else {
@@ -280,7 +280,10 @@ pub fn read(
                 },
                 ..Refusal::new(number, reason)
             }),
-            Ok(row) => match places.get(&row.id).and_then(|place| rows.get(*place)) {
+            Ok(row) => match positions
+                .get(&row.id)
+                .and_then(|position| rows.get(*position))
+            {
                 Some((_, known)) if known.line == row.line => {}
                 Some((first, _)) => {
                     let reason = format!(
@@ -290,7 +293,7 @@ pub fn read(
                     refused.push(Refusal::new(number, reason));
                 }
                 None => {
-                    places.insert(row.id.clone(), rows.len());
+                    positions.insert(row.id.clone(), rows.len());
                     rows.push((number, row));
                 }
             },

@@ -35,40 +35,40 @@ pub struct LiveIndexes {
     /// place.
     resident: usize,
     /// The indexes by scope name, each with the scope it was built for.
-    known: Mutex<HashMap<String, MadeFor>>,
+    indexes: Mutex<HashMap<String, ScopedIndex>>,
 }
 
 /// An index with the scope it was built for.
-type MadeFor = (Weak<Scope>, Arc<LiveIndex>);
+type ScopedIndex = (Weak<Scope>, Arc<LiveIndex>);
 
 /// The index of one scope.
 #[derive(Debug)]
 pub struct LiveIndex {
-    slot: Arc<RwLock<Option<Indexed>>>,
+    slot: Arc<RwLock<Option<IndexedScope>>>,
     /// When it was last used, on the logical clock.
-    used: AtomicU64,
+    last_used: AtomicU64,
     resident: usize,
     /// A table that could be opened but not searched, with the reason. It is not used again.
-    refused: Mutex<Option<(TableVersion, String)>>,
+    refused_table: Mutex<Option<(TableVersion, String)>>,
 }
 
 /// An index with the versions it was built from.
 #[derive(Debug)]
-struct Indexed {
+struct IndexedScope {
     /// `None` after an update that did not complete.
-    stamp: Option<FileState>,
+    file_state: Option<FileState>,
     index: Index,
     table_version: TableVersion,
     table: TableState,
     /// When its last update began, on the logical clock.
-    begun: u64,
+    update_began: u64,
 }
 
 /// What happened to a scope's vector table when its index was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableState {
     /// There is no table.
-    Absent,
+    None,
     /// It cannot be used. The index was built from the store alone.
     Unusable {
         /// Why.
@@ -95,7 +95,7 @@ impl TableState {
 
 /// A scope's index, as of the last commit before the request. It does not change until the guard is
 /// dropped.
-pub struct IndexGuard(ArcRwLockReadGuard<RawRwLock, Option<Indexed>>);
+pub struct IndexGuard(ArcRwLockReadGuard<RawRwLock, Option<IndexedScope>>);
 
 impl IndexGuard {
     /// The index.
@@ -114,7 +114,7 @@ impl LiveIndexes {
     pub fn new(resident: usize) -> Self {
         Self {
             resident,
-            known: Mutex::default(),
+            indexes: Mutex::default(),
         }
     }
 
@@ -126,7 +126,7 @@ impl LiveIndexes {
 
     /// The index of a scope; an empty one if the scope is new or its manifest has changed.
     pub fn of(&self, scope: &Arc<Scope>) -> Arc<LiveIndex> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((made_for, live)) = known.get(&scope.name)
             && std::ptr::eq(made_for.as_ptr(), Arc::as_ptr(scope))
         {
@@ -134,9 +134,9 @@ impl LiveIndexes {
         }
         let live = Arc::new(LiveIndex {
             slot: Arc::default(),
-            used: AtomicU64::default(),
+            last_used: AtomicU64::default(),
             resident: self.resident,
-            refused: Mutex::default(),
+            refused_table: Mutex::default(),
         });
         known.insert(
             scope.name.clone(),
@@ -147,12 +147,19 @@ impl LiveIndexes {
 
     /// Drops the least recently used indexes until all together use at most `bytes`. Keeps those of
     /// the `needed` scopes and those that a request is reading.
-    pub fn keep_within(&self, bytes: usize, needed: &[Arc<Scope>]) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn evict_to_fit(&self, bytes: usize, needed: &[Arc<Scope>]) {
+        let mut known = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, (scope, _)| scope.strong_count() > 0);
         let mut sizes: Vec<(u64, usize, &Weak<Scope>, &Arc<LiveIndex>)> = known
             .values()
-            .map(|(scope, live)| (live.used.load(Ordering::Relaxed), live.bytes(), scope, live))
+            .map(|(scope, live)| {
+                (
+                    live.last_used.load(Ordering::Relaxed),
+                    live.bytes(),
+                    scope,
+                    live,
+                )
+            })
             .collect();
         let mut total: usize = sizes.iter().map(|(_, size, ..)| size).sum();
         sizes.sort_unstable_by_key(|(used, ..)| *used);
@@ -164,7 +171,7 @@ impl LiveIndexes {
                 .iter()
                 .any(|other| std::ptr::eq(scope.as_ptr(), Arc::as_ptr(other)));
             if !is_needed && let Some(mut slot) = live.slot.try_write() {
-                give_up(&mut slot);
+                free_index(&mut slot);
                 total -= size;
             }
         }
@@ -177,7 +184,10 @@ impl LiveIndex {
     pub fn refuse_table(&self, reason: &str) {
         let mut slot = self.slot.write();
         if let Some(indexed) = slot.take_if(|indexed| indexed.index.remote().is_some()) {
-            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut refused = self
+                .refused_table
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             *refused = Some((indexed.table_version, text::line(reason, 300)));
         }
     }
@@ -186,15 +196,16 @@ impl LiveIndex {
     ///
     /// # Errors
     /// The store cannot be read, or stays locked for longer than `patience`.
-    pub fn current(&self, scope: &Scope, patience: Duration) -> Result<IndexGuard, StoreError> {
-        let asked = CLOCK.fetch_add(1, Ordering::SeqCst);
-        self.used.store(asked, Ordering::Relaxed);
+    pub fn current(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
+        let now = CLOCK.fetch_add(1, Ordering::SeqCst);
+        self.last_used.store(now, Ordering::Relaxed);
         let stamp = scope.store.file_state()?;
         let table_version = scope.table_version();
         {
             let current = self.slot.read_arc();
-            let fits = |indexed: &Indexed| {
-                indexed.stamp.as_ref() == Some(&stamp) && indexed.table_version == table_version
+            let fits = |indexed: &IndexedScope| {
+                indexed.file_state.as_ref() == Some(&stamp)
+                    && indexed.table_version == table_version
             };
             if current.as_ref().is_some_and(fits) {
                 return Ok(IndexGuard(current));
@@ -204,17 +215,17 @@ impl LiveIndex {
             let mut slot = self.slot.write();
             // A request that waited here while another one read the store shares the result, unless
             // that read began too early.
-            let shares = |indexed: &Indexed| {
-                indexed.stamp.is_some()
-                    && indexed.begun > asked
+            let shares = |indexed: &IndexedScope| {
+                indexed.file_state.is_some()
+                    && indexed.update_began > now
                     && indexed.table_version == table_version
             };
             if !slot.as_ref().is_some_and(shares) {
                 let begun = CLOCK.fetch_add(1, Ordering::SeqCst);
-                self.refresh(scope, &mut slot, table_version, patience)?;
+                self.refresh(scope, &mut slot, table_version, timeout)?;
                 if let Some(indexed) = slot.as_mut() {
-                    indexed.begun = begun;
-                    if let Some(stamp) = &indexed.stamp {
+                    indexed.update_began = begun;
+                    if let Some(stamp) = &indexed.file_state {
                         scope.set_recorded(stamp.clone(), projects(&indexed.index));
                     }
                 }
@@ -228,23 +239,23 @@ impl LiveIndex {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn refreshed(&self, scope: &Scope, patience: Duration) -> Result<IndexGuard, StoreError> {
+    pub fn refreshed(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
         let current = self.slot.read_arc();
         if current.is_some() {
             return Ok(IndexGuard(current));
         }
         drop(current);
-        self.current(scope, patience)
+        self.current(scope, timeout)
     }
 
     /// Whether there is an index and no thread is updating it.
-    pub fn is_there(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         let slot = self.slot.try_read();
         slot.is_some_and(|slot| slot.is_some())
     }
 
     /// Whether there is no index and no thread is building one.
-    pub fn is_wanted(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         let slot = self.slot.try_read();
         slot.is_some_and(|slot| slot.is_none())
     }
@@ -264,7 +275,7 @@ impl LiveIndex {
             let table = slot.as_ref().map(|indexed| &indexed.table);
             !matches!(
                 table,
-                None | Some(TableState::Absent | TableState::Unusable { .. })
+                None | Some(TableState::None | TableState::Unusable { .. })
             )
         })
     }
@@ -272,21 +283,21 @@ impl LiveIndex {
     fn refresh(
         &self,
         scope: &Scope,
-        slot: &mut Option<Indexed>,
+        slot: &mut Option<IndexedScope>,
         table_version: TableVersion,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<(), StoreError> {
         // Look once at a table that appeared, changed or disappeared.
         let looked = slot
             .as_ref()
             .is_some_and(|indexed| indexed.table_version == table_version);
-        let mut table = TableState::Absent;
+        let mut table = TableState::None;
         if !looked && table_version.is_some() {
             // Free the old index first, because two would take twice the memory.
-            give_up(slot);
-            match self.load(scope, &table_version, patience)? {
+            free_index(slot);
+            match self.load(scope, &table_version, timeout)? {
                 Ok((stamp, index, state)) => {
-                    put(slot, Indexed::new(stamp, index, table_version, state));
+                    store_index(slot, IndexedScope::new(stamp, index, table_version, state));
                     return Ok(());
                 }
                 Err(state) => table = state,
@@ -298,28 +309,28 @@ impl LiveIndex {
                 indexed.table = table.clone();
                 indexed.table_version = table_version.clone();
             }
-            let (stamp, changes) = scope.store.full_scan(patience, |snapshot| {
+            let (stamp, changes) = scope.store.full_scan(timeout, |snapshot| {
                 let listing = Listing::read(snapshot)?;
                 Ok((
                     snapshot.file_state.clone(),
                     indexed.index.changes_since(listing, snapshot)?,
                 ))
             })?;
-            indexed.stamp = None;
+            indexed.file_state = None;
             if indexed.index.apply(changes) {
-                indexed.stamp = Some(stamp);
+                indexed.file_state = Some(stamp);
                 return Ok(());
             }
         }
         if let Some(indexed) = slot.as_mut() {
             table = indexed.table.clone();
         }
-        give_up(slot);
+        free_index(slot);
         let build = |snapshot: &ack_store::Snapshot<'_>| {
             Ok((snapshot.file_state.clone(), Index::build(snapshot)?))
         };
         let (stamp, index) = scope.store.full_scan(READ_TIMEOUT, build)?;
-        put(slot, Indexed::new(stamp, index, table_version, table));
+        store_index(slot, IndexedScope::new(stamp, index, table_version, table));
         Ok(())
     }
 
@@ -332,10 +343,10 @@ impl LiveIndex {
         &self,
         scope: &Scope,
         table_version: &TableVersion,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Result<(FileState, Index, TableState), TableState>, StoreError> {
         let mut read = None;
-        let (stamp, changes) = scope.store.full_scan(patience, |snapshot| {
+        let (stamp, changes) = scope.store.full_scan(timeout, |snapshot| {
             let (state, index, listing) = match read.take() {
                 Some((state, index)) => (state, index, Listing::read(snapshot)?),
                 None => std::thread::scope(|threads| {
@@ -352,12 +363,12 @@ impl LiveIndex {
                 None => None,
             };
             // A disturbed snapshot is read again; the table is not.
-            let done = (snapshot.file_state.clone(), changes);
+            let loaded = (snapshot.file_state.clone(), changes);
             read = Some((state, index));
-            Ok(done)
+            Ok(loaded)
         })?;
         let Some((state, index)) = read else {
-            return Ok(Err(TableState::Absent));
+            return Ok(Err(TableState::None));
         };
         if let (Some(mut index), Some(changes)) = (index, changes)
             && index.apply(changes)
@@ -370,13 +381,16 @@ impl LiveIndex {
     /// Reads the vector table, if there is a usable one.
     fn read_table(&self, scope: &Scope, stamp: &TableVersion) -> (TableState, Option<Index>) {
         if !stamp.is_some() {
-            return (TableState::Absent, None);
+            return (TableState::None, None);
         }
         let Some(encoder) = Encoder::embedded() else {
             let reason = "the encoder inside this binary is damaged".to_owned();
             return (TableState::unusable(reason, false), None);
         };
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = self
+            .refused_table
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some((_, reason)) = refused.as_ref().filter(|(refused, _)| refused == stamp) {
             return (TableState::unusable(reason.clone(), true), None);
         }
@@ -385,7 +399,7 @@ impl LiveIndex {
     }
 }
 
-impl Indexed {
+impl IndexedScope {
     const fn new(
         stamp: FileState,
         index: Index,
@@ -393,11 +407,11 @@ impl Indexed {
         table: TableState,
     ) -> Self {
         Self {
-            stamp: Some(stamp),
+            file_state: Some(stamp),
             index,
             table_version,
             table,
-            begun: 0,
+            update_began: 0,
         }
     }
 }
@@ -408,7 +422,7 @@ fn projects(index: &Index) -> RecordedProjects {
         .live()
         .filter(|(_, doc)| doc.status != Status::Rejected);
     let mut projects = RecordedProjects::default();
-    for (name, count) in index.counted(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
+    for (name, count) in index.count_spellings(docs.flat_map(|(_, doc)| [doc.project, doc.alias])) {
         projects.add(name, count);
     }
     projects
@@ -419,7 +433,10 @@ fn projects(index: &Index) -> RecordedProjects {
 fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState, Option<Index>) {
     let folder = scope.lance_folder();
     #[cfg(feature = "bucket")]
-    let early = scope.remote.as_ref().and_then(|it| it.take_loaded(&folder));
+    let early = scope
+        .remote
+        .as_ref()
+        .and_then(|it| it.take_preloaded(&folder));
     #[cfg(not(feature = "bucket"))]
     let early = None;
     match early.unwrap_or_else(|| ack_lance::load::load(&folder, encoder, resident)) {
@@ -438,20 +455,20 @@ const fn load_table(
     _encoder: &Encoder,
     _resident: usize,
 ) -> (TableState, Option<Index>) {
-    (TableState::Absent, None)
+    (TableState::None, None)
 }
 
 /// Stores a new index, and returns the memory that building it took to the system.
-fn put(slot: &mut Option<Indexed>, indexed: Indexed) {
-    let made = indexed.index.bytes();
+fn store_index(slot: &mut Option<IndexedScope>, indexed: IndexedScope) {
+    let size = indexed.index.bytes();
     *slot = Some(indexed);
-    if made >= heap::MIN_RELEASE_BYTES {
+    if size >= heap::MIN_RELEASE_BYTES {
         heap::release();
     }
 }
 
 /// Frees an index, and returns its memory to the system if it is large enough.
-fn give_up(slot: &mut Option<Indexed>) {
+fn free_index(slot: &mut Option<IndexedScope>) {
     let freed = slot.take().map_or(0, |indexed| indexed.index.bytes());
     if freed >= heap::MIN_RELEASE_BYTES {
         heap::release();

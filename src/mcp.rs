@@ -14,7 +14,7 @@ mod handler;
 pub mod http;
 mod markdown;
 mod message;
-mod owed;
+mod open_requests;
 mod prompts;
 mod raw;
 mod resources;
@@ -39,12 +39,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use self::client::Ways;
-use self::raw::Front;
+use self::client::Quirks;
+use self::raw::RawResultServer;
 use crate::config::{Config, MaxStatus};
 use crate::offer::Offer;
 use crate::service::Error;
-use crate::service::standing::{LastStanding, Standing};
+use crate::service::service_state::{CachedServiceState, ServiceState};
 use crate::service::{Service, arguments};
 use crate::toolset::call::Call;
 use crate::toolset::{OfferedTool as Own, Tool, Toolset};
@@ -54,15 +54,15 @@ use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryReq
 use ack_gateway::server::{Report, Upstreams};
 
 /// How many requests run at the same time. Further ones wait.
-const CONCURRENT: usize = 8;
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 /// How long running requests may still take after standard input is closed.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(80);
 /// How long after its deadline a request may still answer by itself.
-const GRACE: Duration = Duration::from_millis(200);
+const DEADLINE_GRACE: Duration = Duration::from_millis(200);
 
 /// The server's instructions for an agent, with the default configuration.
 pub static INSTRUCTIONS: LazyLock<String> =
-    LazyLock::new(|| Toolset::default().instructions(&Standing::default()));
+    LazyLock::new(|| Toolset::default().instructions(&ServiceState::default()));
 
 /// The key of a tool's `_meta` that saves Claude Code's model a call to ask for the tool's schema.
 const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
@@ -147,7 +147,7 @@ where
     let upstreams = Arc::clone(&server.upstreams);
     let (transport, mut closed) = stdio::transport(reader, writer, end.is_closed);
     let serving = async {
-        match Front(server).serve(transport).await {
+        match RawResultServer(server).serve(transport).await {
             Ok(running) => running
                 .waiting()
                 .await
@@ -171,7 +171,7 @@ where
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
-        .max_blocking_threads(CONCURRENT + 4)
+        .max_blocking_threads(MAX_CONCURRENT_REQUESTS + 4)
         .enable_all()
         .build()
 }
@@ -180,12 +180,12 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 #[derive(Clone)]
 struct Server {
     service: &'static Service,
-    places: Arc<Semaphore>,
+    request_slots: Arc<Semaphore>,
     surface: Arc<Toolset>,
     upstreams: Arc<Upstreams>,
-    standing: Arc<LastStanding>,
+    service_state: Arc<CachedServiceState>,
     /// Whether the server can notify clients that the list of tools has changed.
-    tells: bool,
+    sends_notifications: bool,
     /// Whether clients may be on other machines. They are not told paths of this one.
     is_shared: bool,
 }
@@ -194,10 +194,10 @@ impl Server {
     fn new(service: &'static Service, offer: Offer, report: Report, channel: bool) -> Self {
         Self {
             service,
-            places: Arc::new(Semaphore::new(CONCURRENT)),
-            standing: Arc::default(),
+            request_slots: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
+            service_state: Arc::default(),
             surface: Arc::new(offer.toolset),
-            tells: channel && !offer.upstreams.is_empty(),
+            sends_notifications: channel && !offer.upstreams.is_empty(),
             is_shared: !channel,
             upstreams: Arc::new(Upstreams::new(offer.upstreams, report)),
         }
@@ -206,8 +206,8 @@ impl Server {
     /// The same server with other settings. Tools and upstream servers stay.
     fn configured(&self, config: Config) -> Self {
         Self {
-            service: self.service.configured(config).for_the_process(),
-            standing: Arc::default(),
+            service: self.service.configured(config).leak(),
+            service_state: Arc::default(),
             ..self.clone()
         }
     }
@@ -223,28 +223,28 @@ impl Server {
         let service = self.service.limited(scopes, max_status);
         Self {
             service: Box::leak(Box::new(service)),
-            standing: Arc::default(),
+            service_state: Arc::default(),
             upstreams: if upstreams {
                 Arc::clone(&self.upstreams)
             } else {
                 Arc::new(Upstreams::new(Vec::new(), Arc::new(|_: &str| {})))
             },
-            tells: self.tells && upstreams,
+            sends_notifications: self.sends_notifications && upstreams,
             ..self.clone()
         }
     }
 
     /// Answers a call of one of our tools.
-    async fn answer(&self, tool: &Own, values: Map<String, Value>, ways: Ways) -> CallToolResult {
+    async fn call(&self, tool: &Own, values: Map<String, Value>, quirks: Quirks) -> CallToolResult {
         let mut call = match tool.translate(values) {
             Ok(call) => call,
-            Err(body) => return refusal(&body),
+            Err(body) => return error_result(&body),
         };
         let answer = match self.resolve(&mut call).await {
             Ok(()) => {
                 let arguments = std::mem::take(&mut call.arguments);
-                let answer = self.operate(tool.operation, arguments.clone()).await;
-                self.otherwise(tool.operation, &call, &arguments, answer)
+                let answer = self.run_tool(tool.operation, arguments.clone()).await;
+                self.retry_with_alternate_ids(tool.operation, &call, &arguments, answer)
                     .await
             }
             Err(error) => Err(error),
@@ -255,20 +255,20 @@ impl Server {
                 text::clean_json(&mut answer);
                 trim::shorten_days(&mut answer);
                 self.hide_paths(&mut answer);
-                let text = if ways.prints_both {
+                let text = if quirks.prints_both {
                     client::summary(tool.operation, &answer)
                 } else {
                     let text = markdown::of(tool.operation, &answer);
-                    self.surface.renamed(&text).into_owned()
+                    self.surface.with_tool_names(&text).into_owned()
                 };
                 success(answer, text)
             }
-            Err(error) => refusal(&tool.body(&self.surface, &call, self.body(&error))),
+            Err(error) => error_result(&tool.body(&self.surface, &call, self.body(&error))),
         }
     }
 
     /// The answer for the same ids in their other form, if it finds memories that `answer` lacks.
-    async fn otherwise(
+    async fn retry_with_alternate_ids(
         &self,
         operation: Tool,
         call: &Call,
@@ -282,7 +282,7 @@ impl Server {
                 .cloned()
                 .unwrap_or_default()
         };
-        let lost: Vec<Value> = match &answer {
+        let missing: Vec<Value> = match &answer {
             Ok(answer) => listed(answer)
                 .iter()
                 .filter_map(|entry| entry.get("id").cloned())
@@ -290,12 +290,12 @@ impl Server {
             Err(Error::MemoryNotFound { .. }) => arguments.get("id").cloned().into_iter().collect(),
             Err(_) => Vec::new(),
         };
-        let lost: Vec<&str> = lost.iter().filter_map(Value::as_str).collect();
-        let Some(arguments) = call.otherwise(arguments, &lost) else {
+        let missing: Vec<&str> = missing.iter().filter_map(Value::as_str).collect();
+        let Some(arguments) = call.alternate_arguments(arguments, &missing) else {
             return answer;
         };
-        match self.operate(operation, arguments).await {
-            Ok(second) if listed(&second).len() < lost.len() => Ok(second),
+        match self.run_tool(operation, arguments).await {
+            Ok(second) if listed(&second).len() < missing.len() => Ok(second),
             _ => answer,
         }
     }
@@ -320,7 +320,7 @@ impl Server {
         let mut request: QueryRequest = arguments("query_memories", values)?;
         request.by_agent = true;
         let found = self
-            .work("query_memories", move |service| {
+            .run_blocking("query_memories", move |service| {
                 service.query_memories(&request)
             })
             .await?;
@@ -338,7 +338,7 @@ impl Server {
         Ok(())
     }
 
-    async fn operate(&self, operation: Tool, values: Map<String, Value>) -> Result<Value, Error> {
+    async fn run_tool(&self, operation: Tool, values: Map<String, Value>) -> Result<Value, Error> {
         let name = operation.name();
         match operation {
             Tool::QueryMemories => self.run(name, values, Service::query_memories).await,
@@ -356,12 +356,12 @@ impl Server {
         operation: fn(&Service, &Q) -> Result<A, Error>,
     ) -> Result<Value, Error>
     where
-        Q: AskedByAgent + DeserializeOwned + JsonSchema + Send + 'static,
+        Q: AgentRequest + DeserializeOwned + JsonSchema + Send + 'static,
         A: Serialize + Send + 'static,
     {
         let mut request: Q = arguments(name, values)?;
         *request.by_agent() = true;
-        self.work(name, move |service| {
+        self.run_blocking(name, move |service| {
             let answer = operation(service, &request)?;
             serde_json::to_value(&answer).map_err(|error| Error::Internal {
                 operation: "the answer".to_owned(),
@@ -379,16 +379,16 @@ impl Server {
     }
 
     /// Converts a failure to a protocol error: invalid parameters if the client can correct them.
-    fn data(&self, error: &Error) -> ErrorData {
+    fn protocol_error(&self, error: &Error) -> ErrorData {
         let mut body = self.body(error);
         body.hint = body
             .hint
-            .map(|hint| self.surface.renamed(&hint).into_owned());
-        data(error, &body)
+            .map(|hint| self.surface.with_tool_names(&hint).into_owned());
+        protocol_error(error, &body)
     }
 
     /// Runs work on a blocking thread, once a slot is free.
-    async fn work<A>(
+    async fn run_blocking<A>(
         &self,
         name: &'static str,
         work: impl FnOnce(&Service) -> Result<A, Error> + Send + 'static,
@@ -397,45 +397,45 @@ impl Server {
         A: Send + 'static,
     {
         // A caller that stops waiting drops this, which raises the flag; see `until_cancelled`.
-        let patience = Duration::from_secs(u64::from(self.service.config.seconds.value));
-        let flag = CancelFlag::with_timeout(patience);
+        let limit = Duration::from_secs(u64::from(self.service.config.seconds.value));
+        let flag = CancelFlag::with_timeout(limit);
         let _raised_in_the_end = CancelOnDrop(flag.clone());
-        let place = Arc::clone(&self.places).acquire_owned();
-        let place = match timeout(patience, place).await {
-            Ok(Ok(place)) => place,
+        let slot = Arc::clone(&self.request_slots).acquire_owned();
+        let slot = match timeout(limit, slot).await {
+            Ok(Ok(slot)) => slot,
             Ok(Err(_)) => return Err(Stopped::Cancelled.into()),
-            Err(_) => return Err(Stopped::DeadlineExceeded { timeout: patience }.into()),
+            Err(_) => return Err(Stopped::DeadlineExceeded { timeout: limit }.into()),
         };
         let service = self.service;
         let internal = |message: String| Error::Internal {
             operation: name.to_owned(),
             message,
         };
-        let left = flag.remaining();
-        let done = tokio::task::spawn_blocking(move || {
-            let _place = place;
+        let remaining = flag.remaining();
+        let outcome = tokio::task::spawn_blocking(move || {
+            let _place = slot;
             std::panic::catch_unwind(AssertUnwindSafe(|| {
                 cancel::run_with(&flag, || work(service))
             }))
         });
         // The work checks its flag itself, except in steps that it always finishes.
-        match timeout(left + GRACE, done).await {
+        match timeout(remaining + DEADLINE_GRACE, outcome).await {
             Ok(Ok(Ok(result))) => result,
             Ok(Ok(Err(panic))) => Err(internal(describe(&*panic))),
             Ok(Err(error)) => Err(internal(error.to_string())),
-            Err(_) => Err(Stopped::DeadlineExceeded { timeout: patience }.into()),
+            Err(_) => Err(Stopped::DeadlineExceeded { timeout: limit }.into()),
         }
     }
 }
 
 /// A request that says whether an agent made it.
-trait AskedByAgent {
+trait AgentRequest {
     fn by_agent(&mut self) -> &mut bool;
 }
 
 macro_rules! asked_by_agent {
     ($($request:ty),*) => {
-        $(impl AskedByAgent for $request {
+        $(impl AgentRequest for $request {
             fn by_agent(&mut self) -> &mut bool {
                 &mut self.by_agent
             }
@@ -454,7 +454,7 @@ async fn until_cancelled<A>(
 ) -> Result<A, ErrorData> {
     tokio::select! {
         answer = answer => answer,
-        () = context.ct.cancelled() => Err(data(&Stopped::Cancelled.into(), &Error::from(Stopped::Cancelled).body())),
+        () = context.ct.cancelled() => Err(protocol_error(&Stopped::Cancelled.into(), &Error::from(Stopped::Cancelled).body())),
     }
 }
 
@@ -473,13 +473,13 @@ fn success(answer: Value, text: String) -> CallToolResult {
 }
 
 /// An error result has only text: clients check structured content against the schema of a success.
-fn refusal(body: &ErrorBody) -> CallToolResult {
+fn error_result(body: &ErrorBody) -> CallToolResult {
     let mut body = json!(body);
     text::clean_json(&mut body);
     CallToolResult::error(vec![ContentBlock::text(body.to_string())])
 }
 
-fn data(error: &Error, body: &ErrorBody) -> ErrorData {
+fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
     let message = body.hint.as_ref().map_or(body.message.clone(), |hint| {
         format!("{}; {hint}", body.message)
     });
@@ -500,16 +500,16 @@ fn data(error: &Error, body: &ErrorBody) -> ErrorData {
 /// The tools of a toolset with their schemas.
 pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
     let search = surface.tool_for(Tool::QueryMemories);
-    let listed = surface.tools().iter().map(|own| {
+    let listed = surface.tools().iter().map(|offered| {
         let mut tool = ListedTool::new(
-            own.name.clone(),
-            own.description.clone(),
-            Arc::new(own.input()),
+            offered.name.clone(),
+            offered.description.clone(),
+            Arc::new(offered.input()),
         );
-        let searches = search.is_some_and(|search| search.name == own.name);
+        let searches = search.is_some_and(|search| search.name == offered.name);
         tool.output_schema = Some(Arc::new(match searches {
-            true => own.operation.output_with_results(),
-            false => own.operation.output(),
+            true => offered.operation.output_with_results(),
+            false => offered.operation.output(),
         }));
         tool.annotations = Some(
             ToolAnnotations::new()
@@ -541,7 +541,7 @@ mod tests {
             root: Some(Setting::flag("--root", std::env::temp_dir())),
             ..Inputs::default()
         };
-        let service = Service::new(Config::load(inputs).unwrap()).for_the_process();
+        let service = Service::new(Config::load(inputs).unwrap()).leak();
         let server = Server::new(service, Offer::default(), Arc::new(|_| {}), true);
         let result = server
             .run(
@@ -557,13 +557,13 @@ mod tests {
             body.code == "internal_error" && body.message.contains("on purpose"),
             "{body:?}"
         );
-        let result = refusal(&body);
+        let result = error_result(&body);
         assert_eq!(
             (result.is_error, result.structured_content),
             (Some(true), None)
         );
         let tool = server.surface.find("list_scopes").unwrap();
-        let next = server.answer(tool, Map::new(), Ways::default()).await;
+        let next = server.call(tool, Map::new(), Quirks::default()).await;
         assert_eq!(next.is_error, Some(false));
     }
 

@@ -7,7 +7,7 @@ use ack_api::settings::Problem;
 use ack_gateway::settings::{self, Connection, Upstream};
 use ack_sys::files;
 
-use crate::config::{Config, ConfigFile, LARGEST, SettingsError, line_of, load_toml};
+use crate::config::{Config, ConfigFile, MAX_SETTINGS_BYTES, SettingsError, line_of, load_toml};
 use crate::toolset::{Toolset, ToolsetPreset};
 
 /// What `serve` offers.
@@ -47,10 +47,10 @@ impl Offer {
             });
         };
         let file: ConfigFile = load_toml(path, ack_api::settings::keys::<ConfigFile>)
-            .map_err(SettingsError::of_offer)?;
+            .map_err(SettingsError::as_offer_error)?;
         let wrong = |table: &str, mut problem: Problem| {
             problem.path.insert(0, table.to_owned());
-            let text = files::read_text(path, LARGEST).unwrap_or_default();
+            let text = files::read_text(path, MAX_SETTINGS_BYTES).unwrap_or_default();
             SettingsError::Offer {
                 path: path.clone(),
                 message: format!(

@@ -30,7 +30,7 @@ use crate::check::text::{self, Problem};
 use crate::scope::Scope;
 
 /// How many memories an error lists.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Why nothing can be published.
 #[derive(Debug, thiserror::Error)]
@@ -57,17 +57,17 @@ pub enum PublishError {
         "`{}` and the store of scope `{scope}` are the same folder, or one contains the other",
         folder.display()
     )]
-    OwnStore {
+    IntoOwnStore {
         /// The scope.
         scope: String,
         /// The folder.
         folder: PathBuf,
     },
     /// Some memories contain text that must not be published.
-    #[error("{} must not be published: {}", counted(held.len()), named(held))]
+    #[error("{} must not be published: {}", count_text(held.len()), named_list(held))]
     Held {
         /// Which memories.
-        held: Vec<LeftAlone>,
+        held: Vec<HeldItem>,
     },
     /// A file exists that `publish` did not write.
     #[error("`{}` exists and was not written by `publish`", path.display())]
@@ -133,7 +133,7 @@ impl Diagnostic for PublishError {
                  `ack-memory review --scope {scope}`"
             )
             .into(),
-            Self::OwnStore { .. } => {
+            Self::IntoOwnStore { .. } => {
                 "its files are already there: commit them with git, or name another folder".into()
             }
             Self::Published { .. } => {
@@ -190,7 +190,7 @@ pub struct Item {
 
 /// A memory or file to leave alone, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftAlone {
+pub struct HeldItem {
     /// The memory's id.
     pub id: String,
     /// Its title.
@@ -217,9 +217,9 @@ pub struct Plan {
     /// Files that someone edited and whose memories changed too.
     pub kept: Vec<Item>,
     /// Memories that are held back because of their text.
-    pub held: Vec<LeftAlone>,
+    pub held: Vec<HeldItem>,
     /// Warnings about what is published.
-    pub warnings: Vec<LeftAlone>,
+    pub warnings: Vec<HeldItem>,
     #[serde(skip)]
     steps: Vec<Step>,
 }
@@ -244,7 +244,7 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
     let store = scope.store.path().canonicalize();
     let store = store.ok().filter(|store| store.is_dir());
     if store.is_some_and(|store| folder.starts_with(&store) || store.starts_with(&folder)) {
-        return Err(PublishError::OwnStore {
+        return Err(PublishError::IntoOwnStore {
             scope: scope.name.clone(),
             folder,
         });
@@ -254,7 +254,7 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
         folder,
         ..Plan::default()
     };
-    let memories = plan.checked(approved(scope, Superseded::LeftOut)?);
+    let memories = plan.check_texts(approved(scope, Superseded::LeftOut)?);
     match options.format {
         Format::Md => files::plan(&mut plan, scope, &memories, options)?,
         Format::Jsonl => lines::plan(&mut plan, &memories, options)?,
@@ -294,13 +294,13 @@ enum Superseded {
 fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, PublishError> {
     let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let mut all = Vec::new();
-        snapshot.curate(&mut |curated| all.push(curated))?;
+        snapshot.visit_curated(&mut |curated| all.push(curated))?;
         Ok((snapshot.layout.has_status(), all))
     });
     let (has_status, all) = all?;
     let mut hidden = scope.store.hidden();
     if !hidden.is_empty() {
-        hidden.truncate(NAMED);
+        hidden.truncate(MAX_NAMED);
         return Err(PublishError::Hidden {
             scope: scope.name.clone(),
             hidden,
@@ -308,8 +308,9 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, Publis
     }
     let is_shown = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
     if !has_status && scope.store.unreviewed() == Unreviewed::Approved {
-        let assumed =
-            |curated: &&ack_store::read::Curated| is_shown(&curated.memory) && !curated.is_decided;
+        let assumed = |curated: &&ack_store::read::CuratedMemory| {
+            is_shown(&curated.memory) && !curated.is_decided
+        };
         let count = all.iter().filter(assumed).count();
         if count > 0 {
             return Err(PublishError::Assumed {
@@ -324,29 +325,29 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, Publis
         .map(|memory| (memory.id.as_str(), memory))
         .collect();
     let look = |id: &str| match by_id.get(id) {
-        None => Successor::Gone,
+        None => Successor::Missing,
         Some(memory) if memory.status == Status::Rejected => Successor::Rejected,
-        Some(memory) => Successor::There {
+        Some(memory) => Successor::Present {
             status: memory.status,
             next: memory.superseded_by.as_deref(),
         },
     };
-    let mut shown: Vec<Memory> = Vec::new();
+    let mut visible: Vec<Memory> = Vec::new();
     for memory in all.iter().filter(|memory| is_shown(memory)) {
         let next = memory.superseded_by.as_deref();
         let is_superseded = is_superseded(&memory.id, next, StatusFilter::Approved, look);
         if !is_superseded {
             // The successor may not be visible, so do not mention it.
-            shown.push(Memory {
+            visible.push(Memory {
                 superseded_by: None,
                 ..memory.clone()
             });
         } else if superseded == Superseded::Kept {
-            shown.push(memory.clone());
+            visible.push(memory.clone());
         }
     }
-    shown.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(shown)
+    visible.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(visible)
 }
 
 impl Plan {
@@ -356,22 +357,22 @@ impl Plan {
     }
 
     /// Checks the texts of memories, and returns those that may be published.
-    fn checked(&mut self, memories: Vec<Memory>) -> Vec<Memory> {
-        checked(memories, &mut self.held, &mut self.warnings)
+    fn check_texts(&mut self, memories: Vec<Memory>) -> Vec<Memory> {
+        check_texts(memories, &mut self.held, &mut self.warnings)
     }
 
     /// Holds a memory back if the text of its file must not be published. The file may come from a
     /// note with more keys than a memory, and people may have edited it.
-    fn holds(&mut self, memory: &Memory, text: &str) -> bool {
+    fn hold_back(&mut self, memory: &Memory, text: &str) -> bool {
         let problems = text::problems(text);
         let errors: Vec<String> = problems
             .iter()
             .filter(|problem| problem.is_error())
-            .map(|problem| format!("{} (in its file)", problem.told()))
+            .map(|problem| format!("{} (in its file)", problem.describe()))
             .collect();
         let is_held = !errors.is_empty();
         if is_held {
-            self.held.push(LeftAlone {
+            self.held.push(HeldItem {
                 id: memory.id.clone(),
                 title: memory.title.clone(),
                 reasons: errors,
@@ -392,27 +393,27 @@ impl Plan {
 }
 
 /// Checks the texts of memories, and returns those that may be published.
-fn checked(
+fn check_texts(
     memories: Vec<Memory>,
-    held: &mut Vec<LeftAlone>,
-    looked_at: &mut Vec<LeftAlone>,
+    held: &mut Vec<HeldItem>,
+    looked_at: &mut Vec<HeldItem>,
 ) -> Vec<Memory> {
     let mut checked = Vec::with_capacity(memories.len());
     for memory in memories {
         let (errors, warnings): (Vec<Problem>, Vec<Problem>) = text_problems(&memory)
             .into_iter()
             .partition(|problem| problem.is_error());
-        let told = |problems: &[Problem]| LeftAlone {
+        let held_item = |problems: &[Problem]| HeldItem {
             id: memory.id.clone(),
             title: memory.title.clone(),
-            reasons: problems.iter().map(Problem::told).collect(),
+            reasons: problems.iter().map(Problem::describe).collect(),
         };
         if !errors.is_empty() {
-            held.push(told(&errors));
+            held.push(held_item(&errors));
             continue;
         }
         if !warnings.is_empty() {
-            looked_at.push(told(&warnings));
+            looked_at.push(held_item(&warnings));
         }
         checked.push(memory);
     }
@@ -439,7 +440,7 @@ fn text_problems(memory: &Memory) -> Vec<Problem> {
     problems
 }
 
-fn counted(count: usize) -> String {
+fn count_text(count: usize) -> String {
     match count {
         1 => "a memory".to_owned(),
         count => format!("{count} memories"),
@@ -447,14 +448,14 @@ fn counted(count: usize) -> String {
 }
 
 /// The first few memories, with the reasons.
-fn named(held: &[LeftAlone]) -> String {
-    let mut named: Vec<String> = held
+fn named_list(held: &[HeldItem]) -> String {
+    let mut parts: Vec<String> = held
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|one| format!("`{}` {}", one.id, one.reasons.join(", ")))
         .collect();
-    if held.len() > NAMED {
-        named.push(format!("and {} more", held.len() - NAMED));
+    if held.len() > MAX_NAMED {
+        parts.push(format!("and {} more", held.len() - MAX_NAMED));
     }
-    named.join("; ")
+    parts.join("; ")
 }

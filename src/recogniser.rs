@@ -109,7 +109,7 @@ impl Kind {
 
 /// A store on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct FoundStore {
     /// The kind of store.
     pub kind: Kind,
     /// The database, file or folder.
@@ -125,7 +125,7 @@ pub struct Found {
     pub problem: Option<String>,
 }
 
-impl Found {
+impl FoundStore {
     fn uncounted(kind: Kind, path: &Path) -> Self {
         Self {
             kind,
@@ -136,7 +136,7 @@ impl Found {
         }
     }
 
-    fn counted(kind: Kind, path: &Path, memories: Result<u64, String>) -> Self {
+    fn count_spellings(kind: Kind, path: &Path, memories: Result<u64, String>) -> Self {
         let (memories, problem) = match memories {
             Ok(memories) => (Some(memories), None),
             Err(problem) => (None, Some(problem)),
@@ -172,16 +172,16 @@ impl Found {
 
 /// The stores on this machine: in the places where programs keep them, and in the current project.
 /// Most useful first: stores that can be served, then recognised ones, then instructions.
-pub fn survey(places: &Places) -> Vec<Found> {
+pub fn survey(places: &Places) -> Vec<FoundStore> {
     let budget = Budget::start();
-    let mut found = places::look(places, &budget);
+    let mut found = places::find_stores(places, &budget);
     found.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
     found.dedup_by(|a, b| a.path == b.path);
     found
 }
 
 /// What a file or folder is, by its content; `None` if it is not a known store.
-pub fn at(path: &Path) -> Option<Found> {
+pub fn at(path: &Path) -> Option<FoundStore> {
     let budget = Budget::start();
     if path.is_dir() {
         folder::recognise(path, &budget)

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-pub use ack_api::remote::{Patience, Standing};
+pub use ack_api::remote::{Freshness, WaitPolicy};
 
 use ack_api::remote::RemoteSettings;
 use ack_api::{ErrorCode, Note, NoteKind, text, time};
@@ -35,11 +35,11 @@ pub fn follow(
         .map_err(|error| format!("{error}; {}", error.advice()))
 }
 
-/// Updates the scopes in buckets, as far as `patience` allows, and adds notes about those that may
-/// be out of date. Returns the names of scopes without a local copy, each with the reason.
+/// Updates the scopes in buckets, as far as `wait_policy` allows, and adds notes about those that
+/// may be out of date. Returns the names of scopes without a local copy, each with the reason.
 pub fn prepare(
     scopes: &[Arc<Scope>],
-    patience: Patience,
+    wait_policy: WaitPolicy,
     notes: &mut Vec<Note>,
 ) -> Vec<(String, String)> {
     let remote: Vec<(&Scope, &Arc<Remote>)> = scopes
@@ -47,18 +47,18 @@ pub fn prepare(
         .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
         .collect();
     // Each may wait for its server, so wait for all of them in parallel.
-    let standings: Vec<Standing> = match remote.as_slice() {
+    let standings: Vec<Freshness> = match remote.as_slice() {
         [] => return Vec::new(),
-        [(_, only)] => vec![only.prepare(patience)],
+        [(_, only)] => vec![only.prepare(wait_policy)],
         several => std::thread::scope(|threads| {
-            let asked: Vec<_> = several
+            let prepared: Vec<_> = several
                 .iter()
-                .map(|(_, remote)| threads.spawn(|| remote.prepare(patience)))
+                .map(|(_, remote)| threads.spawn(|| remote.prepare(wait_policy)))
                 .collect();
-            asked
+            prepared
                 .into_iter()
-                .map(|asked| {
-                    asked
+                .map(|prepared| {
+                    prepared
                         .join()
                         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 })
@@ -66,14 +66,14 @@ pub fn prepare(
         }),
     };
     let mut cold = Vec::new();
-    for ((scope, _), standing) in remote.into_iter().zip(standings) {
-        match told(&standing) {
+    for ((scope, _), freshness) in remote.into_iter().zip(standings) {
+        match freshness_note(&freshness) {
             None => {}
             Some((kind, message)) => {
                 let mut message = message;
                 if kind == NoteKind::RemoteCold {
                     cold.push((scope.name.clone(), message.clone()));
-                    if patience == Patience::None {
+                    if wait_policy == WaitPolicy::None {
                         message = format!("{message}; {FETCHED_BY}");
                     }
                 }
@@ -101,7 +101,7 @@ fn is_damage(error: &StoreError) -> bool {
 
 /// Makes the copy of a bucket's version again if its records could not be read because it is
 /// damaged. Returns whether it is worth reading it again.
-pub fn mend(scope: &Scope, error: &StoreError, patience: Patience) -> bool {
+pub fn mend(scope: &Scope, error: &StoreError, patience: WaitPolicy) -> bool {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error));
     remote.is_some_and(|remote| remote.mend_records(patience))
 }
@@ -110,7 +110,7 @@ pub fn mend(scope: &Scope, error: &StoreError, patience: Patience) -> bool {
 /// makes it again.
 pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error))?;
-    remote.mend_records(Patience::None);
+    remote.mend_records(WaitPolicy::None);
     let address = remote.address();
     Some(ScopeError::Cold {
         name: scope.name.clone(),
@@ -145,17 +145,17 @@ pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Stri
 }
 
 /// The note about a scope in a bucket that may be out of date.
-pub fn told(standing: &Standing) -> Option<(NoteKind, String)> {
+pub fn freshness_note(standing: &Freshness) -> Option<(NoteKind, String)> {
     let (kind, message) = match standing {
-        Standing::Current => return None,
-        Standing::Stale { asked_at, reason } => (
+        Freshness::Current => return None,
+        Freshness::Stale { asked_at, reason } => (
             NoteKind::RemoteStale,
             format!(
                 "as of {}: {reason}",
-                asked_at.map_or_else(|| "an unknown time".to_owned(), time::show)
+                asked_at.map_or_else(|| "an unknown time".to_owned(), time::to_rfc3339)
             ),
         ),
-        Standing::Cold { reason } => (NoteKind::RemoteCold, reason.clone()),
+        Freshness::Cold { reason } => (NoteKind::RemoteCold, reason.clone()),
     };
     Some((kind, text::line(&message, 400)))
 }
@@ -163,7 +163,7 @@ pub fn told(standing: &Standing) -> Option<(NoteKind, String)> {
 /// Stand-ins for a build without buckets.
 #[cfg(not(feature = "bucket"))]
 mod without {
-    use super::{Arc, Path, Patience, RemoteSettings, Standing};
+    use super::{Arc, Freshness, Path, RemoteSettings, WaitPolicy};
     use std::path::PathBuf;
 
     /// A bucket. This build cannot create one.
@@ -214,7 +214,7 @@ mod without {
         }
 
         /// How up to date the copy is.
-        pub fn prepare(self: &Arc<Self>, _: Patience) -> Standing {
+        pub fn prepare(self: &Arc<Self>, _: WaitPolicy) -> Freshness {
             match self.never {}
         }
 
@@ -224,7 +224,7 @@ mod without {
         }
 
         /// Makes the local copy of the records again.
-        pub fn mend_records(self: &Arc<Self>, _: Patience) -> bool {
+        pub fn mend_records(self: &Arc<Self>, _: WaitPolicy) -> bool {
             match self.never {}
         }
 

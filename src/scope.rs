@@ -31,13 +31,13 @@ use crate::config::SettingsError;
 use crate::remote::Remote;
 
 /// How long to wait for a locked store when reading its projects.
-const GLANCE: Duration = Duration::from_millis(250);
+const PROJECTS_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 /// If reading the projects takes less time than this, they are read again after every change of the
 /// store.
-const AT_ONCE: Duration = Duration::from_millis(5);
+const FAST_READ: Duration = Duration::from_millis(5);
 /// Otherwise, wait this many times the reading time before reading again, because a writer may
 /// commit all the time.
-const READ_AGAIN: u32 = 20;
+const REREAD_FACTOR: u32 = 20;
 
 /// File names of a database in a scope's folder.
 pub const DATABASE_NAMES: [&str; 2] = ["memory.db", "claude-mem.db"];
@@ -59,7 +59,7 @@ pub struct Scope {
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
     /// The projects that its memories name.
-    recorded: Mutex<Option<Recorded>>,
+    recorded: Mutex<Option<RecordedState>>,
     /// Its folder, watched.
     watch: Arc<FolderWatch>,
     /// The generation of the folder in which it had no vector table.
@@ -67,11 +67,11 @@ pub struct Scope {
 }
 
 #[derive(Debug)]
-struct Recorded {
+struct RecordedState {
     /// The version of the store that was read; `None` if it could not be read.
     stamp: Option<FileState>,
     read: Instant,
-    took: Duration,
+    duration: Duration,
     projects: Arc<RecordedProjects>,
 }
 
@@ -85,25 +85,27 @@ impl Scope {
     /// counts as its name too.
     pub fn rows_of(&self, project: &str, aliases: &[String]) -> ProjectRows {
         let listed = &self.manifest.projects;
-        let own = fold_name(&self.name);
-        let named = listed.called(project);
-        let alone = named.is_some() && listed.sole().is_some();
-        let main = alone || project == own || named.is_some_and(|named| named.is_called(&own));
-        let meant = named.or_else(|| listed.sole().filter(|_| main));
+        let own_name = fold_name(&self.name);
+        let listed_project = listed.find(project);
+        let is_sole = listed_project.is_some() && listed.sole().is_some();
+        let main = is_sole
+            || project == own_name
+            || listed_project.is_some_and(|listed_project| listed_project.has_name(&own_name));
+        let matched = listed_project.or_else(|| listed.sole().filter(|_| main));
         let mut names = vec![project.to_owned()];
         names.extend(
-            meant
+            matched
                 .into_iter()
-                .flat_map(|meant| meant.names().iter().cloned()),
+                .flat_map(|matched| matched.names().iter().cloned()),
         );
         let free = |alias: &&String| {
             listed
-                .called(alias)
-                .is_none_or(|other| meant.is_some_and(|meant| meant == other))
+                .find(alias)
+                .is_none_or(|other| matched.is_some_and(|matched| matched == other))
         };
         names.extend(aliases.iter().filter(free).cloned());
-        if alone {
-            names.push(own);
+        if is_sole {
+            names.push(own_name);
         }
         names.sort();
         names.dedup();
@@ -120,8 +122,9 @@ impl Scope {
             return Arc::default();
         };
         let mut cached = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |known: &&Recorded| {
-            known.stamp.as_ref() == Some(&stamp) || known.read.elapsed() < known.took * READ_AGAIN
+        let fits = |known: &&RecordedState| {
+            known.stamp.as_ref() == Some(&stamp)
+                || known.read.elapsed() < known.duration * REREAD_FACTOR
         };
         if let Some(known) = cached.as_ref().filter(fits) {
             return Arc::clone(&known.projects);
@@ -129,16 +132,16 @@ impl Scope {
         let began = Instant::now();
         let projects = self
             .store
-            .snapshot_with_timeout(GLANCE, |snapshot| snapshot.projects());
+            .snapshot_with_timeout(PROJECTS_LOCK_TIMEOUT, |snapshot| snapshot.projects());
         let took = match (&projects, began.elapsed()) {
-            (Err(_), took) => took.max(AT_ONCE * 10),
-            (Ok(_), took) if took < AT_ONCE => Duration::ZERO,
+            (Err(_), took) => took.max(FAST_READ * 10),
+            (Ok(_), took) if took < FAST_READ => Duration::ZERO,
             (Ok(_), took) => took,
         };
-        let known = cached.insert(Recorded {
+        let known = cached.insert(RecordedState {
             stamp: projects.is_ok().then_some(stamp),
             read: began,
-            took,
+            duration: took,
             projects: Arc::new(projects.unwrap_or_default()),
         });
         Arc::clone(&known.projects)
@@ -147,10 +150,10 @@ impl Scope {
     /// Stores the projects that were found while the store was read for another reason, with the
     /// version of the store.
     pub fn set_recorded(&self, stamp: FileState, projects: RecordedProjects) {
-        let recorded = Recorded {
+        let recorded = RecordedState {
             stamp: Some(stamp),
             read: Instant::now(),
-            took: Duration::ZERO,
+            duration: Duration::ZERO,
             projects: Arc::new(projects),
         };
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(recorded);

@@ -23,9 +23,9 @@ mod review;
 mod same_id;
 pub(crate) mod scopes;
 pub(crate) mod search;
+pub mod service_state;
 pub(crate) mod short_id;
 pub(crate) mod stale;
-pub mod standing;
 pub(crate) mod validate;
 
 use std::collections::HashSet;
@@ -39,16 +39,16 @@ use self::context::about_files::{FilesBrief, FilesRequest};
 use self::context::brief::{Brief, BriefRequest};
 pub use self::engine::Service;
 pub use self::error::Error;
-pub use self::nearest::Near;
+pub use self::nearest::NearMemory;
 use self::open::{OpenScope, OpenScopes};
-pub use self::resources::Listed;
+pub use self::resources::ListedScope;
 pub use self::short_id::{IdMatch, IdMatches};
 pub use self::validate::arguments;
 use ack_api::memory::Memory;
 use ack_search::inverted::Index;
 
 /// How many large scopes may lose their tables during one request.
-const TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 
 impl Service {
     /// Searches memories, or lists the newest.
@@ -56,7 +56,7 @@ impl Service {
     /// # Errors
     /// Invalid arguments, an unknown scope, or a named store that cannot be read.
     pub fn query_memories(&self, request: &QueryRequest) -> Result<QueryResponse, Error> {
-        self.again(|| query::run(self, request))
+        self.retry_without_table(|| query::run(self, request))
     }
 
     /// Reads memories by id.
@@ -64,7 +64,7 @@ impl Service {
     /// # Errors
     /// Invalid arguments, an unknown scope or id, or a memory that the status filter excludes.
     pub fn get_memory(&self, request: &GetRequest) -> Result<GetResponse, Error> {
-        self.again(|| get::run(self, request))
+        self.retry_without_table(|| get::run(self, request))
     }
 
     /// Lists the scopes.
@@ -80,15 +80,15 @@ impl Service {
     /// # Errors
     /// Invalid arguments, or there is no scope.
     pub fn get_context(&self, request: &ContextRequest) -> Result<ContextResponse, Error> {
-        self.again(|| crate::service::context::run(self, request))
+        self.retry_without_table(|| crate::service::context::run(self, request))
     }
 
     /// The scopes that may be listed as resources: shared ones and the current one. Opens no store.
     ///
     /// # Errors
     /// A pinned scope that does not exist.
-    pub fn listed_scopes(&self) -> Result<Vec<Listed>, Error> {
-        resources::listed(self)
+    pub fn listed_scopes(&self) -> Result<Vec<ListedScope>, Error> {
+        resources::listed_scopes(self)
     }
 
     /// The resource that lists the scopes: like [`Service::list_scopes`], but without private
@@ -130,7 +130,7 @@ impl Service {
     /// # Errors
     /// An unknown scope, or a named store that cannot be read.
     pub fn pending_review(&self, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
-        self.again(|| review::run(self, scope, offset))
+        self.retry_without_table(|| review::run(self, scope, offset))
     }
 
     /// The approved memories of a scope that are nearest to a memory, at most three, with their
@@ -138,8 +138,8 @@ impl Service {
     ///
     /// # Errors
     /// An unknown scope, or a store that cannot be read.
-    pub fn nearest_approved(&self, memory: &Memory, scope: &str) -> Result<Vec<Near>, Error> {
-        self.again(|| nearest::run(self, memory, scope))
+    pub fn nearest_approved(&self, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
+        self.retry_without_table(|| nearest::run(self, memory, scope))
     }
 
     /// The same, without waiting for the index of a large scope. Until the index is built, this
@@ -151,8 +151,8 @@ impl Service {
         &'static self,
         memory: &Memory,
         scope: &str,
-    ) -> Result<Vec<Near>, Error> {
-        self.again(|| nearest::soon(self, memory, scope))
+    ) -> Result<Vec<NearMemory>, Error> {
+        self.retry_without_table(|| nearest::without_index_wait(self, memory, scope))
     }
 
     /// The ids that several of the default scopes contain.
@@ -205,13 +205,13 @@ impl Service {
 
     /// Repeats a request if the table of a large scope failed on the way. That table is not used
     /// again, so the next attempt reads the store.
-    fn again<A>(&self, request: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
-        for _ in 0..TRIES {
+    fn retry_without_table<A>(&self, request: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
+        for _ in 0..MAX_TRIES {
             match request() {
                 Err(Error::Table { scope, source }) => {
                     let scopes = self.registry.discover().scopes;
-                    if let Some(lost) = scopes.iter().find(|other| other.name == scope) {
-                        self.indexes.of(lost).refuse_table(&source.to_string());
+                    if let Some(failed) = scopes.iter().find(|other| other.name == scope) {
+                        self.indexes.of(failed).refuse_table(&source.to_string());
                     }
                 }
                 done => return done,

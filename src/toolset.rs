@@ -110,7 +110,7 @@ impl Tool {
 
     /// [`Tool::output`] with the fields of a result, for the main search tool.
     pub fn output_with_results(self) -> Map<String, Value> {
-        schema::with_fields(self.output(), "results", &RESULT)
+        schema::with_fields(self.output(), "results", &RESULT_FIELDS)
     }
 
     /// The properties of [`Tool::input`].
@@ -134,7 +134,7 @@ impl Tool {
 }
 
 /// The result fields that a listed schema names: those of a concise result.
-const RESULT: [&str; 8] = [
+const RESULT_FIELDS: [&str; 8] = [
     "id", "title", "facts", "concepts", "project", "scope", "status", "type",
 ];
 
@@ -176,7 +176,7 @@ impl ToolsetPreset {
     }
 
     /// The preset with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|set| set.name() == name)
     }
 
@@ -286,7 +286,7 @@ impl Toolset {
     }
 
     /// Whether each of the four has its own name, so that no text needs translation.
-    fn keeps_names(&self) -> bool {
+    fn has_own_names(&self) -> bool {
         Tool::ALL
             .into_iter()
             .all(|operation| self.name_of(operation) == operation.name())
@@ -304,14 +304,14 @@ impl Toolset {
         let tools = self.tools.iter().filter(|tool| tool.operation == operation);
         tools.min_by_key(|tool| {
             let takes =
-                |name: &String| tool.arguments.iter().any(|argument| argument.reaches(name));
+                |name: &String| tool.arguments.iter().any(|argument| argument.has_target(name));
             (first.is_some_and(|name| !takes(name)), tool.preset.len())
         })
     }
 
     /// A text of ours with this toolset's names of the four.
-    pub fn renamed<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.keeps_names() {
+    pub fn with_tool_names<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.has_own_names() {
             return Cow::Borrowed(text);
         }
         reword(text, &mut ToolNames(self))

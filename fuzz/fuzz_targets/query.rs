@@ -17,7 +17,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
 /// Pages that are followed where they hold few results each, and where they must end.
-const FEW: usize = 6;
+const PAGE_SIZE: usize = 6;
 const PAGES: usize = 60;
 
 fuzz_target!(|data: &[u8]| {
@@ -75,7 +75,7 @@ fuzz_target!(|data: &[u8]| {
         }
         // A cursor of the fuzzer's own may begin anywhere; the pages from there on are held all the same.
         let Some(cursor) = page.next_cursor.take() else { break };
-        if limit < 20 && number >= FEW {
+        if limit < 20 && number >= PAGE_SIZE {
             break;
         }
         assert!(number < PAGES, "pages without an end");

@@ -19,21 +19,21 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::runtime::Runtime;
 
 /// The last request, whose answer says that the server is still there.
-const LAST: &str = "the last one";
-const PATIENCE: Duration = Duration::from_secs(20);
+const LAST_ID: &str = "the last one";
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What is known of an id before the answers come.
 #[derive(Default)]
-struct Asked {
+struct SentRequests {
     /// Requests that must be answered.
     requests: usize,
     /// Messages with this id that are none; they may be answered too.
     others: usize,
 }
 
-impl Asked {
+impl SentRequests {
     /// How many answers must come.
-    fn owed(&self) -> usize {
+    fn open_requests(&self) -> usize {
         self.requests.min(1)
     }
 }
@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
         Some(rest) => (true, rest),
         None => (false, data),
     };
-    let mut asked: HashMap<Value, Asked> = HashMap::new();
+    let mut asked: HashMap<Value, SentRequests> = HashMap::new();
     let mut taken_back: HashSet<Value> = HashSet::new();
     let mut unread = 0;
     let mut input = Vec::new();
@@ -65,7 +65,7 @@ fuzz_target!(|data: &[u8]| {
             taken_back.insert(value["params"]["requestId"].clone());
         }
         let id = value.get("id").cloned().unwrap_or_default();
-        if id == LAST {
+        if id == LAST_ID {
             return;
         }
         let known = asked
@@ -84,7 +84,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let answers = runtime().block_on(converse(input, &asked, &taken_back));
     for (id, count) in answers {
-        let Asked { requests, others } = asked.remove(&id).unwrap_or_default();
+        let SentRequests { requests, others } = asked.remove(&id).unwrap_or_default();
         let more = count.saturating_sub(requests + others);
         assert!(
             more <= unread,
@@ -95,12 +95,12 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// Sends everything, waits for what must be answered, and returns the number of answers to each id.
-async fn converse(mut input: Vec<u8>, asked: &HashMap<Value, Asked>, taken_back: &HashSet<Value>) -> HashMap<Value, usize> {
+async fn converse(mut input: Vec<u8>, asked: &HashMap<Value, SentRequests>, taken_back: &HashSet<Value>) -> HashMap<Value, usize> {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(theirs);
     let server = tokio::spawn(serve_lines(service(), reader, writer));
     let (from, mut to) = tokio::io::split(ours);
-    let last = json!({ "jsonrpc": "2.0", "id": LAST, "method": "ping" });
+    let last = json!({ "jsonrpc": "2.0", "id": LAST_ID, "method": "ping" });
     input.extend_from_slice(format!("\n{last}\n").as_bytes());
     let mut answers: HashMap<Value, usize> = HashMap::new();
     let mut lines = BufReader::new(from).lines();
@@ -108,8 +108,8 @@ async fn converse(mut input: Vec<u8>, asked: &HashMap<Value, Asked>, taken_back:
         loop {
             let waiting = asked
                 .iter()
-                .any(|(id, asked)| !taken_back.contains(id) && answers.get(id).copied().unwrap_or_default() < asked.owed());
-            if !waiting && answers.contains_key(&json!(LAST)) {
+                .any(|(id, asked)| !taken_back.contains(id) && answers.get(id).copied().unwrap_or_default() < asked.open_requests());
+            if !waiting && answers.contains_key(&json!(LAST_ID)) {
                 break;
             }
             let line = lines.next_line().await.unwrap().expect("the server is there until its input ends");
@@ -122,15 +122,15 @@ async fn converse(mut input: Vec<u8>, asked: &HashMap<Value, Asked>, taken_back:
         }
     };
     let both = async { tokio::join!(async { to.write_all(&input).await.unwrap() }, reading) };
-    if tokio::time::timeout(PATIENCE, both).await.is_err() {
+    if tokio::time::timeout(TIMEOUT, both).await.is_err() {
         let missing: Vec<&Value> = asked
             .iter()
-            .filter(|(id, asked)| answers.get(id).copied().unwrap_or_default() < asked.owed())
+            .filter(|(id, asked)| answers.get(id).copied().unwrap_or_default() < asked.open_requests())
             .map(|(id, _)| id)
             .collect();
-        panic!("no answer to {missing:?} within {PATIENCE:?}");
+        panic!("no answer to {missing:?} within {TIMEOUT:?}");
     }
-    answers.remove(&json!(LAST));
+    answers.remove(&json!(LAST_ID));
     to.shutdown().await.unwrap();
     drop((to, lines));
     server.await.unwrap().unwrap();

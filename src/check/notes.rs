@@ -8,7 +8,7 @@ use ack_api::memory::{Memory, Status};
 use ack_compare::sketch::{Grouped, find_earlier};
 use ack_search::dedup::Signature;
 use ack_store::folder::links::{Target, links};
-use ack_store::folder::note::{self, Note, Standing};
+use ack_store::folder::note::{self, Note, NoteStatus};
 use ack_store::folder::{Dialect, max_bytes};
 use ack_sys::files;
 use jiff::civil::Date;
@@ -17,12 +17,12 @@ use jiff::tz::TimeZone;
 use super::conflicts::marked_lines;
 use super::links::is_there;
 use super::yaml;
-use super::{Finding, Place, Report, Severity, text};
+use super::{Finding, NoteFolder, Report, Severity, text};
 use crate::publish::document::Document;
 use ack_api::import_line::{self, ImportLine};
 
 /// A memory that was read.
-struct Read {
+struct CheckedMemory {
     path: PathBuf,
     line: usize,
     id: String,
@@ -34,14 +34,14 @@ struct Read {
 
 /// What was read and found so far.
 #[derive(Default)]
-pub struct Checked {
-    read: Vec<Read>,
+pub struct CheckState {
+    read: Vec<CheckedMemory>,
     findings: Vec<Finding>,
     /// Links to notes by name: file, line, name.
     note_links: Vec<(PathBuf, usize, String)>,
 }
 
-impl Checked {
+impl CheckState {
     fn find(
         &mut self,
         severity: Severity,
@@ -67,34 +67,34 @@ impl Checked {
     }
 
     /// Reports a folder that cannot be opened.
-    pub fn closed(&mut self, place: &Place, relative: &Path, reason: &str) {
+    pub fn report_unreadable(&mut self, place: &NoteFolder, relative: &Path, reason: &str) {
         let message = format!("cannot be opened: {reason}");
-        self.error("unreadable", (&place.shown(relative), 1), message);
+        self.error("unreadable", (&place.shown_path(relative), 1), message);
     }
 
     /// Reads and checks a file.
-    pub fn read(&mut self, place: &Place, relative: &Path) {
-        let shown = place.shown(relative);
+    pub fn read(&mut self, place: &NoteFolder, relative: &Path) {
+        let shown_path = place.shown_path(relative);
         if relative.to_str().is_none() {
             let message = "its name is not UTF-8, so no reference approves it; rename it";
-            self.error("unreadable", (&shown, 1), message);
+            self.error("unreadable", (&shown_path, 1), message);
         }
         let content = match files::read(&place.folder.join(relative), max_bytes(relative)) {
             Ok(content) => content,
             Err(error) => {
                 return self.error(
                     "unreadable",
-                    (&shown, 1),
+                    (&shown_path, 1),
                     format!("cannot be read: {error}"),
                 );
             }
         };
-        if let Some(problem) = note::unreadable(&content) {
-            return self.error("unreadable", (&shown, 1), problem);
+        if let Some(problem) = note::unreadable_reason(&content) {
+            return self.error("unreadable", (&shown_path, 1), problem);
         }
         let Ok(content) = String::from_utf8(content) else {
             let message = "is not UTF-8; save it in that encoding";
-            return self.error("unreadable", (&shown, 1), message);
+            return self.error("unreadable", (&shown_path, 1), message);
         };
         // Editors on Windows add a byte order mark. Every reader of notes skips it.
         let content = content.trim_start_matches('\u{feff}');
@@ -105,7 +105,12 @@ impl Checked {
                 } else {
                     Severity::Warning
                 };
-                self.find(severity, problem.rule(), (&shown, number), problem.told());
+                self.find(
+                    severity,
+                    problem.rule(),
+                    (&shown_path, number),
+                    problem.describe(),
+                );
             }
         }
         let conflicts = marked_lines(content);
@@ -117,17 +122,17 @@ impl Checked {
                      line if it is an example",
                     line.get(..7).unwrap_or(line)
                 );
-                self.error("merge-conflict", (&shown, number), message);
+                self.error("merge-conflict", (&shown_path, number), message);
             }
         }
-        if note::is_lines(relative) {
-            self.lines(place, &shown, content, &conflicts);
+        if note::is_json_lines(relative) {
+            self.lines(place, &shown_path, content, &conflicts);
         } else {
-            self.note(place, relative, &shown, content, &conflicts);
+            self.note(place, relative, &shown_path, content, &conflicts);
         }
     }
 
-    fn lines(&mut self, place: &Place, shown: &Path, content: &str, conflicts: &[usize]) {
+    fn lines(&mut self, place: &NoteFolder, shown_path: &Path, content: &str, conflicts: &[usize]) {
         for (number, line) in (1..).zip(content.lines()) {
             if line.trim().is_empty() || conflicts.binary_search(&number).is_ok() {
                 continue;
@@ -135,14 +140,14 @@ impl Checked {
             let row = match import_line::parse(line, jiff::Timestamp::UNIX_EPOCH) {
                 Ok(row) => row,
                 Err(reason) => {
-                    self.error("schema", (shown, number), reason);
+                    self.error("schema", (shown_path, number), reason);
                     continue;
                 }
             };
-            let memory = of_line(&row.line);
-            self.evidence(place, shown, number, &memory);
-            self.read.push(Read {
-                path: shown.to_owned(),
+            let memory = memory_of_line(&row.line);
+            self.evidence(place, shown_path, number, &memory);
+            self.read.push(CheckedMemory {
+                path: shown_path.to_owned(),
                 line: number,
                 id: memory.id.clone(),
                 is_withdrawn: memory.status == Status::Rejected,
@@ -154,9 +159,9 @@ impl Checked {
 
     fn note(
         &mut self,
-        place: &Place,
+        place: &NoteFolder,
         relative: &Path,
-        shown: &Path,
+        shown_path: &Path,
         content: &str,
         conflicts: &[usize],
     ) {
@@ -173,20 +178,20 @@ impl Checked {
         let is_open = !document.has_header && content.starts_with("---");
         if is_open {
             let message = "its front matter is never closed; end it with a line `---`";
-            self.error("schema", (shown, 1), message);
+            self.error("schema", (shown_path, 1), message);
         }
         if !has_conflict && let Err(problem) = yaml::check(&document.front_matter()) {
             // The opening `---` is line 1.
             let line = problem.line + 1;
-            self.error("schema", (shown, line), problem.message);
+            self.error("schema", (shown_path, line), problem.message);
         }
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen_keys: Vec<&str> = Vec::new();
         for (key, line) in document.keys() {
-            if seen.contains(&key) && !has_conflict {
+            if seen_keys.contains(&key) && !has_conflict {
                 let message = format!("the key `{key}` appears twice; the last one counts");
-                self.error("schema", (shown, line), message);
+                self.error("schema", (shown_path, line), message);
             }
-            seen.push(key);
+            seen_keys.push(key);
         }
         let has_type = header
             .text(&["type", "metadata.type", "problem_type"])
@@ -198,7 +203,7 @@ impl Checked {
             } else {
                 Severity::Warning
             };
-            self.find(severity, "schema", (shown, 1), message);
+            self.find(severity, "schema", (shown_path, 1), message);
         }
         for key in ["stale_after", "created", "date"] {
             let Some(value) = header.text(&[key]) else {
@@ -206,7 +211,7 @@ impl Checked {
             };
             if !is_date(&value) {
                 let message = format!("`{key}` is `{value}`; a day (2026-03-14) or RFC 3339");
-                self.error("schema", (shown, line_of(key)), message);
+                self.error("schema", (shown_path, line_of(key)), message);
             }
         }
         let (notes, _) = note::read(
@@ -218,31 +223,31 @@ impl Checked {
         let Some(note) = notes.into_iter().next() else {
             return;
         };
-        if let (Some(given), None) = (header.text(&["id"]), &note.declared) {
+        if let (Some(id), None) = (header.text(&["id"]), &note.declared_id) {
             let message = format!(
-                "the id `{given}` cannot be used; at most 200 characters on one line, not ending \
+                "the id `{id}` cannot be used; at most 200 characters on one line, not ending \
                  with `@edited`"
             );
-            self.error("schema", (shown, line_of("id")), message);
+            self.error("schema", (shown_path, line_of("id")), message);
         }
         let status = header.text(&["status"]);
-        if let Some(status) = status.filter(|status| Standing::of(status).is_none()) {
+        if let Some(status) = status.filter(|status| NoteStatus::parse(status).is_none()) {
             let message = note::unknown_status(&status);
-            self.warn("schema", (shown, line_of("status")), message);
+            self.warn("schema", (shown_path, line_of("status")), message);
         }
-        let is_withdrawn = note.standing == Standing::Withdrawn;
-        if let Some(past) = past(&note, place.today).filter(|_| !is_withdrawn) {
+        let is_withdrawn = note.status == NoteStatus::Withdrawn;
+        if let Some(past) = expired_on(&note, place.today).filter(|_| !is_withdrawn) {
             let message = format!(
                 "was valid until {past}, the day its author set; see whether it still is, and set a \
                  later day or `status: deprecated`"
             );
-            self.warn("past-day", (shown, line_of("stale_after")), message);
+            self.warn("past-day", (shown_path, line_of("stale_after")), message);
         }
         if document.body.trim().is_empty() && note.subtitle.is_none() && note.facts.is_empty() {
-            self.error("schema", (shown, 1), "says nothing: it has no text");
+            self.error("schema", (shown_path, 1), "says nothing: it has no text");
         }
         for link in links(&document.body) {
-            let at = (shown, above + link.line);
+            let at = (shown_path, above + link.line);
             match link.target {
                 Target::Note(name) => self.note_links.push((at.0.to_owned(), at.1, name)),
                 Target::File(target) => {
@@ -254,10 +259,10 @@ impl Checked {
                 }
             }
         }
-        let memory = of_note(&note);
-        self.evidence(place, shown, line_of("files"), &memory);
-        self.read.push(Read {
-            path: shown.to_owned(),
+        let memory = memory_of_note(&note);
+        self.evidence(place, shown_path, line_of("files"), &memory);
+        self.read.push(CheckedMemory {
+            path: shown_path.to_owned(),
             line: line_of("id"),
             id: memory.id.clone(),
             names: note.names.iter().map(|name| name.to_lowercase()).collect(),
@@ -268,7 +273,7 @@ impl Checked {
 
     /// Looks for the files that a memory cites. Skips memories of another project, whose files are
     /// not here.
-    fn evidence(&mut self, place: &Place, shown: &Path, line: usize, memory: &Memory) {
+    fn evidence(&mut self, place: &NoteFolder, shown_path: &Path, line: usize, memory: &Memory) {
         let Some(top) = &place.top else { return };
         let fold = ack_api::memory::fold_name;
         let is_elsewhere = memory.project.as_ref().is_some_and(|project| {
@@ -294,13 +299,13 @@ impl Checked {
                     "cites `{file}`, which is no longer in the repository; see whether it still \
                      holds"
                 );
-                self.warn("missing-file", (shown, line), message);
+                self.warn("missing-file", (shown_path, line), message);
             }
         }
     }
 
     /// Compares the notes with each other and sorts the findings.
-    pub fn report(mut self, _place: &Place, files: usize) -> Report {
+    pub fn report(mut self, _place: &NoteFolder, files: usize) -> Report {
         self.same_ids();
         self.dead_names();
         self.near_duplicates();
@@ -323,7 +328,7 @@ impl Checked {
     }
 
     fn same_ids(&mut self) {
-        let mut first: HashMap<&str, &Read> = HashMap::new();
+        let mut first: HashMap<&str, &CheckedMemory> = HashMap::new();
         let mut found = Vec::new();
         for read in &self.read {
             match first.get(read.id.as_str()) {
@@ -380,10 +385,10 @@ impl Checked {
             .collect();
         let grouped: Vec<Grouped<'_>> = signatures
             .iter()
-            .map(|(_, own)| Grouped {
-                group: own.group(),
-                label: own.label(),
-                words: own.words(),
+            .map(|(_, current)| Grouped {
+                group: current.group(),
+                label: current.label(),
+                words: current.words(),
             })
             .collect();
         let pairs = find_earlier(&grouped, |later, earlier| {
@@ -412,7 +417,7 @@ impl Checked {
 }
 
 /// The `stale_after` day of a note, if it has passed and nobody has reviewed the note since.
-fn past(note: &Note, today: Date) -> Option<Date> {
+fn expired_on(note: &Note, today: Date) -> Option<Date> {
     let day = day(note.stale_after.as_ref()?).filter(|day| *day < today)?;
     let reviewed = note.reviewed_at.as_deref().and_then(self::day);
     reviewed
@@ -434,9 +439,9 @@ fn is_date(value: &str) -> bool {
 }
 
 /// The fields of a note that the comparison needs.
-fn of_note(note: &Note) -> Memory {
+fn memory_of_note(note: &Note) -> Memory {
     Memory {
-        id: note.declared.clone().unwrap_or_else(|| note.id.clone()),
+        id: note.declared_id.clone().unwrap_or_else(|| note.id.clone()),
         project: note.project.clone(),
         title: note.title.clone(),
         subtitle: note.subtitle.clone(),
@@ -448,7 +453,7 @@ fn of_note(note: &Note) -> Memory {
     }
 }
 
-fn of_line(line: &ImportLine) -> Memory {
+fn memory_of_line(line: &ImportLine) -> Memory {
     let rejected = line.status.as_deref() == Some("rejected");
     Memory {
         id: line.id.clone().unwrap_or_default(),

@@ -5,9 +5,9 @@ use ack_api::text;
 use crate::curate::warnings::{addresses_agent, holds_secret};
 
 /// Where home folders are. A user name and a path follow.
-const HOMES: [&str; 3] = ["/home/", "/Users/", ":\\Users\\"];
+const HOME_PREFIXES: [&str; 3] = ["/home/", "/Users/", ":\\Users\\"];
 /// User names in examples. They belong to no real person.
-const NOBODY: [&str; 13] = [
+const EXAMPLE_USERS: [&str; 13] = [
     "me",
     "you",
     "user",
@@ -53,7 +53,7 @@ impl Problem {
     }
 
     /// Describes the problem. Does not repeat a secret.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Secret => "looks like it contains a password, a key or a token".to_owned(),
             Self::AddressesAgent => "addresses an agent instead of stating a fact".to_owned(),
@@ -85,7 +85,7 @@ pub fn problems(text: &str) -> Vec<Problem> {
 
 /// The first home folder that a text names.
 fn home_path(text: &str) -> Option<String> {
-    HOMES.iter().find_map(|home| {
+    HOME_PREFIXES.iter().find_map(|home| {
         text.match_indices(home).find_map(|(at, _)| {
             let before = text.get(..at).unwrap_or_default().chars().next_back();
             let rest = text.get(at + home.len()..)?;
@@ -99,7 +99,7 @@ fn home_path(text: &str) -> Option<String> {
             // `/srv/home/x` and the like are not home folders; a drive letter comes before `:`.
             let begins = home.starts_with(':')
                 || before.is_none_or(|c| !c.is_alphanumeric() && !"._-/".contains(c));
-            (is_name && begins && !NOBODY.contains(&name)).then(|| {
+            (is_name && begins && !EXAMPLE_USERS.contains(&name)).then(|| {
                 let separator = rest.get(end..=end).unwrap_or_default();
                 format!("{home}{name}{separator}")
             })
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn homes_of_people_are_noticed_and_examples_are_not() {
+    fn home_folders_are_noticed_and_examples_are_not() {
         for (text, found) in [
             ("see /home/dana/src/x.rs", Some("/home/dana/")),
             ("`/Users/ana.b/Library/x`", Some("/Users/ana.b/")),

@@ -23,12 +23,12 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     let Err(error) = serde_yaml_ng::from_str::<IgnoredAny>(lines) else {
         return Ok(());
     };
-    let said = error.to_string();
+    let error_text = error.to_string();
     // In `did not find expected ',' or ']' at line 3 column 1, while parsing a flow sequence at
     // line 2 column 8`, the unclosed bracket is on the earlier line.
-    let numbers = said.split(" at line ").skip(1).filter_map(number);
+    let numbers = error_text.split(" at line ").skip(1).filter_map(number);
     let line = numbers.min().unwrap_or(1);
-    let what = said.split(" at line ").next().unwrap_or_default();
+    let what = error_text.split(" at line ").next().unwrap_or_default();
     let tab = lines.lines().position(|line| line.starts_with('\t'));
     let tab = tab.filter(|_| {
         ["a tab", "any token"]
@@ -40,7 +40,7 @@ pub fn check(lines: &str) -> Result<(), Problem> {
         "a tab indents this line; use spaces".to_owned()
     } else if what.starts_with("mapping values are not allowed") {
         "put a value that contains `: ` in quotes".to_owned()
-    } else if let Some(sign) = open(&said) {
+    } else if let Some(sign) = unclosed(&error_text) {
         format!("{sign} is opened here and never closed")
     } else if what == "could not find expected ':'" {
         "this line has no key and no `:`".to_owned()
@@ -52,13 +52,13 @@ pub fn check(lines: &str) -> Result<(), Problem> {
 }
 
 /// What was not closed.
-fn open(said: &str) -> Option<&'static str> {
+fn unclosed(message: &str) -> Option<&'static str> {
     let opened = [
         ("a flow sequence", "`[`"),
         ("a flow mapping", "`{`"),
         ("a quoted scalar", "a quote"),
     ];
-    let (_, context) = said.split_once("while ")?;
+    let (_, context) = message.split_once("while ")?;
     let found = opened.iter().find(|(name, _)| context.contains(name));
     found.map(|(_, sign)| *sign)
 }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_to_blame_is_named() {
+    fn the_faulty_line_is_named() {
         for (lines, line, part) in [
             (
                 "type: note\ntitle: [unclosed\nid: x\n",

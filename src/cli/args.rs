@@ -72,18 +72,20 @@ impl Cli {
             matches = command.try_get_matches_from(arguments)?;
         }
         let mut cli = Self::from_arg_matches(&matches)?;
-        let given =
+        let is_from_variable =
             |(id, _): &(&str, &str)| matches.value_source(id) == Some(ValueSource::EnvVariable);
         cli.global.variables = SOURCES
             .into_iter()
-            .filter(given)
+            .filter(is_from_variable)
             .map(|(_, variable)| variable)
             .collect();
-        let whole = Self::command();
-        let own = matches.subcommand_name();
-        let own = own.and_then(|name| whole.find_subcommand(name));
+        let root_command = Self::command();
+        let subcommand = matches.subcommand_name();
+        let subcommand = subcommand.and_then(|name| root_command.find_subcommand(name));
         cli.read_old_spellings(std::env::args_os(), |flag| {
-            own.is_some_and(|own| own.get_arguments().any(|one| one.get_id() == flag))
+            subcommand.is_some_and(|subcommand| {
+                subcommand.get_arguments().any(|one| one.get_id() == flag)
+            })
         });
         if let Command::Scopes(args) = &cli.command
             && matches!(args.command, Some(ScopesCommand::Add(_)))

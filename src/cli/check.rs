@@ -26,7 +26,7 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
     })?;
     match args.format {
         _ if json => write_json(&report)?,
-        CheckFormat::Text => write_plain(&shown(&report))?,
+        CheckFormat::Text => write_plain(&report_text(&report))?,
         CheckFormat::Github => write_out(&annotations(&report))?,
     }
     let fails = report.errors > 0 || args.strict && report.warnings > 0;
@@ -34,13 +34,13 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
 }
 
 /// One line for each finding, and a count.
-fn shown(report: &Report) -> String {
+fn report_text(report: &Report) -> String {
     let lines = report.findings.iter().map(|finding| {
         format!(
             "{}:{}: {} {}: {}\n",
             finding.path.display(),
             finding.line,
-            word(finding.severity),
+            severity_name(finding.severity),
             finding.rule,
             finding.message
         )
@@ -49,8 +49,8 @@ fn shown(report: &Report) -> String {
 }
 
 fn summary(report: &Report) -> String {
-    let count = |number: usize, one: &str, many: &str| {
-        format!("{number} {}", if number == 1 { one } else { many })
+    let count = |number: usize, singular: &str, plural: &str| {
+        format!("{number} {}", if number == 1 { singular } else { plural })
     };
     format!(
         "{} in {}: {}, {}\n",
@@ -61,7 +61,7 @@ fn summary(report: &Report) -> String {
     )
 }
 
-const fn word(severity: Severity) -> &'static str {
+const fn severity_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -78,21 +78,21 @@ fn annotations(report: &Report) -> String {
         let path = text::line(&path.display().to_string(), 1_000);
         format!(
             "::{} file={},line={line},title={}::{}\n",
-            word(finding.severity),
-            property(&path),
-            property(rule),
-            escaped(&message)
+            severity_name(finding.severity),
+            escape_property(&path),
+            escape_property(rule),
+            escape_data(&message)
         )
     });
     lines.collect::<String>() + &summary(report)
 }
 
-fn escaped(text: &str) -> String {
+fn escape_data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-fn property(text: &str) -> String {
-    escaped(text).replace(':', "%3A").replace(',', "%2C")
+fn escape_property(text: &str) -> String {
+    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -16,9 +16,9 @@ use ack_sys::files::expand_home;
 /// How a command begins.
 const PROGRAM: &str = "ack-memory ";
 /// The longest path that is printed, in characters.
-const LONGEST: usize = 4_096;
+const MAX_PATH_CHARS: usize = 4_096;
 /// Commands that use no root, so they need no flags.
-const ROOTLESS: [&str; 6] = ["demo", "token", "model", "completions", "man", "help"];
+const ROOTLESS_COMMANDS: [&str; 6] = ["demo", "token", "model", "completions", "man", "help"];
 
 /// The flags that this process was given, each with a space before it.
 static FLAGS: OnceLock<String> = OnceLock::new();
@@ -27,7 +27,7 @@ static STARTS: OnceLock<String> = OnceLock::new();
 
 /// Remembers the flags that named a root, a database or a pin. A variable or the default needs no
 /// flag: a command that is copied finds them again.
-pub fn settle(cli: &Cli) {
+pub fn remember_flags(cli: &Cli) {
     let mut global = cli.global.clone();
     // `import --scope` and `index --scope` name the scope to write to; they do not pin.
     if matches!(cli.command, Command::Import(_) | Command::Index(_)) {
@@ -37,7 +37,7 @@ pub fn settle(cli: &Cli) {
 }
 
 fn flags(global: &Global) -> String {
-    let given = |value: &Option<PathBuf>, variable| {
+    let flag_of = |value: &Option<PathBuf>, variable| {
         let value = value.as_ref();
         value
             .filter(|_| !global.variables.contains(&variable))
@@ -50,25 +50,25 @@ fn flags(global: &Global) -> String {
     };
     let mut flags = String::new();
     let mut add = |flag: &str, value: &Path| {
-        let value = quoted(&text::line(&value.display().to_string(), LONGEST));
+        let value = quoted(&text::line(&value.display().to_string(), MAX_PATH_CHARS));
         flags.push_str(&format!(" {flag} {value}"));
     };
     // `connect` writes the default root as a flag.
     let usual = home.as_ref().map(|home| home.join(".ack-mem"));
     let is_usual =
         |root: &PathBuf| usual.as_ref() == Some(root) && std::env::var_os(ENV_ROOT).is_none();
-    let root = given(&global.root, ENV_ROOT).map(absolute);
+    let root = flag_of(&global.root, ENV_ROOT).map(absolute);
     if let Some(root) = root.filter(|root| !is_usual(root)) {
         add("--root", &root);
     }
-    if let Some(db) = given(&global.db, ENV_DB).map(absolute) {
+    if let Some(db) = flag_of(&global.db, ENV_DB).map(absolute) {
         add("--db", &db);
         if let Some(unreviewed) = global.unreviewed {
             add("--unreviewed", Path::new(unreviewed.status().as_str()));
         }
     }
     let pin = global.pin.as_ref().map(PathBuf::from);
-    if let Some(pin) = given(&pin, ENV_SCOPE) {
+    if let Some(pin) = flag_of(&pin, ENV_SCOPE) {
         add("--pin", &pin);
     }
     flags
@@ -110,7 +110,7 @@ fn with_flags(text: &str, starts: &str, flags: &str) -> String {
         let has_runner = !runner.is_empty() && before.ends_with(runner);
         let is_bare = command.is_some() && !has_runner;
         out.push_str(if is_bare { starts } else { PROGRAM.trim_end() });
-        if command.is_some_and(|command| !ROOTLESS.contains(&command)) {
+        if command.is_some_and(|command| !ROOTLESS_COMMANDS.contains(&command)) {
             out.push_str(flags);
         }
         out.push(' ');

@@ -22,7 +22,7 @@ use super::error::CliError;
 use super::load;
 use crate::service::Service;
 use crate::service::labels::Reach;
-use crate::service::short_id::completed;
+use crate::service::short_id::completion_of;
 use ack_api::memory::{Status, StatusFilter};
 use ack_api::text;
 use ack_store::labels::Label;
@@ -30,12 +30,12 @@ use ack_store::labels::Label;
 /// The variable that the shell's script sets to the name of the shell.
 const ENV_COMPLETE: &str = "ACK_MEM_COMPLETE";
 /// How long the user waits after pressing Tab.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum number of offered ids.
 const MAX_IDS: usize = 2_000;
 
 /// The commands that decide, each with the statuses it does not change.
-const DECIDING: [(&str, &[Status]); 6] = [
+const DECISION_COMMANDS: [(&str, &[Status]); 6] = [
     (
         "approve",
         &[Status::Approved, Status::Promoted, Status::Rejected],
@@ -64,10 +64,10 @@ pub fn script(shell: &str) -> Result<String, CliError> {
     const NAME: &str = "ack-memory";
     let mut script = Vec::new();
     let shells = Shells::builtins();
-    let written = shells
+    let result = shells
         .completer(shell)
         .map(|completer| completer.write_registration(ENV_COMPLETE, NAME, NAME, NAME, &mut script));
-    match written {
+    match result {
         Some(Ok(())) => Ok(String::from_utf8_lossy(&script).into_owned()),
         _ => Err(CliError::invalid(
             "SHELL",
@@ -84,24 +84,24 @@ pub fn answer() -> Option<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let typed = words.iter().skip_while(|word| *word != "--").skip(1);
     let typed: Arc<[OsString]> = typed.cloned().collect();
-    let completion =
-        CompleteEnv::with_factory(|| completing(args::command(), "", &typed)).var(ENV_COMPLETE);
+    let completion = CompleteEnv::with_factory(|| with_completion(args::command(), "", &typed))
+        .var(ENV_COMPLETE);
     let folder = std::env::current_dir().ok();
-    let done = completion.try_complete(words, folder.as_deref());
-    Some(match done {
+    let completed = completion.try_complete(words, folder.as_deref());
+    Some(match completed {
         Ok(_) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     })
 }
 
 /// Adds completion of values to the arguments of a command and its subcommands.
-fn completing(command: Command, path: &str, typed: &Arc<[OsString]>) -> Command {
+fn with_completion(command: Command, path: &str, typed: &Arc<[OsString]>) -> Command {
     let inner: Vec<String> = command
         .get_subcommands()
         .map(|inner| inner.get_name().to_owned())
         .collect();
     let command = command.mut_args(|argument| {
-        let Some(word) = word(path, argument.get_id().as_str()) else {
+        let Some(word) = word_kind(path, argument.get_id().as_str()) else {
             return argument;
         };
         let (typed, path) = (Arc::clone(typed), path.to_owned());
@@ -110,40 +110,44 @@ fn completing(command: Command, path: &str, typed: &Arc<[OsString]>) -> Command 
                 return Vec::new();
             };
             let (typed, path) = (Arc::clone(&typed), path.clone());
-            in_time(move || candidates(word, &path, &typed, &current))
+            within_time_limit(move || candidates(word, &path, &typed, &current))
         }))
     });
     inner.into_iter().fold(command, |command, name| {
         let path = format!("{path} {name}");
-        command.mut_subcommand(name, |inner| completing(inner, path.trim_start(), typed))
+        command.mut_subcommand(name, |inner| {
+            with_completion(inner, path.trim_start(), typed)
+        })
     })
 }
 
 /// The meaning of a command's argument.
-fn word(command: &str, argument: &str) -> Option<Word> {
+fn word_kind(command: &str, argument: &str) -> Option<Word> {
     Some(match (command, argument) {
         ("scopes set" | "scopes remove", "name") | (_, "scope" | "pin") => Word::Scope,
         ("query", "tags") | (_, "tag") => Word::Tag,
         ("query", "like" | "expect") | ("get", "ids") => Word::Id,
-        (command, "ids" | "id" | "into" | "by") if deciding(command).is_some() => Word::Id,
+        (command, "ids" | "id" | "into" | "by") if unchanged_statuses(command).is_some() => {
+            Word::Id
+        }
         (_, "project") => Word::Project,
         _ => return None,
     })
 }
 
 /// The statuses that a deciding command does not change; `None` for other commands.
-fn deciding(command: &str) -> Option<&'static [Status]> {
-    let mut deciding = DECIDING.into_iter();
+fn unchanged_statuses(command: &str) -> Option<&'static [Status]> {
+    let mut deciding = DECISION_COMMANDS.into_iter();
     Some(deciding.find(|(name, _)| *name == command)?.1)
 }
 
 /// The result of `work`, or nothing if it takes too long. The process ends soon after.
-fn in_time(
+fn within_time_limit(
     work: impl FnOnce() -> Vec<CompletionCandidate> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
     let (send, receive) = channel();
     std::thread::spawn(move || drop(send.send(work())));
-    receive.recv_timeout(PATIENCE).unwrap_or_default()
+    receive.recv_timeout(TIME_LIMIT).unwrap_or_default()
 }
 
 /// The completions of a word.
@@ -153,14 +157,14 @@ fn candidates(
     typed: &[OsString],
     current: &str,
 ) -> Vec<CompletionCandidate> {
-    let Some((service, scope)) = asked(typed) else {
+    let Some((service, scope)) = service_and_scope(typed) else {
         return Vec::new();
     };
     if matches!(word, Word::Scope) {
         let names = service.scope_names().into_iter();
         return names.filter_map(|name| candidate(&name, current)).collect();
     }
-    let unchanged = deciding(command);
+    let unchanged = unchanged_statuses(command);
     let waits = unchanged.is_some() || command == "review";
     let reach = if waits { Reach::Every } else { Reach::Searched };
     let mut labels = service.labels(scope.as_deref(), reach);
@@ -172,18 +176,18 @@ fn candidates(
     });
     match word {
         Word::Id => ids(&labels, current),
-        Word::Tag => frequent(labels.iter().flat_map(|label| &label.tags), current),
-        _ => frequent(labels.iter().map(|label| &label.project), current),
+        Word::Tag => by_frequency(labels.iter().flat_map(|label| &label.tags), current),
+        _ => by_frequency(labels.iter().map(|label| &label.project), current),
     }
 }
 
 /// The newest ids with this prefix, each with its title.
 fn ids(labels: &[Label], current: &str) -> Vec<CompletionCandidate> {
-    let mut seen = HashSet::new();
+    let mut listed = HashSet::new();
     let fitting = labels.iter().rev().filter_map(|label| {
-        let id = completed(&label.id, current)?;
+        let id = completion_of(&label.id, current)?;
         // Two scopes may have the same id.
-        seen.insert(id).then_some(())?;
+        listed.insert(id).then_some(())?;
         let title = (!label.title.is_empty()).then(|| label.title.clone().into());
         Some(candidate(id, current)?.help(title))
     });
@@ -191,7 +195,7 @@ fn ids(labels: &[Label], current: &str) -> Vec<CompletionCandidate> {
 }
 
 /// The values with this prefix, most frequent first.
-fn frequent<'a>(
+fn by_frequency<'a>(
     values: impl Iterator<Item = &'a String>,
     current: &str,
 ) -> Vec<CompletionCandidate> {
@@ -200,7 +204,7 @@ fn frequent<'a>(
         *counts.entry(value).or_default() += 1;
     }
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-    counts.sort_by(|(a, many), (b, more)| more.cmp(many).then(a.cmp(b)));
+    counts.sort_by(|(a, count), (b, other)| other.cmp(count).then(a.cmp(b)));
     let values = counts.into_iter();
     values
         .filter_map(|(value, _)| candidate(value, current))
@@ -217,7 +221,7 @@ fn candidate(value: &str, current: &str) -> Option<CompletionCandidate> {
 }
 
 /// The service and the scope for the words typed so far.
-fn asked(typed: &[OsString]) -> Option<(Service, Option<String>)> {
+fn service_and_scope(typed: &[OsString]) -> Option<(Service, Option<String>)> {
     let command = args::command().ignore_errors(true);
     let matches = command.try_get_matches_from(typed).ok()?;
     let mut inner = &matches;

@@ -16,14 +16,14 @@ use crate::config::{Config, ConfigFile, SettingsError};
 use crate::offer::Offer;
 use ack_api::Diagnostic;
 
-const NAME: &str = "config.toml";
-const NEW: &str = "# Keys and values: `ack-memory config schema`\n";
+const CONFIG_FILE: &str = "config.toml";
+const NEW_FILE_TEXT: &str = "# Keys and values: `ack-memory config schema`\n";
 
 /// Runs one of the commands under `config`.
 pub fn run(global: &Global, command: &ConfigCommand) -> Result<(), CliError> {
     // A broken file also has a path and can be fixed.
     let without = Config::without_file(inputs(global)?)?;
-    let path = without.root.value.join(NAME);
+    let path = without.root.value.join(CONFIG_FILE);
     match command {
         ConfigCommand::Path => write_plain(&format!("{}\n", path.display())),
         ConfigCommand::Show => show(&Config::load(inputs(global)?)?, global.json),
@@ -44,7 +44,7 @@ fn show(config: &Config, json: bool) -> Result<(), CliError> {
         let settings: Vec<_> = settings.collect();
         return super::write_json(&settings);
     }
-    let widest = settings
+    let width = settings
         .iter()
         .map(|(_, value, _)| value.len())
         .max()
@@ -52,7 +52,7 @@ fn show(config: &Config, json: bool) -> Result<(), CliError> {
         .min(40);
     let lines = settings
         .iter()
-        .map(|(name, value, source)| format!("{name:<16} {value:<widest$}  {source}\n"));
+        .map(|(name, value, source)| format!("{name:<16} {value:<width$}  {source}\n"));
     write_plain(&lines.collect::<String>())
 }
 
@@ -73,22 +73,22 @@ fn edit(path: &Path) -> Result<(), CliError> {
         read => Some(read.map_err(io("read"))?),
     };
     let folder = tempfile::tempdir().map_err(io("edit a copy of"))?;
-    let copy = folder.path().join(NAME);
-    let text = before.clone().unwrap_or_else(|| NEW.to_owned());
+    let copy = folder.path().join(CONFIG_FILE);
+    let text = before.clone().unwrap_or_else(|| NEW_FILE_TEXT.to_owned());
     fs::write(&copy, &text).map_err(io("edit a copy of"))?;
     loop {
         open_editor(&copy, &editor)?;
         let after = fs::read_to_string(&copy).map_err(io("read the copy of"))?;
-        if Some(&after) == before.as_ref() || (before.is_none() && after == NEW) {
+        if Some(&after) == before.as_ref() || (before.is_none() && after == NEW_FILE_TEXT) {
             return write_plain("nothing was changed\n");
         }
         if let Err(error) = check(folder.path()) {
-            let said = error.body().message;
-            let shown = said.replace(&*copy.to_string_lossy(), &path.to_string_lossy());
-            write_err(&format!("error: {shown}\n"));
+            let message = error.body().message;
+            let shown_message = message.replace(&*copy.to_string_lossy(), &path.to_string_lossy());
+            write_err(&format!("error: {shown_message}\n"));
             let keys = [('e', "edit again"), ('d', "discard"), ('k', "keep")];
-            let asked = std::io::stdin().is_terminal();
-            match asked
+            let is_terminal = std::io::stdin().is_terminal();
+            match is_terminal
                 .then(|| {
                     prompt::choose(
                         "Edit again, discard the changes, or keep them as they are?",
@@ -109,9 +109,9 @@ fn edit(path: &Path) -> Result<(), CliError> {
 
 /// The user's editor. Without one that the user chose, `vi`, which needs a terminal.
 pub(super) fn editor() -> Result<String, CliError> {
-    let named = ["VISUAL", "EDITOR"].into_iter();
-    let mut named = named.filter_map(|name| std::env::var_os(name)?.into_string().ok());
-    if let Some(editor) = named.find(|editor| !editor.trim().is_empty()) {
+    let candidates = ["VISUAL", "EDITOR"].into_iter();
+    let mut candidates = candidates.filter_map(|name| std::env::var_os(name)?.into_string().ok());
+    if let Some(editor) = candidates.find(|editor| !editor.trim().is_empty()) {
         return Ok(editor);
     }
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
@@ -145,12 +145,12 @@ fn check(folder: &Path) -> Result<(), SettingsError> {
     reason = "the editor is the user's own program, run at their terminal"
 )]
 pub(super) fn open_editor(file: &Path, editor: &str) -> Result<(), CliError> {
-    signals::leave_interrupts(true);
+    signals::ignore_interrupts(true);
     let status = Command::new("sh")
         .args(["-c", &format!("{editor} \"$1\""), "sh"])
         .arg(file)
         .status();
-    signals::leave_interrupts(false);
+    signals::ignore_interrupts(false);
     match status {
         Ok(status) if status.success() => Ok(()),
         _ => Err(CliError::Editor {

@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Client, Launch, NAME, Wanted};
 
-pub use self::plan::{Planned, installed, places, repository, runner, settings_call};
+pub use self::plan::{Planned, installed, places, repository, runner, settings_call_hook};
 use self::plan::{carry_out, files, launch, next_step, plan, wanted, warnings};
 
 /// Runs `print-config`.
@@ -32,7 +32,12 @@ pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliEr
         );
     }
     for file in &files {
-        let _ = write!(out, "{}\n\n{}\n", file.path.display(), file::alone(file));
+        let _ = write!(
+            out,
+            "{}\n\n{}\n",
+            file.path.display(),
+            file::only_ours(file)
+        );
     }
     let here = if args.entry.here { " --here" } else { "" };
     let _ = writeln!(
@@ -79,9 +84,9 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
         } else {
             Action::Put
         };
-        let done = Planned::with(&config, *client, &args.entry, action)
+        let result = Planned::with(&config, *client, &args.entry, action)
             .and_then(|planned| connect_one(&planned, args));
-        match done {
+        match result {
             Ok(()) => {}
             Err(error) if clients.len() == 1 => return Err(error),
             Err(error) => {
@@ -102,7 +107,7 @@ fn connect_one(planned: &Planned, args: &ConnectArgs) -> Result<(), CliError> {
         }
         return write_out(&format!("{name} is already connected; nothing to change\n"));
     }
-    if settle(&planned.changes, &planned.warnings, args.dry_run, args.yes)? {
+    if confirm_and_write(&planned.changes, &planned.warnings, args.dry_run, args.yes)? {
         write_out(&format!("{name} is connected\n"))?;
         if let Some(step) = &planned.next_step {
             write_out(&format!("{step}\n"))?;
@@ -116,9 +121,9 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     let config = config(global)?;
     let places = places(&config, args.here)?;
     let files = files(args.client, &places, &Launch::by_name(), &Wanted::ALL)?;
-    let changes = plan(&files, Action::Take)?;
+    let changes = plan(&files, Action::Remove)?;
     for file in &files {
-        if let Some(does) = file::somebody_elses(file)? {
+        if let Some(does) = file::foreign_entry(file)? {
             let path = file.path.display();
             write_err(&prompt::wrapped(
                 "",
@@ -133,7 +138,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
         ));
     }
     let warning = args.client.warning(args.here).map(str::to_owned);
-    if settle(&changes, warning.as_slice(), args.dry_run, args.yes)? {
+    if confirm_and_write(&changes, warning.as_slice(), args.dry_run, args.yes)? {
         write_out(&format!("{} is disconnected\n", args.client.name()))?;
     }
     Ok(())
@@ -141,7 +146,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
 
 /// Shows the changes, asks if there is a terminal, and writes them. Returns whether they were
 /// written.
-fn settle(
+fn confirm_and_write(
     changes: &[Change],
     warnings: &[String],
     dry_run: bool,
@@ -149,10 +154,10 @@ fn settle(
 ) -> Result<bool, CliError> {
     for change in changes {
         write_out(&change.shown())?;
-        if let Some(kept) = change.kept() {
+        if let Some(backup) = change.backup_path() {
             write_out(&format!(
                 "(the current content is saved as {})\n",
-                kept.display()
+                backup.display()
             ))?;
         }
         write_out("\n")?;

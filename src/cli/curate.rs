@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs, UndoArgs};
-use super::get::numbered;
-use super::recall::Memory;
+use super::get::numbered_result;
+use super::recall::RecallStore;
 use super::render::count;
 use super::{progress, prompt, signals, write_err, write_plain};
 use crate::cli::error::CliError;
@@ -23,7 +23,7 @@ use crate::curate::find::{Filter, by_id, by_whole_id, queue, short_ids};
 use crate::curate::revived::{About, Revived};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::Outcome;
-use crate::scope::resolve::{find, unusable_manifest, usable};
+use crate::scope::resolve::{check_usable, find, unusable_manifest};
 use crate::scope::{Registry, Scope};
 use crate::service::short_id::ShortIds;
 use crate::service::{Error, Service};
@@ -33,9 +33,9 @@ pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";
 /// The file under the root that contains the same token.
 pub const TOKEN_FILE: &str = "curator-token";
 /// The minimum length of a token.
-const MIN_TOKEN: usize = 16;
+const MIN_TOKEN_BYTES: usize = 16;
 /// How many memories to list before a question.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// The context of a command: the settings, the output format, the time.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ impl Caller<'_> {
             name: name.to_owned(),
             known: found.iter().map(|scope| scope.name.clone()).collect(),
         })?;
-        usable(&scope)?;
+        check_usable(&scope)?;
         Ok(vec![scope])
     }
 
@@ -75,7 +75,7 @@ impl Caller<'_> {
         if only.is_some() || self.config.pinned.is_some() {
             return Ok(scopes);
         }
-        let left_out = |scope: &Scope, reason: &str| {
+        let report_skipped = |scope: &Scope, reason: &str| {
             write_err(&format!(
                 "note: scope `{}` is left out: {reason}\n",
                 scope.name
@@ -83,13 +83,13 @@ impl Caller<'_> {
         };
         for scope in Registry::new(self.config).discover().scopes {
             if let Some(problem) = &scope.problem {
-                left_out(&scope, &unusable_manifest(&scope, problem));
+                report_skipped(&scope, &unusable_manifest(&scope, problem));
             }
         }
         scopes.retain(|scope| match scope.store.snapshot(|_| Ok(())) {
             Ok(()) => true,
             Err(error) => {
-                left_out(scope, &format!("{error}; {}", error.hint()));
+                report_skipped(scope, &format!("{error}; {}", error.hint()));
                 false
             }
         });
@@ -107,13 +107,15 @@ impl Caller<'_> {
     /// # Errors
     /// There is neither a terminal nor the owner's token.
     pub fn actor(&self) -> Result<String, CliError> {
-        let name = person();
-        if let Some(given) = std::env::var_os(ENV_TOKEN).filter(|given| !given.is_empty()) {
+        let name = user_name();
+        if let Some(given_token) =
+            std::env::var_os(ENV_TOKEN).filter(|given_token| !given_token.is_empty())
+        {
             let path = self.config.root.value.join(TOKEN_FILE);
             let token = ack_sys::files::read(&path, 4_096).unwrap_or_default();
             let token = String::from_utf8_lossy(&token);
             let token = token.trim();
-            if token.len() < MIN_TOKEN || given.to_string_lossy().trim() != token {
+            if token.len() < MIN_TOKEN_BYTES || given_token.to_string_lossy().trim() != token {
                 return Err(CliError::Curator {
                     problem: "the token in ACK_MEM_CURATOR_TOKEN is not the one in the root's \
                               curator-token",
@@ -131,7 +133,7 @@ impl Caller<'_> {
 }
 
 /// The name of the user.
-fn person() -> String {
+fn user_name() -> String {
     let name = ["USER", "LOGNAME"]
         .into_iter()
         .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
@@ -143,9 +145,13 @@ fn person() -> String {
 
 /// The memory that was typed: the number of a result of the last query at this terminal, an id, or
 /// the beginning of one.
-fn typed(caller: Caller<'_>, scopes: &[Arc<Scope>], typed: &str) -> Result<Candidate, CliError> {
-    let last = Memory::of(caller.config).and_then(|memory| memory.last(Timestamp::now()));
-    let hit = last.as_ref().and_then(|last| numbered(typed, last));
+fn resolve_typed(
+    caller: Caller<'_>,
+    scopes: &[Arc<Scope>],
+    typed: &str,
+) -> Result<Candidate, CliError> {
+    let last = RecallStore::of(caller.config).and_then(|memory| memory.last(Timestamp::now()));
+    let hit = last.as_ref().and_then(|last| numbered_result(typed, last));
     let Some(hit) = hit else {
         return Ok(by_id(scopes, typed)?);
     };
@@ -188,9 +194,11 @@ fn decide_until(
     }
     let candidates = progress::while_reading(|| {
         if by_filter {
-            return Ok(without_twins(queue(&scopes, &filter, caller.now)?.waiting));
+            return Ok(without_duplicate_ids(
+                queue(&scopes, &filter, caller.now)?.waiting,
+            ));
         }
-        let found = args.ids.iter().map(|id| typed(caller, &scopes, id));
+        let found = args.ids.iter().map(|id| resolve_typed(caller, &scopes, id));
         found.collect::<Result<Vec<_>, CliError>>()
     })?;
     if candidates.is_empty() {
@@ -207,7 +215,7 @@ fn decide_until(
         let mut decision = sitting.decision(candidate, verdict);
         decision.until = until.map(str::to_owned);
         if keeps && let Some(reason) = stale::reason(candidate, &staleness)? {
-            decision.despite = Some(stale::despite(candidate.memory(), &reason));
+            decision.despite = Some(stale::marks_kept_despite(candidate.memory(), &reason));
         }
         if repeats(candidate, &decision) {
             known.push(repeated(candidate));
@@ -216,17 +224,17 @@ fn decide_until(
         decisions.push((candidate, vec![decision]));
     }
     service.close();
-    for line in known.iter().take(LISTED) {
+    for line in known.iter().take(MAX_LISTED) {
         write_err(line);
     }
-    if known.len() > LISTED {
-        write_err(&format!("note: and {} more\n", known.len() - LISTED));
+    if known.len() > MAX_LISTED {
+        write_err(&format!("note: and {} more\n", known.len() - MAX_LISTED));
     }
     if decisions.is_empty() && !caller.json {
         return write_plain("nothing was decided\n");
     }
     let is_sure = !by_filter || dry_run || args.yes;
-    if !is_sure && !confirmed(verdict, &decisions, &short_ids(&scopes))? {
+    if !is_sure && !confirm(verdict, &decisions, &short_ids(&scopes))? {
         write_err("nothing was decided\n");
         return Ok(());
     }
@@ -267,7 +275,7 @@ fn repeated(candidate: &Candidate) -> String {
 }
 
 /// The memories that can be decided about. Notes those whose id several rows have.
-fn without_twins(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
+fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
     waiting.retain(|candidate| {
         if let Err(error) = candidate.check_single() {
             write_err(&format!("note: left out: {error}\n"));
@@ -296,17 +304,21 @@ fn replace(
     args: &DecideArgs,
 ) -> Result<(), CliError> {
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
-    let (gone, stays) =
-        progress::while_reading(|| (typed(caller, &scopes, id), typed(caller, &scopes, into)));
-    let (gone, stays) = (gone?, stays?);
+    let (replaced_memory, successor) = progress::while_reading(|| {
+        (
+            resolve_typed(caller, &scopes, id),
+            resolve_typed(caller, &scopes, into),
+        )
+    });
+    let (replaced_memory, successor) = (replaced_memory?, successor?);
     let sitting = prepare(caller, args)?;
-    let mut replaced = sitting.replacement(&gone, &stays, verdict)?;
+    let mut replaced = sitting.replacement(&replaced_memory, &successor, verdict)?;
     let united = replaced.split_off(1);
-    let mut decisions = vec![(&gone, replaced)];
+    let mut decisions = vec![(&replaced_memory, replaced)];
     if !united.is_empty() {
-        decisions.push((&stays, united));
+        decisions.push((&successor, united));
     }
-    stays.check_single()?;
+    successor.check_single()?;
     carry_out(caller, &sitting, &decisions, args.dry_run)
 }
 
@@ -314,12 +326,12 @@ fn replace(
 pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     let sitting = if args.dry_run {
-        rehearsal(caller)
+        dry_sitting(caller)
     } else {
         caller.sitting(None)?
     };
     let batch = args.batch.as_deref();
-    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &person(), &sitting))?;
+    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &sitting))?;
     let mut changed = Vec::new();
     let mut revived = Revived::default();
     if args.dry_run {
@@ -327,7 +339,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
             revived.add(step.rehearse()?);
         }
     } else {
-        write::each(&undo.steps, &undo.batch, |step| {
+        write::write_scopes(&undo.steps, &undo.batch, |step| {
             let written = step.write(&sitting)?;
             changed.extend(written.changed);
             revived.add(written.revived);
@@ -360,7 +372,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     }
     write_plain(&format!(
         "{would} {} of batch {}{}:\n{}{}",
-        decided(undone.len()),
+        decided_text(undone.len()),
         undo.batch,
         by.unwrap_or_default(),
         undone.concat(),
@@ -385,13 +397,13 @@ fn lines_about(scope: &Scope, ids: &[&str], short: &ShortIds) -> Vec<String> {
 
 fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
     if args.dry_run {
-        return Ok(rehearsal(caller));
+        return Ok(dry_sitting(caller));
     }
     caller.sitting(args.because.clone())
 }
 
 /// A sitting that writes nothing. It needs no permission.
-fn rehearsal(caller: Caller<'_>) -> Sitting {
+fn dry_sitting(caller: Caller<'_>) -> Sitting {
     Sitting::begin("process:dry-run".to_owned(), None, caller.now)
 }
 
@@ -436,14 +448,14 @@ fn carry_out(
         return report(caller, &outcome, dry_run);
     }
     let scopes: Vec<&Arc<Scope>> = by_scope.values().map(|(scope, _)| *scope).collect();
-    write::each(&scopes, &sitting.batch, |scope| {
+    write::write_scopes(&scopes, &sitting.batch, |scope| {
         let decisions = by_scope
             .get(scope.name.as_str())
             .map(|(_, all)| all.as_slice());
-        let written = write::write(scope, decisions.unwrap_or_default())?;
-        outcome.written += written.count;
-        outcome.changed.extend(written.changed);
-        outcome.revived.add(written.revived);
+        let write_outcome = write::write(scope, decisions.unwrap_or_default())?;
+        outcome.written += write_outcome.count;
+        outcome.changed.extend(write_outcome.changed);
+        outcome.revived.add(write_outcome.revived);
         outcome
             .decisions
             .extend_from_slice(decisions.unwrap_or_default());
@@ -471,29 +483,29 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
     }
     let short = short_ids(&caller.scopes(None).unwrap_or_default());
     let wrote = if dry_run { "would write" } else { "wrote" };
-    let mut told = format!("{wrote} {}:\n", decided(*written));
+    let mut text = format!("{wrote} {}:\n", decided_text(*written));
     let is_written = |about: &&About| !changed.contains(&about.id);
     let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
     for About { id, scope, title } in about.iter().filter(is_written) {
         let decision = made.get(id.as_str());
         let (what, more) = decision.map_or_else(Default::default, |made| in_words(made, &short));
         let (id, title) = (short.shortest(id), text::line(title, 80));
-        let _ = writeln!(told, "  {what}  {id}  {scope}  {title}{more}");
+        let _ = writeln!(text, "  {what}  {id}  {scope}  {title}{more}");
     }
     for id in changed {
         let id = short.shortest(id);
         let _ = writeln!(
-            told,
+            text,
             "  {id} changed, or somebody decided about it, since it was read; nothing was decided \
              about it"
         );
     }
-    told.push_str(&come_back(revived, &short));
+    text.push_str(&come_back(revived, &short));
     if !dry_run && *written > 0 {
         let undo = super::command::command(&format!("undo {batch}"));
-        let _ = writeln!(told, "undo: {undo}");
+        let _ = writeln!(text, "undo: {undo}");
     }
-    write_plain(&told)
+    write_plain(&text)
 }
 
 /// A decision as a participle, and what belongs to it: `merged`, ` (into obs-12)`.
@@ -528,7 +540,7 @@ fn summary(candidate: &Candidate, short: &ShortIds) -> String {
     format!("{id}  {}  {title}", candidate.scope.name)
 }
 
-fn decided(number: usize) -> String {
+fn decided_text(number: usize) -> String {
     count(number as u64, "decision")
 }
 
@@ -536,7 +548,7 @@ fn decided(number: usize) -> String {
 ///
 /// # Errors
 /// There is no terminal to ask at.
-fn confirmed(
+fn confirm(
     verdict: Verdict,
     chosen: &[(&Candidate, Vec<Decision>)],
     short: &ShortIds,
@@ -549,21 +561,21 @@ fn confirmed(
         ));
     }
     let mut text = String::new();
-    for (candidate, _) in chosen.iter().take(LISTED) {
+    for (candidate, _) in chosen.iter().take(MAX_LISTED) {
         let _ = writeln!(text, "  {}", summary(candidate, short));
     }
-    if chosen.len() > LISTED {
-        let _ = writeln!(text, "  and {} more", chosen.len() - LISTED);
+    if chosen.len() > MAX_LISTED {
+        let _ = writeln!(text, "  and {} more", chosen.len() - MAX_LISTED);
     }
     for (scope, decisions) in by_scope(chosen).into_values() {
         text.push_str(&come_back(&write::rehearse(scope, &decisions)?, short));
     }
     write_err(&text);
-    signals::on_end(|| write_err("nothing was decided\n"));
+    signals::at_exit(|| write_err("nothing was decided\n"));
     let chosen = count(chosen.len() as u64, "memory");
     let question = format!("{} {chosen}?", capitalised(verdict));
     let is_confirmed = prompt::confirm(&question);
-    signals::on_end(|| {});
+    signals::at_exit(|| {});
     Ok(is_confirmed)
 }
 

@@ -8,7 +8,7 @@ mod dump;
 mod offer;
 mod settings;
 
-pub use clients::elsewhere;
+pub use clients::difference;
 pub use settings::settings;
 
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ use crate::config::{Config, Inputs};
 use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
-use crate::service::scopes::{MANY, describe};
+use crate::service::scopes::{LONG_LIST, describe};
 use ack_api::{Diagnostic, text};
 
 /// The results of all checks.
@@ -55,9 +55,10 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     let current = current(config, &discovery.scopes, &config.project.value)?;
     let read = |scope: &std::sync::Arc<Scope>| {
         // The owner asks about their own stores, so private ones are opened too.
-        let own = current.scope.as_ref();
-        let may_read = config.pinned.is_none() || own.is_some_and(|own| own.name == scope.name);
-        let info = describe(&service, scope, may_read, MANY);
+        let current_scope = current.scope.as_ref();
+        let may_read = config.pinned.is_none()
+            || current_scope.is_some_and(|current_scope| current_scope.name == scope.name);
+        let info = describe(&service, scope, may_read, LONG_LIST);
         let columns = || {
             let store = &scope.store;
             store.snapshot(|snapshot| Ok(snapshot.layout.describe()))
@@ -76,7 +77,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     let report = Report {
         settings: settings(config),
         offer: match &broken_settings {
-            None => offer::offered(config, args.upstreams, global.offline),
+            None => offer::describe_offer(config, args.upstreams, global.offline),
             Some(_) => (String::new(), Value::Null),
         },
         broken_settings,
@@ -94,15 +95,15 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         findings.extend(clients::clients(config, &places, &installed));
     }
     let stores = machine::stores(config);
-    findings.extend(checks::machine(&stores, &discovery.scopes, config));
+    findings.extend(checks::unserved_stores(&stores, &discovery.scopes, config));
     // Texts that may come from others: names, paths, messages.
     for finding in &mut findings {
         let texts = [&mut finding.subject, &mut finding.message].into_iter();
         for advice in &mut finding.advice {
             *advice = command::in_text(advice);
         }
-        for own in texts.chain(&mut finding.place).chain(&mut finding.advice) {
-            *own = text::line(own, 1_000);
+        for current_scope in texts.chain(&mut finding.place).chain(&mut finding.advice) {
+            *current_scope = text::line(current_scope, 1_000);
         }
     }
     let wrong = findings.iter().any(|one| one.level == Level::Error);
@@ -150,7 +151,7 @@ fn write_text(
         paint(BOLD, version),
         paint(DIM, text::safe(&head))
     );
-    out += &checks::shown(findings, &screen);
+    out += &checks::findings_text(findings, &screen);
     out += &format!("\n{}", paint(BOLD, checks::summary(findings)));
     // `--upstreams` implies showing what they offer.
     if global.verbose || args.upstreams {
@@ -159,7 +160,7 @@ fn write_text(
         let more = "--verbose shows settings, columns, how files were opened";
         out += &format!("   {}\n", paint(DIM, more));
     }
-    pager::show(&out, &screen, global)
+    pager::show_paged(&out, &screen, global)
 }
 
 fn write_json(report: &Report<'_>, findings: &[Finding]) -> Result<(), CliError> {

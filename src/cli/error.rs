@@ -21,7 +21,7 @@ use crate::scope::ScopeError;
 use crate::service::{Error, IdMatches};
 
 /// How many scope names an error lists.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// An error of a command.
 #[derive(Debug, thiserror::Error)]
@@ -367,7 +367,7 @@ impl Diagnostic for CliError {
             Self::NoScope { name, known } => {
                 body.value = Some(text::line(name, 200));
                 body.nearest = nearest(name, known.iter().map(String::as_str), 3);
-                body.allowed = known.iter().take(LISTED).cloned().collect();
+                body.allowed = known.iter().take(MAX_LISTED).cloned().collect();
             }
             _ => {}
         }

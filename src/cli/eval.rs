@@ -26,7 +26,7 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
     })?;
     let mut queries = parse(BufReader::new(file)).map_err(|error| wrong(&error))?;
     let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
-    let service = super::Closing(Service::new(config).for_the_process());
+    let service = super::CloseOnDrop(Service::new(config).leak());
     complete_ids(service.0, &mut queries).map_err(|error| wrong(&error))?;
     let style =
         ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} queries, {eta} left");
@@ -76,20 +76,22 @@ fn render(report: &Report) -> String {
     }
     let mut out = format!("{table}\nMeans with 95 % intervals.\n");
     for mode in &report.modes {
-        let lost: Vec<String> = mode
+        let lost_by_stage: Vec<String> = mode
             .lost
             .iter()
-            .map(|(stage, lost)| format!("{} {}", grouped(*lost), word(stage)))
+            .map(|(stage, lost_by_stage)| {
+                format!("{} {}", grouped(*lost_by_stage), value_name(stage))
+            })
             .collect();
-        let lost = if lost.is_empty() {
+        let lost_by_stage = if lost_by_stage.is_empty() {
             "none".to_owned()
         } else {
-            lost.join(", ")
+            lost_by_stage.join(", ")
         };
         let [half, most] = mode.milliseconds;
         let _ = writeln!(
             out,
-            "{}: relevant memories not in the first ten: {lost}; {half:.1} ms per query (p99 {most:.1})",
+            "{}: relevant memories not in the first ten: {lost_by_stage}; {half:.1} ms per query (p99 {most:.1})",
             name(mode)
         );
         if mode.all.unanswerable > 0 {
@@ -127,11 +129,11 @@ fn row(table: &mut Table, name: &str, scores: &Scores) {
 }
 
 fn name(mode: &ModeReport) -> String {
-    word(&mode.mode)
+    value_name(&mode.mode)
 }
 
 /// The name of a value as in answers, with spaces.
-fn word(value: &impl serde::Serialize) -> String {
+fn value_name(value: &impl serde::Serialize) -> String {
     let word = serde_json::to_value(value)
         .ok()
         .and_then(|value| value.as_str().map(str::to_owned));

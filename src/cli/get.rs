@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use super::args::{GetArgs, Global, IncludeArg, WithinArg};
 use super::curate::Caller;
 use super::error::CliError;
-use super::recall::{Memory, Recall};
+use super::recall::{Recall, RecallStore};
 use super::screen::Screen;
 use super::{
-    Closing, chosen_status, config, pager, printable, progress, render, write_json, write_plain,
+    CloseOnDrop, chosen_status, config, make_printable, pager, progress, render, write_json,
+    write_plain,
 };
 use crate::curate::find::by_whole_id;
 use crate::service::{Error, Service};
@@ -22,31 +23,36 @@ use ack_api::{GetRequest, Include, Within};
 /// Runs `get`.
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
-    let last = Memory::of(&config).and_then(|memory| memory.last(Timestamp::now()));
+    let last = RecallStore::of(&config).and_then(|memory| memory.last(Timestamp::now()));
     let caller = Caller {
         config: &config,
         json: global.json,
         now: Timestamp::now(),
     };
-    let service = Closing(Service::new(config.clone()).for_the_process());
+    let service = CloseOnDrop(Service::new(config.clone()).leak());
     let mut request = request(args);
     let answer = progress::while_reading(|| {
         let mut ids = Vec::with_capacity(args.ids.len());
         for typed in &args.ids {
-            ids.push(meant(typed, &mut request, last.as_ref(), service.0)?);
+            ids.push(resolve_typed(
+                typed,
+                &mut request,
+                last.as_ref(),
+                service.0,
+            )?);
         }
         match <[String; 1]>::try_from(ids) {
             Ok([one]) => request.id = Some(one),
-            Err(many) => request.ids = Some(many),
+            Err(id_list) => request.ids = Some(id_list),
         }
         let answer = service.0.get_memory(&request);
-        answer.map_err(|error| told(error, &args.ids, last.is_some()))
+        answer.map_err(|error| explain_number(error, &args.ids, last.is_some()))
     });
     let answer = match answer {
         Err(CliError::Request(Error::MemoryNotServed { id, scope, .. }))
             if args.include.contains(&IncludeArg::History) && caller.actor().is_ok() =>
         {
-            return hidden(caller, &scope, &id);
+            return show_history(caller, &scope, &id);
         }
         answer => answer?,
     };
@@ -55,8 +61,8 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         write_json(&answer)?;
     } else {
         let screen = Screen::of_output();
-        let text = render::get(&printable(&answer, global)?, &screen);
-        pager::show(&text, &screen, global)?;
+        let text = render::get(&make_printable(&answer, global)?, &screen);
+        pager::show_paged(&text, &screen, global)?;
     }
     Ok(match found {
         true => ExitCode::SUCCESS,
@@ -65,7 +71,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
 }
 
 /// Shows the history of a memory that nothing shows, to a curator alone.
-fn hidden(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, CliError> {
+fn show_history(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, CliError> {
     let candidate = by_whole_id(&caller.scopes(Some(scope))?, id)?;
     let store = &candidate.scope.store;
     let history = store.snapshot(|snapshot| snapshot.history(id));
@@ -88,13 +94,13 @@ fn hidden(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, CliErro
 }
 
 /// Resolves the typed text: the number of a result, an id or address, or the beginning of an id.
-fn meant(
+fn resolve_typed(
     typed: &str,
     request: &mut GetRequest,
     last: Option<&Recall>,
     service: &Service,
 ) -> Result<String, CliError> {
-    if let Some((last, hit)) = last.and_then(|last| Some((last, numbered(typed, last)?))) {
+    if let Some((last, hit)) = last.and_then(|last| Some((last, numbered_result(typed, last)?))) {
         // A result that the query showed can be opened.
         request.status = request.status.or(last.request.status);
         let (name, id) = (hit.scope.clone(), hit.id.clone());
@@ -108,7 +114,7 @@ fn meant(
     let scope = request.scope.as_deref();
     // The request itself reports problems with the scopes.
     let found = service
-        .ids_beginning(typed, scope, filter)
+        .ids_with_prefix(typed, scope, filter)
         .unwrap_or_default();
     match found.matches.as_slice() {
         [] => Ok(typed.to_owned()),
@@ -124,7 +130,7 @@ fn meant(
 }
 
 /// The result of the last query with a number.
-pub fn numbered<'a>(typed: &str, last: &'a Recall) -> Option<&'a ack_api::Also> {
+pub fn numbered_result<'a>(typed: &str, last: &'a Recall) -> Option<&'a ack_api::Also> {
     let number: usize = typed.parse().ok().filter(|_| is_number(typed))?;
     last.hits.get(number.checked_sub(1)?)
 }
@@ -135,7 +141,7 @@ fn is_number(typed: &str) -> bool {
 }
 
 /// Explains result numbers in an error about a number.
-fn told(error: Error, ids: &[String], known: bool) -> CliError {
+fn explain_number(error: Error, ids: &[String], known: bool) -> CliError {
     let number = ids.iter().find(|id| is_number(id));
     match (&error, number) {
         (Error::MemoryNotFound { id, .. }, Some(number)) if number == id => {

@@ -4,9 +4,11 @@ use serde_json::json;
 
 use super::args::Global;
 use super::error::CliError;
-use super::render::{BOLD, DIM, Marks, PLAIN, block, count, grouped, paint};
+use super::render::{BOLD, DIM, PLAIN, QueryWords, block, count, grouped, paint};
 use super::screen::Screen;
-use super::{Closing, all_scopes, command, config, connect, doctor, pager, progress, write_json};
+use super::{
+    CloseOnDrop, all_scopes, command, config, connect, doctor, pager, progress, write_json,
+};
 use crate::config::Config;
 use crate::connect::Client;
 use crate::connect::status::{Start, status};
@@ -18,11 +20,11 @@ use ack_api::{ErrorCode, HealthState, ListScopesResponse, ScopeInfo, text};
 pub fn run(global: &Global) -> Result<(), CliError> {
     let config = config(global)?;
     let clients = clients(&config);
-    let service = Closing(Service::new(config).for_the_process());
+    let service = CloseOnDrop(Service::new(config).leak());
     let config = &service.0.config;
     let scopes = match progress::while_reading(|| all_scopes(service.0, None)) {
         Ok(scopes) => scopes,
-        Err(CliError::Request(error)) if nothing_there(&error) => ListScopesResponse::default(),
+        Err(CliError::Request(error)) if is_no_store(&error) => ListScopesResponse::default(),
         Err(error) => return Err(error),
     };
     check_database(service.0)?;
@@ -46,16 +48,16 @@ pub fn run(global: &Global) -> Result<(), CliError> {
         }));
     }
     let screen = Screen::of_output();
-    let text = shown(config, &scopes, &clients, (served, waiting), &screen);
-    pager::show(&text, &screen, global)
+    let text = overview(config, &scopes, &clients, (served, waiting), &screen);
+    pager::show_paged(&text, &screen, global)
 }
 
 /// The current project and scope, and the next step, as text.
-fn shown(
+fn overview(
     config: &Config,
     scopes: &ListScopesResponse,
     clients: &Clients,
-    (served, waiting): (u64, u64),
+    (serving_places, waiting): (u64, u64),
     screen: &Screen,
 ) -> String {
     let project = &config.project.value;
@@ -69,7 +71,7 @@ fn shown(
             &value,
             (&first, "          "),
             PLAIN,
-            &Marks::default(),
+            &QueryWords::default(),
         );
     };
     if !project.as_os_str().is_empty() {
@@ -82,8 +84,8 @@ fn shown(
     };
     if !scopes.scopes.is_empty() {
         line("scope", &scope);
-        let place = count(scopes.scopes.len() as u64, "scope");
-        let mut memories = format!("{} in {place}", grouped(served));
+        let scope_count = count(scopes.scopes.len() as u64, "scope");
+        let mut memories = format!("{} in {scope_count}", grouped(serving_places));
         if waiting > 0 {
             memories += &format!(", {} waiting for review", grouped(waiting));
         }
@@ -100,16 +102,16 @@ fn shown(
     if let Some(missing) = missing_root(config) {
         line("root", &missing);
     }
-    if let Some(told) = clients.told() {
-        line("clients", &told);
+    if let Some(clients_text) = clients.describe() {
+        line("clients", &clients_text);
     }
     out.push('\n');
-    let steps = command::in_text(steps(scopes, served, waiting));
-    out += &block(screen, &steps, ("", ""), DIM, &Marks::default());
+    let steps = command::in_text(next_step(scopes, serving_places, waiting));
+    out += &block(screen, &steps, ("", ""), DIM, &QueryWords::default());
     out
 }
 
-const fn steps(scopes: &ListScopesResponse, served: u64, waiting: u64) -> &'static str {
+const fn next_step(scopes: &ListScopesResponse, served: u64, waiting: u64) -> &'static str {
     if scopes.scopes.is_empty() {
         "nothing is configured yet: ack-memory setup  ·  try it: ack-memory demo"
     } else if served == 0 && waiting > 0 {
@@ -138,7 +140,7 @@ fn missing_root(config: &Config) -> Option<String> {
     }
 }
 
-fn nothing_there(error: &Error) -> bool {
+fn is_no_store(error: &Error) -> bool {
     error.code() == ErrorCode::NoScopes
 }
 
@@ -154,24 +156,24 @@ struct Clients {
 }
 
 impl Clients {
-    fn told(&self) -> Option<String> {
+    fn describe(&self) -> Option<String> {
         if self.connected.is_empty() && self.elsewhere.is_empty() && self.others.is_empty() {
             return None;
         }
-        let mut told = match self.connected.as_slice() {
+        let mut text = match self.connected.as_slice() {
             [] => "none connected".to_owned(),
             clients => format!("{} connected", clients.join(", ")),
         };
         if !self.elsewhere.is_empty() {
-            told += &format!(
+            text += &format!(
                 "; {} connected to other memories",
                 self.elsewhere.join(", ")
             );
         }
         if !self.others.is_empty() {
-            told += &format!("; not {}", self.others.join(", "));
+            text += &format!("; not {}", self.others.join(", "));
         }
-        Some(told)
+        Some(text)
     }
 }
 
@@ -184,7 +186,7 @@ fn clients(config: &Config) -> Clients {
     for client in Client::ALL {
         let starts = status(client, &places).and_then(|status| status.starts);
         let list = match starts {
-            Some(Start::Program(entry)) if doctor::elsewhere(&entry, config).is_some() => {
+            Some(Start::Program(entry)) if doctor::difference(&entry, config).is_some() => {
                 &mut clients.elsewhere
             }
             Some(_) => &mut clients.connected,

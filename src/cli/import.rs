@@ -12,13 +12,13 @@ use super::{write_err, write_out, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::import::{Options, Refusal, check_name, run as import};
-use crate::recogniser::{self, Found, Kind, Support};
-use crate::scope::resolve::{find, usable};
+use crate::recogniser::{self, FoundStore, Kind, Support};
+use crate::scope::resolve::{check_usable, find};
 use crate::scope::{DATABASE_NAMES, Registry};
 use crate::service::Error;
 
 /// How many refused lines to list. The rest are counted.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Runs `import`.
 pub fn run(
@@ -40,7 +40,7 @@ pub fn run(
     let path = match &known {
         Some(scope) => {
             // A broken manifest may name another store than the one to write to.
-            usable(scope)?;
+            check_usable(scope)?;
             if scope.remote.is_some() {
                 let message = format!(
                     "scope `{}` is read from a bucket, so nothing can be imported into it",
@@ -80,7 +80,7 @@ pub fn run(
                 "{} is {what}, and `import` reads a file of JSON lines",
                 args.file.display()
             );
-            let hint = known.map_or_else(|| SCHEMA.to_owned(), |found| instead(&found));
+            let hint = known.map_or_else(|| SCHEMA.to_owned(), |found| other_command(&found));
             return Err(CliError::usage("FILE", message).with_hint(hint));
         }
         (Box::new(BufReader::new(file)), Some(metadata.len()))
@@ -114,7 +114,7 @@ pub fn run(
                 + "\n"),
         )?;
     } else if !json && !refused.is_empty() {
-        write_err(&account(&refused));
+        write_err(&refusals_text(&refused));
     }
     let report = result?;
     if json {
@@ -148,7 +148,7 @@ pub fn run(
 const SCHEMA: &str = "schemas/import-line.json describes the lines";
 
 /// What to do with a file that is something else.
-fn instead(found: &Found) -> String {
+fn other_command(found: &FoundStore) -> String {
     match found.kind.support() {
         Support::Served => {
             "it can be served in place: `ack-memory scopes add NAME --store PATH`".to_owned()
@@ -158,14 +158,14 @@ fn instead(found: &Found) -> String {
     }
 }
 
-fn account(refused: &[Refusal]) -> String {
+fn refusals_text(refused: &[Refusal]) -> String {
     let mut text: String = refused
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED)
         .map(|refusal| format!("line {}: {}\n", refusal.line, refusal.reason))
         .collect();
-    if refused.len() > LISTED {
-        text += &format!("and {} more\n", refused.len() - LISTED);
+    if refused.len() > MAX_LISTED {
+        text += &format!("and {} more\n", refused.len() - MAX_LISTED);
     }
     text
 }

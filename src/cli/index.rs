@@ -12,7 +12,7 @@ use super::render::{count, grouped, verb};
 use super::{write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::scope::resolve::{find, usable};
+use crate::scope::resolve::{check_usable, find};
 use crate::scope::{Registry, Scope};
 use crate::service::Error;
 use ack_lance::build::{BuildError, Options, Progress, Report, Target, build};
@@ -62,7 +62,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     let mut failed = None;
     let mut reports = Vec::new();
     for scope in &scopes {
-        match one(
+        match index_scope(
             scope,
             config.resident.value as usize,
             args,
@@ -70,7 +70,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         ) {
             Ok(report) => {
                 if !json {
-                    write_out(&account(&report, args.dry_run))?;
+                    write_out(&report_text(&report, args.dry_run))?;
                 }
                 reports.push(report);
             }
@@ -90,13 +90,13 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     failed.map_or(Ok(()), Err)
 }
 
-fn one(
+fn index_scope(
     scope: &Scope,
     resident: usize,
     args: &IndexArgs,
     embedder: Option<&dyn Embedder>,
 ) -> Result<Report, CliError> {
-    usable(scope)?;
+    check_usable(scope)?;
     if scope.remote.is_some() {
         let message = format!(
             "scope `{}` is read from a bucket, which brings its vector table",
@@ -109,7 +109,7 @@ fn one(
         "{msg} {bar:30} {human_pos} of {human_len} rows, {rate}, {eta} left",
     );
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style.with_key("rate", rate));
+    bar.set_style(style.with_key("rate", write_rate));
     bar.set_message(scope.name.clone());
     bar.enable_steady_tick(Duration::from_millis(200));
     let options = Options {
@@ -156,7 +156,7 @@ fn load(_folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
     Err(super::model::not_built())
 }
 
-fn account(report: &Report, dry_run: bool) -> String {
+fn report_text(report: &Report, dry_run: bool) -> String {
     let done = match dry_run {
         true => "would be",
         false => verb(report.added as u64, "was", "were"),
@@ -181,6 +181,6 @@ fn account(report: &Report, dry_run: bool) -> String {
     clippy::cast_sign_loss,
     reason = "a rate is neither negative nor larger than a number of rows"
 )]
-fn rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+fn write_rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
     let _ = write!(out, "{} rows/s", grouped(state.per_sec().round() as u64));
 }

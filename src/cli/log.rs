@@ -17,9 +17,9 @@ use ack_search::encoder::Encoder;
 use ack_store::table_version::TableVersion;
 
 /// How many scopes to describe. The rest are counted.
-const DESCRIBED: usize = 20;
+const MAX_DESCRIBED: usize = 20;
 /// How long to wait for a store at startup.
-const PATIENCE: Duration = Duration::from_millis(200);
+const STORE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Logs the settings that decide which scopes are searched.
 pub fn settings(config: &Config) {
@@ -27,26 +27,26 @@ pub fn settings(config: &Config) {
         || "no config.toml".to_owned(),
         |_| "config.toml read".to_owned(),
     );
-    say(&format!(
+    write_line(&format!(
         "root {} ({}); {file}",
         config.root.value.display(),
         config.root.source
     ));
     if let Some(db) = &config.db {
-        say(&format!(
+        write_line(&format!(
             "single database {} ({})",
             db.value.display(),
             db.source
         ));
     }
     match &config.pinned {
-        Some(pinned) => say(&format!(
+        Some(pinned) => write_line(&format!(
             "pinned to scope `{}` ({})",
             pinned.value, pinned.source
         )),
-        None => say("not pinned to a scope"),
+        None => write_line("not pinned to a scope"),
     }
-    say(&format!(
+    write_line(&format!(
         "project {} ({})",
         config.project.value.display(),
         config.project.source
@@ -55,7 +55,7 @@ pub fn settings(config: &Config) {
 
 /// Logs what a server serves: scopes with their stores and tables, the encoder, the tools. Opens
 /// the stores.
-pub fn served(service: &Service, offer: &Offer) {
+pub fn log_served(service: &Service, offer: &Offer) {
     let discovery = service.registry.discover();
     let scopes = discovery.scopes;
     let private = scopes
@@ -67,55 +67,55 @@ pub fn served(service: &Service, offer: &Offer) {
         1 => "1 entry of the folder is not a scope".to_owned(),
         number => format!("{} of the folder are not scopes", count(number, "entry")),
     };
-    say(&format!(
+    write_line(&format!(
         "{}, {private} of them private; {others}",
         count(scopes.len() as u64, "scope")
     ));
-    let own = match current(&service.config, &scopes, &service.config.project.value) {
+    let current_scope = match current(&service.config, &scopes, &service.config.project.value) {
         Ok(current) => match (&current.scope, &current.rule) {
             (Some(scope), Some(rule)) => {
-                say(&format!("current scope `{}`, found by {rule}", scope.name));
+                write_line(&format!("current scope `{}`, found by {rule}", scope.name));
                 Some(scope.name.clone())
             }
             _ => {
-                say("no current scope");
+                write_line("no current scope");
                 None
             }
         },
         Err(error) => {
-            say(&format!("current scope: {error}"));
+            write_line(&format!("current scope: {error}"));
             None
         }
     };
     let pinned = service.config.pinned.is_some();
-    let (mut described, mut left_out) = (0, 0);
+    let (mut described, mut undescribed) = (0, 0);
     for scope in &scopes {
-        let is_own = own.as_ref() == Some(&scope.name);
+        let is_own = current_scope.as_ref() == Some(&scope.name);
         let searched = is_own || (!pinned && scope.manifest.visibility == Visibility::Shared);
-        if searched && described < DESCRIBED {
+        if searched && described < MAX_DESCRIBED {
             described += 1;
-            say(&format!(
+            write_line(&format!(
                 "scope `{}`: {}; {}",
                 scope.name,
-                store(scope),
-                table(scope)
+                store_text(scope),
+                table_text(scope)
             ));
         } else {
-            left_out += 1;
+            undescribed += 1;
         }
     }
-    if left_out > 0 {
-        say(&format!(
-            "{left_out} more scopes are not described (private, not the pinned one, or too many)"
+    if undescribed > 0 {
+        write_line(&format!(
+            "{undescribed} more scopes are not described (private, not the pinned one, or too many)"
         ));
     }
     match Encoder::embedded() {
-        Some(encoder) => say(&format!(
+        Some(encoder) => write_line(&format!(
             "encoder {}, {} dimensions, in the binary",
             encoder.name(),
             encoder.dimension()
         )),
-        None => say("the encoder in the binary is damaged; searches use only words"),
+        None => write_line("the encoder in the binary is damaged; searches use only words"),
     }
     let tools = offer
         .toolset
@@ -124,25 +124,27 @@ pub fn served(service: &Service, offer: &Offer) {
         .map(|tool| tool.name.as_str())
         .collect::<Vec<_>>()
         .join(", ");
-    say(&format!("tools ({}): {tools}", offer.toolset.set.name()));
+    write_line(&format!("tools ({}): {tools}", offer.toolset.set.name()));
     for upstream in &offer.upstreams {
-        say(&format!(
+        write_line(&format!(
             "upstream server `{}`: {}",
             upstream.name, upstream.connection
         ));
     }
 }
 
-fn store(scope: &Scope) -> String {
+fn store_text(scope: &Scope) -> String {
     if let Some(problem) = &scope.problem {
         return format!("not read, {problem}");
     }
-    let read = scope.store.snapshot_with_timeout(PATIENCE, |snapshot| {
-        Ok((
-            snapshot.layout.profile.as_str(),
-            snapshot.opening.describe(),
-        ))
-    });
+    let read = scope
+        .store
+        .snapshot_with_timeout(STORE_TIMEOUT, |snapshot| {
+            Ok((
+                snapshot.layout.profile.as_str(),
+                snapshot.opening.describe(),
+            ))
+        });
     match read {
         Ok((profile, opening)) => format!(
             "{profile} store {}, opened {opening}",
@@ -152,15 +154,15 @@ fn store(scope: &Scope) -> String {
     }
 }
 
-fn table(scope: &Scope) -> String {
+fn table_text(scope: &Scope) -> String {
     let stamp = TableVersion::of(&scope.lance_folder());
     match stamp.published_at() {
         _ if !stamp.is_some() => "no vector table".to_owned(),
-        Some(at) => format!("vector table published {}", time::show(at)),
+        Some(at) => format!("vector table published {}", time::to_rfc3339(at)),
         None => "vector table".to_owned(),
     }
 }
 
-fn say(line: &str) {
+fn write_line(line: &str) {
     write_err(&format!("ack-memory: {}\n", text::line(line, 1_000)));
 }

@@ -4,11 +4,11 @@
 use std::ffi::OsString;
 
 use crate::config::Config;
-use crate::recogniser::{Found, Places, survey};
+use crate::recogniser::{FoundStore, Places, survey};
 
 /// The stores on this machine and in the current project, most useful first. Includes those that
 /// are already scopes.
-pub fn stores(config: &Config) -> Vec<Found> {
+pub fn stores(config: &Config) -> Vec<FoundStore> {
     let Some(home) = config.home.clone() else {
         return Vec::new();
     };
@@ -28,7 +28,7 @@ pub fn stores(config: &Config) -> Vec<Found> {
         home,
         variable: &variable,
     };
-    super::progress::saying("looking for stores", || survey(&places))
+    super::progress::with_message("looking for stores", || survey(&places))
 }
 
 fn variable(name: &str) -> Option<OsString> {

@@ -12,28 +12,28 @@ use super::{signals, write_out};
 use crate::config::ENV_PAGER;
 
 /// Writes an answer to standard output, through a pager if it is longer than the terminal.
-pub fn show(text: &str, screen: &Screen, global: &Global) -> Result<(), CliError> {
+pub fn show_paged(text: &str, screen: &Screen, global: &Global) -> Result<(), CliError> {
     let long = screen
         .height
         .is_some_and(|height| text.lines().count() >= height);
     match command().filter(|_| long && !global.no_pager) {
-        Some(pager) if page(text, &pager) => Ok(()),
+        Some(pager) if pipe_to_pager(text, &pager) => Ok(()),
         _ => write_out(text),
     }
 }
 
 /// The pager: the user's, or `less` if it is installed.
 fn command() -> Option<String> {
-    let named = [ENV_PAGER, "PAGER"].into_iter().find_map(std::env::var_os);
-    match named {
+    let configured = [ENV_PAGER, "PAGER"].into_iter().find_map(std::env::var_os);
+    match configured {
         Some(pager) => {
             let pager = pager.into_string().ok()?;
             (!["", "cat"].contains(&pager.trim())).then_some(pager)
         }
         None => {
             let path = std::env::var_os("PATH")?;
-            let there = std::env::split_paths(&path).any(|folder| folder.join("less").is_file());
-            there.then(|| "less".to_owned())
+            let has_less = std::env::split_paths(&path).any(|folder| folder.join("less").is_file());
+            has_less.then(|| "less".to_owned())
         }
     }
 }
@@ -43,7 +43,7 @@ fn command() -> Option<String> {
     clippy::disallowed_methods,
     reason = "the pager is the user's own program, run at their terminal"
 )]
-fn page(text: &str, pager: &str) -> bool {
+fn pipe_to_pager(text: &str, pager: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", pager]).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {
@@ -53,9 +53,9 @@ fn page(text: &str, pager: &str) -> bool {
     let output = std::io::stdout();
     let plain = !output.is_terminal() || AutoStream::choice(&output) == ColorChoice::Never;
     // Ctrl-C belongs to the pager now.
-    signals::leave_interrupts(true);
+    signals::ignore_interrupts(true);
     let Ok(mut child) = command.spawn() else {
-        signals::leave_interrupts(false);
+        signals::ignore_interrupts(false);
         return false;
     };
     if let Some(mut input) = child.stdin.take() {
@@ -67,7 +67,7 @@ fn page(text: &str, pager: &str) -> bool {
         };
     }
     let status = child.wait();
-    signals::leave_interrupts(false);
+    signals::ignore_interrupts(false);
     // 127 is the shell's exit code for a missing program.
     status.is_ok_and(|status| status.code() != Some(127))
 }

@@ -12,13 +12,13 @@ pub fn install() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
         return;
     }
-    std::panic::set_hook(Box::new(|panic| write_err(&line(panic))));
+    std::panic::set_hook(Box::new(|panic| write_err(&panic_line(panic))));
 }
 
-fn line(panic: &PanicHookInfo<'_>) -> String {
-    let said = panic.payload_as_str().unwrap_or("a panic");
+fn panic_line(panic: &PanicHookInfo<'_>) -> String {
+    let payload = panic.payload_as_str().unwrap_or("a panic");
     // Print only the file's name, because its path is private.
-    let place = panic.location().map_or_else(String::new, |location| {
+    let location_text = panic.location().map_or_else(String::new, |location| {
         let file = location
             .file()
             .rsplit(['/', '\\'])
@@ -27,7 +27,7 @@ fn line(panic: &PanicHookInfo<'_>) -> String {
         format!(" ({file}:{})", location.line())
     });
     format!(
-        "ack-memory: internal error{place}: {}\n",
-        text::line(said, 200)
+        "ack-memory: internal error{location_text}: {}\n",
+        text::line(payload, 200)
     )
 }

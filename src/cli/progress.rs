@@ -10,28 +10,28 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::args::Global;
 
 /// How long work may take before a message appears.
-const PATIENCE: Duration = Duration::from_millis(500);
+const MESSAGE_DELAY: Duration = Duration::from_millis(500);
 /// Whether to show nothing, because of `--quiet` or `--verbose`.
 static IS_SILENT: AtomicBool = AtomicBool::new(false);
 
 /// Reads the flags that silence progress messages.
-pub fn settle(global: &Global) {
+pub fn set_silence(global: &Global) {
     IS_SILENT.store(global.quiet || global.verbose, Ordering::Relaxed);
 }
 
 /// Runs work that reads stores. The first search of a large store reads all of it.
 pub fn while_reading<T>(work: impl FnOnce() -> T) -> T {
-    saying("reading memories", work)
+    with_message("reading memories", work)
 }
 
 /// Runs work, and shows a message if it takes more than a moment. The work must not ask a question.
-pub fn saying<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
+pub fn with_message<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     if IS_SILENT.load(Ordering::Relaxed) || !std::io::stderr().is_terminal() {
         return work();
     }
-    let (done, waiting) = channel::<()>();
-    let said = std::thread::spawn(move || {
-        if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+    let (done_sender, waiting) = channel::<()>();
+    let reporter = std::thread::spawn(move || {
+        if waiting.recv_timeout(MESSAGE_DELAY) == Err(RecvTimeoutError::Timeout) {
             let bar = ProgressBar::new_spinner().with_message(what);
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
                 bar.set_style(style);
@@ -42,7 +42,7 @@ pub fn saying<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
         }
     });
     let result = work();
-    drop(done);
-    let _ = said.join();
+    drop(done_sender);
+    let _ = reporter.join();
     result
 }

@@ -15,17 +15,17 @@ use super::signals;
 use ack_api::text;
 
 /// The terminal's settings from before a question, while a question is open.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+static SAVED_TERMINAL: Mutex<Option<Termios>> = Mutex::new(None);
 /// The last answer, in case the user goes on to type it as a word.
-static TYPED: Mutex<Option<Typed>> = Mutex::new(None);
+static LAST_ANSWER: Mutex<Option<TypedWord>> = Mutex::new(None);
 
-const INTERRUPT: u8 = 3;
-const END: u8 = 4;
-const ESCAPE: u8 = 27;
+const INTERRUPT_BYTE: u8 = 3;
+const END_BYTE: u8 = 4;
+const ESCAPE_BYTE: u8 = 27;
 /// How soon the next letter of a word follows.
-const NEXT_LETTER: Duration = Duration::from_millis(700);
+const NEXT_LETTER_TIMEOUT: Duration = Duration::from_millis(700);
 /// How soon the rest of an escape sequence follows, in milliseconds.
-const NEXT_BYTE: u8 = 50;
+const NEXT_BYTE_TIMEOUT_MS: u8 = 50;
 
 /// Whether there is a user who can see and answer a question.
 pub fn is_possible() -> bool {
@@ -46,24 +46,24 @@ pub fn confirm(question: &str) -> bool {
 
 fn ask(question: &str, keys: &[(char, &str)], default: char) -> Option<char> {
     // The user may press a key as soon as the question appears.
-    let keys_alone = KeysAlone::begin();
-    let prompt = format!("{} [{}] ", text::safe(question), letters(keys, default));
-    say(&prompt);
+    let keys_alone = RawMode::begin();
+    let prompt = format!("{} [{}] ", text::safe(question), key_letters(keys, default));
+    write_error(&prompt);
     let answer = answer(keys, default, &prompt);
     drop(keys_alone);
     let word = answer.and_then(|key| keys.iter().find(|(known, _)| *known == key));
-    say(&format!("{}\n", word.map_or("", |(_, word)| word)));
+    write_error(&format!("{}\n", word.map_or("", |(_, word)| word)));
     answer
 }
 
-fn say(text: &str) {
+fn write_error(text: &str) {
     let mut error = anstream::stderr().lock();
     let _ = error.write_all(text.as_bytes());
     let _ = error.flush();
 }
 
 /// `R/t/s`: the default in upper case.
-fn letters(keys: &[(char, &str)], default: char) -> String {
+fn key_letters(keys: &[(char, &str)], default: char) -> String {
     let letter = |(key, _): &(char, &str)| match *key == default {
         true => key.to_ascii_uppercase().to_string(),
         false => key.to_string(),
@@ -72,12 +72,12 @@ fn letters(keys: &[(char, &str)], default: char) -> String {
 }
 
 /// The keys with their words, for a user who pressed another one.
-fn allowed(keys: &[(char, &str)], default: char) -> String {
-    let told = keys.iter().map(|(key, word)| match *key == default {
+fn allowed_keys(keys: &[(char, &str)], default: char) -> String {
+    let words = keys.iter().map(|(key, word)| match *key == default {
         true => format!("{key} or Enter: {word}"),
         false => format!("{key}: {word}"),
     });
-    told.collect::<Vec<_>>().join(", ")
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Indented text for people, wrapped if standard error is a terminal.
@@ -104,13 +104,13 @@ enum Key {
 
 /// Waits for an answer. The first key that is none of the answers shows which are.
 fn answer(keys: &[(char, &str)], default: char, prompt: &str) -> Option<char> {
-    let mut told = false;
+    let mut has_listed_keys = false;
     loop {
-        let key = pressed();
-        let mut typed = TYPED.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = read_key();
+        let mut typed = LAST_ANSWER.lock().unwrap_or_else(PoisonError::into_inner);
         if typed
             .as_mut()
-            .is_some_and(|typed| typed.goes_on(key, Instant::now()))
+            .is_some_and(|typed| typed.continues_with(key, Instant::now()))
         {
             continue;
         }
@@ -118,36 +118,36 @@ fn answer(keys: &[(char, &str)], default: char, prompt: &str) -> Option<char> {
         match key {
             Key::Interrupt => {
                 restore();
-                say("\n");
+                write_error("\n");
                 signals::end_by_interrupt()
             }
             Key::End => return None,
             Key::Enter => return Some(default),
             Key::Letter(letter) => {
                 if let Some((key, word)) = keys.iter().find(|(key, _)| *key == letter) {
-                    *typed = Some(Typed::new(*key, word, Instant::now()));
+                    *typed = Some(TypedWord::new(*key, word, Instant::now()));
                     return Some(*key);
                 }
             }
             Key::Other => {}
         }
-        if !told {
-            told = true;
-            say(&format!("\n    {}\n{prompt}", allowed(keys, default)));
+        if !has_listed_keys {
+            has_listed_keys = true;
+            write_error(&format!("\n    {}\n{prompt}", allowed_keys(keys, default)));
         }
     }
 }
 
 /// An answer whose letter is counted, and the rest of its word, which the user may still type.
 #[derive(Debug)]
-struct Typed {
+struct TypedWord {
     rest: String,
     last: Instant,
     /// Whether Enter came behind it.
     ended: bool,
 }
 
-impl Typed {
+impl TypedWord {
     fn new(key: char, word: &str, now: Instant) -> Self {
         let word = word.to_lowercase();
         let words = word.split_inclusive(' ');
@@ -160,8 +160,8 @@ impl Typed {
     }
 
     /// Whether a key belongs to the word: its next letter, or the Enter behind it.
-    fn goes_on(&mut self, key: Key, now: Instant) -> bool {
-        if self.ended || now.saturating_duration_since(self.last) >= NEXT_LETTER {
+    fn continues_with(&mut self, key: Key, now: Instant) -> bool {
+        if self.ended || now.saturating_duration_since(self.last) >= NEXT_LETTER_TIMEOUT {
             return false;
         }
         let mut letters = self.rest.chars();
@@ -177,16 +177,16 @@ impl Typed {
 }
 
 /// Reads one key.
-fn pressed() -> Key {
-    let Some(first) = byte() else {
+fn read_key() -> Key {
+    let Some(first) = read_byte() else {
         return Key::End;
     };
     match first {
-        INTERRUPT => Key::Interrupt,
-        END => Key::End,
+        INTERRUPT_BYTE => Key::Interrupt,
+        END_BYTE => Key::End,
         b'\r' | b'\n' => Key::Enter,
-        ESCAPE => {
-            escaped();
+        ESCAPE_BYTE => {
+            skip_escape_sequence();
             Key::Other
         }
         first if first.is_ascii_graphic() || first == b' ' => {
@@ -195,7 +195,7 @@ fn pressed() -> Key {
         // The other bytes of a letter beyond ASCII.
         first if first >= 0xC0 => {
             for _ in 1..first.leading_ones() {
-                let _ = byte_soon();
+                let _ = read_byte_soon();
             }
             Key::Other
         }
@@ -204,18 +204,18 @@ fn pressed() -> Key {
 }
 
 /// Reads the rest of an escape sequence: `ESC [ … final`, `ESC O letter`, or `ESC letter`.
-fn escaped() {
-    match byte_soon() {
-        Some(b'[') => while byte_soon().is_some_and(|byte| !(0x40..=0x7E).contains(&byte)) {},
+fn skip_escape_sequence() {
+    match read_byte_soon() {
+        Some(b'[') => while read_byte_soon().is_some_and(|byte| !(0x40..=0x7E).contains(&byte)) {},
         Some(b'O') => {
-            let _ = byte_soon();
+            let _ = read_byte_soon();
         }
         _ => {}
     }
 }
 
 /// Reads one byte, past any buffer of the standard library, which would keep what follows.
-fn byte() -> Option<u8> {
+fn read_byte() -> Option<u8> {
     let mut byte = [0];
     loop {
         match read(std::io::stdin().as_fd(), &mut byte) {
@@ -226,34 +226,36 @@ fn byte() -> Option<u8> {
     }
 }
 
-fn byte_soon() -> Option<u8> {
+fn read_byte_soon() -> Option<u8> {
     let input = std::io::stdin();
     let mut wanted = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
-    match poll(&mut wanted, PollTimeout::from(NEXT_BYTE)) {
-        Ok(ready) if ready > 0 => byte(),
+    match poll(&mut wanted, PollTimeout::from(NEXT_BYTE_TIMEOUT_MS)) {
+        Ok(ready) if ready > 0 => read_byte(),
         _ => None,
     }
 }
 
 /// Makes the terminal pass on each key at once without echo, until this is dropped. Drops what was
 /// typed before.
-struct KeysAlone;
+struct RawMode;
 
-impl KeysAlone {
+impl RawMode {
     fn begin() -> Self {
         let input = std::io::stdin();
         if let Ok(before) = tcgetattr(&input) {
             let mut settings = before.clone();
             let lines = LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG;
             settings.local_flags.remove(lines);
-            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+            *SAVED_TERMINAL
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(before);
             let _ = tcsetattr(&input, SetArg::TCSAFLUSH, &settings);
         }
         Self
     }
 }
 
-impl Drop for KeysAlone {
+impl Drop for RawMode {
     fn drop(&mut self) {
         restore();
     }
@@ -261,7 +263,10 @@ impl Drop for KeysAlone {
 
 /// Restores the terminal, also for a process that ends in the middle of a question.
 pub fn restore() {
-    let before = BEFORE.try_lock().ok().and_then(|mut before| before.take());
+    let before = SAVED_TERMINAL
+        .try_lock()
+        .ok()
+        .and_then(|mut before| before.take());
     if let Some(before) = before {
         let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &before);
     }
@@ -272,29 +277,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_of_a_typed_word_answers_nothing_else() {
+    fn the_rest_of_a_typed_word_is_ignored() {
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
-        let mut typed = Typed::new('t', "trust all", start);
+        let mut typed = TypedWord::new('t', "trust all", start);
         for (place, letter) in "rust".chars().enumerate() {
             let now = at(300 * (place as u64 + 1));
-            assert!(typed.goes_on(Key::Letter(letter), now), "{letter}");
+            assert!(typed.continues_with(Key::Letter(letter), now), "{letter}");
         }
-        assert!(typed.goes_on(Key::Enter, at(1_400)));
-        assert!(!typed.goes_on(Key::Enter, at(1_500)), "the next answer");
+        assert!(typed.continues_with(Key::Enter, at(1_400)));
+        assert!(
+            !typed.continues_with(Key::Enter, at(1_500)),
+            "the next answer"
+        );
 
-        let mut typed = Typed::new('d', "the difference", start);
-        assert!(typed.goes_on(Key::Letter('i'), at(100)));
-        assert!(!typed.goes_on(Key::Letter('y'), at(200)), "another letter");
-        assert!(!typed.goes_on(Key::Letter('f'), at(2_000)), "too late");
+        let mut typed = TypedWord::new('d', "the difference", start);
+        assert!(typed.continues_with(Key::Letter('i'), at(100)));
+        assert!(
+            !typed.continues_with(Key::Letter('y'), at(200)),
+            "another letter"
+        );
+        assert!(
+            !typed.continues_with(Key::Letter('f'), at(2_000)),
+            "too late"
+        );
     }
 
     #[test]
     fn the_default_is_marked() {
         let keys = [('r', "review first"), ('t', "trust all")];
-        assert_eq!(letters(&keys, 'r'), "R/t");
+        assert_eq!(key_letters(&keys, 'r'), "R/t");
         assert_eq!(
-            allowed(&keys, 'r'),
+            allowed_keys(&keys, 'r'),
             "r or Enter: review first, t: trust all"
         );
     }

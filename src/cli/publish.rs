@@ -14,20 +14,20 @@ use super::{prompt, write_json, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::connect::quoted;
-use crate::publish::{self, Item, LeftAlone, Options, Plan, PublishError};
+use crate::publish::{self, HeldItem, Item, Options, Plan, PublishError};
 use crate::scope::Registry;
-use crate::scope::resolve::usable;
+use crate::scope::resolve::check_usable;
 
 /// How many files of each kind to list.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 /// Branches that take changes through pull requests.
 const SHARED_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
 /// Runs `publish`.
 pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
-    let scope = set::named(&scopes, &args.scope)?;
-    usable(scope)?;
+    let scope = set::find_scope(&scopes, &args.scope)?;
+    check_usable(scope)?;
     if let Some(address) = &args.to {
         return to_bucket(config, scope, address, args, json);
     }
@@ -39,26 +39,26 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         overwrite: args.overwrite,
     };
     let plan = publish::plan(scope, &folder, options)?;
-    let shown = (!json).then(|| text(&plan));
-    if let Some(shown) = &shown {
-        write_plain(shown)?;
+    let text = (!json).then(|| plan_text(&plan));
+    if let Some(text) = &text {
+        write_plain(text)?;
     }
-    let writes = !plan.is_empty() && !args.dry_run && agreed(args, json);
+    let writes = !plan.is_empty() && !args.dry_run && confirms_writing(args, json);
     if writes {
         plan.write()?;
     }
     let commands = if plan.is_empty() {
         Vec::new()
     } else {
-        commands(&plan)
+        git_commands(&plan)
     };
     if json {
-        let mut told = serde_json::to_value(&plan).unwrap_or_default();
-        if let Some(told) = told.as_object_mut() {
-            told.insert("written".to_owned(), json!(writes));
-            told.insert("commands".to_owned(), json!(commands));
+        let mut json_plan = serde_json::to_value(&plan).unwrap_or_default();
+        if let Some(json_plan) = json_plan.as_object_mut() {
+            json_plan.insert("written".to_owned(), json!(writes));
+            json_plan.insert("commands".to_owned(), json!(commands));
         }
-        return write_json(&told);
+        return write_json(&json_plan);
     }
     if !writes {
         let why = if plan.is_empty() {
@@ -98,17 +98,17 @@ fn to_bucket(
 }
 
 /// Whether to write: the flag or the user says so.
-fn agreed(args: &PublishArgs, json: bool) -> bool {
-    does(args, json, "Write these files?")
+fn confirms_writing(args: &PublishArgs, json: bool) -> bool {
+    confirms(args, json, "Write these files?")
 }
 
 /// Whether to continue: the flag or the user says so.
-fn does(args: &PublishArgs, json: bool, question: &str) -> bool {
+fn confirms(args: &PublishArgs, json: bool, question: &str) -> bool {
     args.yes || !json && prompt::is_possible() && prompt::confirm(question)
 }
 
 /// The plan, for people.
-fn text(plan: &Plan) -> String {
+fn plan_text(plan: &Plan) -> String {
     let mut out = format!("scope {} to {}\n", plan.scope, plan.folder.display());
     let kinds = [
         ("add", &plan.added),
@@ -117,7 +117,7 @@ fn text(plan: &Plan) -> String {
         ("keep", &plan.kept),
     ];
     for (verb, items) in kinds {
-        out += &listed(items, |item: &Item| {
+        out += &listed_lines(items, |item: &Item| {
             let why = if verb == "keep" {
                 "; edited in the folder, and its memory changed too: --overwrite replaces it"
             } else {
@@ -126,11 +126,10 @@ fn text(plan: &Plan) -> String {
             format!("  {verb:<6} {} ({}){why}\n", item.path.display(), item.id)
         });
     }
-    let told = |verb: &str, one: &LeftAlone| {
-        format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "))
-    };
-    out += &listed(&plan.held, |one| told("hold", one));
-    out += &listed(&plan.warnings, |one| told("look", one));
+    let held_line =
+        |verb: &str, one: &HeldItem| format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "));
+    out += &listed_lines(&plan.held, |one| held_line("hold", one));
+    out += &listed_lines(&plan.warnings, |one| held_line("look", one));
     out + &format!(
         "{} to add, {} to change, {} to remove, {} unchanged\n",
         plan.added.len(),
@@ -140,16 +139,16 @@ fn text(plan: &Plan) -> String {
     )
 }
 
-fn listed<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
-    let mut out: String = items.iter().take(LISTED).map(line).collect();
-    if items.len() > LISTED {
-        out += &format!("         and {} more\n", items.len() - LISTED);
+fn listed_lines<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
+    let mut out: String = items.iter().take(MAX_LISTED).map(line).collect();
+    if items.len() > MAX_LISTED {
+        out += &format!("         and {} more\n", items.len() - MAX_LISTED);
     }
     out
 }
 
 /// The commands that commit the folder. This program never runs them.
-fn commands(plan: &Plan) -> Vec<String> {
+fn git_commands(plan: &Plan) -> Vec<String> {
     let existing = plan.folder.ancestors().find(|path| path.is_dir());
     let repository = existing.and_then(|folder| Repository::discover(folder, None));
     let Some(repository) = repository else {

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 
 use super::args::{Global, ModeArg, QueryArgs};
 use super::error::CliError;
-use super::recall::{Memory, Recall};
-use super::render::{Listing, Marks};
+use super::recall::{Recall, RecallStore};
+use super::render::{Listing, QueryWords};
 use super::screen::Screen;
 use super::{
-    Closing, chosen_status, config, pager, printable, progress, render, write_err, write_json,
+    CloseOnDrop, chosen_status, config, make_printable, pager, progress, render, write_err,
+    write_json,
 };
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
@@ -23,7 +24,7 @@ const MAX_TOKENS: i64 = 20_000;
 /// Runs `query`.
 pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
-    let memory = Memory::of(&config);
+    let memory = RecallStore::of(&config);
     let (next, page, exit_code) = (args.next, args.page, args.exit_code);
     let asked = Recall {
         long: args.long,
@@ -33,8 +34,8 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let now = Timestamp::now();
     let last = memory.as_ref().and_then(|memory| memory.last(now));
     let mut recall = match page {
-        Some(page) => turned(last, page, &asked)?,
-        None if next => following(last, &asked)?,
+        Some(page) => page_of(last, page, &asked)?,
+        None if next => next_page_of(last, &asked)?,
         None => asked,
     };
     let mut request = recall.request.clone();
@@ -44,13 +45,13 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         request.max_tokens = request.max_tokens.or(Some(MAX_TOKENS));
         request.detail = recall.long.then_some(Detail::Full);
     }
-    let service = Closing(Service::new(config).for_the_process());
+    let service = CloseOnDrop(Service::new(config).leak());
     let answer = progress::while_reading(|| {
         for id in [&mut request.like, &mut request.expect]
             .into_iter()
             .flatten()
         {
-            *id = written_out(id, service.0);
+            *id = full_id(id, service.0);
         }
         service.0.query_memories(&request)
     })?;
@@ -78,17 +79,17 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let screen = Screen::of_output();
     let listing = Listing {
         screen: &screen,
-        marks: Marks::of(request.query.as_deref().unwrap_or_default()),
+        marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
         long: recall.long,
         first,
         short: short_ids(service.0, &answer, request.scope.as_deref()),
         numbers: numbers(&answer, first),
         query: request.query.clone().unwrap_or_default(),
-        remembered,
+        is_recallable: remembered,
         quiet: global.quiet,
     };
-    let text = render::query(&printable(&answer, global)?, &listing);
-    pager::show(&text, &screen, global)?;
+    let text = render::query(&make_printable(&answer, global)?, &listing);
+    pager::show_paged(&text, &screen, global)?;
     if is_terminal && !remembered && !answer.results.is_empty() && !global.quiet {
         write_err(
             "note: your cache folder cannot be written, so `get 1` and `query --next` do not know \
@@ -106,42 +107,42 @@ fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, usize> {
 }
 
 /// The query whose next page is requested.
-fn following(last: Option<Recall>, asked: &Recall) -> Result<Recall, CliError> {
+fn next_page_of(last: Option<Recall>, request: &Recall) -> Result<Recall, CliError> {
     let mut last = last.ok_or(CliError::NoLastQuery)?;
     if last.next.is_none() {
         return Err(CliError::LastPage);
     }
-    last.long |= asked.long;
-    last.request.limit = asked.request.limit.or(last.request.limit);
-    last.request.explain = asked.request.explain.or(last.request.explain);
+    last.long |= request.long;
+    last.request.limit = request.request.limit.or(last.request.limit);
+    last.request.explain = request.request.explain.or(last.request.explain);
     Ok(last)
 }
 
 /// The query at the beginning of a page that was shown, or of the one after it.
-fn turned(last: Option<Recall>, page: usize, asked: &Recall) -> Result<Recall, CliError> {
+fn page_of(last: Option<Recall>, page: usize, request: &Recall) -> Result<Recall, CliError> {
     let mut last = last.ok_or(CliError::NoLastQuery)?;
-    let shown = last.pages.len();
-    if page == shown + 1 && last.next.is_some() {
-        return following(Some(last), asked);
+    let page_count = last.pages.len();
+    if page == page_count + 1 && last.next.is_some() {
+        return next_page_of(Some(last), request);
     }
     let began = page
         .checked_sub(1)
         .and_then(|before| last.pages.get(before));
     let Some((first, cursor)) = began.cloned() else {
-        let known = shown + usize::from(last.next.is_some());
+        let known = page_count + usize::from(last.next.is_some());
         let message = format!("page {page} cannot be shown yet: use a page from 1 to {known}");
         return Err(CliError::usage("--page", message));
     };
     last.hits.truncate(first.saturating_sub(1));
     last.pages.truncate(page - 1);
     last.next = cursor;
-    last.long |= asked.long;
+    last.long |= request.long;
     Ok(last)
 }
 
 /// The full id for the beginning of one.
-fn written_out(typed: &str, service: &Service) -> String {
-    let found = service.ids_beginning(typed, None, StatusFilter::All);
+fn full_id(typed: &str, service: &Service) -> String {
+    let found = service.ids_with_prefix(typed, None, StatusFilter::All);
     match found.unwrap_or_default().matches.as_slice() {
         [one] => one.id.clone(),
         _ => typed.to_owned(),

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::config::Config;
 
 /// Seconds until a query expires.
-const KEPT: i64 = 24 * 3_600;
+const EXPIRY_SECONDS: i64 = 24 * 3_600;
 /// Maximum bytes of a file.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -40,21 +40,21 @@ pub struct Recall {
 
 /// Where the queries of this terminal with this root are stored.
 #[derive(Debug)]
-pub struct Memory {
+pub struct RecallStore {
     path: PathBuf,
 }
 
-impl Memory {
+impl RecallStore {
     /// The place for this terminal; `None` without a terminal or a home folder.
     pub fn of(config: &Config) -> Option<Self> {
-        let terminal = terminal()?;
+        let terminal = terminal_device()?;
         let folders = directories::ProjectDirs::from("", "", "ack-memory")?;
         let folder = folders.cache_dir().join("last-query");
         let root = config.db.as_ref().unwrap_or(&config.root);
-        let place = format!("{}\n{}", root.value.display(), terminal.display());
+        let key = format!("{}\n{}", root.value.display(), terminal.display());
         // Do not write into a root that contains the cache folder.
         (!folder.starts_with(&root.value)).then(|| Self {
-            path: folder.join(format!("{:016x}.json", xxh3_64(place.as_bytes()))),
+            path: folder.join(format!("{:016x}.json", xxh3_64(key.as_bytes()))),
         })
     }
 
@@ -65,7 +65,7 @@ impl Memory {
             return None;
         }
         let recall: Recall = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
-        (0..KEPT)
+        (0..EXPIRY_SECONDS)
             .contains(&(now.as_second() - recall.at))
             .then_some(recall)
     }
@@ -75,14 +75,14 @@ impl Memory {
         let Some(folder) = self.path.parent() else {
             return false;
         };
-        let kept = fs::DirBuilder::new()
+        let result = fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(folder)
             .and_then(|()| write(folder, &self.path, recall))
             .is_ok();
-        forget(folder, recall.at);
-        kept
+        remove_expired(folder, recall.at);
+        result
     }
 }
 
@@ -97,18 +97,18 @@ fn write(folder: &Path, path: &Path, recall: &Recall) -> std::io::Result<()> {
     Ok(())
 }
 
-fn forget(folder: &Path, now: i64) {
+fn remove_expired(folder: &Path, now: i64) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let changed = entry.metadata().and_then(|metadata| metadata.modified());
         let changed = changed.ok().and_then(|time| Timestamp::try_from(time).ok());
-        if changed.is_some_and(|changed| now - changed.as_second() > KEPT) {
+        if changed.is_some_and(|changed| now - changed.as_second() > EXPIRY_SECONDS) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
 /// The terminal of this command, even if its output goes elsewhere.
-fn terminal() -> Option<PathBuf> {
+fn terminal_device() -> Option<PathBuf> {
     let of = |stream: &dyn AsFd| ttyname(stream.as_fd()).ok();
     of(&std::io::stdout())
         .or_else(|| of(&std::io::stderr()))

@@ -14,14 +14,14 @@ pub use ack_api::number::{count, grouped, verb};
 pub use age::day;
 pub use context::context;
 pub use get::{get, history};
-pub use layout::{Marks, block, lines, paint};
+pub use layout::{QueryWords, block, lines, paint};
 pub use query::{Listing, query};
 pub use scopes::scopes;
 
 use anstyle::{AnsiColor, Style};
 
 use super::screen::Screen;
-use super::words::{at_a_terminal, flag};
+use super::words::{flag, for_terminal};
 use ack_api::memory::Status;
 use ack_api::{ErrorBody, Note};
 
@@ -59,8 +59,8 @@ pub fn notes(notes: &[Note], screen: &Screen) -> String {
             true => String::new(),
             false => format!("{}: ", scopes.join(", ")),
         };
-        let text = format!("note: {about}{}", at_a_terminal(message));
-        out += &block(screen, &text, ("", "  "), WARN, &Marks::default());
+        let text = format!("note: {about}{}", for_terminal(message));
+        out += &block(screen, &text, ("", "  "), WARN, &QueryWords::default());
     }
     out
 }
@@ -68,7 +68,13 @@ pub fn notes(notes: &[Note], screen: &Screen) -> String {
 /// A styled label followed by text.
 pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Screen) -> String {
     let (text, rest) = (format!("{label} {text}"), format!("{indent}  "));
-    let lines = block(screen, &text, (indent, &rest), PLAIN, &Marks::default());
+    let lines = block(
+        screen,
+        &text,
+        (indent, &rest),
+        PLAIN,
+        &QueryWords::default(),
+    );
     lines.replacen(label, &paint(style, label), 1)
 }
 
@@ -98,7 +104,7 @@ pub fn error(body: &ErrorBody, screen: &Screen) -> String {
         out += &line("example:", example, NAME);
     }
     if let Some(hint) = &body.hint {
-        out += &line("hint:", &at_a_terminal(hint), NAME);
+        out += &line("hint:", &for_terminal(hint), NAME);
     }
     out
 }

@@ -4,7 +4,7 @@
 
 mod browser;
 mod editor;
-mod leave;
+mod finish;
 mod terminal;
 mod unwritten;
 
@@ -23,11 +23,11 @@ use super::{progress, render, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::curate::Candidate;
 use crate::curate::find::{Filter, short_ids};
-use crate::curate::stale::{Stale, reason, stale};
+use crate::curate::stale::{StaleMemory, reason, stale};
 use crate::desk::Desk;
 use crate::desk::apply::Line;
 use crate::desk::card::Card;
-use crate::desk::near::beside;
+use crate::desk::near::neighbours;
 use crate::desk::queue::Lane;
 use crate::scope::Registry;
 use crate::service::Service;
@@ -35,16 +35,16 @@ use crate::service::instructions::Instructions;
 use crate::service::short_id::ShortIds;
 
 /// How many memories `--list` prints for people.
-const LISTED: usize = 50;
+const MAX_LISTED: usize = 50;
 /// For how many memories it shows the nearest approved ones.
-const WITH_NEAREST: usize = 200;
+const MAX_WITH_NEAREST: usize = 200;
 /// The largest file for `--apply`.
-const MAX_APPLIED: u64 = 256 << 20;
+const MAX_APPLY_BYTES: u64 = 256 << 20;
 const NOTHING_STALE: &str = "no approved memory is known to be out of date\n";
 
 /// Runs `review`.
 pub fn run(caller: Caller<'_>, args: ReviewArgs) -> Result<(), CliError> {
-    let service = Service::new(caller.config.clone()).for_the_process();
+    let service = Service::new(caller.config.clone()).leak();
     let outcome = match &args.apply {
         Some(_) if args.kind.is_some() || args.project.is_some() || args.tag.is_some() => {
             Err(CliError::invalid(
@@ -89,18 +89,18 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         if found.is_empty() {
             return write_plain(NOTHING_STALE);
         }
-        desk.begin_with(Lane::Stale);
+        desk.set_first_lane(Lane::Stale);
         desk.add_stale(found);
     } else if desk.items().is_empty() {
         return write_plain("no memories wait for review\n");
     }
     let sitting = caller.sitting(None)?;
-    unwritten::tell_earlier(caller.config);
-    tell_unwritable(&desk);
+    unwritten::report_earlier(caller.config);
+    report_unwritable(&desk);
     if in_browser {
         browser::show(caller, desk, &sitting)
     } else {
-        terminal::go_through(caller, desk, &sitting)
+        terminal::run_terminal_desk(caller, desk, &sitting)
     }
 }
 
@@ -111,7 +111,7 @@ fn is_any_unreadable(caller: Caller<'_>) -> Result<bool, CliError> {
 }
 
 /// Names the scopes whose decisions cannot be written.
-fn tell_unwritable(desk: &Desk) {
+fn report_unwritable(desk: &Desk) {
     for (scope, problem) in desk.unwritable() {
         write_err(&format!("note: scope `{scope}`: {problem}\n"));
     }
@@ -142,18 +142,21 @@ struct Nearest {
 
 /// The approved memories nearest to one of the first entries of a list.
 fn nearest(desk: &Desk, number: usize) -> Vec<Nearest> {
-    let item = desk.items().get(number).filter(|_| number < WITH_NEAREST);
-    let near = item.map(|item| beside(desk.service(), &item.candidate, desk.now()));
-    let near = near.into_iter().flatten().map(|near| Nearest {
-        id: near.id,
-        title: near.title,
-        relation: near.relation,
+    let item = desk
+        .items()
+        .get(number)
+        .filter(|_| number < MAX_WITH_NEAREST);
+    let neighbours = item.map(|item| neighbours(desk.service(), &item.candidate, desk.now()));
+    let neighbours = neighbours.into_iter().flatten().map(|neighbours| Nearest {
+        id: neighbours.id,
+        title: neighbours.title,
+        relation: neighbours.relation,
     });
-    near.collect()
+    neighbours.collect()
 }
 
 /// Prints the approved memories that may be out of date.
-fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
+fn list_stale(caller: Caller<'_>, found: &[StaleMemory]) -> Result<(), CliError> {
     let cards = found.iter().map(|stale| {
         let mut card = Card::of(&stale.candidate, caller.now);
         card.marks.insert(0, stale.reason.clone());
@@ -170,11 +173,11 @@ fn list_stale(caller: Caller<'_>, found: &[Stale]) -> Result<(), CliError> {
         many => format!("{many} approved memories may be out of date\n"),
     };
     let screen = Screen::of_output();
-    for card in cards.take(LISTED) {
+    for card in cards.take(MAX_LISTED) {
         out += &listed(&card, &short, &screen);
     }
-    if found.len() > LISTED {
-        let more = found.len() - LISTED;
+    if found.len() > MAX_LISTED {
+        let more = found.len() - MAX_LISTED;
         let _ = writeln!(out, "\nand {more} more; --json prints all");
     }
     out.push_str("\n`approve ID` keeps one; `supersede`, `stage` and `reject` do not; ");
@@ -212,14 +215,14 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
         let current = desk.service().select(None, None).ok();
         let current = current.map(|selection| selection.current);
         let instructions = current.as_ref().map(Instructions::of).unwrap_or_default();
-        let told = |number: usize| {
+        let entry_of = |number: usize| {
             let item = desk.items().get(number);
             let (candidate, current) = (&item?.candidate, current.as_ref()?);
             Some(instructions.about(candidate.memory(), &candidate.scope, current))
         };
         let entries = cards.enumerate().map(|(number, card)| Entry {
             alike: desk.ids_of_group(number),
-            instructions: told(number).unwrap_or_default(),
+            instructions: entry_of(number).unwrap_or_default(),
             nearest: nearest(desk, number),
             card,
         });
@@ -235,21 +238,21 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
         .lines()
         .map(|line| wrapped(line, "", &screen))
         .collect();
-    for (number, card) in cards.take(LISTED).enumerate() {
+    for (number, card) in cards.take(MAX_LISTED).enumerate() {
         out += &listed(&card, short, &screen);
-        for near in nearest(desk, number) {
+        for neighbour in nearest(desk, number) {
             let Nearest {
                 id,
                 title,
                 relation,
-            } = near;
+            } = neighbour;
             let (id, title) = (short.shortest(&id), text::line(&title, 80));
-            let near = format!("approved: {id}  {title}  ({})", relation.as_str());
-            out += &wrapped(&near, "  ", &screen);
+            let neighbour = format!("approved: {id}  {title}  ({})", relation.as_str());
+            out += &wrapped(&neighbour, "  ", &screen);
         }
     }
-    if desk.items().len() > LISTED {
-        let more = desk.items().len() - LISTED;
+    if desk.items().len() > MAX_LISTED {
+        let more = desk.items().len() - MAX_LISTED;
         let _ = writeln!(out, "\nand {more} more; --json prints all");
     }
     write_plain(&out)
@@ -326,7 +329,7 @@ fn read(file: &Path) -> Result<String, CliError> {
         source,
     };
     if file.as_os_str() != "-" {
-        let text = ack_sys::files::read_text(file, MAX_APPLIED).map_err(io)?;
+        let text = ack_sys::files::read_text(file, MAX_APPLY_BYTES).map_err(io)?;
         return Ok(text.trim_start_matches('\u{feff}').to_owned());
     }
     if std::io::stdin().is_terminal() {
@@ -334,8 +337,8 @@ fn read(file: &Path) -> Result<String, CliError> {
     }
     let mut text = String::new();
     let stdin = std::io::stdin().lock();
-    let read = stdin.take(MAX_APPLIED + 1).read_to_string(&mut text);
-    if read.map_err(io)? as u64 > MAX_APPLIED {
+    let read = stdin.take(MAX_APPLY_BYTES + 1).read_to_string(&mut text);
+    if read.map_err(io)? as u64 > MAX_APPLY_BYTES {
         return Err(io(std::io::ErrorKind::FileTooLarge.into()));
     }
     Ok(text)

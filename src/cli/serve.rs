@@ -18,7 +18,7 @@ use crate::config::{Config, ENV_TOKEN};
 use crate::gate::Token;
 use crate::mcp::http::access_log::AccessLog;
 use crate::mcp::http::tokens::TokenFile;
-use crate::mcp::http::{Extras, HEALTH, PATH, ServeError, listen};
+use crate::mcp::http::{HEALTH, PATH, ServeError, ServerExtras, listen};
 use crate::offer::Offer;
 use crate::service::Service;
 use ack_api::text;
@@ -31,10 +31,10 @@ const TOKEN_FILE: &str = "http-token";
 /// Random bytes in a generated token.
 const TOKEN_BYTES: usize = 32;
 /// Maximum bytes to read from a token file.
-const TOKEN_CAP: u64 = 4_096;
+const MAX_TOKEN_FILE_BYTES: u64 = 4_096;
 
 /// The source of the token.
-enum Kept {
+enum TokenSource {
     Nowhere,
     Tokens(PathBuf),
     Environment,
@@ -45,12 +45,12 @@ enum Kept {
 pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
     std::thread::spawn(copies::remove_orphans);
     let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
-    let left_out = if global.offline {
+    let skipped = if global.offline {
         offer.without_network()
     } else {
         Vec::new()
     };
-    for name in left_out {
+    for name in skipped {
         write_err(&format!(
             "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
         ));
@@ -60,7 +60,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     let log = |service: &Service, offer: &Offer| {
         if global.verbose {
             log::settings(&service.config);
-            log::served(service, offer);
+            log::log_served(service, offer);
         }
     };
     let Some(address) = args.http else {
@@ -69,7 +69,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
                            themselves after `ack-memory connect`. Press Ctrl-C to stop\n";
             write_err(&command::in_text(waiting));
         }
-        let service = Service::new(config).for_the_process();
+        let service = Service::new(config).leak();
         std::thread::spawn(move || service.ask_buckets());
         log(service, &offer);
         let result = crate::mcp::serve_stdio(service, offer, report);
@@ -84,12 +84,12 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     if args.no_token && !address.ip().is_loopback() {
         return Err(ServeError::Open(address).into());
     }
-    let (token, kept) = token(args)?;
-    let extras = extras(args, Arc::clone(&report))?;
-    let listening = listen(address, &args.allow_host, token, extras)?;
+    let (token, token_source) = token(args)?;
+    let server_extras_value = server_extras(args, Arc::clone(&report))?;
+    let listening = listen(address, &args.allow_host, token, server_extras_value)?;
     announce(
         &format!("http://{}", listening.address()),
-        &kept,
+        &token_source,
         global.json,
     )?;
     let ip = listening.address().ip();
@@ -105,7 +105,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
              address they use\n",
         );
     }
-    let service = Service::new(config).for_the_process();
+    let service = Service::new(config).leak();
     std::thread::spawn(move || service.ask_buckets());
     log(service, &offer);
     let result = listening.serve(service, offer, report);
@@ -118,7 +118,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
 }
 
 /// The options of a server for several people: the clients, the log and so on.
-fn extras(args: &ServeArgs, report: Report) -> Result<Extras, CliError> {
+fn server_extras(args: &ServeArgs, report: Report) -> Result<ServerExtras, CliError> {
     let tokens = args.tokens.as_deref().map(TokenFile::open).transpose();
     let access_log = args.access_log.as_deref().map(|path| {
         AccessLog::open(path).map_err(|source| CliError::Io {
@@ -127,7 +127,7 @@ fn extras(args: &ServeArgs, report: Report) -> Result<Extras, CliError> {
             source,
         })
     });
-    Ok(Extras {
+    Ok(ServerExtras {
         tokens: tokens.map_err(ServeError::from)?,
         access_log: access_log.transpose()?,
         warm: args.warm,
@@ -137,35 +137,35 @@ fn extras(args: &ServeArgs, report: Report) -> Result<Extras, CliError> {
 
 /// Prints the address and, for people, how to connect. Does not print the token, because terminals
 /// and logs keep what they show.
-fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
+fn announce(base: &str, token_source: &TokenSource, json: bool) -> Result<(), CliError> {
     let url = format!("{base}{PATH}");
     if json {
-        let file = match kept {
-            Kept::File { path, .. } => Some(path.display().to_string()),
+        let file = match token_source {
+            TokenSource::File { path, .. } => Some(path.display().to_string()),
             _ => None,
         };
         let ready = json!({ "url": url, "health": format!("{base}{HEALTH}"), "token_file": file });
         return write_out(&format!("{ready}\n"));
     }
     write_out(&format!("{url}\n"))?;
-    let (said, token) = match kept {
-        Kept::Nowhere => (
+    let (message, token) = match token_source {
+        TokenSource::Nowhere => (
             "no token is needed: every program on this machine can read the memories".to_owned(),
             None,
         ),
-        Kept::Tokens(path) => (
+        TokenSource::Tokens(path) => (
             format!("tokens: those of the clients in {}", path.display()),
             Some("TOKEN".to_owned()),
         ),
-        Kept::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
-        Kept::File { path, new } => {
-            let made = if *new {
+        TokenSource::Environment => (format!("token: {ENV_TOKEN}"), Some(format!("${ENV_TOKEN}"))),
+        TokenSource::File { path, new } => {
+            let note = if *new {
                 " (created just now, readable only by you)"
             } else {
                 ""
             };
             (
-                format!("token: in {}{made}", path.display()),
+                format!("token: in {}{note}", path.display()),
                 Some(format!("$(cat '{}')", path.display())),
             )
         }
@@ -174,36 +174,36 @@ fn announce(base: &str, kept: &Kept, json: bool) -> Result<(), CliError> {
         format!(" --header \"Authorization: Bearer {token}\"")
     });
     write_err(&format!(
-        "serving MCP at {url}; Ctrl-C ends it\n{said}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
+        "serving MCP at {url}; Ctrl-C ends it\n{message}\nconnect: claude mcp add --transport http ack-memory {url}{header}\n"
     ));
     Ok(())
 }
 
 /// The token: from `--token-file`, from the environment, or from this program's own folder, where
 /// it is created if missing.
-fn token(args: &ServeArgs) -> Result<(Option<Token>, Kept), CliError> {
+fn token(args: &ServeArgs) -> Result<(Option<Token>, TokenSource), CliError> {
     if args.no_token {
-        return Ok((None, Kept::Nowhere));
+        return Ok((None, TokenSource::Nowhere));
     }
     if let Some(path) = &args.tokens {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        return Ok((None, Kept::Tokens(path)));
+        return Ok((None, TokenSource::Tokens(path)));
     }
     if let Some(path) = &args.token_file {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        return Ok((Some(read(&path)?), Kept::File { path, new: false }));
+        return Ok((Some(read(&path)?), TokenSource::File { path, new: false }));
     }
     if let Some(value) = std::env::var_os(ENV_TOKEN).filter(|value| !value.is_empty()) {
         let token = Token::new(&value.to_string_lossy()).map_err(|reason| ServeError::Token {
             place: format!("`{ENV_TOKEN}`"),
             reason,
         })?;
-        return Ok((Some(token), Kept::Environment));
+        return Ok((Some(token), TokenSource::Environment));
     }
     let folders = directories::ProjectDirs::from("", "", "ack-memory").ok_or(ServeError::NoHome)?;
     let path = folders.config_dir().join(TOKEN_FILE);
-    let new = make(&path)?;
-    Ok((Some(read(&path)?), Kept::File { path, new }))
+    let new = create_token_file(&path)?;
+    Ok((Some(read(&path)?), TokenSource::File { path, new }))
 }
 
 /// Reads a token from a file, and warns if others may read it too.
@@ -223,7 +223,9 @@ fn read(path: &Path) -> Result<Token, CliError> {
         ));
     }
     let mut text = String::new();
-    file.take(TOKEN_CAP).read_to_string(&mut text).map_err(io)?;
+    file.take(MAX_TOKEN_FILE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(io)?;
     let token = Token::new(&text).map_err(|reason| ServeError::Token {
         place: format!("`{}`", path.display()),
         reason,
@@ -233,7 +235,7 @@ fn read(path: &Path) -> Result<Token, CliError> {
 
 /// Creates the file with a new token, readable only by its owner, if there is none. Returns whether
 /// it did. The file appears atomically, and if two servers start at once, only one creates it.
-fn make(path: &Path) -> Result<bool, CliError> {
+fn create_token_file(path: &Path) -> Result<bool, CliError> {
     if path.exists() {
         return Ok(false);
     }

@@ -10,31 +10,31 @@ use super::args::{EntryArgs, SetupArgs};
 use super::command::{command, in_text};
 use super::connect::{Planned, installed};
 use super::render::{count, lines};
-use super::scopes::discover::{free_name, line, shown, told};
+use super::scopes::discover::{free_name, store_json, store_line, with_tilde};
 use super::scopes::offer::{self, Answer};
 use super::screen::Screen;
 use super::{machine, prompt, write_err, write_out, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::connect::{Client, quoted};
-use crate::recogniser::{Found, Support};
+use crate::recogniser::{FoundStore, Support};
 use crate::scope::{Registry, Scope, same};
 use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::{Diagnostic, QueryRequest};
 
 /// Maximum titles to search for a word to try.
-const TITLES: i64 = 20;
+const MAX_TITLES: i64 = 20;
 /// The minimum length of a word to try.
-const LETTERS: usize = 5;
+const MIN_WORD_LETTERS: usize = 5;
 
 /// How questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum AnswerMode {
     /// Ask the user.
     Ask,
     /// Take the safe answer.
-    Safe,
+    Defaults,
     /// Write nothing.
     Show,
 }
@@ -42,7 +42,7 @@ enum Manner {
 /// One run: prints as it goes, or prints JSON at the end.
 struct Setup<'a> {
     config: &'a Config,
-    manner: Manner,
+    manner: AnswerMode,
     json: bool,
     /// The failures so far. They do not stop the run.
     failed: Vec<CliError>,
@@ -51,9 +51,9 @@ struct Setup<'a> {
 /// Runs `setup`.
 pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError> {
     let manner = match (args.dry_run, args.yes) {
-        (true, _) => Manner::Show,
-        (false, true) => Manner::Safe,
-        (false, false) if prompt::is_possible() && !json => Manner::Ask,
+        (true, _) => AnswerMode::Show,
+        (false, true) => AnswerMode::Defaults,
+        (false, false) if prompt::is_possible() && !json => AnswerMode::Ask,
         (false, false) => {
             let message = "no questions can be asked here: pass `--yes`, or `--dry-run`";
             let hint = "`--yes` adds stores for review and connects installed clients; \
@@ -128,22 +128,22 @@ impl Setup<'_> {
                 .any(|found| same::is_same(scope.store.path(), &found.path))
         });
         for scope in elsewhere {
-            let path = shown(scope.store.path(), home);
+            let path = with_tilde(scope.store.path(), home);
             self.say(&format!(
                 "  scope `{}`, {path}: there already\n",
                 scope.name
             ))?;
         }
         for store in &found {
-            let mut told = told(store, &self.scopes());
+            let mut store_entry = store_json(store, &self.scopes());
             if store.kind.support() == Support::Served {
                 let (action, command) = self.store(store)?;
-                if let Some(told) = told.as_object_mut() {
-                    told.insert("action".to_owned(), json!(action));
-                    told.insert("command".to_owned(), json!(command));
+                if let Some(store_entry) = store_entry.as_object_mut() {
+                    store_entry.insert("action".to_owned(), json!(action));
+                    store_entry.insert("command".to_owned(), json!(command));
                 }
             }
-            tell.push(told);
+            tell.push(store_entry);
         }
         if tell.is_empty() && self.scopes().is_empty() {
             self.say("  none found\n")?;
@@ -157,9 +157,12 @@ impl Setup<'_> {
     }
 
     /// Handles one store. Returns what was done, and the command that does it.
-    fn store(&mut self, found: &Found) -> Result<(&'static str, Option<String>), CliError> {
+    fn store(&mut self, found: &FoundStore) -> Result<(&'static str, Option<String>), CliError> {
         let scopes = self.scopes();
-        self.say(&format!("  {}\n", line(found, self.config.home.as_deref())))?;
+        self.say(&format!(
+            "  {}\n",
+            store_line(found, self.config.home.as_deref())
+        ))?;
         if let Some(scope) = same::scope_with(&scopes, &found.path) {
             self.say(&format!("    already exists as scope `{}`\n", scope.name))?;
             return Ok(("there", None));
@@ -170,14 +173,16 @@ impl Setup<'_> {
         }
         let name = free_name(found, &scopes);
         let answer = match self.manner {
-            Manner::Ask => offer::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip),
-            Manner::Safe | Manner::Show => Answer::Review,
+            AnswerMode::Ask => {
+                offer::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip)
+            }
+            AnswerMode::Defaults | AnswerMode::Show => Answer::Review,
         };
         if answer == Answer::Skip {
             return Ok(("skipped", None));
         }
         let command = offer::command(found, &name, answer);
-        if self.manner == Manner::Show {
+        if self.manner == AnswerMode::Show {
             self.say_command("    would run: ", &command)?;
             return Ok(("would_add", Some(command)));
         }
@@ -231,7 +236,7 @@ impl Setup<'_> {
         let files: Vec<String> = planned
             .changes
             .iter()
-            .map(|change| shown(&change.path, home))
+            .map(|change| with_tilde(&change.path, home))
             .collect();
         self.say(&format!("  {name}: {}\n", files.join(", ")))?;
         if !self.json {
@@ -239,11 +244,11 @@ impl Setup<'_> {
                 write_err(&prompt::wrapped("    ", warning));
             }
         }
-        if self.manner == Manner::Show {
+        if self.manner == AnswerMode::Show {
             self.say_command("    would run: ", command)?;
             return Ok("would_connect");
         }
-        if self.manner == Manner::Ask && !self.agrees(planned)? {
+        if self.manner == AnswerMode::Ask && !self.confirm_connect(planned)? {
             return Ok("skipped");
         }
         if let Err(error) = planned.carry_out() {
@@ -258,7 +263,7 @@ impl Setup<'_> {
     }
 
     /// Asks whether to connect a client, and shows the change on request.
-    fn agrees(&self, planned: &Planned) -> Result<bool, CliError> {
+    fn confirm_connect(&self, planned: &Planned) -> Result<bool, CliError> {
         loop {
             let keys = [('y', "yes"), ('n', "no"), ('d', "the difference")];
             let name = planned.client.name();
@@ -347,14 +352,14 @@ fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
     for status in [StatusFilter::Approved, StatusFilter::All] {
         let newest = service.query_memories(&QueryRequest {
             status: Some(status),
-            limit: Some(TITLES),
+            limit: Some(MAX_TITLES),
             ..QueryRequest::default()
         })?;
         let titles = newest.results.iter().map(|result| result.title.as_str());
         let words = titles.filter_map(|title| {
             title
                 .split(|letter: char| !letter.is_alphanumeric())
-                .filter(|word| word.chars().count() >= LETTERS)
+                .filter(|word| word.chars().count() >= MIN_WORD_LETTERS)
                 .max_by_key(|word| word.chars().count())
         });
         for word in words {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::render::{Listing, Marks};
+use super::render::{Listing, QueryWords};
 use super::screen::Screen;
 use super::{render, write_out};
 use crate::cli::error::CliError;
@@ -24,8 +24,9 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
     let temporary;
     let root = match folder {
         Some(folder) => {
-            let taken = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-            if taken || folder.is_file() {
+            let is_in_use =
+                std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+            if is_in_use || folder.is_file() {
                 let message = format!("{} is not an empty folder", folder.display());
                 let hint = "name an empty folder, or one that does not exist yet";
                 return Err(CliError::usage("FOLDER", message).with_hint(hint));
@@ -58,7 +59,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         answer.next_cursor = None;
         let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
         let listing = Listing {
-            marks: Marks::of(request.query.as_deref().unwrap_or_default()),
+            marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
             short: service.short_ids(&ids, None)?,
             ..Listing::plain(&screen)
         };
@@ -117,9 +118,9 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         ..ContextRequest::default()
     })?;
     write_out(&render::context(&context, &Listing::plain(&screen)))?;
-    let kept: Option<PathBuf> = folder.map(|_| root);
+    let shown_root: Option<PathBuf> = folder.map(|_| root);
     heading("and now")?;
-    write_out(&match kept {
+    write_out(&match shown_root {
         Some(root) => format!("The sample scopes are in {0}.\nAsk your own: ack-memory --root {0} query \"…\"\nConnect an agent: claude mcp add ack-memory -- ack-memory --root {0} serve\n", root.display()),
         None => "The sample scopes were built in a temporary folder, which is removed now.\nKeep them: ack-memory demo ./demo-root   then   ack-memory --root ./demo-root query \"…\"\n".to_owned(),
     })

@@ -12,26 +12,26 @@ use ack_store::copies;
 static INTERRUPTS_LEFT: AtomicBool = AtomicBool::new(false);
 
 /// What Ctrl-C does instead of ending the process.
-static INTERRUPTED: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+static ON_INTERRUPT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
 /// Makes the next Ctrl-C call `act` instead of ending the process. The one after that ends it
 /// again.
 pub fn on_interrupt(act: impl Fn() + Send + 'static) {
-    *INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+    *ON_INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
 }
 
 /// What is done before a signal ends the process.
-static ENDING: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+static AT_EXIT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
 /// Makes the signals that end the process call `act` first: a closed terminal, and a request to
 /// end. Ctrl-C is for [`on_interrupt`].
-pub fn on_end(act: impl Fn() + Send + 'static) {
-    *ENDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+pub fn at_exit(act: impl Fn() + Send + 'static) {
+    *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
 }
 
 /// Ends the process as Ctrl-C does.
 pub fn end_by_interrupt() -> ! {
-    let act = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let act = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(act) = act.as_ref() {
         act();
     }
@@ -40,12 +40,12 @@ pub fn end_by_interrupt() -> ! {
 }
 
 fn interrupted() -> bool {
-    let mut act = INTERRUPTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut act = ON_INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner);
     act.take().map(|act| act()).is_some()
 }
 
 /// Leaves Ctrl-C to a child process, or takes it back.
-pub fn leave_interrupts(leave: bool) {
+pub fn ignore_interrupts(leave: bool) {
     INTERRUPTS_LEFT.store(leave, Ordering::Relaxed);
 }
 
@@ -66,7 +66,7 @@ pub fn watch() {
             {
                 continue;
             }
-            let act = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+            let act = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(act) = act.as_ref() {
                 act();
             }

@@ -51,7 +51,7 @@ const ARGUMENTS: [(&str, &str); 32] = [
 ];
 
 /// Translates text for an agent into text for a person at a terminal.
-pub fn at_a_terminal(text: &str) -> String {
+pub fn for_terminal(text: &str) -> String {
     command::in_text(&reword(text, &mut Shell))
 }
 
@@ -90,11 +90,11 @@ mod tests {
 
     #[track_caller]
     fn check(agents: &str, peoples: &str) {
-        assert_eq!(at_a_terminal(agents), peoples);
+        assert_eq!(for_terminal(agents), peoples);
     }
 
     #[test]
-    fn tools_and_arguments_are_told_as_commands_and_flags() {
+    fn tools_and_arguments_become_commands_and_flags() {
         check(
             "Use list_scopes to check available scopes",
             "Use `ack-memory scopes` to check available scopes",

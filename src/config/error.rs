@@ -70,7 +70,7 @@ impl SettingsError {
     }
 
     /// Turns the error into one about what `serve` offers.
-    pub fn of_offer(self) -> Self {
+    pub fn as_offer_error(self) -> Self {
         match self {
             Self::Invalid {
                 path,
@@ -96,7 +96,7 @@ impl Diagnostic for SettingsError {
 
     fn hint(&self) -> Option<Cow<'static, str>> {
         if let Self::Invalid { path, line, .. } = self {
-            return Some(fix(path, *line).into());
+            return Some(fix_hint(path, *line).into());
         }
         let hint = match self {
             Self::NoHome => "set ACK_MEM_PATH or pass --root",
@@ -123,13 +123,13 @@ impl Diagnostic for SettingsError {
 }
 
 /// How to fix a file: with its line, and the command that opens or checks it.
-fn fix(path: &Path, line: Option<usize>) -> String {
-    let place = line.map_or_else(|| "the file".to_owned(), |line| format!("line {line}"));
+fn fix_hint(path: &Path, line: Option<usize>) -> String {
+    let line_text = line.map_or_else(|| "the file".to_owned(), |line| format!("line {line}"));
     match path.file_name().and_then(|name| name.to_str()) {
         Some("config.toml") => format!(
-            "fix {place} with `ack-memory config edit`; `ack-memory doctor` checks everything else"
+            "fix {line_text} with `ack-memory config edit`; `ack-memory doctor` checks everything else"
         ),
-        Some("scope.toml") => format!("fix {place}; `ack-memory doctor` checks every scope"),
-        _ => format!("fix {place}"),
+        Some("scope.toml") => format!("fix {line_text}; `ack-memory doctor` checks every scope"),
+        _ => format!("fix {line_text}"),
     }
 }

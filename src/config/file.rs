@@ -10,7 +10,7 @@ use ack_sys::files;
 use super::error::SettingsError;
 
 /// The maximum size of a settings file, in bytes.
-pub const LARGEST: u64 = 1 << 20;
+pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// Reads a TOML file into a type that refuses unknown keys. Errors name the line, the key and the
 /// nearest known key.
@@ -21,10 +21,11 @@ pub fn load_toml<T: serde::de::DeserializeOwned>(
     path: &Path,
     keys: fn() -> Vec<String>,
 ) -> Result<T, SettingsError> {
-    let text = files::read_text(path, LARGEST).map_err(|source| SettingsError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })?;
+    let text =
+        files::read_text(path, MAX_SETTINGS_BYTES).map_err(|source| SettingsError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
     parse_toml(&text, path, keys)
 }
 
@@ -106,19 +107,19 @@ fn explain(
         .split_once(", expected")
         .filter(|_| !nearest.is_empty() && !is_unknown_value);
     let problem = short.map_or(problem, |(unknown, _)| unknown);
-    let problem = plainly(problem);
+    let problem = in_toml_terms(problem);
     message.push_str(&problem);
     if !message.contains(bare) {
         let _ = write!(message, " (`{quoted}`)");
     }
-    if let Some(near) = nearest.first() {
-        let _ = write!(message, "; did you mean `{near}`?");
+    if let Some(suggestion) = nearest.first() {
+        let _ = write!(message, "; did you mean `{suggestion}`?");
     }
     (line, message, nearest)
 }
 
 /// Replaces the library's Rust terms with TOML terms.
-fn plainly(problem: &str) -> String {
+fn in_toml_terms(problem: &str) -> String {
     let mut plain = problem.to_owned();
     for (theirs, ours) in [
         ("unknown field", "unknown key"),

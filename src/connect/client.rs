@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// Whether its settings folder exists.
-    pub fn left_files(self, places: &Places) -> bool {
+    pub fn has_settings_folder(self, places: &Places) -> bool {
         let user = Places {
             project: None,
             ..places.clone()
@@ -264,7 +264,7 @@ impl Client {
                 &wanted.allowed,
                 shared.is_some(),
             )],
-            stays: stays(),
+            kept_folders: stays(),
         }];
         let mut parts = self.words(&wanted.allowed, shared.is_some());
         let able = self.hooks();
@@ -279,7 +279,7 @@ impl Client {
             hooks.push(self.hook("pre-tool-use", local.unwrap_or(launch)));
         }
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {
-            parts.push(Part::Needed {
+            parts.push(Part::Required {
                 name: "version",
                 value: json!(1),
             });
@@ -294,7 +294,7 @@ impl Client {
                 path,
                 format: Format::Json,
                 parts,
-                stays: stays(),
+                kept_folders: stays(),
             }),
         }
         Some(files)

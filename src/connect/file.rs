@@ -1,7 +1,7 @@
 //! Changes to a client's configuration file: planned from the current content, shown as a diff,
 //! written atomically.
 //!
-//! Before the first change, the original content is kept under another name ([`Kept`]). Removing
+//! Before the first change, the original content is kept under another name ([`Backup`]). Removing
 //! the parts restores that content byte for byte if nothing else has changed since, and undoes only
 //! our change otherwise. A file that was created for the parts is deleted with them. An entry that
 //! starts another program, or reaches a server on HTTP, is somebody else's: it is replaced only on
@@ -16,18 +16,18 @@ use similar::{ChangeTag, TextDiff};
 use tempfile::NamedTempFile;
 
 use super::ConnectError;
-use super::kept::{Kept, kept_path};
+use super::backup::{Backup, backup_path};
 use super::ours::Entry;
-use super::undo::{Restored, restored};
-use super::{ConfigFile, Emptied, Format, Part, json, toml, yaml};
+use super::undo::{Restoration, restore};
+use super::{ConfigFile, EmptyContainer, Format, Part, json, toml, yaml};
 use crate::config::SettingsError;
 use ack_sys::files;
 
 /// The maximum size of a client's file, in bytes.
-pub const LARGEST: u64 = 64 << 20;
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// What to do about a file that cannot be changed safely.
-const FIX: &str = "fix that file; the client's own documentation describes it";
+const FIX_HINT: &str = "fix that file; the client's own documentation describes it";
 
 /// What to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,18 +37,18 @@ pub enum Action {
     /// Add them, also in place of somebody else's entry.
     Replace,
     /// Remove them.
-    Take,
+    Remove,
 }
 
 /// The content of a file after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum After {
+enum NewContent {
     /// Unchanged.
-    Same,
+    Unchanged,
     /// This text.
     Text(String),
     /// The file is removed.
-    Gone,
+    Removed,
 }
 
 /// A planned change of one file.
@@ -57,13 +57,13 @@ pub struct Change {
     /// The file.
     pub path: PathBuf,
     before: Option<String>,
-    after: After,
+    after: NewContent,
     /// What to keep of the present state.
-    keep: Kept,
+    backup: Backup,
     /// Whether it removes the parts.
-    removes: bool,
+    removes_parts: bool,
     /// Folders to keep, even if they end up empty.
-    stays: Vec<PathBuf>,
+    kept_folders: Vec<PathBuf>,
 }
 
 /// Plans a change. Writes nothing.
@@ -73,14 +73,15 @@ pub struct Change {
 /// somebody else's entry in the place of ours.
 pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let before = read(&file.path)?;
-    let refuse = |reason: String| unusable(&file.path, reason, FIX);
+    let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
     // Some editors begin a file with a byte order mark.
     let raw = before.as_deref().unwrap_or_default();
     let (mark, raw) = without_mark(raw);
     let text = raw.replace("\r\n", "\n");
-    let written = |after: &str| After::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
-    let bare = take(file, &text, Emptied::Stays).map_err(refuse)?;
-    let kept = Kept::of(&file.path)?;
+    let new_text =
+        |after: &str| NewContent::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
+    let bare = remove_parts(file, &text, EmptyContainer::Keep).map_err(refuse)?;
+    let backup = Backup::of(&file.path)?;
     let (after, keep) = match action {
         Action::Put | Action::Replace => {
             let other = other_entry(file, &text);
@@ -91,41 +92,43 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
                     does: does.clone(),
                 });
             }
-            let after = put(file, &text).map_err(refuse)?;
+            let after = add_parts(file, &text).map_err(refuse)?;
             // The result must parse.
             if value(file.format, &after).is_none() {
                 return Err(refuse("the client could not read the result".to_owned()));
             }
             let after = if after == text {
-                After::Same
+                NewContent::Unchanged
             } else {
-                written(&after)
+                new_text(&after)
             };
-            let is_kept = other.is_some() || is_to_be_kept(file, &text, &bare, &kept);
-            (after, to_keep(file, before.as_ref(), &kept, is_kept))
+            let is_kept = other.is_some() || needs_backup(file, &text, &bare, &backup);
+            (after, new_backup(file, before.as_ref(), &backup, is_kept))
         }
-        Action::Take if before.is_none() || bare == text => (After::Same, Kept::Nothing),
-        Action::Take => {
-            let after = match restored(file, &text, &kept).map_err(refuse)? {
-                Restored::Kept => match kept {
-                    Kept::Text(kept) => After::Text(kept),
-                    Kept::NoFile { .. } | Kept::Nothing => After::Gone,
+        Action::Remove if before.is_none() || bare == text => {
+            (NewContent::Unchanged, Backup::Nothing)
+        }
+        Action::Remove => {
+            let after = match restore(file, &text, &backup).map_err(refuse)? {
+                Restoration::FromBackup => match backup {
+                    Backup::Text(backup) => NewContent::Text(backup),
+                    Backup::NoFile { .. } | Backup::Nothing => NewContent::Removed,
                 },
-                Restored::Text(text) => written(&text),
+                Restoration::Text(text) => new_text(&text),
             };
-            (after, Kept::Nothing)
+            (after, Backup::Nothing)
         }
     };
-    if after != After::Same {
+    if after != NewContent::Unchanged {
         writable(&file.path)?;
     }
     Ok(Change {
         path: file.path.clone(),
         before,
         after,
-        keep,
-        removes: action == Action::Take,
-        stays: file.stays.clone(),
+        backup: keep,
+        removes_parts: action == Action::Remove,
+        kept_folders: file.kept_folders.clone(),
     })
 }
 
@@ -133,7 +136,7 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
 ///
 /// # Errors
 /// [`ConnectError`] if the file cannot be read.
-pub fn somebody_elses(file: &ConfigFile) -> Result<Option<String>, ConnectError> {
+pub fn foreign_entry(file: &ConfigFile) -> Result<Option<String>, ConnectError> {
     let text = read(&file.path)?.unwrap_or_default();
     Ok(other_entry(file, without_mark(&text).1))
 }
@@ -144,7 +147,7 @@ fn other_entry(file: &ConfigFile, text: &str) -> Option<String> {
         .iter()
         .find_map(|part| match Entry::of(entry(&settings, part)?) {
             Entry::Other(does) => Some(does),
-            Entry::Ours | Entry::Unknown => None,
+            Entry::ThisProgram | Entry::Unknown => None,
         })
 }
 
@@ -159,36 +162,47 @@ pub(super) fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
 
 /// Whether to keep the present text of a file: nothing is kept yet, or the text contains none of our
 /// entries and is not just the kept text plus our parts.
-fn is_to_be_kept(file: &ConfigFile, text: &str, bare: &str, kept: &Kept) -> bool {
-    match kept {
+fn needs_backup(file: &ConfigFile, text: &str, bare: &str, backup: &Backup) -> bool {
+    match backup {
         _ if bare == text => true,
-        Kept::Nothing => true,
-        Kept::NoFile { .. } => false,
-        Kept::Text(kept) => has_no_entry(file, text) && !leads_to(file, kept, bare),
+        Backup::Nothing => true,
+        Backup::NoFile { .. } => false,
+        Backup::Text(backup) => {
+            has_no_entry(file, text) && !differs_only_in_ours(file, backup, bare)
+        }
     }
 }
 
-fn to_keep(file: &ConfigFile, before: Option<&String>, kept: &Kept, is_kept: bool) -> Kept {
-    match (before, kept) {
-        (Some(text), _) if is_kept => Kept::Text(text.clone()),
-        (None, Kept::Nothing | Kept::NoFile { .. }) => Kept::no_file(&file.path),
-        _ => Kept::Nothing,
+fn new_backup(
+    file: &ConfigFile,
+    before: Option<&String>,
+    backup: &Backup,
+    needs_backup: bool,
+) -> Backup {
+    match (before, backup) {
+        (Some(text), _) if needs_backup => Backup::Text(text.clone()),
+        (None, Backup::Nothing | Backup::NoFile { .. }) => Backup::no_file(&file.path),
+        _ => Backup::Nothing,
     }
 }
 
 /// Whether the kept text and the present one are equal apart from our entries.
-fn leads_to(file: &ConfigFile, kept: &str, bare: &str) -> bool {
-    let kept = without_mark(kept).1.replace("\r\n", "\n");
+fn differs_only_in_ours(file: &ConfigFile, backup_text: &str, bare: &str) -> bool {
+    let backup_text = without_mark(backup_text).1.replace("\r\n", "\n");
     let nothing = Value::Null;
-    let rest = |text: &str, emptied| value(file.format, &take(file, text, emptied).ok()?);
-    let same = |emptied| rest(&kept, emptied).is_some_and(|kept| Some(kept) == rest(bare, emptied));
-    has_no_entry(file, &kept) && (same(Emptied::Stays) || same(Emptied::Goes(&nothing)))
+    let rest = |text: &str, emptied| value(file.format, &remove_parts(file, text, emptied).ok()?);
+    let same = |emptied| {
+        rest(&backup_text, emptied)
+            .is_some_and(|backup_text| Some(backup_text) == rest(bare, emptied))
+    };
+    has_no_entry(file, &backup_text)
+        && (same(EmptyContainer::Keep) || same(EmptyContainer::RemoveUnless(&nothing)))
 }
 
 /// Whether a text contains neither our server nor our hooks.
 pub(super) fn has_no_entry(file: &ConfigFile, text: &str) -> bool {
     let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
-    take(&entries, text, Emptied::Stays).is_ok_and(|bare| bare == text)
+    remove_parts(&entries, text, EmptyContainer::Keep).is_ok_and(|bare| bare == text)
 }
 
 /// The same file with only some of its parts.
@@ -261,23 +275,23 @@ fn writable(path: &Path) -> Result<(), ConnectError> {
 }
 
 /// The content of a file that has only our parts.
-pub fn alone(file: &ConfigFile) -> String {
-    put(file, "").unwrap_or_default()
+pub fn only_ours(file: &ConfigFile) -> String {
+    add_parts(file, "").unwrap_or_default()
 }
 
 impl Change {
     /// Whether anything would change.
     pub fn is_needed(&self) -> bool {
-        self.after != After::Same
+        self.after != NewContent::Unchanged
     }
 
     /// The diff, as removed and added lines.
     pub fn shown(&self) -> String {
         let before = self.before.as_deref().unwrap_or_default();
         let after = match &self.after {
-            After::Same => before,
-            After::Text(text) => text,
-            After::Gone => "",
+            NewContent::Unchanged => before,
+            NewContent::Text(text) => text,
+            NewContent::Removed => "",
         };
         let path = self.path.display().to_string();
         let from = if self.before.is_some() {
@@ -285,18 +299,17 @@ impl Change {
         } else {
             "(no file)"
         };
-        let to = if self.after == After::Gone {
+        let to = if self.after == NewContent::Removed {
             "(no file)"
         } else {
             path.as_str()
         };
-        let shown = TextDiff::from_lines(before, after)
+        let diff = TextDiff::from_lines(before, after)
             .unified_diff()
             .context_radius(2)
             .header(from, to)
             .to_string();
-        shown
-            .chars()
+        diff.chars()
             .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
             .collect()
     }
@@ -304,7 +317,9 @@ impl Change {
     /// Removes the folders that were created for the file, if they are empty.
     fn remove_empty_folders(&self, created: usize) {
         let above = self.path.ancestors().skip(1).take(created);
-        for folder in above.take_while(|folder| !self.stays.iter().any(|stays| stays == folder)) {
+        for folder in
+            above.take_while(|folder| !self.kept_folders.iter().any(|stays| stays == folder))
+        {
             // The system refuses to remove a folder that is not empty.
             if std::fs::remove_dir(folder).is_err() {
                 return;
@@ -313,9 +328,9 @@ impl Change {
     }
 
     /// Where the present content is saved, if it is.
-    pub fn kept(&self) -> Option<PathBuf> {
-        let is_kept = matches!(self.keep, Kept::Text(_)) && self.is_needed();
-        is_kept.then(|| kept_path(&self.path))
+    pub fn backup_path(&self) -> Option<PathBuf> {
+        let is_kept = matches!(self.backup, Backup::Text(_)) && self.is_needed();
+        is_kept.then(|| backup_path(&self.path))
     }
 
     /// Prepares the change: writes the new content next to the file and changes nothing else.
@@ -336,8 +351,10 @@ impl Change {
             .canonicalize()
             .unwrap_or_else(|_| self.path.clone());
         let next = match &self.after {
-            After::Text(text) => Some(beside(&real, text).map_err(io("write", &real))?),
-            After::Same | After::Gone => None,
+            NewContent::Text(text) => {
+                Some(write_temporary(&real, text).map_err(io("write", &real))?)
+            }
+            NewContent::Unchanged | NewContent::Removed => None,
         };
         Ok(Prepared {
             change: self,
@@ -365,7 +382,7 @@ impl Prepared<'_> {
         if !change.is_needed() {
             return Ok(());
         }
-        change.keep.write(&change.path, &self.real)?;
+        change.backup.write(&change.path, &self.real)?;
         match self.next {
             None => std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?,
             Some(next) => next
@@ -373,8 +390,8 @@ impl Prepared<'_> {
                 .map(drop)
                 .map_err(|error| io("write", &self.real)(error.error))?,
         }
-        if change.removes {
-            change.forget()?;
+        if change.removes_parts {
+            change.discard_backup()?;
         }
         Ok(())
     }
@@ -382,14 +399,16 @@ impl Prepared<'_> {
 
 impl Change {
     /// Removes what is kept of the file if it is not needed any more.
-    fn forget(&self) -> Result<(), ConnectError> {
-        match (Kept::of(&self.path)?, &self.after) {
-            (Kept::NoFile { folders }, After::Gone) => {
-                Kept::remove(&self.path)?;
+    fn discard_backup(&self) -> Result<(), ConnectError> {
+        match (Backup::of(&self.path)?, &self.after) {
+            (Backup::NoFile { folders }, NewContent::Removed) => {
+                Backup::remove(&self.path)?;
                 self.remove_empty_folders(folders);
             }
-            (Kept::NoFile { .. }, _) => Kept::remove(&self.path)?,
-            (Kept::Text(kept), After::Text(text)) if kept == *text => Kept::remove(&self.path)?,
+            (Backup::NoFile { .. }, _) => Backup::remove(&self.path)?,
+            (Backup::Text(backup), NewContent::Text(text)) if backup == *text => {
+                Backup::remove(&self.path)?
+            }
             _ => {}
         }
         Ok(())
@@ -415,10 +434,10 @@ pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Erro
 
 /// A file's text, or `None` if there is no file.
 pub(super) fn read(path: &Path) -> Result<Option<String>, ConnectError> {
-    match files::read(path, LARGEST) {
+    match files::read(path, MAX_FILE_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
-            .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX)),
+            .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX_HINT)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ConnectError::Settings(SettingsError::Unreadable {
             path: path.to_owned(),
@@ -428,7 +447,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, ConnectError> {
 }
 
 /// Writes a text to a temporary file next to another, with the same permissions.
-fn beside(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
+fn write_temporary(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mut file = tempfile::Builder::new()
@@ -442,26 +461,31 @@ fn beside(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
     Ok(file)
 }
 
-pub(super) fn put(file: &ConfigFile, text: &str) -> Result<String, String> {
+pub(super) fn add_parts(file: &ConfigFile, text: &str) -> Result<String, String> {
     match file.format {
-        Format::Json => json::put(text, &file.parts),
-        Format::Toml => toml::put(text, &file.parts),
-        Format::Yaml => yaml::put(text, &file.parts),
+        Format::Json => json::add_parts(text, &file.parts),
+        Format::Toml => toml::add_parts(text, &file.parts),
+        Format::Yaml => yaml::add_parts(text, &file.parts),
     }
 }
 
 /// A text without our parts. Somebody else's entry with our name stays.
-pub(super) fn take(file: &ConfigFile, text: &str, emptied: Emptied<'_>) -> Result<String, String> {
+pub(super) fn remove_parts(
+    file: &ConfigFile,
+    text: &str,
+    emptied: EmptyContainer<'_>,
+) -> Result<String, String> {
     let settings = value(file.format, text).unwrap_or_default();
-    let is_ours =
-        |part: &Part| entry(&settings, part).is_none_or(|entry| Entry::of(entry) == Entry::Ours);
+    let is_ours = |part: &Part| {
+        entry(&settings, part).is_none_or(|entry| Entry::of(entry) == Entry::ThisProgram)
+    };
     let ours = with_parts(file, is_ours);
     let parts = ours.parts.as_slice();
     match file.format {
         Format::Json if text.trim().is_empty() => Ok(text.to_owned()),
-        Format::Json => json::take(text, parts, emptied),
-        Format::Toml => toml::take(text, parts, emptied),
-        Format::Yaml => yaml::take(text, parts, emptied),
+        Format::Json => json::remove_parts(text, parts, emptied),
+        Format::Toml => toml::remove_parts(text, parts, emptied),
+        Format::Yaml => yaml::remove_parts(text, parts, emptied),
     }
 }
 

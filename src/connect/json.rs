@@ -5,7 +5,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
-use super::{Emptied, Part, members, ours};
+use super::{EmptyContainer, Part, members, ours};
 
 /// JSON as clients read it, with comments and trailing commas.
 const OPTIONS: ParseOptions = ParseOptions {
@@ -25,14 +25,14 @@ const OPTIONS: ParseOptions = ParseOptions {
 ///
 /// # Errors
 /// Why the text cannot be changed: it is not valid JSON, or something else is where a part belongs.
-pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
+pub fn add_parts(text: &str, parts: &[Part]) -> Result<String, String> {
     let root = parse(text)?;
     let top = top(&root)?;
     for part in parts {
         match part {
             Part::Member { path, name, value } => {
                 let object = object(&top, path)?;
-                once(&object, name)?;
+                reject_duplicate_key(&object, name)?;
                 match object.get(name) {
                     Some(known) => {
                         let known = known.object_value().ok_or_else(|| {
@@ -62,8 +62,8 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
                     array.append(CstInputValue::String(word.clone()));
                 }
             }
-            Part::Needed { name, value } => {
-                once(&top, name)?;
+            Part::Required { name, value } => {
+                reject_duplicate_key(&top, name)?;
                 if top.get(name).is_none() {
                     top.append(name, input(value));
                 }
@@ -76,7 +76,7 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
 /// Sets the keys that start the server, removes those that reach a server over HTTP, and adds the
 /// rest if missing.
 fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
-    for key in ours::REACHES {
+    for key in ours::ADDRESS_KEYS {
         if let Some(other) = known.get(key) {
             other.remove();
         }
@@ -98,12 +98,12 @@ fn merge(known: &CstObject, wanted: &Value) -> Result<(), String> {
         kind.remove();
     }
     for (key, value) in &wanted {
-        once(known, key)?;
+        reject_duplicate_key(known, key)?;
         match known.get(key) {
-            Some(there)
-                if !ours::STARTS.contains(&key.as_str())
-                    || there.to_serde_value().as_ref() == Some(value) => {}
-            Some(there) => there.set_value(input(value)),
+            Some(existing)
+                if !ours::START_KEYS.contains(&key.as_str())
+                    || existing.to_serde_value().as_ref() == Some(value) => {}
+            Some(existing) => existing.set_value(input(value)),
             None => {
                 known.append(key, input(value));
             }
@@ -176,8 +176,12 @@ fn remove_words(array: &CstArray, which: impl Fn(&String) -> bool) {
 /// `emptied` says.
 ///
 /// # Errors
-/// As [`put`].
-pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, String> {
+/// As [`add_parts`].
+pub fn remove_parts(
+    text: &str,
+    parts: &[Part],
+    emptied: EmptyContainer<'_>,
+) -> Result<String, String> {
     let root = parse(text)?;
     let top = top(&root)?;
     for part in parts {
@@ -186,7 +190,7 @@ pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, 
                 let Some(object) = find(&top, path)?.and_then(|node| node.as_object()) else {
                     continue;
                 };
-                once(&object, name)?;
+                reject_duplicate_key(&object, name)?;
                 if let Some(known) = object.get(name) {
                     known.remove();
                 }
@@ -210,14 +214,14 @@ pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, 
                 remove_words(&array, |word| ours::is_word(word));
                 path
             }
-            Part::Needed { .. } => continue,
+            Part::Required { .. } => continue,
         };
         clear(&top, path, emptied);
     }
     for part in parts {
         // Others may need it as long as the file contains anything else.
-        if let Part::Needed { name, value } = part
-            && emptied.goes(&[*name])
+        if let Part::Required { name, value } = part
+            && emptied.removes(&[*name])
             && top.properties().len() == 1
             && let Some(known) = top.get(name)
             && known.to_serde_value().as_ref() == Some(value)
@@ -245,12 +249,16 @@ pub fn is_empty(text: &str) -> bool {
 
 fn parse(text: &str) -> Result<CstRootNode, String> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
-    CstRootNode::parse(text, &OPTIONS)
-        .map_err(|error| format!("it is not valid JSON ({})", plain(&error.to_string())))
+    CstRootNode::parse(text, &OPTIONS).map_err(|error| {
+        format!(
+            "it is not valid JSON ({})",
+            plain_message(&error.to_string())
+        )
+    })
 }
 
 /// The library's message in lower case: `unterminated object on line 1 column 2`.
-fn plain(message: &str) -> String {
+fn plain_message(message: &str) -> String {
     let mut letters = message.trim_end_matches('.').chars();
     let first = letters.next().map(|first| first.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
@@ -265,7 +273,7 @@ fn top(root: &CstRootNode) -> Result<CstObject, String> {
 fn object(top: &CstObject, path: &[&str]) -> Result<CstObject, String> {
     let mut object = top.clone();
     for key in path {
-        once(&object, key)?;
+        reject_duplicate_key(&object, key)?;
         object = object
             .object_value_or_create(key)
             .ok_or_else(|| format!("`{}` is not an object", path.join(".")))?;
@@ -279,7 +287,7 @@ fn array(top: &CstObject, path: &[&str]) -> Result<CstArray, String> {
         return Err("it has no name".to_owned());
     };
     let object = object(top, before)?;
-    once(&object, last)?;
+    reject_duplicate_key(&object, last)?;
     object
         .array_value_or_create(last)
         .ok_or_else(|| format!("`{}` is not a list", path.join(".")))
@@ -292,18 +300,18 @@ fn find(top: &CstObject, path: &[&str]) -> Result<Option<CstNode>, String> {
     };
     let mut object = top.clone();
     for key in before {
-        once(&object, key)?;
+        reject_duplicate_key(&object, key)?;
         let Some(inner) = object.object_value(key) else {
             return Ok(None);
         };
         object = inner;
     }
-    once(&object, last)?;
+    reject_duplicate_key(&object, last)?;
     Ok(object.get(last).and_then(|property| property.value()))
 }
 
 /// Removes what is empty at a path and above it, innermost first, as far as it goes.
-fn clear(top: &CstObject, path: &[&str], emptied: Emptied<'_>) {
+fn clear(top: &CstObject, path: &[&str], emptied: EmptyContainer<'_>) {
     for length in (1..=path.len()).rev() {
         let path = path.get(..length).unwrap_or_default();
         let Ok(Some(node)) = find(top, path) else {
@@ -315,7 +323,7 @@ fn clear(top: &CstObject, path: &[&str], emptied: Emptied<'_>) {
             _ => false,
         });
         // Keep it if it contains a comment, which a person wrote.
-        if !emptied.goes(path)
+        if !emptied.removes(path)
             || !empty
             || node.to_string().contains("//")
             || node.to_string().contains("/*")
@@ -334,7 +342,7 @@ fn clear(top: &CstObject, path: &[&str], emptied: Emptied<'_>) {
 }
 
 /// Rejects a key that occurs twice in an object, because programs differ in which one they take.
-fn once(object: &CstObject, name: &str) -> Result<(), String> {
+fn reject_duplicate_key(object: &CstObject, name: &str) -> Result<(), String> {
     let same = object
         .properties()
         .into_iter()

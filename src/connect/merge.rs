@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
 /// After this time, the differences are found less exactly.
-const LONGEST: Duration = Duration::from_secs(2);
+const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A range of the base, and what replaces it.
 type Hunk<'a> = (Range<usize>, Vec<&'a str>);
@@ -15,17 +15,17 @@ type Hunk<'a> = (Range<usize>, Vec<&'a str>);
 ///
 /// Of what others changed, what lies inside the undone lines is lost, except for lines of comments.
 /// `None` if other changes overlap.
-pub fn by_line(base: &str, old: &str, now: &str) -> Option<String> {
+pub fn undo_by_line(base: &str, old: &str, now: &str) -> Option<String> {
     let [base, old, now] = [base, old, now].map(lines);
     let (undone, others) = hunks(&base, &old, &now);
-    let mut kept = undone.clone();
+    let mut applied_hunks = undone.clone();
     for (range, lines) in others {
         match undone.iter().find(|(undone, _)| overlaps(undone, &range)) {
-            None => kept.push((range, lines)),
+            None => applied_hunks.push((range, lines)),
             Some((undone, _)) if undone.start <= range.start && range.end <= undone.end => {
                 let known = base.get(range).unwrap_or_default();
                 let is_new = |line: &&str| is_comment(line) && !known.contains(line);
-                kept.push((
+                applied_hunks.push((
                     undone.end..undone.end,
                     lines.into_iter().filter(is_new).collect(),
                 ));
@@ -33,19 +33,22 @@ pub fn by_line(base: &str, old: &str, now: &str) -> Option<String> {
             Some(_) => return None,
         }
     }
-    Some(applied(&base, kept, "\n"))
+    Some(apply_hunks(&base, applied_hunks, "\n"))
 }
 
 /// The same, word by word. Changes by others that overlap with the undone ones are lost. `None` if a
 /// line with a comment would be.
-pub fn by_word(base: &str, old: &str, now: &str) -> Option<String> {
+pub fn undo_by_word(base: &str, old: &str, now: &str) -> Option<String> {
     let mut comments = now.lines().filter(|line| is_comment(line));
     let [base, old, now] = [base, old, now].map(words);
-    let (mut kept, others) = hunks(&base, &old, &now);
-    let undone: Vec<Range<usize>> = kept.iter().map(|(range, _)| range.clone()).collect();
+    let (mut applied_hunks, others) = hunks(&base, &old, &now);
+    let undone: Vec<Range<usize>> = applied_hunks
+        .iter()
+        .map(|(range, _)| range.clone())
+        .collect();
     let apart = |(range, _): &Hunk<'_>| !undone.iter().any(|undone| overlaps(undone, range));
-    kept.extend(others.into_iter().filter(apart));
-    let text = applied(&base, kept, "");
+    applied_hunks.extend(others.into_iter().filter(apart));
+    let text = apply_hunks(&base, applied_hunks, "");
     comments
         .all(|line| text.contains(line.trim()))
         .then_some(text)
@@ -53,7 +56,7 @@ pub fn by_word(base: &str, old: &str, now: &str) -> Option<String> {
 
 /// What leads from the base to the old text, and from the base to the present one.
 fn hunks<'a>(base: &[&'a str], old: &[&'a str], now: &[&'a str]) -> (Vec<Hunk<'a>>, Vec<Hunk<'a>>) {
-    let deadline = Instant::now().checked_add(LONGEST);
+    let deadline = Instant::now().checked_add(DIFF_TIMEOUT);
     let to = |text: &[&'a str]| {
         capture_diff_slices_deadline(Algorithm::Myers, base, text, deadline)
             .iter()
@@ -74,7 +77,7 @@ fn overlaps(one: &Range<usize>, other: &Range<usize>) -> bool {
 
 /// The base with its ranges replaced. `between` goes where an old last line without a line end is
 /// followed by more.
-fn applied(base: &[&str], mut hunks: Vec<Hunk<'_>>, between: &str) -> String {
+fn apply_hunks(base: &[&str], mut hunks: Vec<Hunk<'_>>, between: &str) -> String {
     hunks.sort_by_key(|(range, _)| (range.start, range.end));
     let mut text = String::new();
     let mut push = |pieces: &[&str]| {
@@ -145,11 +148,11 @@ mod tests {
                 "a\n# why\n# and\nb\n",
             ),
         ] {
-            assert_eq!(by_line(base, "a\nb\n", now).as_deref(), Some(expected));
+            assert_eq!(undo_by_line(base, "a\nb\n", now).as_deref(), Some(expected));
         }
-        assert_eq!(by_line(base, "a\nb\n", "a\nours 1\nelse\n"), None);
+        assert_eq!(undo_by_line(base, "a\nb\n", "a\nours 1\nelse\n"), None);
         assert_eq!(
-            by_line("a\nours\n", "a", "a\nours\n# later\n").as_deref(),
+            undo_by_line("a\nours\n", "a", "a\nours\n# later\n").as_deref(),
             Some("a\n# later\n")
         );
     }
@@ -164,7 +167,7 @@ mod tests {
             ),
             ("{\"z\":1,\"ours\":{}}", old),
         ] {
-            assert_eq!(by_word(base, old, now).as_deref(), Some(expected));
+            assert_eq!(undo_by_word(base, old, now).as_deref(), Some(expected));
         }
     }
 }

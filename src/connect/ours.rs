@@ -9,14 +9,14 @@ use ack_api::text::line;
 
 /// The keys of an entry that say how to start the program. They are overwritten; every other
 /// existing key belongs to the user.
-pub const STARTS: [&str; 6] = ["type", "command", "cmd", "args", "bash", "powershell"];
+pub const START_KEYS: [&str; 6] = ["type", "command", "cmd", "args", "bash", "powershell"];
 /// How many of the keys that reach a server name its address.
-const ADDRESSES: usize = 4;
+const ADDRESS_KEY_COUNT: usize = 4;
 /// The most characters that are shown of a program or an address.
-const SHOWN: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 /// The keys that reach a server over HTTP, those of its address first. Next to a command they mean another server, or are
 /// rejected.
-pub const REACHES: [&str; 9] = [
+pub const ADDRESS_KEYS: [&str; 9] = [
     "url",
     "uri",
     "httpUrl",
@@ -32,7 +32,7 @@ pub const REACHES: [&str; 9] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// It starts this program.
-    Ours,
+    ThisProgram,
     /// It runs another program, or reaches a server on HTTP, as this says.
     Other(String),
     /// Neither.
@@ -43,21 +43,21 @@ impl Entry {
     /// What an entry does.
     pub fn of(entry: &Value) -> Self {
         let text = |key: &&str| entry.get(*key).and_then(Value::as_str);
-        let addresses = REACHES.iter().take(ADDRESSES);
+        let addresses = ADDRESS_KEYS.iter().take(ADDRESS_KEY_COUNT);
         if let Some(address) = addresses.filter_map(text).next() {
-            return Self::Other(format!("connects to `{}`", line(address, SHOWN)));
+            return Self::Other(format!("connects to `{}`", line(address, MAX_SHOWN_CHARS)));
         }
-        let words = launched(entry);
+        let words = launch_words(entry);
         match words.first() {
             None => Self::Unknown,
-            Some(_) if serves(&words) => Self::Ours,
-            Some(program) => Self::Other(format!("runs `{}`", line(program, SHOWN))),
+            Some(_) if starts_server(&words) => Self::ThisProgram,
+            Some(program) => Self::Other(format!("runs `{}`", line(program, MAX_SHOWN_CHARS))),
         }
     }
 }
 
 /// The words that start an entry's program. Some clients write them as a list, some as an object.
-fn launched(entry: &Value) -> Vec<String> {
+fn launch_words(entry: &Value) -> Vec<String> {
     let command = entry.get("command").or_else(|| entry.get("cmd"));
     let Some(command) = command else {
         return Vec::new();
@@ -78,7 +78,7 @@ fn launched(entry: &Value) -> Vec<String> {
 
 /// Whether words start this program, or one with another name and the arguments that only `connect`
 /// writes.
-fn serves(words: &[String]) -> bool {
+fn starts_server(words: &[String]) -> bool {
     let Some((program, arguments)) = without_runner(words).split_first() else {
         return false;
     };
@@ -89,15 +89,15 @@ fn serves(words: &[String]) -> bool {
     let is_flags = before
         .chunks(2)
         .all(|pair| matches!(pair, [flag, _] if flag.starts_with("--")));
-    let place = before
+    let position = before
         .iter()
         .any(|flag| *flag == "--root" || *flag == "--db");
-    is_named(program) || (is_flags && place && before.len() < arguments.len())
+    is_our_program(program) || (is_flags && position && before.len() < arguments.len())
 }
 
 /// Whether a path leads to a program with our name, with or without a version, or a word names our
 /// package. Settings move between systems, so both separators count.
-fn is_named(program: &str) -> bool {
+fn is_our_program(program: &str) -> bool {
     let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = name.strip_suffix(".exe").unwrap_or(name);
     let name = name.split(['@', '=']).next().unwrap_or_default();
@@ -158,9 +158,9 @@ pub fn calls_hook(settings: &Value, hook: &str) -> bool {
         Some(inner) => inner.iter().collect(),
         None => vec![entry],
     });
-    let asked =
+    let names_hook =
         |handler: &&Value| commands(handler).any(|words| words.iter().any(|word| word == hook));
-    handlers.filter(asked).any(is_hook)
+    handlers.filter(names_hook).any(is_hook)
 }
 
 /// The enabled Claude Code plugin that brings the same server and hook, if any.
@@ -186,10 +186,10 @@ fn runs_hook(words: &[String]) -> bool {
             let client = after
                 .windows(2)
                 .any(|pair| matches!(pair, [flag, name] if flag == "--client" && Client::ALL.iter().any(|client| client.name() == name)));
-            let place = before
+            let position = before
                 .get(1..)
                 .is_some_and(|flags| flags.iter().any(|flag| flag == "--root" || flag == "--db"));
-            before.iter().any(|word| is_named(word)) || (client && place)
+            before.iter().any(|word| is_our_program(word)) || (client && position)
         })
 }
 
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hook_is_known_by_what_it_does() {
+    fn a_hook_is_recognised_by_its_command() {
         for ours in [
             "ack-memory hook session-start",
             "/usr/bin/ack-memory hook session-start --client codex",
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_ours_by_what_it_starts() {
+    fn an_entry_is_ours_if_it_starts_this_program() {
         use serde_json::json;
         for ours in [
             json!({ "command": "/usr/bin/ack-memory", "args": ["--root", "/m", "serve"] }),
@@ -281,7 +281,7 @@ mod tests {
             json!({ "command": ["pipx", "run", "ack-memory", "serve"] }),
             json!({ "command": "/opt/am", "args": ["--db", "/m", "--pin", "a", "serve", "--surface", "x"] }),
         ] {
-            assert_eq!(Entry::of(&ours), Entry::Ours, "{ours}");
+            assert_eq!(Entry::of(&ours), Entry::ThisProgram, "{ours}");
         }
         for (other, does) in [
             (

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::file::LARGEST;
+use super::file::MAX_FILE_BYTES;
 use super::runner::without_runner;
 use super::{Client, ConfigFile, Format, Launch, Part, Places, Wanted, json, ours, toml, yaml};
 use ack_sys::files;
@@ -96,7 +96,7 @@ pub fn status(client: Client, places: &Places) -> Option<Status> {
 
 /// Why a file cannot be used; `None` if it can, or does not exist.
 fn problem(path: &Path, format: Format) -> Option<String> {
-    let text = match files::read_text(path, LARGEST) {
+    let text = match files::read_text(path, MAX_FILE_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) => return Some(format!("it cannot be read: {error}")),
@@ -110,7 +110,7 @@ fn problem(path: &Path, format: Format) -> Option<String> {
 }
 
 fn read(path: &Path, format: Format) -> Option<Value> {
-    let text = files::read_text(path, LARGEST).ok()?;
+    let text = files::read_text(path, MAX_FILE_BYTES).ok()?;
     let text = text.trim_start_matches('\u{feff}');
     match format {
         Format::Toml => toml::value_of(text),
@@ -134,15 +134,15 @@ fn entry(file: &ConfigFile) -> Option<Value> {
 
 fn start(entry: &Value) -> Start {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    let address = || ours::REACHES.iter().find_map(|key| text(key));
-    match started(entry) {
+    let address = || ours::ADDRESS_KEYS.iter().find_map(|key| text(key));
+    match start_command(entry) {
         Some(started) => Start::Program(started),
         None => address().map_or(Start::Unknown, |address| Start::Address(address.to_owned())),
     }
 }
 
 /// The program that an entry starts. Some clients write the command as a list, some as an object.
-fn started(entry: &Value) -> Option<Entry> {
+fn start_command(entry: &Value) -> Option<Entry> {
     let command = entry.get("command").or_else(|| entry.get("cmd"))?;
     let inner = command.get("path").or_else(|| command.get(0));
     let program = command.as_str().or_else(|| inner?.as_str())?;

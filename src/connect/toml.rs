@@ -3,13 +3,13 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value as TomlValue};
 
-use super::{Emptied, Part, members, ours};
+use super::{EmptyContainer, Part, members, ours};
 
 /// Adds parts to a text. Replaces our existing entries.
 ///
 /// # Errors
 /// Why the text cannot be changed: it is not valid TOML, or something else is where a part belongs.
-pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
+pub fn add_parts(text: &str, parts: &[Part]) -> Result<String, String> {
     let mut document = parse(text)?;
     for part in parts {
         let Part::Member { path, name, value } = part else {
@@ -35,18 +35,18 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
 /// Sets the keys that start the server, removes those that reach a server over HTTP, and adds the
 /// rest if missing.
 fn merge(known: &mut dyn TableLike, wanted: &Table) {
-    for key in ours::REACHES {
+    for key in ours::ADDRESS_KEYS {
         known.remove(key);
     }
     for (key, item) in wanted {
         let text = |item: &Item| item.to_string().trim().to_owned();
         match known.get_mut(key) {
-            Some(there) if !ours::STARTS.contains(&key) || text(there) == text(item) => {}
-            Some(there) => {
+            Some(existing) if !ours::START_KEYS.contains(&key) || text(existing) == text(item) => {}
+            Some(existing) => {
                 // Keep a comment after the value.
-                let decor = there.as_value().map(|value| value.decor().clone());
-                *there = item.clone();
-                if let (Some(decor), Some(value)) = (decor, there.as_value_mut()) {
+                let decor = existing.as_value().map(|value| value.decor().clone());
+                *existing = item.clone();
+                if let (Some(decor), Some(value)) = (decor, existing.as_value_mut()) {
                     *value.decor_mut() = decor;
                 }
             }
@@ -60,26 +60,30 @@ fn merge(known: &mut dyn TableLike, wanted: &Table) {
 /// Removes parts from a text, and tables that end up empty as `emptied` says.
 ///
 /// # Errors
-/// As [`put`].
-pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, String> {
+/// As [`add_parts`].
+pub fn remove_parts(
+    text: &str,
+    parts: &[Part],
+    emptied: EmptyContainer<'_>,
+) -> Result<String, String> {
     let mut document = parse(text)?;
-    let mut taken = false;
+    let mut was_removed = false;
     for part in parts {
         let Part::Member { path, name, .. } = part else {
             continue;
         };
-        if !there(document.as_table(), path) {
+        if !has_path(document.as_table(), path) {
             continue;
         }
         let parent = table(document.as_table_mut(), path)?;
-        taken |= parent.remove(name).is_some();
+        was_removed |= parent.remove(name).is_some();
         let empty = parent.is_empty();
-        if let ([only], true) = (path.as_slice(), empty && emptied.goes(path)) {
-            taken |= document.as_table_mut().remove(only).is_some();
+        if let ([only], true) = (path.as_slice(), empty && emptied.removes(path)) {
+            was_removed |= document.as_table_mut().remove(only).is_some();
         }
     }
     // Serializing an unchanged text may add a line end.
-    Ok(if taken {
+    Ok(if was_removed {
         document.to_string()
     } else {
         text.to_owned()
@@ -110,7 +114,7 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     })
 }
 
-fn there(top: &Table, path: &[&str]) -> bool {
+fn has_path(top: &Table, path: &[&str]) -> bool {
     let found = path.iter().try_fold(top as &dyn TableLike, |table, key| {
         table.get(key)?.as_table_like()
     });
@@ -122,9 +126,9 @@ fn table<'a>(top: &'a mut Table, path: &[&str]) -> Result<&'a mut dyn TableLike,
     let mut table: &mut dyn TableLike = top;
     for key in path {
         if table.get(key).is_none() {
-            let mut made = Table::new();
-            made.set_implicit(true);
-            table.insert(key, Item::Table(made));
+            let mut new_table = Table::new();
+            new_table.set_implicit(true);
+            table.insert(key, Item::Table(new_table));
         }
         table = table
             .get_mut(key)

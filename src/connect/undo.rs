@@ -2,89 +2,101 @@
 
 use serde_json::{Map, Value};
 
-use super::file::{entry, has_no_entry, is_empty, put, take, value, with_parts, without_mark};
-use super::kept::Kept;
+use super::backup::Backup;
+use super::file::{
+    add_parts, entry, has_no_entry, is_empty, remove_parts, value, with_parts, without_mark,
+};
 use super::ours::Entry;
-use super::{ConfigFile, Emptied, Part, members, merge};
+use super::{ConfigFile, EmptyContainer, Part, members, merge};
 
 /// A text without our parts.
-pub enum Restored {
+pub enum Restoration {
     /// Exactly what is kept.
-    Kept,
+    FromBackup,
     /// This.
     Text(String),
 }
 
 /// Removes our parts from a text, as what is kept demands.
-pub fn restored(file: &ConfigFile, text: &str, kept: &Kept) -> Result<Restored, String> {
-    let kept = match kept {
-        Kept::Nothing => return take(file, text, Emptied::Stays).map(Restored::Text),
-        Kept::NoFile { .. } => {
-            let pruned = take(file, text, Emptied::Goes(&Value::Null))?;
+pub fn restore(file: &ConfigFile, text: &str, backup: &Backup) -> Result<Restoration, String> {
+    let backup = match backup {
+        Backup::Nothing => {
+            return remove_parts(file, text, EmptyContainer::Keep).map(Restoration::Text);
+        }
+        Backup::NoFile { .. } => {
+            let pruned = remove_parts(file, text, EmptyContainer::RemoveUnless(&Value::Null))?;
             return Ok(if is_empty(file.format, &pruned) {
-                Restored::Kept
+                Restoration::FromBackup
             } else {
-                Restored::Text(pruned)
+                Restoration::Text(pruned)
             });
         }
-        Kept::Text(kept) => without_mark(kept).1.replace("\r\n", "\n"),
+        Backup::Text(backup) => without_mark(backup).1.replace("\r\n", "\n"),
     };
-    Ok(match undone(file, text, &kept) {
-        Some(undone) if undone == kept => Restored::Kept,
-        Some(undone) => Restored::Text(undone),
-        None => Restored::Text(cut_out(file, text, &kept)?),
+    Ok(match undo_change(file, text, &backup) {
+        Some(undone) if undone == backup => Restoration::FromBackup,
+        Some(undone) => Restoration::Text(undone),
+        None => Restoration::Text(remove_ours(file, text, &backup)?),
     })
 }
 
 /// The text with our change of the kept text undone, if that takes out our parts and nothing else.
-fn undone(file: &ConfigFile, text: &str, kept: &str) -> Option<String> {
-    let there = parts_in(file, text);
-    let base = put(&there, kept).ok()?;
+fn undo_change(file: &ConfigFile, text: &str, backup_text: &str) -> Option<String> {
+    let existing = existing_parts(file, text);
+    let base = add_parts(&existing, backup_text).ok()?;
     // A kept text may have entries of ours, but permissions in it may be the user's own.
     let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
-    let old = take(&entries, kept, Emptied::Stays).ok()?;
-    let meant = meaning(file, text, Some(kept))?;
+    let old = remove_parts(&entries, backup_text, EmptyContainer::Keep).ok()?;
+    let expected = settings_without_ours(file, text, Some(backup_text))?;
     let fits = |undone: &String| {
-        has_no_entry(file, undone) && meaning(file, undone, None).as_ref() == Some(&meant)
+        has_no_entry(file, undone)
+            && settings_without_ours(file, undone, None).as_ref() == Some(&expected)
     };
-    merge::by_line(&base, &old, text)
+    merge::undo_by_line(&base, &old, text)
         .filter(fits)
-        .or_else(|| merge::by_word(&base, &old, text).filter(fits))
+        .or_else(|| merge::undo_by_word(&base, &old, text).filter(fits))
 }
 
 /// What a text says without our parts and empty objects in their places. With a kept text,
 /// somebody else's entry that ours replaced is back.
-fn meaning(file: &ConfigFile, text: &str, kept: Option<&str>) -> Option<Value> {
+fn settings_without_ours(
+    file: &ConfigFile,
+    text: &str,
+    backup_text: Option<&str>,
+) -> Option<Value> {
     let settings = value(file.format, text)?;
-    let taken = take(file, text, Emptied::Stays).ok()?;
-    let mut taken = value(file.format, &taken)?;
-    let old = kept.and_then(|kept| value(file.format, kept));
+    let without_ours = remove_parts(file, text, EmptyContainer::Keep).ok()?;
+    let mut without_ours = value(file.format, &without_ours)?;
+    let old = backup_text.and_then(|backup_text| value(file.format, backup_text));
     for part in &file.parts {
-        let is_ours = entry(&settings, part).is_some_and(|entry| Entry::of(entry) == Entry::Ours);
-        let other = old.as_ref().and_then(|old| replaced(old, part));
+        let is_ours =
+            entry(&settings, part).is_some_and(|entry| Entry::of(entry) == Entry::ThisProgram);
+        let other = old.as_ref().and_then(|old| replaced_entry(old, part));
         if let Some(other) = other.filter(|_| is_ours) {
-            part.set(&mut taken, other.clone());
+            part.set(&mut without_ours, other.clone());
         }
     }
     for part in &file.parts {
-        part.prune(&mut taken);
+        part.prune(&mut without_ours);
     }
-    Some(taken)
+    Some(without_ours)
 }
 
 /// Somebody else's entry in kept settings, which ours replaced.
-fn replaced<'a>(kept: &'a Value, part: &Part) -> Option<&'a Value> {
-    entry(kept, part).filter(|entry| Entry::of(entry) != Entry::Ours)
+fn replaced_entry<'a>(backup_settings: &'a Value, part: &Part) -> Option<&'a Value> {
+    entry(backup_settings, part).filter(|entry| Entry::of(entry) != Entry::ThisProgram)
 }
 
 /// A text without our parts, and without the empty objects and lists that the kept text lacks.
 /// Somebody else's entry that ours replaced is back.
-fn cut_out(file: &ConfigFile, text: &str, kept: &str) -> Result<String, String> {
-    let old = value(file.format, kept).unwrap_or_default();
-    let bare = take(file, text, Emptied::Goes(&old))?;
-    let mut back = with_parts(file, |part| replaced(&old, part).is_some());
+fn remove_ours(file: &ConfigFile, text: &str, backup_text: &str) -> Result<String, String> {
+    let old = value(file.format, backup_text).unwrap_or_default();
+    let bare = remove_parts(file, text, EmptyContainer::RemoveUnless(&old))?;
+    let mut back = with_parts(file, |part| replaced_entry(&old, part).is_some());
     for part in &mut back.parts {
-        if let (Some(other), Part::Member { value, .. }) = (replaced(&old, part).cloned(), part) {
+        if let (Some(other), Part::Member { value, .. }) =
+            (replaced_entry(&old, part).cloned(), part)
+        {
             *value = other;
         }
     }
@@ -93,18 +105,18 @@ fn cut_out(file: &ConfigFile, text: &str, kept: &str) -> Result<String, String> 
     if back.parts.iter().any(is_taken) {
         return Ok(bare);
     }
-    put(&back, &bare)
+    add_parts(&back, &bare)
 }
 
 /// The file with the parts that a text contains, as it has them.
-fn parts_in(file: &ConfigFile, text: &str) -> ConfigFile {
+fn existing_parts(file: &ConfigFile, text: &str) -> ConfigFile {
     let settings = value(file.format, text).unwrap_or_default();
     let alone = |part: &Part| with_parts(file, |other| other == part);
-    let mut there = with_parts(file, |part| {
-        take(&alone(part), text, Emptied::Stays).is_ok_and(|bare| bare != text)
-            || matches!(part, Part::Needed { name, .. } if settings.get(name).is_some())
+    let mut existing = with_parts(file, |part| {
+        remove_parts(&alone(part), text, EmptyContainer::Keep).is_ok_and(|bare| bare != text)
+            || matches!(part, Part::Required { name, .. } if settings.get(name).is_some())
     });
-    for part in &mut there.parts {
+    for part in &mut existing.parts {
         let now = entry(&settings, part).cloned();
         if let (Some(now), Part::Member { value, .. }) = (now, part) {
             // In the order in which they were written.
@@ -118,5 +130,5 @@ fn parts_in(file: &ConfigFile, text: &str) -> ConfigFile {
             *value = Value::Object(ordered);
         }
     }
-    there
+    existing
 }

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Emptied, Part, members, ours};
+use super::{EmptyContainer, Part, members, ours};
 
 /// Indentation of an entry in a new mapping.
 const INDENT: usize = 2;
@@ -16,32 +16,32 @@ const INDENT: usize = 2;
 ///
 /// # Errors
 /// Why the text cannot be changed: it is not valid YAML, or not in the usual style.
-pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
+pub fn add_parts(text: &str, parts: &[Part]) -> Result<String, String> {
     let mut text = text.to_owned();
     for part in parts {
         let (section, name, wanted) = member(part)?;
         let before = top(&text)?;
-        let mut meant = before.clone();
-        let entries = meant.entry(section).or_insert(Value::Null);
+        let mut expected = before.clone();
+        let entries = expected.entry(section).or_insert(Value::Null);
         if entries.is_null() {
             *entries = Value::Object(Map::new());
         }
         let entries = entries.as_object_mut();
         let entries = entries.ok_or_else(|| format!("`{section}` is not a mapping"))?;
         let entry = match entries.get(name) {
-            Some(Value::Object(known)) => merged(known, &wanted),
+            Some(Value::Object(known)) => merge_entry(known, &wanted),
             Some(_) => return Err(format!("`{section}.{name}` is not a mapping")),
             None => wanted.clone(),
         };
         entries.insert(name.to_owned(), Value::Object(entry.clone()));
-        if meant == before {
+        if expected == before {
             continue;
         }
-        let mut lines = Lines::of(&text);
+        let mut lines = YamlLines::of(&text);
         lines.put(section, name, &entry)?;
         text = lines.text();
-        if top(&text).ok().as_ref() != Some(&meant) {
-            return Err(unusual(section));
+        if top(&text).ok().as_ref() != Some(&expected) {
+            return Err(unusual_style(section));
         }
     }
     Ok(text)
@@ -50,23 +50,27 @@ pub fn put(text: &str, parts: &[Part]) -> Result<String, String> {
 /// Removes parts from a text, and a mapping that ends up empty as `emptied` says.
 ///
 /// # Errors
-/// As [`put`].
-pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, String> {
+/// As [`add_parts`].
+pub fn remove_parts(
+    text: &str,
+    parts: &[Part],
+    emptied: EmptyContainer<'_>,
+) -> Result<String, String> {
     let mut text = text.to_owned();
     for part in parts {
         let Ok((section, name, _)) = member(part) else {
             continue;
         };
         let before = top(&text)?;
-        let mut meant = before.clone();
-        let entries = meant.get_mut(section).and_then(Value::as_object_mut);
+        let mut expected = before.clone();
+        let entries = expected.get_mut(section).and_then(Value::as_object_mut);
         let is_there = entries.is_some_and(|entries| entries.remove(name).is_some());
-        let is_empty = meant.get(section).is_some_and(is_nothing);
-        let is_pruned = is_empty && emptied.goes(&[section]);
+        let is_empty = expected.get(section).is_some_and(is_empty_value);
+        let is_pruned = is_empty && emptied.removes(&[section]);
         if !(is_there || is_pruned) {
             continue;
         }
-        let mut lines = Lines::of(&text);
+        let mut lines = YamlLines::of(&text);
         if is_there {
             lines.take(section, name)?;
         }
@@ -76,11 +80,11 @@ pub fn take(text: &str, parts: &[Part], emptied: Emptied<'_>) -> Result<String, 
         text = lines.text();
         let mut after = top(&text)?;
         // An empty mapping counts as missing.
-        for top in [&mut after, &mut meant] {
-            top.retain(|key, value| key != section || !is_nothing(value));
+        for top in [&mut after, &mut expected] {
+            top.retain(|key, value| key != section || !is_empty_value(value));
         }
-        if after != meant {
-            return Err(unusual(section));
+        if after != expected {
+            return Err(unusual_style(section));
         }
     }
     Ok(text)
@@ -120,21 +124,21 @@ fn top(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-fn is_nothing(value: &Value) -> bool {
+fn is_empty_value(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
-fn unusual(section: &str) -> String {
+fn unusual_style(section: &str) -> String {
     format!("`{section}` is not in the usual style, one entry per line")
 }
 
 /// An entry with the start keys set as wanted, without the keys that reach a server over HTTP, and
 /// with the rest added if missing.
-fn merged(known: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
+fn merge_entry(known: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
     let mut entry = known.clone();
-    entry.retain(|key, _| !ours::REACHES.contains(&key.as_str()));
+    entry.retain(|key, _| !ours::ADDRESS_KEYS.contains(&key.as_str()));
     for (key, value) in wanted {
-        if ours::STARTS.contains(&key.as_str()) || !entry.contains_key(key) {
+        if ours::START_KEYS.contains(&key.as_str()) || !entry.contains_key(key) {
             entry.insert(key.clone(), value.clone());
         }
     }
@@ -142,7 +146,7 @@ fn merged(known: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String
 }
 
 /// The lines of a text, each with its line end.
-struct Lines(Vec<String>, Ending);
+struct YamlLines(Vec<String>, Ending);
 
 /// How a text ends.
 #[derive(PartialEq, Eq)]
@@ -156,7 +160,7 @@ enum Ending {
 /// A range of lines.
 type Span = std::ops::Range<usize>;
 
-impl Lines {
+impl YamlLines {
     fn of(text: &str) -> Self {
         let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
         match lines.last_mut().filter(|last| !last.ends_with('\n')) {
@@ -181,26 +185,28 @@ impl Lines {
         let Some(body) = self.section(section)? else {
             let end = self.0.len();
             self.insert(end, vec![format!("{section}:\n")]);
-            let lines = written(name, entry, INDENT);
+            let lines = block_style(name, entry, INDENT);
             self.insert(end + 1, lines);
             return Ok(());
         };
         let indent = self.indent_in(&body).unwrap_or(INDENT);
         let Some(known) = self.entry(&body, indent, name) else {
-            let lines = written(name, entry, indent);
+            let lines = block_style(name, entry, indent);
             self.insert(self.end_of_content(&body), lines);
             return Ok(());
         };
         let inside = known.start + 1..known.end;
-        let deeper = self.indent_in(&inside).ok_or_else(|| unusual(section))?;
+        let deeper = self
+            .indent_in(&inside)
+            .ok_or_else(|| unusual_style(section))?;
         let old = self.keys(&inside, deeper)?;
         // From the end, so that earlier positions stay valid.
         for (key, span) in old.iter().rev() {
             match entry.get(key) {
                 None => drop(self.0.drain(span.clone())),
-                Some(value) if self.says(span, value) => {}
+                Some(value) if self.has_value(span, value) => {}
                 Some(value) => {
-                    let line = format!("{}{key}: {}\n", " ".repeat(deeper), flow(value));
+                    let line = format!("{}{key}: {}\n", " ".repeat(deeper), flow_style(value));
                     self.0.splice(span.clone(), [line]);
                 }
             }
@@ -210,7 +216,7 @@ impl Lines {
             .iter()
             .filter(|(key, _)| !old.iter().any(|(old, _)| old == *key));
         let missing = missing
-            .map(|(key, value)| format!("{}{key}: {}\n", " ".repeat(deeper), flow(value)))
+            .map(|(key, value)| format!("{}{key}: {}\n", " ".repeat(deeper), flow_style(value)))
             .collect();
         self.insert(known.end, missing);
         Ok(())
@@ -218,10 +224,14 @@ impl Lines {
 
     /// Removes an entry from a section.
     fn take(&mut self, section: &str, name: &str) -> Result<(), String> {
-        let body = self.section(section)?.ok_or_else(|| unusual(section))?;
-        let indent = self.indent_in(&body).ok_or_else(|| unusual(section))?;
+        let body = self
+            .section(section)?
+            .ok_or_else(|| unusual_style(section))?;
+        let indent = self
+            .indent_in(&body)
+            .ok_or_else(|| unusual_style(section))?;
         let known = self.entry(&body, indent, name);
-        self.0.drain(known.ok_or_else(|| unusual(section))?);
+        self.0.drain(known.ok_or_else(|| unusual_style(section))?);
         Ok(())
     }
 
@@ -247,7 +257,7 @@ impl Lines {
             self.0
                 .splice(at..=at, [format!("{section}:{comment}{after}\n")]);
         } else if !rest.is_empty() && !rest.starts_with('#') {
-            return Err(unusual(section));
+            return Err(unusual_style(section));
         }
         let after = self.0.iter().enumerate().skip(at + 1);
         let mut ends = after.filter(|(_, line)| indent_of(line) == Some(0));
@@ -271,8 +281,8 @@ impl Lines {
     /// The lines of an entry: the one that names it, and all lines indented deeper.
     fn entry(&self, body: &Span, indent: usize, name: &str) -> Option<Span> {
         let lines = self.0.get(body.start..)?;
-        let named = |line: &String| key_of(line, indent).as_deref() == Some(name);
-        let at = body.start + lines.iter().position(named)?;
+        let is_entry = |line: &String| key_of(line, indent).as_deref() == Some(name);
+        let at = body.start + lines.iter().position(is_entry)?;
         let after = self.0.get(at + 1..)?.iter();
         let is_over = |line: &String| indent_of(line).is_some_and(|deep| deep <= indent);
         let length = after.take_while(|line| !is_over(line)).count();
@@ -302,7 +312,7 @@ impl Lines {
     }
 
     /// Whether the lines of a key have this value already.
-    fn says(&self, span: &Span, value: &Value) -> bool {
+    fn has_value(&self, span: &Span, value: &Value) -> bool {
         let text = self.0.get(span.clone()).unwrap_or_default().concat();
         let read = serde_yaml_ng::from_str::<Map<String, Value>>(&text);
         read.is_ok_and(|read| read.values().eq([value]))
@@ -319,8 +329,8 @@ impl Lines {
 /// The indentation of a line; `None` if it is empty or a comment.
 fn indent_of(line: &str) -> Option<usize> {
     let rest = line.trim_start_matches(' ');
-    let says = !rest.trim().is_empty() && !rest.starts_with('#');
-    says.then(|| line.len() - rest.len())
+    let has_content = !rest.trim().is_empty() && !rest.starts_with('#');
+    has_content.then(|| line.len() - rest.len())
 }
 
 /// The key at the start of a line, if the line has this indentation.
@@ -335,21 +345,21 @@ fn key_of(line: &str, indent: usize) -> Option<String> {
 }
 
 /// An entry in block style.
-fn written(name: &str, entry: &Map<String, Value>, indent: usize) -> Vec<String> {
+fn block_style(name: &str, entry: &Map<String, Value>, indent: usize) -> Vec<String> {
     let members = entry.iter().map(|(key, value)| {
         let spaces = " ".repeat(indent * 2);
-        format!("{spaces}{key}: {}\n", flow(value))
+        format!("{spaces}{key}: {}\n", flow_style(value))
     });
     let head = format!("{}{name}:\n", " ".repeat(indent));
     [head].into_iter().chain(members).collect()
 }
 
 /// A value on one line. JSON is YAML, but plain words need no quotation marks.
-fn flow(value: &Value) -> String {
+fn flow_style(value: &Value) -> String {
     match value {
         Value::String(word) if is_plain(word) => word.clone(),
         Value::Array(entries) => {
-            let entries: Vec<String> = entries.iter().map(flow).collect();
+            let entries: Vec<String> = entries.iter().map(flow_style).collect();
             format!("[{}]", entries.join(", "))
         }
         other => other.to_string(),
@@ -381,17 +391,21 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, after: &str) {
-        let put = put(before, &parts()).unwrap();
+        let put = add_parts(before, &parts()).unwrap();
         assert_eq!(put, after);
         assert_eq!(
-            super::put(&put, &parts()).unwrap(),
+            super::add_parts(&put, &parts()).unwrap(),
             put,
             "twice changes nothing"
         );
-        let taken = take(&put, &parts(), Emptied::Goes(&Value::Null)).unwrap();
+        let without_entry =
+            remove_parts(&put, &parts(), EmptyContainer::RemoveUnless(&Value::Null)).unwrap();
         assert_eq!(
-            value_of(&taken),
-            value_of(&take(before, &parts(), Emptied::Goes(&Value::Null)).unwrap())
+            value_of(&without_entry),
+            value_of(
+                &remove_parts(before, &parts(), EmptyContainer::RemoveUnless(&Value::Null))
+                    .unwrap()
+            )
         );
     }
 
@@ -420,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn our_entry_is_changed_where_it_stands_and_keeps_what_was_added() {
+    fn our_entry_is_changed_in_place_and_keeps_added_keys() {
         check(
             "extensions:\n  \"ack-memory\": # mine\n    uri: http://x\n    type: sse\n    args:\n    - old\n    # why\n    enabled: false\n    timeout: 5\n  z:\n    cmd: z\n",
             "extensions:\n  \"ack-memory\": # mine\n    type: stdio\n    args: [\"--root\", /m, serve]\n    # why\n    enabled: false\n    timeout: 5\n    cmd: \"/a b/ack-memory\"\n  z:\n    cmd: z\n",
@@ -428,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusual_form_is_refused() {
+    fn an_unusual_style_is_refused() {
         for text in [
             "extensions: {a: {cmd: x}}\n",
             "extensions:\n  ack-memory: {cmd: x}\n",
@@ -440,10 +454,13 @@ mod tests {
             "a: 1\n...\n",
             "a: \"x\nextensions:\n  ack-memory:\n    cmd: y\"\n",
         ] {
-            assert!(put(text, &parts()).is_err(), "{text}");
+            assert!(add_parts(text, &parts()).is_err(), "{text}");
         }
         for text in ["extensions: {ack-memory: {cmd: x}}\n", "a: [\n"] {
-            assert!(take(text, &parts(), Emptied::Stays).is_err(), "{text}");
+            assert!(
+                remove_parts(text, &parts(), EmptyContainer::Keep).is_err(),
+                "{text}"
+            );
         }
     }
 
@@ -457,7 +474,7 @@ mod tests {
             ("a: b", "\"a: b\""),
             ("/usr/bin/ack", "/usr/bin/ack"),
         ] {
-            assert_eq!(flow(&json!(word)), expected);
+            assert_eq!(flow_style(&json!(word)), expected);
         }
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use ack_api::memory::{Status, fold_name, nearest};
 use ack_api::queue::{QueueCount, QueueNumbers};
 use ack_store::READ_TIMEOUT;
-use ack_store::read::{Curated, QueueRows};
+use ack_store::read::{CuratedMemory, QueueRows};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{Candidate, CurateError};
 use crate::scope::Scope;
-use crate::service::short_id::{ShortIds, begins};
+use crate::service::short_id::{ShortIds, has_prefix};
 
 /// How many memories to list for an ambiguous prefix.
 const MAX_LISTED: usize = 8;
@@ -40,7 +40,7 @@ impl Filter {
     }
 
     /// Whether it matches a memory.
-    pub fn allows(&self, curated: &Curated) -> bool {
+    pub fn allows(&self, curated: &CuratedMemory) -> bool {
         let memory = &curated.memory;
         let same = |wanted: &Option<String>, values: &[Option<&String>]| {
             wanted.as_ref().is_none_or(|wanted| {
@@ -73,9 +73,9 @@ impl Filter {
 pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     let found = with_id(scopes, id)?;
     if found.is_empty() {
-        return by_beginning(scopes, id);
+        return by_prefix(scopes, id);
     }
-    only(id, found, &[])
+    single_match(id, found, &[])
 }
 
 /// The memory with exactly this id.
@@ -83,7 +83,7 @@ pub fn by_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> 
 /// # Errors
 /// No memory has it, or several, or a store cannot be read.
 pub fn by_whole_id(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
-    only(id, with_id(scopes, id)?, &[])
+    single_match(id, with_id(scopes, id)?, &[])
 }
 
 /// The memories with exactly this id.
@@ -101,11 +101,11 @@ fn with_id(scopes: &[Arc<Scope>], id: &str) -> Result<Vec<Candidate>, CurateErro
 }
 
 /// The only memory whose id begins so.
-fn by_beginning(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
+fn by_prefix(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateError> {
     let (mut found, mut known) = (Vec::new(), Vec::new());
     let typed = id.trim().to_lowercase();
-    each(scopes, &|_| true, &mut |scope, curated| {
-        if !typed.is_empty() && begins(&curated.memory.id, &typed) {
+    visit_memories(scopes, &|_| true, &mut |scope, curated| {
+        if !typed.is_empty() && has_prefix(&curated.memory.id, &typed) {
             found.push(Candidate {
                 scope: Arc::clone(scope),
                 curated,
@@ -114,11 +114,15 @@ fn by_beginning(scopes: &[Arc<Scope>], id: &str) -> Result<Candidate, CurateErro
             known.push(curated.memory.id);
         }
     })?;
-    only(id, found, &known)
+    single_match(id, found, &known)
 }
 
 /// The only one of the memories that were found for an id. `known` are other ids.
-fn only(id: &str, mut found: Vec<Candidate>, known: &[String]) -> Result<Candidate, CurateError> {
+fn single_match(
+    id: &str,
+    mut found: Vec<Candidate>,
+    known: &[String],
+) -> Result<Candidate, CurateError> {
     match found.len() {
         0 => Err(CurateError::NotFound {
             id: id.to_owned(),
@@ -170,7 +174,7 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
         let QueueRows {
             dates,
             mut waiting,
-            twins,
+            duplicate_ids: twins,
             replaced: older,
             waiting_replaced,
         } = scope
@@ -182,13 +186,13 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
             replaced.entry(key).or_default().push(older);
         }
         for curated in &mut waiting {
-            curated.has_twin = twins.contains(&curated.memory.id);
+            curated.has_duplicate_id = twins.contains(&curated.memory.id);
         }
         for (dated, until) in dates {
             let is_put_off = until.is_some_and(|until| today < until);
             numbers.count(dated.status, dated.created, dated.reviewed, is_put_off);
         }
-        let waits = |curated: &Curated| !curated.is_put_off(today) && filter.allows(curated);
+        let waits = |curated: &CuratedMemory| !curated.is_put_off(today) && filter.allows(curated);
         found.extend(waiting.into_iter().filter(waits).map(|curated| Candidate {
             scope: Arc::clone(scope),
             curated,
@@ -206,16 +210,16 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
     })
 }
 
-fn each(
+fn visit_memories(
     scopes: &[Arc<Scope>],
     wanted: &dyn Fn(Status) -> bool,
-    visit: &mut dyn FnMut(&Arc<Scope>, Curated),
+    visit: &mut dyn FnMut(&Arc<Scope>, CuratedMemory),
 ) -> Result<(), CurateError> {
     for scope in scopes {
         // A disturbed snapshot is read again, so pass results on only after it is complete.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut read = Vec::new();
-            snapshot.curate_of(wanted, &mut |curated| read.push(curated))?;
+            snapshot.visit_curated_with(wanted, &mut |curated| read.push(curated))?;
             Ok(read)
         })?;
         for curated in read {

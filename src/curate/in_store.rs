@@ -19,12 +19,12 @@ use std::time::Duration;
 
 use ack_api::decision::{Decision, Verdict};
 use ack_store::layout::{Field, Layout, MemorySource, Profile};
-use ack_store::read::Curated;
+use ack_store::read::CuratedMemory;
 use ack_store::{Snapshot, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-pub use self::undo::{Batch, batches, revived_by, take_back};
+pub use self::undo::{Batch, batches, revived_by, undo_batch};
 use super::CurateError;
 use super::log::release;
 use super::revived::{self, Revived};
@@ -32,10 +32,10 @@ use super::write::{Made, check_single};
 use crate::scope::Scope;
 
 /// How long to wait for another writer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WRITE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A native store in a transaction that holds the write lock.
-struct Open<'a> {
+struct StoreTransaction<'a> {
     transaction: &'a Transaction<'a>,
     path: &'a Path,
     layout: &'a Layout,
@@ -49,14 +49,14 @@ struct Open<'a> {
 pub fn write_with(
     scope: &Scope,
     ids: &[&str],
-    decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
+    decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
 ) -> Result<Made, CurateError> {
-    log::settle(scope)?;
+    log::move_log_into_store(scope)?;
     in_transaction(scope, |store, snapshot| {
         let now = read(snapshot, ids)?;
         let mut decisions = decide(&now)?;
         check_single(scope, &decisions, &now)?;
-        let released = released(snapshot, &decisions)?;
+        let released = waiting_again(snapshot, &decisions)?;
         decisions.extend_from_slice(&released);
         let revived = revived::revived(scope, snapshot, &decisions, &released)?;
         for decision in &decisions {
@@ -83,7 +83,7 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
 /// The store cannot be read.
 pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
     let revived = scope.store.snapshot(|snapshot| {
-        let released = released(snapshot, decisions)?;
+        let released = waiting_again(snapshot, decisions)?;
         let all = [decisions, &released].concat();
         revived::revived(scope, snapshot, &all, &released)
     })?;
@@ -91,7 +91,10 @@ pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, Curate
 }
 
 /// What waits again because the memory that replaced it is rejected now.
-fn released(snapshot: &Snapshot<'_>, decisions: &[Decision]) -> Result<Vec<Decision>, StoreError> {
+fn waiting_again(
+    snapshot: &Snapshot<'_>,
+    decisions: &[Decision],
+) -> Result<Vec<Decision>, StoreError> {
     let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
     let rejections = decisions
         .iter()
@@ -108,7 +111,9 @@ fn released(snapshot: &Snapshot<'_>, decisions: &[Decision]) -> Result<Vec<Decis
             continue;
         };
         if !decided.contains(id.as_str()) {
-            let curated = snapshot.curated(&id)?.filter(|curated| !curated.has_twin);
+            let curated = snapshot
+                .curated(&id)?
+                .filter(|curated| !curated.has_duplicate_id);
             released.extend(curated.map(|curated| release(rejection, curated)));
         }
     }
@@ -116,7 +121,10 @@ fn released(snapshot: &Snapshot<'_>, decisions: &[Decision]) -> Result<Vec<Decis
 }
 
 /// The memories with these ids.
-fn read(snapshot: &Snapshot<'_>, ids: &[&str]) -> Result<HashMap<String, Curated>, StoreError> {
+fn read(
+    snapshot: &Snapshot<'_>,
+    ids: &[&str],
+) -> Result<HashMap<String, CuratedMemory>, StoreError> {
     let mut now = HashMap::new();
     for id in ids {
         if let Some(curated) = snapshot.curated(id)? {
@@ -129,7 +137,7 @@ fn read(snapshot: &Snapshot<'_>, ids: &[&str]) -> Result<HashMap<String, Curated
 /// Runs `write` under the write lock of a native store, and commits if it succeeds.
 fn in_transaction<T>(
     scope: &Scope,
-    write: impl FnOnce(&Open<'_>, &Snapshot<'_>) -> Result<T, CurateError>,
+    write: impl FnOnce(&StoreTransaction<'_>, &Snapshot<'_>) -> Result<T, CurateError>,
 ) -> Result<T, CurateError> {
     let refuse = |profile| CurateError::NotNative {
         scope: scope.name.clone(),
@@ -146,7 +154,7 @@ fn in_transaction<T>(
         return Err(refuse(profile));
     }
     scope.store.exclusively(|path| {
-        let sqlite = |error| failed(path, error);
+        let sqlite = |error| write_error(path, error);
         let mut connection = open(path)?;
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -159,7 +167,7 @@ fn in_transaction<T>(
                 .first()
                 .filter(|_| layout.profile == Profile::Ack)
                 .ok_or_else(|| refuse(layout.profile.as_str()))?;
-            let store = Open {
+            let store = StoreTransaction {
                 transaction: &transaction,
                 path,
                 layout: &layout,
@@ -174,12 +182,14 @@ fn in_transaction<T>(
 }
 
 fn open(path: &Path) -> Result<Connection, CurateError> {
-    let sqlite = |error| failed(path, error);
+    let sqlite = |error| write_error(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
-    connection.busy_timeout(PATIENCE).map_err(sqlite)?;
+    connection
+        .busy_timeout(WRITE_LOCK_TIMEOUT)
+        .map_err(sqlite)?;
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)
         .map_err(sqlite)?;
@@ -193,7 +203,7 @@ fn open(path: &Path) -> Result<Connection, CurateError> {
 }
 
 /// Converts an SQLite write error.
-fn failed(path: &Path, error: rusqlite::Error) -> CurateError {
+fn write_error(path: &Path, error: rusqlite::Error) -> CurateError {
     match StoreError::sqlite(path, error) {
         StoreError::Sqlite { path, source } => CurateError::Write {
             path,
@@ -203,7 +213,7 @@ fn failed(path: &Path, error: rusqlite::Error) -> CurateError {
     }
 }
 
-impl Open<'_> {
+impl StoreTransaction<'_> {
     /// The column of a field.
     fn column(&self, field: Field, name: &'static str) -> Result<&str, CurateError> {
         self.source
@@ -214,7 +224,7 @@ impl Open<'_> {
             })
     }
 
-    fn failed(&self, error: rusqlite::Error) -> CurateError {
-        failed(self.path, error)
+    fn write_error(&self, error: rusqlite::Error) -> CurateError {
+        write_error(self.path, error)
     }
 }

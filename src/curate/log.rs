@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::Status;
 use ack_api::text;
-use ack_store::read::Curated;
+use ack_store::read::CuratedMemory;
 use ack_sys::files;
 use nix::unistd::{AccessFlags, access};
 
@@ -32,7 +32,7 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The log cannot be written. Then nothing is decided.
-pub fn write_again(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
+pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
     let back = revived_by(scope, decisions)?;
     let made = write_with(scope, &[], |_| Ok(decisions.to_vec()))?;
     let mut revived = back;
@@ -63,7 +63,7 @@ pub fn revived_by(scope: &Scope, decisions: &[Decision]) -> Result<Revived, Cura
 /// # Errors
 /// The store or the log cannot be read.
 pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
-    let released = released(scope, decisions)?;
+    let released = waiting_again(scope, decisions)?;
     let all = [decisions, &released].concat();
     let revived = scope
         .store
@@ -80,9 +80,9 @@ pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, Curate
 pub fn write_with(
     scope: &Scope,
     ids: &[&str],
-    decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
+    decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
 ) -> Result<Made, CurateError> {
-    let path = &place(scope);
+    let path = &log_path(scope);
     let fail = |source| CurateError::Write {
         path: path.to_owned(),
         source,
@@ -100,7 +100,7 @@ pub fn write_with(
     })?;
     let mut decisions = decide(&now)?;
     check_single(scope, &decisions, &now)?;
-    let released = released(scope, &decisions)?;
+    let released = waiting_again(scope, &decisions)?;
     decisions.extend_from_slice(&released);
     let revived = scope
         .store
@@ -142,7 +142,7 @@ fn lock(log: &File, path: &Path) -> Result<(), CurateError> {
 
 /// What waits again because the memory that replaced it is rejected now: it was replaced while it
 /// waited, so nothing else would bring it back.
-fn released(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>, CurateError> {
+fn waiting_again(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>, CurateError> {
     let log = scope.store.decisions()?;
     let mut released = Vec::new();
     for rejection in decisions
@@ -158,7 +158,7 @@ fn released(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>, Cura
                 continue;
             }
             let curated = scope.store.snapshot(|snapshot| snapshot.curated(id))?;
-            let curated = curated.filter(|curated| curated.is_decided && !curated.has_twin);
+            let curated = curated.filter(|curated| curated.is_decided && !curated.has_duplicate_id);
             released.extend(curated.map(|curated| release(rejection, curated)));
         }
     }
@@ -166,7 +166,7 @@ fn released(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>, Cura
 }
 
 /// The decision that a memory waits again.
-pub fn release(rejection: &Decision, curated: Curated) -> Decision {
+pub fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
     Decision {
         id: curated.memory.id,
         digest: curated.digest,
@@ -184,7 +184,7 @@ pub fn release(rejection: &Decision, curated: Curated) -> Decision {
 /// # Errors
 /// [`CurateError::Write`].
 pub fn check(scope: &Scope) -> Result<(), CurateError> {
-    let path = place(scope);
+    let path = log_path(scope);
     let checked = if path.exists() {
         open(&path).map(drop)
     } else {
@@ -195,7 +195,7 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
 }
 
 /// The log of a scope.
-fn place(scope: &Scope) -> PathBuf {
+fn log_path(scope: &Scope) -> PathBuf {
     scope.store.decision_log().map_or_else(
         || scope.folder.join(ack_api::decision::DECISION_LOG),
         Path::to_owned,

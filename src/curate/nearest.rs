@@ -26,17 +26,17 @@ pub struct Neighbour {
 /// The store cannot be read.
 pub fn nearest(service: &'static Service, candidate: &Candidate) -> Result<Vec<Neighbour>, Error> {
     let memory = candidate.memory();
-    let near = service.nearest_approved_soon(memory, &candidate.scope.name)?;
-    let neighbours = near.into_par_iter().map(|near| Neighbour {
-        diff: words(&shown(&near.memory), &shown(memory)),
-        memory: near.memory,
-        relation: near.relation,
+    let found = service.nearest_approved_soon(memory, &candidate.scope.name)?;
+    let neighbours = found.into_par_iter().map(|found| Neighbour {
+        diff: words(&comparison_text(&found.memory), &comparison_text(memory)),
+        memory: found.memory,
+        relation: found.relation,
     });
     Ok(neighbours.collect())
 }
 
 /// The text of a memory for the comparison: title, subtitle, facts as a list, narrative.
-pub fn shown(memory: &Memory) -> String {
+pub fn comparison_text(memory: &Memory) -> String {
     let mut text = memory.title.clone();
     if let Some(subtitle) = &memory.subtitle {
         text.push('\n');

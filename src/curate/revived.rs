@@ -74,7 +74,7 @@ impl Revived {
     }
 
     /// `1 is served again, 2 wait again`; `None` if nothing comes back.
-    pub fn counted(&self) -> Option<String> {
+    pub fn count_spellings(&self) -> Option<String> {
         let served = match self.served_again.len() {
             0 => None,
             1 => Some("1 is served again".to_owned()),
@@ -210,11 +210,11 @@ fn is_served(
     }
     let look = |id: &str| match chain.get(id) {
         Some(Some(found)) if found.status == Status::Rejected => Successor::Rejected,
-        Some(Some(found)) => Successor::There {
+        Some(Some(found)) => Successor::Present {
             status: found.status,
             next: found.superseded_by.as_deref(),
         },
-        _ => Successor::Gone,
+        _ => Successor::Missing,
     };
     let first = memory
         .superseded_by

@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
 use ack_api::text;
 use ack_store::READ_TIMEOUT;
-use ack_store::read::Curated;
+use ack_store::read::CuratedMemory;
 
 use super::find::Filter;
 use super::{Candidate, CurateError};
 use crate::scope::Scope;
-use crate::service::stale::{BETWEEN, Staleness, is_kept};
+use crate::service::stale::{MARK_SEPARATOR, Staleness, is_dismissed};
 
 /// A file with this many commits counts as changed a lot.
 const MANY_COMMITS: u32 = 10;
 /// How many names a memory needs, all of them missing. A single one may belong to another program.
-const ENOUGH_NAMES: usize = 2;
+const MIN_MISSING_NAMES: usize = 2;
 /// The time limit for reading the history, for all memories together.
 const HISTORY_TIME: Duration = Duration::from_secs(2);
 /// The maximum length of the kept list of marks.
-const MAX_KEPT: usize = 400;
+const MAX_DISMISSED_MARKS_CHARS: usize = 400;
 
 /// An approved memory that may be out of date.
 #[derive(Debug, Clone)]
-pub struct Stale {
+pub struct StaleMemory {
     /// The memory.
     pub candidate: Candidate,
     /// The reason, which answers show as `stale`.
@@ -44,13 +44,13 @@ pub fn stale(
     scopes: &[Arc<Scope>],
     filter: &Filter,
     staleness: &Staleness,
-) -> Result<Vec<Stale>, CurateError> {
+) -> Result<Vec<StaleMemory>, CurateError> {
     let mut all = Vec::new();
     for scope in scopes {
         // A disturbed snapshot is read again, so pass results on only after it is complete.
         let read = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
             let mut approved = Vec::new();
-            snapshot.curate_of(&|status| status.is_served(), &mut |curated| {
+            snapshot.visit_curated_with(&|status| status.is_served(), &mut |curated| {
                 approved.push(curated)
             })?;
             let hidden = superseded(&approved);
@@ -74,7 +74,7 @@ pub fn stale(
             (Candidate { scope, curated }, reason)
         }));
     }
-    let mut found = look_closer(all, staleness);
+    let mut found = check_history_and_tree(all, staleness);
     found.sort_by_key(|stale| {
         let created = stale.candidate.memory().created_at;
         (created.is_none(), created)
@@ -83,8 +83,8 @@ pub fn stale(
 }
 
 /// The ids of approved memories that agents do not see because a newer one replaces them.
-fn superseded(approved: &[Curated]) -> HashSet<String> {
-    let next = |curated: &Curated| curated.memory.superseded_by.clone();
+fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
+    let next = |curated: &CuratedMemory| curated.memory.superseded_by.clone();
     let known: HashMap<&str, (Status, Option<String>)> = approved
         .iter()
         .map(|curated| {
@@ -95,11 +95,11 @@ fn superseded(approved: &[Curated]) -> HashSet<String> {
         })
         .collect();
     let look = |id: &str| match known.get(id) {
-        Some((status, next)) => Successor::There {
+        Some((status, next)) => Successor::Present {
             status: *status,
             next: next.as_deref(),
         },
-        None => Successor::Gone,
+        None => Successor::Missing,
     };
     let memories = approved.iter().map(|curated| &curated.memory);
     let hidden = memories.filter(|memory| {
@@ -124,20 +124,20 @@ pub fn reason(candidate: &Candidate, staleness: &Staleness) -> Result<Option<Str
     })?;
     let others: Vec<_> = others.into_iter().flat_map(|(_, others)| others).collect();
     let reason = staleness.of(memory, &candidate.scope, &others);
-    let found = look_closer(vec![(candidate.clone(), reason)], staleness);
+    let found = check_history_and_tree(vec![(candidate.clone(), reason)], staleness);
     Ok(found.into_iter().next().map(|stale| stale.reason))
 }
 
 /// What a decision to keep a memory records: this mark, and the earlier marks it was kept despite.
-pub fn despite(memory: &Memory, reason: &str) -> String {
+pub fn marks_kept_despite(memory: &Memory, reason: &str) -> String {
     let before = memory.kept_despite.as_deref().unwrap_or_default();
-    let all = if before.is_empty() || is_kept(memory, reason) {
+    let all = if before.is_empty() || is_dismissed(memory, reason) {
         reason.to_owned()
     } else {
-        format!("{before}{BETWEEN}{reason}")
+        format!("{before}{MARK_SEPARATOR}{reason}")
     };
     // A truncated mark would match nothing.
-    if all.chars().count() > MAX_KEPT {
+    if all.chars().count() > MAX_DISMISSED_MARKS_CHARS {
         reason.to_owned()
     } else {
         all
@@ -145,7 +145,10 @@ pub fn despite(memory: &Memory, reason: &str) -> String {
 }
 
 /// Checks the history and the working tree for memories that have no mark yet.
-fn look_closer(memories: Vec<(Candidate, Option<String>)>, staleness: &Staleness) -> Vec<Stale> {
+fn check_history_and_tree(
+    memories: Vec<(Candidate, Option<String>)>,
+    staleness: &Staleness,
+) -> Vec<StaleMemory> {
     let open: Vec<&Memory> = memories
         .iter()
         .filter(|(candidate, reason)| is_open(candidate, reason.as_ref(), staleness))
@@ -156,11 +159,11 @@ fn look_closer(memories: Vec<(Candidate, Option<String>)>, staleness: &Staleness
     for (candidate, reason) in memories {
         let reason = if is_open(&candidate, reason.as_ref(), staleness) {
             let mark = marks.next().flatten();
-            mark.filter(|mark| !is_kept(candidate.memory(), mark))
+            mark.filter(|mark| !is_dismissed(candidate.memory(), mark))
         } else {
             reason
         };
-        found.extend(reason.map(|reason| Stale { candidate, reason }));
+        found.extend(reason.map(|reason| StaleMemory { candidate, reason }));
     }
     found
 }
@@ -193,17 +196,17 @@ fn marks(memories: &[&Memory], staleness: &Staleness) -> Vec<Option<String>> {
         (count >= MANY_COMMITS).then(|| format!("{file} changed in {count} commits since"))
     };
     let looks = tree.names_of_all(memories).into_iter();
-    let lost = looks.map(|look| {
+    let missing = looks.map(|look| {
         let names = look.names;
         let is_lost =
-            names.len() >= ENOUGH_NAMES && names.iter().all(|name| name.occurs == Some(false));
+            names.len() >= MIN_MISSING_NAMES && names.iter().all(|name| name.occurs == Some(false));
         let none = match names.len() {
             2 => "neither of the 2 identifiers".to_owned(),
             many => format!("none of the {many} identifiers"),
         };
         is_lost.then(|| format!("{none} it mentions occurs in the project"))
     });
-    let both = lost.zip(memories);
-    both.map(|(lost, memory)| lost.or_else(|| changed(memory)))
+    let both = missing.zip(memories);
+    both.map(|(missing, memory)| missing.or_else(|| changed(memory)))
         .collect()
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::in_store::{self, Batch};
 use super::revived::Revived;
-use super::write::Written;
+use super::write::WriteOutcome;
 use super::{Candidate, CurateError, Sitting, log};
 use crate::scope::Scope;
 
@@ -47,12 +47,12 @@ impl Step {
     ///
     /// # Errors
     /// The log or the store cannot be written.
-    pub fn write(&self, sitting: &Sitting) -> Result<Written, CurateError> {
+    pub fn write(&self, sitting: &Sitting) -> Result<WriteOutcome, CurateError> {
         match &self.in_store {
-            Some(batch) => in_store::take_back(&self.scope, batch, sitting),
+            Some(batch) => in_store::undo_batch(&self.scope, batch, sitting),
             None => {
-                let revived = log::write_again(&self.scope, &self.decisions)?;
-                Ok(Written {
+                let revived = log::append_again(&self.scope, &self.decisions)?;
+                Ok(WriteOutcome {
                     count: self.decisions.len(),
                     changed: Vec::new(),
                     revived,
@@ -75,14 +75,14 @@ impl Step {
 
 /// A batch that can be undone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Known {
+struct UndoableBatch {
     /// When it was written, as far as that is known.
     time: Option<Timestamp>,
     name: String,
     actor: Option<String>,
 }
 
-impl Known {
+impl UndoableBatch {
     fn of(decision: &Decision) -> Option<Self> {
         Some(Self {
             time: decision.time.parse().ok(),
@@ -109,17 +109,17 @@ pub fn prepare(
     person: &str,
     sitting: &Sitting,
 ) -> Result<Undo, CurateError> {
-    let mut known: Vec<Known> = Vec::new();
+    let mut batches: Vec<UndoableBatch> = Vec::new();
     let (mut logs, mut stores) = (Vec::new(), Vec::new());
     for scope in scopes {
         let decisions = scope.store.decisions()?;
         let counting = |last: &&Decision| last.verdict != Verdict::Withdraw;
         let newest = decisions.newest().filter(counting);
-        known.extend(newest.filter_map(Known::of));
+        batches.extend(newest.filter_map(UndoableBatch::of));
         logs.push((scope, decisions));
         if scope.manifest.decisions == DecisionPlace::Store && scope.store.path().is_file() {
             for batch in in_store::batches(scope)? {
-                known.push(Known {
+                batches.push(UndoableBatch {
                     time: batch.time.as_deref().and_then(|time| time.parse().ok()),
                     name: batch.name.clone(),
                     actor: batch.actor.clone(),
@@ -129,18 +129,18 @@ pub fn prepare(
         }
     }
     let found = match batch {
-        Some(batch) => known.into_iter().find(|known| known.name == batch),
+        Some(batch) => batches.into_iter().find(|batches| batches.name == batch),
         None => {
-            let own = known.iter().filter(|known| known.is_by(person)).max();
-            let others = known.iter().max();
-            match (own, others) {
+            let own_batch = batches.iter().filter(|batches| batches.is_by(person)).max();
+            let others = batches.iter().max();
+            match (own_batch, others) {
                 (None, Some(others)) => {
-                    return Err(CurateError::NotYours {
+                    return Err(CurateError::OthersOnly {
                         batch: others.name.clone(),
                         actor: others.actor.clone().unwrap_or_default(),
                     });
                 }
-                (own, _) => own.cloned(),
+                (own_batch, _) => own_batch.cloned(),
             }
         }
     };
@@ -223,6 +223,6 @@ fn restore(
     });
     decision.reason = Some(format!("undo of {batch}"));
     decision.actor.clone_from(&sitting.actor);
-    decision.time = ack_api::time::show(sitting.now);
+    decision.time = ack_api::time::to_rfc3339(sitting.now);
     decision
 }

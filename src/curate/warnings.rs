@@ -4,7 +4,7 @@
 //! necessarily safe.
 
 use ack_api::memory::Memory;
-use ack_store::read::Curated;
+use ack_store::read::CuratedMemory;
 
 /// Something to look at before a memory is approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -90,7 +90,7 @@ const ADDRESSES: [&str; 10] = [
 ];
 
 /// The warnings about a waiting memory.
-pub fn about(curated: &Curated) -> Vec<Warning> {
+pub fn about(curated: &CuratedMemory) -> Vec<Warning> {
     let mut warnings = of(&curated.memory);
     if curated.hides_text {
         warnings.push(Warning::Hidden);

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use ack_api::decision::{Decision, DecisionPlace};
-use ack_store::read::Curated;
+use ack_store::read::CuratedMemory;
 
 use super::revived::Revived;
 use super::{CurateError, in_store, log};
@@ -14,7 +14,7 @@ use crate::scope::Scope;
 
 /// The result of writing decisions.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct WriteOutcome {
     /// How many were written.
     pub count: usize,
     /// The ids of memories that changed after they were read. Nothing was decided about them.
@@ -37,7 +37,7 @@ pub struct Made {
 ///
 /// # Errors
 /// The store or the log cannot be read or written, or an id exists twice. Then nothing is decided.
-pub fn write(scope: &Scope, decisions: &[Decision]) -> Result<Written, CurateError> {
+pub fn write(scope: &Scope, decisions: &[Decision]) -> Result<WriteOutcome, CurateError> {
     write_if(scope, decisions, |decision, curated| {
         curated.is_some_and(|curated| {
             curated.digest == decision.digest && curated.memory.status == decision.was
@@ -59,8 +59,8 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
 /// Writes the decisions of several scopes. None is written unless each of them can be written.
 ///
 /// # Errors
-/// As for one of them. [`CurateError::Partly`] if others were written before.
-pub fn each<S: AsRef<Scope>>(
+/// As for one of them. [`CurateError::PartlyWritten`] if others were written before.
+pub fn write_scopes<S: AsRef<Scope>>(
     scopes: &[S],
     batch: &str,
     mut write: impl FnMut(&S) -> Result<(), CurateError>,
@@ -68,14 +68,14 @@ pub fn each<S: AsRef<Scope>>(
     for scope in scopes {
         check(scope.as_ref())?;
     }
-    let mut written = Vec::new();
+    let mut written_scopes = Vec::new();
     for scope in scopes {
         match write(scope) {
-            Ok(()) => written.push(scope.as_ref().name.clone()),
-            Err(source) if written.is_empty() => return Err(source),
+            Ok(()) => written_scopes.push(scope.as_ref().name.clone()),
+            Err(source) if written_scopes.is_empty() => return Err(source),
             Err(source) => {
-                return Err(CurateError::Partly {
-                    written,
+                return Err(CurateError::PartlyWritten {
+                    written: written_scopes,
                     batch: batch.to_owned(),
                     source: Box::new(source),
                 });
@@ -88,23 +88,23 @@ pub fn each<S: AsRef<Scope>>(
 fn write_if(
     scope: &Scope,
     decisions: &[Decision],
-    fits: impl Fn(&Decision, Option<&Curated>) -> bool,
-) -> Result<Written, CurateError> {
+    fits: impl Fn(&Decision, Option<&CuratedMemory>) -> bool,
+) -> Result<WriteOutcome, CurateError> {
     let ids: Vec<&str> = decisions
         .iter()
         .map(|decision| decision.id.as_str())
         .collect();
-    let mut written = Written::default();
+    let mut outcome = WriteOutcome::default();
     let made = write_with(scope, &ids, |now| {
         let (fitting, changed): (Vec<&Decision>, Vec<&Decision>) = decisions
             .iter()
             .partition(|decision| fits(decision, now.get(&decision.id)));
-        written.count = fitting.len();
-        written.changed = changed.iter().map(|decision| decision.id.clone()).collect();
+        outcome.count = fitting.len();
+        outcome.changed = changed.iter().map(|decision| decision.id.clone()).collect();
         Ok(fitting.into_iter().cloned().collect())
     })?;
-    written.revived = made.revived;
-    Ok(written)
+    outcome.revived = made.revived;
+    Ok(outcome)
 }
 
 /// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
@@ -115,7 +115,7 @@ fn write_if(
 pub fn write_with(
     scope: &Scope,
     ids: &[&str],
-    decide: impl FnOnce(&HashMap<String, Curated>) -> Result<Vec<Decision>, CurateError>,
+    decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
 ) -> Result<Made, CurateError> {
     match scope.manifest.decisions {
         DecisionPlace::Log => log::write_with(scope, ids, decide),
@@ -138,18 +138,18 @@ pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, Curate
 /// which one is meant.
 ///
 /// # Errors
-/// [`CurateError::Twice`].
+/// [`CurateError::DuplicateId`].
 pub fn check_single(
     scope: &Scope,
     decisions: &[Decision],
-    now: &HashMap<String, Curated>,
+    now: &HashMap<String, CuratedMemory>,
 ) -> Result<(), CurateError> {
     let twice = decisions.iter().find(|decision| {
         let curated = now.get(&decision.id);
-        curated.is_some_and(|curated| curated.has_twin)
+        curated.is_some_and(|curated| curated.has_duplicate_id)
     });
     twice.map_or(Ok(()), |decision| {
-        Err(CurateError::Twice {
+        Err(CurateError::DuplicateId {
             id: decision.id.clone(),
             path: scope.store.path().to_owned(),
         })

@@ -63,16 +63,16 @@ impl Card {
         let memory = candidate.memory();
         let warnings = warnings::about(&candidate.curated);
         let changed = candidate.curated.is_outdated;
-        let change = changed.then(|| outdated(candidate));
-        let twin = candidate.curated.has_twin;
+        let change = changed.then(|| outdated_reason(candidate));
+        let twin = candidate.curated.has_duplicate_id;
         let twin =
             twin.then(|| "another memory has the same id: nothing can be decided".to_owned());
         let change = change
             .into_iter()
             .chain(twin)
             .chain(replaced(memory))
-            .chain(out_of_date(candidate, now));
-        let told = warnings.iter().map(|warning| warning.as_str().to_owned());
+            .chain(author_objections(candidate, now));
+        let labels = warnings.iter().map(|warning| warning.as_str().to_owned());
         Self {
             scope: candidate.scope.name.clone(),
             id: memory.id.clone(),
@@ -91,8 +91,8 @@ impl Card {
             concepts: memory.concepts.clone(),
             files: memory.files.clone(),
             narrative: memory.narrative.clone(),
-            marks: change.chain(told).collect(),
-            served: super::choice::served(candidate),
+            marks: change.chain(labels).collect(),
+            served: super::choice::serving_places(candidate),
             warnings,
         }
     }
@@ -119,7 +119,7 @@ fn replaced(memory: &Memory) -> Option<String> {
 }
 
 /// Why an earlier decision no longer counts.
-fn outdated(candidate: &Candidate) -> String {
+fn outdated_reason(candidate: &Candidate) -> String {
     let id = &candidate.memory().id;
     let decisions = candidate.scope.store.decisions().unwrap_or_default();
     if let Some(other) = &candidate.curated.decided_as {
@@ -145,7 +145,7 @@ fn outdated(candidate: &Candidate) -> String {
 }
 
 /// What its author says against a memory: that it is no longer valid, or that its day has passed.
-fn out_of_date(candidate: &Candidate, now: jiff::Timestamp) -> impl Iterator<Item = String> {
+fn author_objections(candidate: &Candidate, now: jiff::Timestamp) -> impl Iterator<Item = String> {
     let word = candidate.curated.withdrawn.as_ref();
     let word = word.map(|word| format!("its header says `{}`", text::line(word, 40)));
     let today = now.to_zoned(TimeZone::UTC).date();

@@ -12,7 +12,7 @@ use crate::curate::{Candidate, CurateError, Sitting, stale};
 use crate::service::short_id::ShortIds;
 
 /// The longest reason, in characters.
-const REASON: usize = 500;
+const MAX_REASON_CHARS: usize = 500;
 /// The most effects that a preview lists.
 const MAX_EFFECTS: usize = 12;
 
@@ -83,7 +83,10 @@ pub fn reason(typed: &str) -> Option<String> {
         .ok()
         .and_then(|digit| digit.checked_sub(1));
     let common = position.and_then(|position| REASONS.get(position));
-    let reason = common.map_or_else(|| text::line(typed, REASON), |common| (*common).to_owned());
+    let reason = common.map_or_else(
+        || text::line(typed, MAX_REASON_CHARS),
+        |common| (*common).to_owned(),
+    );
     Some(reason).filter(|reason| !reason.is_empty())
 }
 
@@ -116,7 +119,7 @@ impl Choice {
     }
 
     /// Why the choice makes no sense, whatever it is about. `today` is the present day.
-    pub fn flaw(&self, today: Date) -> Option<String> {
+    pub fn problem(&self, today: Date) -> Option<String> {
         match self {
             Self::PutOff { until } => match until.parse::<Date>() {
                 Err(_) => Some(format!("`{}` is not a day", text::line(until, 40))),
@@ -124,7 +127,10 @@ impl Choice {
                 Ok(_) => None,
             },
             Self::Edit { edit } => {
-                let title = edit.title.as_deref().map(|title| text::line(title, REASON));
+                let title = edit
+                    .title
+                    .as_deref()
+                    .map(|title| text::line(title, MAX_REASON_CHARS));
                 let is_empty = title.is_some_and(|title| title.trim().is_empty());
                 is_empty.then(|| "the title is empty".to_owned())
             }
@@ -153,7 +159,7 @@ impl Choice {
 
 /// A choice for a memory, with the other memory that it names.
 #[derive(Debug, Clone, Copy)]
-pub struct Chosen<'a> {
+pub struct ChoiceOnMemory<'a> {
     /// The choice.
     pub choice: &'a Choice,
     /// The memory.
@@ -162,14 +168,14 @@ pub struct Chosen<'a> {
     pub other: Option<&'a Candidate>,
     /// How many other memories agents stop seeing once they see this one, not counting the one that
     /// the choice names.
-    pub hides: usize,
+    pub hidden_count: usize,
     /// Why the memory may be out of date, if it is approved already.
     pub stale: Option<&'a str>,
     /// How its preview names memories.
     pub short: &'a ShortIds,
 }
 
-impl Chosen<'_> {
+impl ChoiceOnMemory<'_> {
     /// The decisions, each with the memory it is about.
     ///
     /// # Errors
@@ -194,7 +200,7 @@ impl Chosen<'_> {
                     vec![decision]
                 }
                 _ => match self.stale {
-                    Some(reason) => vec![kept(candidate, reason, sitting)],
+                    Some(reason) => vec![keep_decision(candidate, reason, sitting)],
                     None => one(Verdict::Approve),
                 },
             });
@@ -203,8 +209,11 @@ impl Chosen<'_> {
             Choice::Merge { .. } => sitting.replacement(candidate, other, Verdict::Merge),
             Choice::Duplicate { .. } => sitting.duplicate(candidate, other),
             Choice::Supersede { .. } => {
-                let gone = sitting.replacement(other, candidate, Verdict::Supersede)?;
-                Ok(one(Verdict::Approve).into_iter().chain(gone).collect())
+                let superseding = sitting.replacement(other, candidate, Verdict::Supersede)?;
+                Ok(one(Verdict::Approve)
+                    .into_iter()
+                    .chain(superseding)
+                    .collect())
             }
             _ => sitting.replacement(candidate, other, Verdict::Supersede),
         }
@@ -213,7 +222,7 @@ impl Chosen<'_> {
     /// A preview of the choice.
     ///
     /// # Errors
-    /// As [`Chosen::decisions`].
+    /// As [`ChoiceOnMemory::decisions`].
     pub fn preview(&self, sitting: &Sitting) -> Result<Preview, CurateError> {
         let decisions = self.decisions(sitting)?;
         let memory = self.candidate.memory();
@@ -226,7 +235,8 @@ impl Chosen<'_> {
         });
         let added = added.map(|(edit, other)| additions(edit, other));
         let added = added.unwrap_or_default();
-        let hides = self.hides + usize::from(matches!(self.choice, Choice::Supersede { .. }));
+        let hides =
+            self.hidden_count + usize::from(matches!(self.choice, Choice::Supersede { .. }));
         let adds = added.summary();
         let mut label = match self.choice {
             Choice::Approve if self.stale.is_some() => "Keep".to_owned(),
@@ -247,7 +257,7 @@ impl Chosen<'_> {
             if hides > 0 {
                 label.push_str(&format!(", hides {hides} older"));
             }
-            effects.extend(served(self.candidate));
+            effects.extend(serving_places(self.candidate));
             if let (Some(reason), Choice::Approve) = (self.stale, self.choice) {
                 effects.push(format!(
                     "its mark goes, until something else is known: {reason}"
@@ -288,13 +298,13 @@ impl Chosen<'_> {
 }
 
 /// The decision to keep a memory, despite the reason against it.
-fn kept(candidate: &Candidate, reason: &str, sitting: &Sitting) -> Decision {
+fn keep_decision(candidate: &Candidate, reason: &str, sitting: &Sitting) -> Decision {
     let verdict = match candidate.memory().status {
         Status::Promoted => Verdict::Promote,
         _ => Verdict::Approve,
     };
     let mut decision = sitting.decision(candidate, verdict);
-    decision.despite = Some(stale::despite(candidate.memory(), reason));
+    decision.despite = Some(stale::marks_kept_despite(candidate.memory(), reason));
     decision
 }
 
@@ -319,7 +329,7 @@ impl Preview {
         are_stale: bool,
         short: &ShortIds,
     ) -> Self {
-        let about = counted(memories.len(), "memory", "memories");
+        let about = count_text(memories.len(), "memory", "memories");
         let mut label = match choice {
             Choice::Approve if are_stale => format!("Keep {about}"),
             Choice::Approve | Choice::Edit { .. } => format!("Approve {about}"),
@@ -357,7 +367,7 @@ impl Preview {
 
     /// Adds what comes back.
     pub fn tell(&mut self, revived: &Revived, short: &ShortIds) {
-        if let Some(counted) = revived.counted() {
+        if let Some(counted) = revived.count_spellings() {
             self.label.push_str(&format!(", {counted}"));
         }
         let mut lines = revived.lines(short);
@@ -372,7 +382,7 @@ impl Preview {
 }
 
 /// Where agents would see a memory once it is approved.
-pub fn served(candidate: &Candidate) -> Vec<String> {
+pub fn serving_places(candidate: &Candidate) -> Vec<String> {
     let scope = &candidate.scope;
     let found = match scope.manifest.visibility {
         Visibility::Shared => format!("agents find it from every project, in scope {}", scope.name),
@@ -406,19 +416,19 @@ impl Additions {
             (self.tags.len(), "tag", "tags"),
             (self.files.len(), "file", "files"),
         ];
-        let told: Vec<String> = kinds
+        let counts: Vec<String> = kinds
             .iter()
             .filter(|(count, _, _)| *count > 0)
-            .map(|(count, one, many)| counted(*count, one, many))
+            .map(|(count, singular, plural)| count_text(*count, singular, plural))
             .collect();
-        if told.is_empty() {
+        if counts.is_empty() {
             String::new()
         } else {
-            format!(", adds {}", told.join(", "))
+            format!(", adds {}", counts.join(", "))
         }
     }
 
-    fn lines(&self, most: usize) -> impl Iterator<Item = String> {
+    fn lines(&self, max: usize) -> impl Iterator<Item = String> {
         let kinds = [
             ("fact", &self.facts),
             ("tag", &self.tags),
@@ -429,14 +439,16 @@ impl Additions {
                 .iter()
                 .map(move |value| format!("adds the {kind}: {value}"))
         });
-        lines.take(most)
+        lines.take(max)
     }
 }
 
 fn additions(edit: &Edit, memory: &Memory) -> Additions {
-    let new = |edited: &Option<Vec<String>>, own: &[String]| {
+    let new = |edited: &Option<Vec<String>>, current: &[String]| {
         let all = edited.iter().flatten();
-        all.filter(|entry| !own.contains(entry)).cloned().collect()
+        all.filter(|entry| !current.contains(entry))
+            .cloned()
+            .collect()
     };
     Additions {
         facts: new(&edit.facts, &memory.facts),
@@ -461,6 +473,6 @@ fn edited_fields(edit: &Edit) -> Vec<String> {
 }
 
 /// `1 memory`, `2 memories`.
-pub fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+pub fn count_text(count: usize, singular: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { singular } else { plural })
 }

@@ -7,7 +7,7 @@
 use ack_api::memory::Memory;
 use ack_api::{InstructionEntry, RelationKind, text};
 
-use super::choice::counted;
+use super::choice::count_text;
 use crate::curate::Candidate;
 use crate::evidence::{Bounds, FileState, WorkTree};
 use crate::service::Service;
@@ -20,11 +20,11 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
     let memory = candidate.memory();
     let rows = current.rows_in(&candidate.scope);
     let name = |name: &Option<String>| name.clone().unwrap_or_default();
-    if !rows.hold(&name(&memory.project), &name(&memory.project_alias)) {
+    if !rows.contain(&name(&memory.project), &name(&memory.project_alias)) {
         return None;
     }
     let Some(tree) = WorkTree::of(&current, Bounds::REVIEW) else {
-        return pushed_out(service, candidate).map(|line| vec![line]);
+        return displaced_memories(service, candidate).map(|line| vec![line]);
     };
     let instructions = Instructions::of(&current);
     let instructed = instructions.about(memory, &candidate.scope, &current);
@@ -33,15 +33,15 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
         .map(instruction)
         .chain(files(&tree, memory))
         .chain(names(&tree, memory))
-        .chain(pushed_out(service, candidate))
+        .chain(displaced_memories(service, candidate))
         .collect();
     Some(lines).filter(|lines| !lines.is_empty())
 }
 
 /// `CLAUDE.md:12 contradicts it: Use npm`
 fn instruction(entry: &InstructionEntry) -> String {
-    let says = entry.conflict.as_ref();
-    let says = says.map_or(&entry.says, |conflict| &conflict.approved);
+    let statement = entry.conflict.as_ref();
+    let statement = statement.map_or(&entry.says, |conflict| &conflict.approved);
     let relation = match entry.relation {
         RelationKind::Contradicts => "contradicts it",
         _ => "says it already",
@@ -50,33 +50,33 @@ fn instruction(entry: &InstructionEntry) -> String {
         "{}:{} {relation}: {}",
         entry.file,
         entry.line,
-        text::line(says, 200)
+        text::line(statement, 200)
     )
 }
 
 /// The memories that a session of the project would no longer start with.
-fn pushed_out(service: &Service, candidate: &Candidate) -> Option<String> {
+fn displaced_memories(service: &Service, candidate: &Candidate) -> Option<String> {
     let memory = candidate.memory();
     if memory.status.is_served() {
         return None;
     }
-    let gone = service.pushed_out(&candidate.scope.name, memory).ok()??;
-    let gone: Vec<String> = gone
+    let displaced = service.pushed_out(&candidate.scope.name, memory).ok()??;
+    let displaced: Vec<String> = displaced
         .iter()
         .map(|hit| format!("{}: {}", hit.id, text::line(&hit.title, 80)))
         .collect();
-    (!gone.is_empty()).then(|| {
+    (!displaced.is_empty()).then(|| {
         format!(
             "a session starts with it in place of {}",
-            gone.join("; and of ")
+            displaced.join("; and of ")
         )
     })
 }
 
 fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
-    let made = memory.updated_at.or(memory.created_at);
-    let cited = tree.cited(&memory.files, made);
-    let commits = made.and_then(|made| tree.commits_since(&memory.files, made));
+    let written_at = memory.updated_at.or(memory.created_at);
+    let cited = tree.cited(&memory.files, written_at);
+    let commits = written_at.and_then(|written_at| tree.commits_since(&memory.files, written_at));
     let lines = cited.into_iter().enumerate().map(|(position, file)| {
         let commits = commits.as_ref().and_then(|commits| commits.get(position));
         let state = match (file.state, commits) {
@@ -89,7 +89,7 @@ fn files(tree: &WorkTree, memory: &Memory) -> Vec<String> {
                 let count = usize::try_from(*count).unwrap_or(usize::MAX);
                 format!(
                     "there, changed in {} since",
-                    counted(count, "commit", "commits")
+                    count_text(count, "commit", "commits")
                 )
             }
         };
@@ -107,10 +107,10 @@ fn names(tree: &WorkTree, memory: &Memory) -> Option<String> {
         let names = look.names.iter().filter(|name| name.occurs == occurs);
         names.map(|name| name.name.clone()).collect()
     };
-    let (found, lost) = (of(Some(true)), of(Some(false)));
-    Some(match (found.len(), lost.as_slice()) {
+    let (found, missing) = (of(Some(true)), of(Some(false)));
+    Some(match (found.len(), missing.as_slice()) {
         (_, []) if found.len() == look.names.len() => "every name in it occurs".to_owned(),
         (count, []) => format!("{count} of {} names in it occur", look.names.len()),
-        (_, lost) => format!("no longer in the project: {}", text::list(lost)),
+        (_, missing) => format!("no longer in the project: {}", text::list(missing)),
     })
 }

@@ -4,31 +4,31 @@ use ack_api::decision::Verdict;
 use serde_json::{Map, Value, json};
 
 use super::choice::Choice;
-use super::{Desk, Made, Pick};
+use super::{Desk, MadeChoice, Pick};
 use crate::curate::Candidate;
 
 impl Desk {
     /// The choices that are not written yet, one line each. A choice that concerns two memories may
     /// need two lines.
     pub fn unwritten_lines(&self) -> String {
-        let mut told = String::new();
+        let mut text = String::new();
         for made in &self.choices {
             for pick in &made.picks {
                 for line in self.lines(made, pick) {
-                    told.push_str(&Value::Object(line).to_string());
-                    told.push('\n');
+                    text.push_str(&Value::Object(line).to_string());
+                    text.push('\n');
                 }
             }
         }
-        told
+        text
     }
 
-    fn lines(&self, made: &Made, pick: &Pick) -> Vec<Map<String, Value>> {
+    fn lines(&self, made: &MadeChoice, pick: &Pick) -> Vec<Map<String, Value>> {
         let Some(item) = self.items.get(pick.number) else {
             return Vec::new();
         };
         let line = |candidate: &Candidate, verdict: Verdict| {
-            let mut line = about(candidate, verdict);
+            let mut line = decision_fields(candidate, verdict);
             if let Some(reason) = &made.reason {
                 line.insert("reason".to_owned(), json!(reason));
             }
@@ -57,9 +57,9 @@ impl Desk {
             Choice::Supersede { .. } => {
                 let approve = line(&item.candidate, Verdict::Approve);
                 let older = pick.other.iter().map(|older| {
-                    let mut gone = line(older, Verdict::Supersede);
-                    gone.insert("into".to_owned(), json!(item.candidate.memory().id));
-                    gone
+                    let mut superseded = line(older, Verdict::Supersede);
+                    superseded.insert("into".to_owned(), json!(item.candidate.memory().id));
+                    superseded
                 });
                 return std::iter::once(approve).chain(older).collect();
             }
@@ -68,7 +68,7 @@ impl Desk {
     }
 }
 
-fn about(candidate: &Candidate, verdict: Verdict) -> Map<String, Value> {
+fn decision_fields(candidate: &Candidate, verdict: Verdict) -> Map<String, Value> {
     let memory = candidate.memory();
     let line = json!({
         "id": memory.id,

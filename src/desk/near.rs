@@ -9,10 +9,10 @@ use crate::curate::{Candidate, nearest};
 use crate::service::Service;
 
 /// Texts that share at least this part of the shorter one are shown as a word-by-word diff.
-const READABLE: f64 = 0.5;
+const MIN_DIFF_SHARE: f64 = 0.5;
 /// Common text between two changes, at most this many characters long, is shown as part of the
 /// change.
-const SHORT: usize = 3;
+const MAX_INLINE_CHARS: usize = 3;
 
 /// An approved memory near a waiting one.
 #[derive(Debug, Clone, Serialize)]
@@ -63,12 +63,16 @@ impl Near {
 
 /// The approved memories of its scope nearest to a candidate, at most three; empty if they cannot
 /// be read.
-pub fn beside(service: &'static Service, candidate: &Candidate, now: jiff::Timestamp) -> Vec<Near> {
+pub fn neighbours(
+    service: &'static Service,
+    candidate: &Candidate,
+    now: jiff::Timestamp,
+) -> Vec<Near> {
     let found = nearest::nearest(service, candidate).unwrap_or_default();
-    let near = found.into_iter().map(|neighbour| {
+    let approved = found.into_iter().map(|neighbour| {
         let diff = parts(&neighbour.diff);
-        let is_readable = share_of_both(&diff) >= READABLE;
-        let text = (!is_readable).then(|| nearest::shown(&neighbour.memory));
+        let is_readable = share_of_both(&diff) >= MIN_DIFF_SHARE;
+        let text = (!is_readable).then(|| nearest::comparison_text(&neighbour.memory));
         Near {
             text,
             diff: is_readable.then_some(diff),
@@ -82,7 +86,7 @@ pub fn beside(service: &'static Service, candidate: &Candidate, now: jiff::Times
             }),
         }
     });
-    near.collect()
+    approved.collect()
 }
 
 /// The diff in readable parts: alternating short changes become one change.
@@ -96,7 +100,7 @@ fn parts(diff: &[DiffPart]) -> Vec<Part> {
             DiffSide::Newer => newer.push_str(&part.text),
             DiffSide::Both => {
                 let is_between = !(older.is_empty() && newer.is_empty()) && rest.peek().is_some();
-                if is_between && part.text.trim().chars().count() <= SHORT {
+                if is_between && part.text.trim().chars().count() <= MAX_INLINE_CHARS {
                     older.push_str(&part.text);
                     newer.push_str(&part.text);
                     continue;
@@ -132,22 +136,22 @@ fn share_of_both(parts: &[Part]) -> f64 {
         u32::try_from(length).unwrap_or(u32::MAX)
     };
     let both = f64::from(length(DiffSide::Both));
-    let own = f64::from(length(DiffSide::Older).min(length(DiffSide::Newer)));
-    both / (both + own).max(1.0)
+    let shorter = f64::from(length(DiffSide::Older).min(length(DiffSide::Newer)));
+    both / (both + shorter).max(1.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(older: &str, newer: &str) -> Vec<(&'static str, String)> {
+    fn diff_of(older: &str, newer: &str) -> Vec<(&'static str, String)> {
         let parts = parts(&ack_compare::diff::words(older, newer)).into_iter();
         parts.map(|part| (part.side, part.text)).collect()
     }
 
     #[test]
-    fn changes_at_nearly_every_word_are_read_as_one() {
-        let parts = told(
+    fn dense_changes_are_merged() {
+        let parts = diff_of(
             "the limit of the worker is 512 Mi and it was raised once",
             "the limit of the worker was not 768 Mi and it was raised once",
         );
@@ -169,12 +173,12 @@ mod tests {
         let share = |older: &str, newer: &str| {
             share_of_both(&parts(&ack_compare::diff::words(older, newer)))
         };
-        assert!(share("retries need jitter", "retries need jitter and a limit") > READABLE);
+        assert!(share("retries need jitter", "retries need jitter and a limit") > MIN_DIFF_SHARE);
         assert!(
             share(
                 "fonts come from the disk of the kiosk",
                 "the lock is held by two"
-            ) < READABLE
+            ) < MIN_DIFF_SHARE
         );
     }
 }

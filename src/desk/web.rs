@@ -1,14 +1,14 @@
 //! The desk in a browser: a server on loopback for one page and one person.
 //!
-//! The address to open ends in a one-time word ([`door`]). The page exchanges it for the session
-//! token, keeps the token for its tab and sends it with every request. So another page, another
-//! program on this machine, or someone who sees the address later gets nothing. The server stops
-//! when the page says so, after some minutes without a request, or when it is interrupted. The
-//! caller gets back what is not written yet.
+//! The address to open ends in a one-time word ([`page_access`]). The page exchanges it for the
+//! session token, keeps the token for its tab and sends it with every request. So another page,
+//! another program on this machine, or someone who sees the address later gets nothing. The server
+//! stops when the page says so, after some minutes without a request, or when it is interrupted.
+//! The caller gets back what is not written yet.
 
-mod door;
 mod message;
 mod page;
+mod page_access;
 mod site;
 
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
-pub use self::door::Door;
+pub use self::page_access::PageAccess;
 use self::site::Site;
 use super::Desk;
 
@@ -32,29 +32,29 @@ pub(crate) struct Limits {
     /// Concurrent connections.
     connections: usize,
     /// The time limit for a request's head, and for its body.
-    patience: Duration,
+    request_timeout: Duration,
     /// The longest body of a request, in bytes.
     bytes: usize,
     /// The time without a request after which the server stops.
     idle: Duration,
 }
 
-const LIMITS: Limits = Limits {
+const DEFAULT_LIMITS: Limits = Limits {
     connections: 32,
-    patience: Duration::from_secs(15),
+    request_timeout: Duration::from_secs(15),
     bytes: 1 << 20,
     idle: Duration::from_secs(300),
 };
 
 /// How long the search for groups waits, to load the first card faster.
-const FIRST_CARD: Duration = Duration::from_secs(3);
+const FIRST_CARD_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long to wait while the last answer is sent.
-const FAREWELL: Duration = Duration::from_millis(500);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
 /// Why the server stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum StopReason {
     /// The page said so.
     Finished,
     /// No request for some minutes.
@@ -74,10 +74,10 @@ pub struct Curator {
 
 /// A server that listens but does not answer yet.
 #[derive(Debug)]
-pub struct Listening {
+pub struct Listener {
     listener: TcpListener,
     site: Arc<Site>,
-    door: Arc<Door>,
+    door: Arc<PageAccess>,
     limits: Limits,
 }
 
@@ -85,15 +85,15 @@ pub struct Listening {
 ///
 /// # Errors
 /// The error from the system.
-pub fn listen(desk: Desk, curator: Curator) -> std::io::Result<Listening> {
-    listen_within(desk, curator, LIMITS)
+pub fn listen(desk: Desk, curator: Curator) -> std::io::Result<Listener> {
+    listen_within(desk, curator, DEFAULT_LIMITS)
 }
 
-fn listen_within(desk: Desk, curator: Curator, limits: Limits) -> std::io::Result<Listening> {
+fn listen_within(desk: Desk, curator: Curator, limits: Limits) -> std::io::Result<Listener> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     listener.set_nonblocking(true)?;
-    let door = Arc::new(Door::new(listener.local_addr()?)?);
-    Ok(Listening {
+    let door = Arc::new(PageAccess::new(listener.local_addr()?)?);
+    Ok(Listener {
         site: Arc::new(Site::new(desk, curator, Arc::clone(&door), limits)?),
         listener,
         door,
@@ -101,9 +101,9 @@ fn listen_within(desk: Desk, curator: Curator, limits: Limits) -> std::io::Resul
     })
 }
 
-impl Listening {
+impl Listener {
     /// The door, which makes addresses to open.
-    pub fn door(&self) -> Arc<Door> {
+    pub fn door(&self) -> Arc<PageAccess> {
         Arc::clone(&self.door)
     }
 
@@ -116,7 +116,7 @@ impl Listening {
     ///
     /// # Errors
     /// The runtime cannot be started.
-    pub fn serve(self, interrupt: &Notify) -> std::io::Result<(Arc<Mutex<Desk>>, Ended)> {
+    pub fn serve(self, interrupt: &Notify) -> std::io::Result<(Arc<Mutex<Desk>>, StopReason)> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(8)
@@ -125,36 +125,36 @@ impl Listening {
         let desk = self.site.desk();
         let site = Arc::clone(&self.site);
         std::thread::spawn(move || {
-            site.wait_for_near(FIRST_CARD);
+            site.wait_for_near(FIRST_CARD_TIMEOUT);
             site.find_groups();
             site.find_stale();
         });
         let ended = runtime.block_on(self.accept(interrupt));
-        runtime.shutdown_timeout(FAREWELL);
+        runtime.shutdown_timeout(SHUTDOWN_GRACE);
         Ok((desk, ended?))
     }
 
-    async fn accept(self, interrupt: &Notify) -> std::io::Result<Ended> {
+    async fn accept(self, interrupt: &Notify) -> std::io::Result<StopReason> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
-        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let slots = Arc::new(Semaphore::new(self.limits.connections));
         let mut watch = tokio::time::interval(self.limits.idle / 10);
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
-                () = interrupt.notified() => return Ok(Ended::Interrupted),
+                () = interrupt.notified() => return Ok(StopReason::Interrupted),
                 () = self.site.finished() => {
                     // Give the answer time to reach the page.
-                    tokio::time::sleep(FAREWELL).await;
-                    return Ok(Ended::Finished);
+                    tokio::time::sleep(SHUTDOWN_GRACE).await;
+                    return Ok(StopReason::Finished);
                 }
                 _ = watch.tick() => {
-                    if self.site.silence() > self.limits.idle {
-                        return Ok(Ended::Idle);
+                    if self.site.idle_time() > self.limits.idle {
+                        return Ok(StopReason::Idle);
                     }
                     continue;
                 }
             };
-            let (Ok((stream, _)), Ok(place)) = (accepted, Arc::clone(&places).try_acquire_owned())
+            let (Ok((stream, _)), Ok(slot)) = (accepted, Arc::clone(&slots).try_acquire_owned())
             else {
                 continue;
             };
@@ -166,13 +166,13 @@ impl Listening {
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(self.limits.patience)
+                .header_read_timeout(self.limits.request_timeout)
                 .max_buf_size(64 << 10)
                 .serve_connection(TokioIo::new(stream), answer);
             tokio::spawn(async move {
                 // Ignore a browser that disconnects.
                 let _ = connection.await;
-                drop(place);
+                drop(slot);
             });
         }
     }
@@ -187,19 +187,19 @@ mod tests {
     use crate::config::{Config, Inputs, Setting};
     use crate::service::Service;
 
-    fn listening(idle: Duration) -> Listening {
+    fn listening(idle: Duration) -> Listener {
         let nowhere = std::env::temp_dir().join("ack-memory-nothing-here");
         let inputs = Inputs {
             root: Some(Setting::flag("--root", nowhere)),
             ..Inputs::default()
         };
-        let service = Service::new(Config::load(inputs).unwrap()).for_the_process();
+        let service = Service::new(Config::load(inputs).unwrap()).leak();
         let desk = Desk::with(Vec::new(), service, jiff::Timestamp::now());
         let limits = Limits {
             idle,
-            patience: Duration::from_millis(300),
+            request_timeout: Duration::from_millis(300),
             connections: 2,
-            ..LIMITS
+            ..DEFAULT_LIMITS
         };
         let curator = Curator {
             actor: "human:ana".to_owned(),
@@ -209,17 +209,17 @@ mod tests {
     }
 
     #[test]
-    fn a_desk_that_nobody_uses_ends() {
+    fn an_idle_desk_stops() {
         let began = Instant::now();
         let (_, ended) = listening(Duration::from_millis(300))
             .serve(&Notify::new())
             .unwrap();
-        assert_eq!(ended, Ended::Idle);
+        assert_eq!(ended, StopReason::Idle);
         assert!(began.elapsed() >= Duration::from_millis(300));
     }
 
     #[test]
-    fn a_page_that_is_open_keeps_it_and_an_interrupt_ends_it() {
+    fn an_open_page_keeps_the_desk_running_until_an_interrupt() {
         let listening = listening(Duration::from_millis(400));
         let door = listening.door();
         let address = door.open().unwrap();
@@ -227,7 +227,7 @@ mod tests {
         let host = host.strip_prefix("http://").unwrap().to_owned();
         let session = door.enter(word).unwrap().to_owned();
         let interrupt = Arc::new(Notify::new());
-        let told = Arc::clone(&interrupt);
+        let notify = Arc::clone(&interrupt);
         let page = std::thread::spawn(move || {
             for _ in 0..8 {
                 std::thread::sleep(Duration::from_millis(100));
@@ -241,17 +241,17 @@ mod tests {
                 stream.read_to_string(&mut answer).unwrap();
                 assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
             }
-            told.notify_one();
+            notify.notify_one();
         });
         let began = Instant::now();
         let (_, ended) = listening.serve(&interrupt).unwrap();
         page.join().unwrap();
-        assert_eq!(ended, Ended::Interrupted);
+        assert_eq!(ended, StopReason::Interrupted);
         assert!(began.elapsed() >= Duration::from_millis(800));
     }
 
     #[test]
-    fn who_says_nothing_is_hung_up_on() {
+    fn a_silent_connection_is_closed() {
         let listening = listening(Duration::from_millis(900));
         let address = listening.listener.local_addr().unwrap();
         let client = std::thread::spawn(move || {

@@ -13,7 +13,7 @@ use crate::curate::CurateError;
 use crate::scope::Scope;
 
 /// The beginning of a hint after an attempt. Here, nothing was attempted.
-const ATTEMPTED: &str = "nothing was decided; ";
+const ATTEMPT_PREFIX: &str = "nothing was decided; ";
 
 impl Desk {
     /// The scopes whose decisions cannot be written, each with the reason and what to do.
@@ -31,7 +31,7 @@ impl Desk {
 pub fn problem(scope: &Scope) -> Option<String> {
     let error = check(scope).err()?;
     let hint = error.hint().unwrap_or_default();
-    let hint = hint.strip_prefix(ATTEMPTED).unwrap_or(&hint);
+    let hint = hint.strip_prefix(ATTEMPT_PREFIX).unwrap_or(&hint);
     Some(format!("{error}; {hint}"))
 }
 
@@ -43,8 +43,8 @@ fn check(scope: &Scope) -> Result<(), CurateError> {
 }
 
 fn check_log(scope: &Scope) -> Result<(), CurateError> {
-    let own = scope.folder.join(DECISION_LOG);
-    let log = scope.store.decision_log().unwrap_or(&own);
+    let default_log = scope.folder.join(DECISION_LOG);
+    let log = scope.store.decision_log().unwrap_or(&default_log);
     let fail = |source| CurateError::Write {
         path: log.to_owned(),
         source,

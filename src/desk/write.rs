@@ -10,14 +10,14 @@ use std::sync::Arc;
 use ack_api::decision::{Decision, Edit, Verdict};
 use ack_api::memory::Status;
 use ack_store::READ_TIMEOUT;
-use ack_store::read::Curated;
+use ack_store::read::CuratedMemory;
 use serde::Serialize;
 
 use super::Desk;
-use super::choice::{Choice, Chosen};
+use super::choice::{Choice, ChoiceOnMemory};
 use super::queue::{Item, State};
 use crate::curate::revived::{About, Revived};
-use crate::curate::{Candidate, CurateError, Sitting, edit_over, write};
+use crate::curate::{Candidate, CurateError, Sitting, merge_edits, write};
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 
@@ -40,7 +40,7 @@ pub struct Outcome {
 }
 
 /// A choice for one memory, with the memories it names as they were read.
-struct Wish {
+struct PlannedChoice {
     number: usize,
     choice: Choice,
     reason: Option<String>,
@@ -51,7 +51,7 @@ struct Wish {
 }
 
 /// The wishes by scope name.
-type Wishes = BTreeMap<String, (Arc<Scope>, Vec<Wish>)>;
+type PlannedChoices = BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)>;
 
 impl Desk {
     /// Writes all choices. Puts back those about memories that have changed, or that someone else
@@ -65,9 +65,9 @@ impl Desk {
             batch: sitting.batch.clone(),
             ..Outcome::default()
         };
-        let wishes = self.wishes();
+        let wishes = self.planned_choices();
         let scopes: Vec<&Arc<Scope>> = wishes.values().map(|(scope, _)| scope).collect();
-        write::each(&scopes, &sitting.batch, |scope| {
+        write::write_scopes(&scopes, &sitting.batch, |scope| {
             let wishes = wishes.get(&scope.name).map(|(_, wishes)| wishes.as_slice());
             self.write_scope(scope, wishes.unwrap_or_default(), sitting, &mut outcome)
         })?;
@@ -77,40 +77,40 @@ impl Desk {
     fn write_scope(
         &mut self,
         scope: &Scope,
-        wishes: &[Wish],
+        wishes: &[PlannedChoice],
         sitting: &Sitting,
         outcome: &mut Outcome,
     ) -> Result<(), CurateError> {
-        let ids: Vec<&str> = wishes.iter().flat_map(Wish::ids).collect();
+        let ids: Vec<&str> = wishes.iter().flat_map(PlannedChoice::ids).collect();
         let mut broken = Vec::new();
-        let written = write::write_with(scope, &ids, |now| {
-            let (kept, other): (Vec<&Wish>, Vec<&Wish>) =
-                wishes.iter().partition(|wish| wish.holds(now));
+        let outcome_of_write = write::write_with(scope, &ids, |now| {
+            let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) =
+                wishes.iter().partition(|wish| wish.is_unchanged(now));
             broken = other;
-            decisions(&kept, sitting)
+            decisions(&unchanged, sitting)
         })?;
-        for decision in &written.decisions {
+        for decision in &outcome_of_write.decisions {
             if let Some(newer) = &decision.into {
                 let key = (scope.name.clone(), newer.clone());
                 let older = self.replaced.entry(key).or_default();
                 older.push(decision.id.clone());
             }
         }
-        outcome.written += written.decisions.len();
-        outcome.decisions.extend(written.decisions);
-        outcome.revived.add(written.revived);
+        outcome.written += outcome_of_write.decisions.len();
+        outcome.decisions.extend(outcome_of_write.decisions);
+        outcome.revived.add(outcome_of_write.revived);
         outcome
             .about
             .extend(wishes.iter().map(|wish| About::of(&wish.candidate)));
         let broken: Vec<usize> = broken.iter().map(|wish| wish.number).collect();
         for wish in wishes {
-            self.settle(wish, broken.contains(&wish.number), outcome);
+            self.update_item(wish, broken.contains(&wish.number), outcome);
         }
         Ok(())
     }
 
     /// The choices, by scope.
-    fn wishes(&self) -> Wishes {
+    fn planned_choices(&self) -> PlannedChoices {
         let mut by_scope = BTreeMap::new();
         for made in &self.choices {
             for pick in &made.picks {
@@ -121,7 +121,7 @@ impl Desk {
                 let scope = Arc::clone(&candidate.scope);
                 let entry = by_scope.entry(scope.name.clone());
                 let (_, wishes) = entry.or_insert_with(|| (scope, Vec::new()));
-                wishes.push(Wish {
+                wishes.push(PlannedChoice {
                     number: pick.number,
                     choice: made.choice.clone(),
                     reason: made.reason.clone(),
@@ -135,7 +135,7 @@ impl Desk {
     }
 
     /// Marks what was written and puts the rest back in its present state.
-    fn settle(&mut self, wish: &Wish, is_broken: bool, outcome: &mut Outcome) {
+    fn update_item(&mut self, wish: &PlannedChoice, is_broken: bool, outcome: &mut Outcome) {
         self.forget(&[wish.number]);
         let Some(item) = self.items.get_mut(wish.number) else {
             return;
@@ -161,7 +161,7 @@ impl Desk {
     }
 }
 
-impl Wish {
+impl PlannedChoice {
     /// The ids of the memories it names.
     fn ids(&self) -> impl Iterator<Item = &str> {
         let both = std::iter::once(&self.candidate).chain(&self.other);
@@ -169,7 +169,7 @@ impl Wish {
     }
 
     /// Whether all of them are unchanged since they were read.
-    fn holds(&self, now: &HashMap<String, Curated>) -> bool {
+    fn is_unchanged(&self, now: &HashMap<String, CuratedMemory>) -> bool {
         let mut both = std::iter::once(&self.candidate).chain(&self.other);
         both.all(|read| {
             let now = now.get(&read.memory().id);
@@ -182,7 +182,7 @@ impl Wish {
 
 /// The decisions for some choices of one scope. Several may edit the same memory. Only the newest
 /// line about a memory counts, so the last edit includes the earlier ones.
-fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, CurateError> {
+fn decisions(wishes: &[&PlannedChoice], sitting: &Sitting) -> Result<Vec<Decision>, CurateError> {
     let mut all: Vec<Decision> = Vec::new();
     let mut edits = HashMap::<String, Edit>::new();
     for wish in wishes {
@@ -192,11 +192,11 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
         {
             apply_lists(other, edit);
         }
-        let choice = Chosen {
+        let choice = ChoiceOnMemory {
             choice: &wish.choice,
             candidate: &wish.candidate,
             other: other.as_ref(),
-            hides: 0,
+            hidden_count: 0,
             stale: wish.stale.as_deref(),
             short: &ShortIds::default(),
         };
@@ -205,7 +205,7 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
             let is_own = decision.id == wish.candidate.memory().id;
             let earlier = all.iter().position(|earlier| earlier.id == decision.id);
             if let Some(earlier) = earlier {
-                decision = combined(all.remove(earlier), decision, is_own);
+                decision = combine(all.remove(earlier), decision, is_own);
             }
             edits.extend(
                 decision
@@ -221,9 +221,9 @@ fn decisions(wishes: &[&Wish], sitting: &Sitting) -> Result<Vec<Decision>, Curat
 
 /// One decision about a memory for two choices of a sitting. `is_own`: the later choice is about the
 /// memory itself; otherwise another memory was merged into it.
-fn combined(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
+fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
     let edit = match (earlier.edit.take(), later.edit.take()) {
-        (Some(before), Some(new)) => Some(edit_over(new, before)),
+        (Some(before), Some(new)) => Some(merge_edits(new, before)),
         (before, new) => new.or(before),
     };
     let counts = if is_own { later } else { earlier };

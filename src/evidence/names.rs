@@ -19,7 +19,7 @@ const MAX_FILE_BYTES: u64 = 512 << 10;
 /// How much of a narrative is searched for names.
 const MAX_TEXT_BYTES: usize = 32 << 10;
 /// Punctuation around a name that is not part of it.
-const AROUND: [char; 17] = [
+const SURROUNDING_PUNCTUATION: [char; 17] = [
     '.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '"', '\'', '<', '>', '`',
 ];
 
@@ -35,7 +35,7 @@ pub struct CitedName {
 
 /// The names that a memory cites, and how complete the search was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct NamesLook {
+pub struct NameSearch {
     /// The names, in the order of the text.
     pub names: Vec<CitedName>,
     /// Whether every file of the tree was read, except large ones and generated folders.
@@ -44,18 +44,18 @@ pub struct NamesLook {
 
 impl WorkTree {
     /// Searches the tree for the names of a memory, within the tree's limits.
-    pub fn names(&self, memory: &Memory) -> NamesLook {
+    pub fn names(&self, memory: &Memory) -> NameSearch {
         self.names_of_all(&[memory]).pop().unwrap_or_default()
     }
 
     /// The same for several memories, in one search.
-    pub fn names_of_all(&self, memories: &[&Memory]) -> Vec<NamesLook> {
+    pub fn names_of_all(&self, memories: &[&Memory]) -> Vec<NameSearch> {
         let of_each: Vec<Vec<String>> = memories.iter().map(|memory| of(memory)).collect();
         let counts: Vec<usize> = of_each.iter().map(Vec::len).collect();
-        let mut all = self.look_for_names(of_each.into_iter().flatten().collect());
+        let mut all = self.search_names(of_each.into_iter().flatten().collect());
         let looks = counts.into_iter().map(|count| {
             let rest = all.names.split_off(count.min(all.names.len()));
-            NamesLook {
+            NameSearch {
                 names: std::mem::replace(&mut all.names, rest),
                 is_complete: all.is_complete || count == 0,
             }
@@ -63,22 +63,22 @@ impl WorkTree {
         looks.collect()
     }
 
-    fn look_for_names(&self, names: Vec<String>) -> NamesLook {
+    fn search_names(&self, names: Vec<String>) -> NameSearch {
         if names.is_empty() {
-            return NamesLook {
+            return NameSearch {
                 names: Vec::new(),
                 is_complete: true,
             };
         }
         let Ok(finder) = AhoCorasick::new(names.iter().map(|name| needle(name))) else {
-            return NamesLook::default();
+            return NameSearch::default();
         };
         let mut found = vec![false; names.len()];
         let bounds = self.bounds();
         let end = Instant::now() + bounds.time;
         let listing = self.listing();
         let mut is_complete = listing.is_complete;
-        let mut left = bounds.bytes;
+        let mut bytes_left = bounds.bytes;
         let mark = |text: &[u8], found: &mut Vec<bool>| {
             for hit in finder.find_overlapping_iter(text) {
                 if let Some(slot) = found.get_mut(hit.pattern().as_usize()) {
@@ -96,11 +96,11 @@ impl WorkTree {
             if entry.path.ends_with('/') || entry.length == 0 || entry.length > MAX_FILE_BYTES {
                 continue;
             }
-            if entry.length > left || Instant::now() >= end {
+            if entry.length > bytes_left || Instant::now() >= end {
                 is_complete = false;
                 break;
             }
-            left -= entry.length;
+            bytes_left -= entry.length;
             let path = self.absolute(&entry.path);
             // It may have become a link since the listing.
             let is_file = std::fs::symlink_metadata(&path).is_ok_and(|now| now.is_file());
@@ -117,7 +117,7 @@ impl WorkTree {
                 false => is_complete.then_some(false),
             },
         });
-        NamesLook {
+        NameSearch {
             names: names.collect(),
             is_complete,
         }
@@ -159,11 +159,11 @@ fn of(memory: &Memory) -> Vec<String> {
         for (number, part) in text.split('`').enumerate() {
             let is_quoted = number % 2 == 1;
             if is_quoted && !part.contains(char::is_whitespace) {
-                add(part.trim_matches(AROUND));
+                add(part.trim_matches(SURROUNDING_PUNCTUATION));
                 continue;
             }
             for word in part.split_whitespace() {
-                let word = word.trim_matches(AROUND);
+                let word = word.trim_matches(SURROUNDING_PUNCTUATION);
                 if is_name(word) {
                     add(word);
                 }
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_what_no_ordinary_word_looks_like() {
+    fn a_name_does_not_look_like_an_ordinary_word() {
         for name in [
             "retry_policy",
             "PayoutJob",

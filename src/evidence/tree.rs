@@ -77,11 +77,11 @@ pub(super) struct Listing {
 }
 
 /// What is at a path.
-pub(super) enum Found {
+pub(super) enum PathState {
     /// A file or folder.
-    There(Metadata),
+    Exists(Metadata),
     /// Nothing.
-    Nothing,
+    Missing,
     /// Not checked, because of a link or an error on the way.
     Unknown,
 }
@@ -157,7 +157,7 @@ impl WorkTree {
         if folded.len() != entry.len() {
             return None;
         }
-        let own = self.roots.iter().find_map(|root| {
+        let inside_own = self.roots.iter().find_map(|root| {
             let rest = folded.strip_prefix(root.as_str())?;
             rest.starts_with('/').then_some(root.len() + 1)
         });
@@ -167,36 +167,36 @@ impl WorkTree {
             let at = folded.rfind(&part).filter(|_| part.len() > 2)?;
             Some(at + part.len())
         };
-        lexical(entry.get(own.or_else(elsewhere)?..)?)
+        lexical(entry.get(inside_own.or_else(elsewhere)?..)?)
     }
 
     /// What is at a path from the top. Does not follow links.
-    pub(super) fn look(&self, path: &str) -> Found {
+    pub(super) fn path_state(&self, path: &str) -> PathState {
         let mut here = self.top.clone();
         let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
         if parts.peek().is_none() {
-            return Found::Unknown;
+            return PathState::Unknown;
         }
         while let Some(part) = parts.next() {
             here.push(part);
             match fs::symlink_metadata(&here) {
-                Ok(metadata) if parts.peek().is_none() => return Found::There(metadata),
+                Ok(metadata) if parts.peek().is_none() => return PathState::Exists(metadata),
                 Ok(metadata) if metadata.is_dir() => {}
                 // The target of a link may be outside the tree.
-                Ok(metadata) if metadata.is_symlink() => return Found::Unknown,
-                Ok(_) => return Found::Nothing,
+                Ok(metadata) if metadata.is_symlink() => return PathState::Unknown,
+                Ok(_) => return PathState::Missing,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    return Found::Nothing;
+                    return PathState::Missing;
                 }
-                Err(_) => return Found::Unknown,
+                Err(_) => return PathState::Unknown,
             }
         }
-        Found::Unknown
+        PathState::Unknown
     }
 
     /// The paths from the top that an entry may mean: relative to the top, and relative to the
     /// project's folder.
-    pub(super) fn readings(&self, inside: &str) -> impl Iterator<Item = String> + use<> {
+    pub(super) fn possible_paths(&self, inside: &str) -> impl Iterator<Item = String> + use<> {
         let inner = (!self.inner.is_empty()).then(|| format!("{}/{inside}", self.inner));
         [Some(inside.to_owned()), inner].into_iter().flatten()
     }
@@ -210,7 +210,11 @@ impl WorkTree {
         let is_glob = is_glob(wanted);
         let is_named = |entry: &Entry| {
             let path = entry.folded.trim_end_matches('/');
-            if is_glob && self.readings(wanted).any(|glob| glob_matches(&glob, path)) {
+            if is_glob
+                && self
+                    .possible_paths(wanted)
+                    .any(|glob| glob_matches(&glob, path))
+            {
                 return true;
             }
             let before = path.strip_suffix(wanted);
@@ -225,7 +229,7 @@ impl WorkTree {
 
     /// How many commits changed each file since a time; `None` without a repository, or if its
     /// history cannot be read in time.
-    pub fn commits_since(&self, files: &[String], made: Timestamp) -> Option<Vec<u32>> {
+    pub fn commits_since(&self, files: &[String], written_at: Timestamp) -> Option<Vec<u32>> {
         let repository = self.repository.as_ref()?;
         let mut objects = Objects::open(repository, Instant::now() + self.bounds.time).ok()?;
         let head = objects.head().ok()??;
@@ -234,11 +238,14 @@ impl WorkTree {
             .iter()
             .map(|entry| {
                 let inside = self.inside(entry).unwrap_or_default();
-                let is_there = |path: &String| matches!(self.look(path), Found::There(_));
-                self.readings(&inside).find(is_there).unwrap_or(inside)
+                let is_there =
+                    |path: &String| matches!(self.path_state(path), PathState::Exists(_));
+                self.possible_paths(&inside)
+                    .find(is_there)
+                    .unwrap_or(inside)
             })
             .collect();
-        commits_since(&mut objects, head, &paths, made.as_second()).ok()
+        commits_since(&mut objects, head, &paths, written_at.as_second()).ok()
     }
 
     /// The files of the tree.

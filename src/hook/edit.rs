@@ -7,11 +7,11 @@ const MAX_FILES: usize = 8;
 /// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 4_096;
 /// Tools that edit one file, which an argument names.
-const EDITING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+const FILE_EDITING_TOOLS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 /// The arguments that name the file.
-const ARGUMENTS: [&str; 3] = ["file_path", "notebook_path", "path"];
+const PATH_ARGUMENTS: [&str; 3] = ["file_path", "notebook_path", "path"];
 /// Prefixes of the patch lines that name a file.
-const PATCH_LINES: [&str; 4] = [
+const PATCH_PREFIXES: [&str; 4] = [
     "*** Add File: ",
     "*** Update File: ",
     "*** Delete File: ",
@@ -20,13 +20,13 @@ const PATCH_LINES: [&str; 4] = [
 
 /// The files that a call is about to edit; empty if the tool edits none.
 pub fn files(tool: &str, input: &Value) -> Vec<String> {
-    let mut files: Vec<String> = if EDITING.contains(&tool) {
-        let named = ARGUMENTS
+    let mut files: Vec<String> = if FILE_EDITING_TOOLS.contains(&tool) {
+        let by_argument = PATH_ARGUMENTS
             .iter()
             .filter_map(|name| input.get(*name)?.as_str());
-        named.map(str::to_owned).collect()
+        by_argument.map(str::to_owned).collect()
     } else if tool == "apply_patch" {
-        texts(input).into_iter().flat_map(patched).collect()
+        texts(input).into_iter().flat_map(patched_files).collect()
     } else {
         Vec::new()
     };
@@ -52,12 +52,12 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-fn patched(patch: &str) -> impl Iterator<Item = String> + '_ {
-    let named = patch.lines().filter_map(|line| {
-        let mut starts = PATCH_LINES.iter();
+fn patched_files(patch: &str) -> impl Iterator<Item = String> + '_ {
+    let paths = patch.lines().filter_map(|line| {
+        let mut starts = PATCH_PREFIXES.iter();
         starts.find_map(|start| line.trim_start().strip_prefix(start))
     });
-    named.map(|path| path.trim().to_owned())
+    paths.map(|path| path.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Memories about a file before it is edited: once per file and session, and only certain matches.
 
 use super::wire::{Event, Host, Output};
-use super::{FRAMING, by_what, called, kind_of_notes, tell};
+use super::{QUOTATION_NOTICE, id_argument, kind_of_notes, with_tool_names, write_memory};
 use crate::service::context::about_files::FilesRequest;
 use crate::service::{Error, Service};
 use crate::toolset::Toolset;
@@ -12,7 +12,7 @@ use ack_api::text;
 const MAX_MEMORIES: usize = 3;
 /// Maximum tokens of the text.
 const MAX_TOKENS: usize = 400;
-/// The least detailed level of [`tell`].
+/// The least detailed level of [`write_memory`].
 const MAX_LEVEL: u32 = 5;
 
 /// The memories about the files that a tool is about to edit, in the host's format; `None` if there
@@ -51,16 +51,16 @@ pub fn pre_tool_use(
         names => names.concat(),
     };
     let notes = kind_of_notes(brief.unreviewed);
-    let compose = |most: usize, level: u32| {
-        let mut out = format!("ack-memory: {notes} about {names}. {FRAMING}\n\n");
-        for memory in brief.memories.iter().take(most) {
-            tell(&mut out, memory, false, false, level);
+    let compose = |max_memories: usize, level: u32| {
+        let mut out = format!("ack-memory: {notes} about {names}. {QUOTATION_NOTICE}\n\n");
+        for memory in brief.memories.iter().take(max_memories) {
+            write_memory(&mut out, memory, false, false, level);
         }
         let last = format!(
             "\nThe tool get_memory shows a memory in full {}.",
-            by_what(false)
+            id_argument(false)
         );
-        out.push_str(&called(toolset, &last));
+        out.push_str(&with_tool_names(toolset, &last));
         text::untagged(&out).into_owned()
     };
     let counts = (1..=brief.memories.len()).rev();

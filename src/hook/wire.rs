@@ -12,7 +12,7 @@ use super::edit;
 use ack_api::text;
 
 /// Maximum bytes of a path.
-const LONGEST_PATH: usize = 4_096;
+const MAX_PATH_BYTES: usize = 4_096;
 
 /// Maximum bytes of a session id.
 const MAX_SESSION_BYTES: usize = 500;
@@ -39,14 +39,14 @@ pub enum Host {
 impl Host {
     /// Whether a resumed conversation still contains the text from its start. Other hosts begin
     /// with an empty history, or replace the old text with the new one.
-    const fn remembers(self) -> bool {
+    const fn keeps_history(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Codex)
     }
 }
 
 /// When a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum HookEvent {
     /// A session starts or continues.
     SessionStart,
     /// The user has written a prompt.
@@ -55,7 +55,7 @@ pub enum Moment {
     PreToolUse,
 }
 
-impl Moment {
+impl HookEvent {
     /// The hook's name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ pub struct Event {
     /// The host.
     pub host: Host,
     /// When the hook runs.
-    pub moment: Moment,
+    pub moment: HookEvent,
     /// What the conversation contains.
     pub origin: Origin,
     /// The project's folder.
@@ -109,7 +109,7 @@ impl Output {
 
     /// Rewords the line for the user, if there is one.
     #[must_use]
-    pub fn reworded(mut self, reword: impl Fn(&str) -> String) -> Self {
+    pub fn reword(mut self, reword: impl Fn(&str) -> String) -> Self {
         if let Some(Value::String(message)) = self.0.get_mut("systemMessage") {
             *message = reword(message);
         }
@@ -128,7 +128,7 @@ impl Event {
     ///
     /// # Errors
     /// Why it is not an event, in a few words. Use [`Event::unknown`] instead then.
-    pub fn read(sent: &[u8], host: Option<Host>, moment: Moment) -> Result<Self, String> {
+    pub fn read(sent: &[u8], host: Option<Host>, moment: HookEvent) -> Result<Self, String> {
         let sent: Value = serde_json::from_slice(sent)
             .map_err(|error| format!("standard input is not valid JSON: {error}"))?;
         let Value::Object(sent) = sent else {
@@ -158,7 +158,7 @@ impl Event {
         .contains(&name);
         let unknown = Self::unknown(Some(host), moment);
         Ok(Self {
-            origin: if continued && host.remembers() {
+            origin: if continued && host.keeps_history() {
                 Origin::Continued
             } else {
                 Origin::Fresh
@@ -183,16 +183,16 @@ impl Event {
     }
 
     /// An event for which only the command line is known.
-    pub fn unknown(host: Option<Host>, moment: Moment) -> Self {
+    pub fn unknown(host: Option<Host>, moment: HookEvent) -> Self {
         let host = host.unwrap_or(Host::ClaudeCode);
         let name = match (moment, host) {
-            (Moment::SessionStart, Host::Cursor | Host::Copilot) => "sessionStart",
-            (Moment::UserPrompt, Host::Copilot) => "userPromptSubmitted",
-            (Moment::SessionStart, _) => "SessionStart",
-            (Moment::UserPrompt, Host::Cursor) => "beforeSubmitPrompt",
-            (Moment::UserPrompt, Host::Gemini) => "BeforeAgent",
-            (Moment::UserPrompt, _) => "UserPromptSubmit",
-            (Moment::PreToolUse, _) => "PreToolUse",
+            (HookEvent::SessionStart, Host::Cursor | Host::Copilot) => "sessionStart",
+            (HookEvent::UserPrompt, Host::Copilot) => "userPromptSubmitted",
+            (HookEvent::SessionStart, _) => "SessionStart",
+            (HookEvent::UserPrompt, Host::Cursor) => "beforeSubmitPrompt",
+            (HookEvent::UserPrompt, Host::Gemini) => "BeforeAgent",
+            (HookEvent::UserPrompt, _) => "UserPromptSubmit",
+            (HookEvent::PreToolUse, _) => "PreToolUse",
         };
         Self {
             host,
@@ -232,10 +232,10 @@ impl Event {
     }
 
     /// The output that adds nothing; `None` if the host expects no output at all.
-    pub fn silence(&self) -> Option<Output> {
+    pub fn empty_output(&self) -> Option<Output> {
         match (self.host, self.moment) {
-            (Host::Cursor, Moment::SessionStart) => Some(Output(json!({}))),
-            (Host::Cursor, Moment::UserPrompt) => Some(Output(json!({ "continue": true }))),
+            (Host::Cursor, HookEvent::SessionStart) => Some(Output(json!({}))),
+            (Host::Cursor, HookEvent::UserPrompt) => Some(Output(json!({ "continue": true }))),
             _ => None,
         }
     }
@@ -276,7 +276,9 @@ fn folder(sent: &Map<String, Value>) -> Option<String> {
         .into_iter()
         .flatten()
         .filter_map(Value::as_str)
-        .find(|path| !path.trim().is_empty() && path.len() <= LONGEST_PATH && !path.contains('\0'))
+        .find(|path| {
+            !path.trim().is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\0')
+        })
         .map(str::to_owned)
 }
 
@@ -285,11 +287,11 @@ mod tests {
     use super::*;
 
     fn read(sent: &Value) -> Event {
-        Event::read(sent.to_string().as_bytes(), None, Moment::SessionStart).unwrap()
+        Event::read(sent.to_string().as_bytes(), None, HookEvent::SessionStart).unwrap()
     }
 
     #[test]
-    fn hosts_are_told_apart_by_what_they_send() {
+    fn hosts_are_recognised_by_what_they_send() {
         let claude =
             read(&json!({ "hook_event_name": "SessionStart", "cwd": "/p", "source": "startup" }));
         assert_eq!(
@@ -304,7 +306,7 @@ mod tests {
         );
         let prompt =
             json!({ "hook_event_name": "BeforeAgent", "cwd": "/p", "prompt": "why" }).to_string();
-        let gemini = Event::read(prompt.as_bytes(), None, Moment::UserPrompt).unwrap();
+        let gemini = Event::read(prompt.as_bytes(), None, HookEvent::UserPrompt).unwrap();
         assert_eq!(
             (gemini.host, gemini.prompt.as_deref()),
             (Host::Gemini, Some("why"))
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn copilot_and_gemini_are_told_by_what_only_they_send() {
+    fn copilot_and_gemini_are_recognised_by_their_own_fields() {
         let copilot = read(
             &json!({ "sessionId": "s", "timestamp": 1_790_000_000_000_i64, "cwd": "/p", "source": "resume" }),
         );
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_hooks_is_no_part_of_a_prompt() {
+    fn hook_text_is_removed_from_a_prompt() {
         for (sent, expected) in [
             (
                 "<hook_context>ack-memory: &gt; a\n&gt; b</hook_context>\n\nwhy is it slow",
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_conversation_that_goes_on_is_told_less() {
+    fn only_a_resumed_conversation_gets_less_text() {
         for (source, expected) in [
             ("startup", Origin::Fresh),
             ("clear", Origin::Fresh),
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_path_is_none() {
+    fn an_invalid_folder_is_none() {
         for cwd in [
             json!(5),
             json!(""),

@@ -1,6 +1,6 @@
 //! Writes a native store. All checks go through the read-only [`Store`] first. Nothing is opened
 //! for writing, and no folder is created, until there is something to write. Apart from this code,
-//! only `crate::demo` and `crate::curate` open a memory database for writing.
+//! only `crate::demo` and `crate::visit_curated` open a memory database for writing.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -43,9 +43,9 @@ const COLUMNS: [&str; 19] = [
     "updated_at",
 ];
 /// Columns that a curator fills. They stay as they are if a line does not set them.
-const CURATED: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "superseded_by"];
+const CURATED_COLUMNS: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "superseded_by"];
 /// The name prefix of folders in which new stores are built. Discovery skips them.
-const BUILDING: &str = ".import-";
+const BUILD_FOLDER_PREFIX: &str = ".import-";
 
 /// The store an import goes to.
 pub struct Target {
@@ -174,7 +174,7 @@ pub fn make_private(folder: &Path) -> std::io::Result<()> {
 /// Creates the folder in which a new store is built. It becomes the scope's folder.
 fn private_folder(above: &Path) -> std::io::Result<tempfile::TempDir> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(BUILDING);
+    builder.prefix(BUILD_FOLDER_PREFIX);
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir_in(above)
 }
@@ -195,7 +195,10 @@ fn sweep(above: &Path) {
             .and_then(|metadata| metadata.modified())
             .ok()
             .and_then(|modified| modified.elapsed().ok());
-        entry.file_name().to_string_lossy().starts_with(BUILDING)
+        entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(BUILD_FOLDER_PREFIX)
             && age.is_some_and(|age| age > Duration::from_secs(86_400))
     };
     for entry in std::fs::read_dir(above)
@@ -264,16 +267,16 @@ fn compare(
             Some(Value::Text(status)) => status.clone(),
             _ => String::new(),
         };
-        let mut kept = row.clone();
+        let mut adjusted = row.clone();
         if update && decided.contains(&row.id) {
-            keep_decision(&mut kept, &stored, &status);
-            plan.decided += usize::from(gives_curated(row));
+            keep_decision(&mut adjusted, &stored, &status);
+            plan.decided += usize::from(sets_curated_column(row));
         }
-        if !differs(&kept, &stored, update) {
+        if !would_change(&adjusted, &stored, update) {
             plan.unchanged += 1;
         } else if update {
-            plan.updated.push((kept, status));
-        } else if row.named {
+            plan.updated.push((adjusted, status));
+        } else if row.has_id {
             let reason = format!(
                 "`id` is `{}`, which the store has with other content; --update replaces it",
                 row.id
@@ -287,16 +290,16 @@ fn compare(
 }
 
 /// Whether a line would change a stored row.
-fn differs(row: &Row, stored: &[Value], update: bool) -> bool {
+fn would_change(row: &Row, stored: &[Value], update: bool) -> bool {
     let columns = COLUMNS.iter().zip(stored.iter().zip(values(row)));
     columns.into_iter().any(|(column, (stored, wanted))| {
         *stored != wanted
             && match *column {
                 // An undated line keeps the time of its first import.
-                "created_at" => row.dated,
-                "updated_at" => update && gives(row, column),
-                column if CURATED.contains(&column) => update && gives(row, column),
-                column => !update || gives(row, column),
+                "created_at" => row.has_date,
+                "updated_at" => update && sets_column(row, column),
+                column if CURATED_COLUMNS.contains(&column) => update && sets_column(row, column),
+                column => !update || sets_column(row, column),
             }
     })
 }
@@ -316,19 +319,22 @@ fn decided_ids(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
 /// Takes from a line what a person decided about its memory. Where the line changes a text that
 /// agents see, the memory waits for review again.
 fn keep_decision(row: &mut Row, stored: &[Value], status: &str) {
-    row.given.retain(|given| !CURATED.contains(&given.as_str()));
-    row.stated = false;
+    row.given_fields
+        .retain(|field| !CURATED_COLUMNS.contains(&field.as_str()));
+    row.has_status = false;
     let is_served = Status::parse(status).is_some_and(Status::is_served);
-    if is_served && differs(row, stored, true) {
-        row.given.push("status".to_owned());
+    if is_served && would_change(row, stored, true) {
+        row.given_fields.push("status".to_owned());
         row.status = Status::Staging;
         row.line.status = Some(Status::Staging.as_str().to_owned());
-        row.stated = true;
+        row.has_status = true;
     }
 }
 
-fn gives_curated(row: &Row) -> bool {
-    CURATED.iter().any(|column| gives(row, column))
+fn sets_curated_column(row: &Row) -> bool {
+    CURATED_COLUMNS
+        .iter()
+        .any(|column| sets_column(row, column))
 }
 
 fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusqlite::Result<()> {
@@ -365,7 +371,7 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
                 )
             })
             .transpose()?;
-        let now = time::show(now);
+        let now = time::to_rfc3339(now);
         let steps = plan
             .added
             .iter()
@@ -373,15 +379,15 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
             .chain(plan.updated.iter().map(|(row, status)| (row, Some(status))));
         for (row, previous) in steps {
             let mut parameters = values(row);
-            let kept = match previous {
-                Some(previous) if !row.stated => previous.as_str(),
+            let kept_status = match previous {
+                Some(previous) if !row.has_status => previous.as_str(),
                 _ => row.status.as_str(),
             };
             if previous.is_some() {
                 let bits = COLUMNS
                     .iter()
                     .enumerate()
-                    .filter(|(_, column)| gives(row, column));
+                    .filter(|(_, column)| sets_column(row, column));
                 let bits = bits.fold(0, |bits, (number, _)| bits | 1_i64 << number);
                 parameters.push(Value::Integer(bits));
                 replace.execute(rusqlite::params_from_iter(parameters))?;
@@ -389,7 +395,7 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
                 insert.execute(rusqlite::params_from_iter(parameters))?;
             }
             if let Some(log) = &mut log {
-                log.execute(params![row.id, previous, kept, now])?;
+                log.execute(params![row.id, previous, kept_status, now])?;
             }
         }
     }
@@ -397,10 +403,10 @@ fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusq
 }
 
 /// Whether a line sets a column. Other columns keep their values in the store.
-fn gives(row: &Row, column: &str) -> bool {
+fn sets_column(row: &Row, column: &str) -> bool {
     match column {
-        "created_at" => row.dated,
-        column => row.given.iter().any(|given| given == column),
+        "created_at" => row.has_date,
+        column => row.given_fields.iter().any(|field| field == column),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::toolset::Tool;
 
 /// What is known about a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ways {
+pub struct Quirks {
     /// It shows its model both the text of a result and its structure, so the model would read
     /// everything twice.
     pub prints_both: bool,
@@ -16,7 +16,7 @@ pub struct Ways {
     pub splits_words: bool,
 }
 
-impl Ways {
+impl Quirks {
     /// The differences of the client with this name.
     pub fn of(client: Option<&Implementation>) -> Self {
         let name = client
@@ -41,11 +41,11 @@ pub fn summary(operation: Tool, answer: &Value) -> String {
             .and_then(Value::as_array)
             .map_or(0, Vec::len)
     };
-    let counted = |count: usize, one: &str, many: &str| {
-        format!("{count} {}", if count == 1 { one } else { many })
+    let counted = |count: usize, singular: &str, plural: &str| {
+        format!("{count} {}", if count == 1 { singular } else { plural })
     };
     let memories = |count: usize| counted(count, "memory", "memories");
-    let told = match operation {
+    let text = match operation {
         Tool::QueryMemories => {
             let total = answer
                 .get("total")
@@ -54,12 +54,12 @@ pub fn summary(operation: Tool, answer: &Value) -> String {
             format!("{} of {total} found", memories(length("results")))
         }
         Tool::GetMemory => {
-            let one = usize::from(answer.get("id").is_some());
+            let singular = usize::from(answer.get("id").is_some());
             let missing = match length("missing") {
                 0 => String::new(),
                 missing => format!(", {missing} missing"),
             };
-            format!("{}{missing}", memories(one + length("memories")))
+            format!("{}{missing}", memories(singular + length("memories")))
         }
         Tool::ListScopes => counted(length("scopes"), "scope", "scopes"),
         Tool::GetContext => format!(
@@ -69,7 +69,7 @@ pub fn summary(operation: Tool, answer: &Value) -> String {
             counted(length("cross_project_learnings"), "learning", "learnings"),
         ),
     };
-    format!("{told}; see the structured content")
+    format!("{text}; see the structured content")
 }
 
 #[cfg(test)]
@@ -79,10 +79,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_are_known_by_the_first_words_of_their_names() {
+    fn clients_are_recognised_by_the_start_of_their_names() {
         let of = |name: &str| {
-            let ways = Ways::of(Some(&Implementation::new(name, "1")));
-            (ways.prints_both, ways.splits_words)
+            let quirks = Quirks::of(Some(&Implementation::new(name, "1")));
+            (quirks.prints_both, quirks.splits_words)
         };
         for both in ["codex-mcp-client", "Codex", "Cline", "@cline/core"] {
             assert_eq!(of(both), (true, false), "{both}");
@@ -98,7 +98,7 @@ mod tests {
         ] {
             assert_eq!(of(other), (false, false), "{other}");
         }
-        assert_eq!(Ways::of(None), Ways::default());
+        assert_eq!(Quirks::of(None), Quirks::default());
     }
 
     #[test]

@@ -12,14 +12,14 @@ use rmcp::{ErrorData, ServerHandler};
 
 use std::time::Duration;
 
-use super::client::Ways;
-use super::{Server, prompts, raw, refusal, resources, tools, until_cancelled};
+use super::client::Quirks;
+use super::{Server, prompts, error_result, raw, resources, tools, until_cancelled};
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
 
 /// How long a connecting client waits at most for the state of the stores. It takes milliseconds,
 /// unless a disk hangs.
-const STANDING_BUDGET: Duration = Duration::from_secs(1);
+const STATE_BUDGET: Duration = Duration::from_secs(1);
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -32,11 +32,15 @@ impl ServerHandler for Server {
             .enable_prompts()
             .enable_completions()
             .build();
-        if let Some(tools) = capabilities.tools.as_mut().filter(|_| self.tells) {
+        if let Some(tools) = capabilities
+            .tools
+            .as_mut()
+            .filter(|_| self.sends_notifications)
+        {
             tools.list_changed = Some(true);
         }
-        let standing = self.standing.get(self.service, STANDING_BUDGET);
-        let mut instructions = self.surface.instructions(&standing);
+        let service_state = self.service_state.get(self.service, STATE_BUDGET);
+        let mut instructions = self.surface.instructions(&service_state);
         let others = self.upstreams.names().join(", ");
         if !others.is_empty() {
             let others = text::line(&others, 300);
@@ -55,7 +59,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let mut listed = tools(&self.surface);
-        listed.extend(self.upstreams.listed().await);
+        listed.extend(self.upstreams.list_tools().await);
         Ok(ListToolsResult::with_all_items(listed))
     }
 
@@ -67,20 +71,20 @@ impl ServerHandler for Server {
         let values = request.arguments.unwrap_or_default();
         let result = match self.surface.find(&request.name) {
             Some(tool) => {
-                let ways = Ways::of(context.client_info().as_ref());
+                let quirks = Quirks::of(context.client_info().as_ref());
                 until_cancelled(&context, async {
-                    Ok(self.answer(tool, values, ways).await)
+                    Ok(self.call(tool, values, quirks).await)
                 })
                 .await?
             }
             None => match self.upstreams.call(&request.name, values, &context).await {
-                Some(Answer::Result(result)) => raw::holding(result),
+                Some(Answer::Result(result)) => raw::carry(result),
                 Some(Answer::Refused(error)) => return Err(error),
-                Some(Answer::Arguments(body)) => refusal(&body),
-                Some(Answer::None(error)) => refusal(&error.body()),
+                Some(Answer::Arguments(body)) => error_result(&body),
+                Some(Answer::None(error)) => error_result(&error.body()),
                 None => {
-                    let own = self.surface.tools().iter().map(|tool| tool.name.as_str());
-                    let known: Vec<&str> = own.chain(self.upstreams.names()).collect();
+                    let own_names = self.surface.tools().iter().map(|tool| tool.name.as_str());
+                    let known: Vec<&str> = own_names.chain(self.upstreams.names()).collect();
                     return Err(resources::unknown("tool", &request.name, &known));
                 }
             },
@@ -89,7 +93,7 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if !self.tells {
+        if !self.sends_notifications {
             return;
         }
         let mut changes = self.upstreams.changes();
@@ -106,7 +110,7 @@ impl ServerHandler for Server {
         &self,
         _requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.tells
+        self.sends_notifications
             .then(|| SubscriptionFilter::builder().tools_list_changed().build())
     }
 
@@ -154,8 +158,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(prompts::listed(
-            Ways::of(context.client_info().as_ref()),
+        Ok(prompts::list_prompts(
+            Quirks::of(context.client_info().as_ref()),
             self.service.config.max_status.value,
         ))
     }

@@ -8,13 +8,13 @@
 
 pub mod access_log;
 mod metrics;
-mod patient;
+mod peers;
 mod readiness;
 mod record;
 mod settings;
 mod site;
+mod slow_reader;
 pub mod tokens;
-mod visitors;
 
 use ack_api::{Diagnostic, ErrorCode};
 use std::borrow::Cow;
@@ -29,10 +29,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 
 use self::access_log::AccessLog;
-use self::patient::{Pace, Patient};
+use self::peers::{AnsweringGuard, ConnectionLimits, Peers};
 use self::site::Site;
+use self::slow_reader::{ReadRate, SlowReaderGuard};
 use self::tokens::{TokenFile, TokensError};
-use self::visitors::{Asking, Places, Visitors};
 use super::signals::Signals;
 use super::{Server, runtime};
 use crate::gate::{Gate, Token};
@@ -50,13 +50,13 @@ pub const READY: &str = "/ready";
 pub const METRICS: &str = "/metrics";
 
 /// How long running requests may still take once the server is stopped.
-const FAREWELL: Duration = Duration::from_secs(3);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
 /// The limits of one client, so that there is enough for the others.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     /// How many connections are allowed.
-    places: Places,
+    connection_limits: ConnectionLimits,
     /// How long a client may take to send the head of a request, and how long a connection may be
     /// idle before it.
     head: Duration,
@@ -67,21 +67,21 @@ struct Limits {
     /// How long the server may take to answer.
     answer: Duration,
     /// How slowly a client may read an answer.
-    pace: Pace,
+    pace: ReadRate,
 }
 
-const LIMITS: Limits = Limits {
-    places: Places {
-        all: 256,
-        strangers: 128,
-        of_one_address: 96,
-        patience: Duration::from_secs(5),
+const DEFAULT_LIMITS: Limits = Limits {
+    connection_limits: ConnectionLimits {
+        max_total: 256,
+        max_unknown: 128,
+        max_per_address: 96,
+        unknown_timeout: Duration::from_secs(5),
     },
     head: Duration::from_secs(30),
     body: Duration::from_secs(10),
     bytes: 4 << 20,
     answer: Duration::from_secs(120),
-    pace: Pace {
+    pace: ReadRate {
         pause: Duration::from_secs(5),
         rate: 16 << 10,
     },
@@ -154,7 +154,7 @@ impl Diagnostic for ServeError {
 }
 
 /// Additional options of a server for several people.
-pub struct Extras {
+pub struct ServerExtras {
     /// The clients, each with its own token.
     pub tokens: Option<TokenFile>,
     /// The log with a line for each request.
@@ -165,7 +165,7 @@ pub struct Extras {
     pub report: Report,
 }
 
-impl Default for Extras {
+impl Default for ServerExtras {
     fn default() -> Self {
         Self {
             tokens: None,
@@ -176,7 +176,7 @@ impl Default for Extras {
     }
 }
 
-impl std::fmt::Debug for Extras {
+impl std::fmt::Debug for ServerExtras {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Extras")
             .field("tokens", &self.tokens)
@@ -193,7 +193,7 @@ pub struct Listening {
     address: SocketAddr,
     gate: Gate,
     limits: Limits,
-    extras: Extras,
+    extras: ServerExtras,
 }
 
 /// Listens on an address. The host of a request must be loopback or one of `names`. The request
@@ -205,7 +205,7 @@ pub fn listen(
     address: SocketAddr,
     names: &[String],
     token: Option<Token>,
-    extras: Extras,
+    extras: ServerExtras,
 ) -> Result<Listening, ServeError> {
     let is_open = token.is_none() && extras.tokens.is_none();
     if !address.ip().is_loopback() && is_open {
@@ -226,7 +226,7 @@ pub fn listen(
         gate: Gate::new(&names, token),
         listener,
         address,
-        limits: LIMITS,
+        limits: DEFAULT_LIMITS,
         extras,
     })
 }
@@ -267,30 +267,30 @@ impl Listening {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let limits = self.limits;
         let site = Arc::new(Site::new(server, self.gate, limits, self.extras));
-        let visitors = Visitors::new(limits.places);
+        let peers = Peers::new(limits.connection_limits);
         let open = GracefulShutdown::new();
         loop {
             let next = async {
                 let (stream, address) = listener.accept().await?;
-                Ok::<_, std::io::Error>((stream, visitors.welcome(address.ip()).await))
+                Ok::<_, std::io::Error>((stream, peers.wait_for_slot(address.ip()).await))
             };
             let accepted = tokio::select! {
                 next = next => next,
                 _ = stop.wait() => break,
             };
-            let Ok((stream, guest)) = accepted else {
+            let Ok((stream, peer_slot)) = accepted else {
                 // The process is out of file descriptors, or the client has already gone.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
             let _ = stream.set_nodelay(true);
-            let stream = Patient::new(stream, Arc::clone(&guest.visitor), limits.pace);
-            let (site, visitor) = (Arc::clone(&site), Arc::clone(&guest.visitor));
+            let stream = SlowReaderGuard::new(stream, Arc::clone(&peer_slot.peer), limits.pace);
+            let (site, peer) = (Arc::clone(&site), Arc::clone(&peer_slot.peer));
             let answer = service_fn(move |request| {
-                let (site, visitor) = (Arc::clone(&site), Arc::clone(&visitor));
+                let (site, peer) = (Arc::clone(&site), Arc::clone(&peer));
                 async move {
-                    let _asking = Asking::new(&visitor);
-                    Ok::<_, Infallible>(site.answer(request, &visitor).await)
+                    let _asking = AnsweringGuard::new(&peer);
+                    Ok::<_, Infallible>(site.answer(request, &peer).await)
                 }
             });
             let connection = http1::Builder::new()
@@ -303,7 +303,7 @@ impl Listening {
                 tokio::select! {
                     // A client that disconnects is not an error.
                     _ = connection => {}
-                    () = guest.leave() => {}
+                    () = peer_slot.must_close() => {}
                 }
             });
             // Let the new connection run before the next one is accepted, which may take its place.
@@ -312,7 +312,7 @@ impl Listening {
         drop(listener);
         tokio::select! {
             () = open.shutdown() => {}
-            () = tokio::time::sleep(FAREWELL) => {}
+            () = tokio::time::sleep(SHUTDOWN_GRACE) => {}
             _ = stop.wait() => {}
         }
         Ok(())
@@ -338,9 +338,14 @@ mod tests {
             )),
             ..Inputs::default()
         };
-        let service = Service::new(Config::load(inputs).unwrap()).for_the_process();
-        let mut listening =
-            listen("127.0.0.1:0".parse().unwrap(), &[], None, Extras::default()).unwrap();
+        let service = Service::new(Config::load(inputs).unwrap()).leak();
+        let mut listening = listen(
+            "127.0.0.1:0".parse().unwrap(),
+            &[],
+            None,
+            ServerExtras::default(),
+        )
+        .unwrap();
         listening.limits = limits;
         (
             listening.address(),
@@ -354,14 +359,14 @@ mod tests {
     }
 
     /// Writes the bytes, then reads until the server closes the connection.
-    async fn said(stream: &mut TcpStream, bytes: &[u8]) -> String {
+    async fn exchange(stream: &mut TcpStream, bytes: &[u8]) -> String {
         stream.write_all(bytes).await.unwrap();
-        let mut said = Vec::new();
-        timeout(Duration::from_secs(20), stream.read_to_end(&mut said))
+        let mut reply = Vec::new();
+        timeout(Duration::from_secs(20), stream.read_to_end(&mut reply))
             .await
             .unwrap()
             .unwrap();
-        String::from_utf8(said).unwrap()
+        String::from_utf8(reply).unwrap()
     }
 
     fn limits() -> Limits {
@@ -369,28 +374,28 @@ mod tests {
             head: Duration::from_millis(300),
             body: Duration::from_millis(300),
             bytes: 1_000,
-            ..LIMITS
+            ..DEFAULT_LIMITS
         }
     }
 
     #[tokio::test]
-    async fn what_takes_too_long_or_too_much_is_ended() {
+    async fn slow_and_oversized_requests_are_ended() {
         let (address, server) = server(limits());
         let connect = || async { TcpStream::connect(address).await.unwrap() };
         let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
         // The client sends nothing, half a head, or half a body.
-        assert_eq!(said(&mut connect().await, b"").await, "");
-        let answer = said(&mut connect().await, head.as_bytes()).await;
+        assert_eq!(exchange(&mut connect().await, b"").await, "");
+        let answer = exchange(&mut connect().await, head.as_bytes()).await;
         assert!(
             answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
             "{answer}"
         );
         let half = format!("{head}Content-Length: 100\r\n\r\n{{");
-        let answer = said(&mut connect().await, half.as_bytes()).await;
+        let answer = exchange(&mut connect().await, half.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
         // A body whose declared length is too long, and one whose actual length is.
         let long = format!("{head}Content-Length: 1001\r\n\r\n");
-        let answer = said(&mut connect().await, long.as_bytes()).await;
+        let answer = exchange(&mut connect().await, long.as_bytes()).await;
         assert!(
             answer.starts_with("HTTP/1.1 413") && answer.contains("1000 bytes"),
             "{answer}"
@@ -399,24 +404,27 @@ mod tests {
             "{head}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n",
             "x".repeat(1_001)
         );
-        let answer = said(&mut connect().await, chunk.as_bytes()).await;
+        let answer = exchange(&mut connect().await, chunk.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
         server.abort();
     }
 
     #[tokio::test]
     async fn idle_connections_give_way_to_others() {
-        let places = Places {
-            all: 2,
-            ..LIMITS.places
+        let connection_limits = ConnectionLimits {
+            max_total: 2,
+            ..DEFAULT_LIMITS.connection_limits
         };
-        let (address, server) = server(Limits { places, ..limits() });
+        let (address, server) = server(Limits {
+            connection_limits,
+            ..limits()
+        });
         let mut idle = Vec::new();
         for _ in 0..8 {
             idle.push(TcpStream::connect(address).await.unwrap());
         }
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let answer = said(
+        let answer = exchange(
             &mut stream,
             b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
         )
@@ -426,16 +434,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_that_do_not_finish_their_requests_keep_nobody_out() {
-        let places = Places {
-            all: 4,
-            ..LIMITS.places
+    async fn unfinished_requests_keep_no_other_client_out() {
+        let connection_limits = ConnectionLimits {
+            max_total: 4,
+            ..DEFAULT_LIMITS.connection_limits
         };
         let body = Duration::from_secs(60);
         let (address, server) = server(Limits {
-            places,
+            connection_limits,
             body,
-            ..LIMITS
+            ..DEFAULT_LIMITS
         });
         let half = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{";
         let mut halves = Vec::new();
@@ -448,7 +456,7 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(100)).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-        let answer = timeout(Duration::from_secs(5), said(&mut stream, request));
+        let answer = timeout(Duration::from_secs(5), exchange(&mut stream, request));
         let answer = answer.await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         server.abort();
@@ -457,7 +465,7 @@ mod tests {
     #[test]
     fn an_address_that_others_can_reach_needs_a_token() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-            let refused = listen(address.parse().unwrap(), &[], None, Extras::default());
+            let refused = listen(address.parse().unwrap(), &[], None, ServerExtras::default());
             assert!(
                 matches!(refused, Err(ServeError::Open(_))),
                 "{address}: {refused:?}"

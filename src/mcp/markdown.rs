@@ -22,14 +22,14 @@ use ack_api::{
 pub fn of(operation: Tool, answer: &Value) -> String {
     let mut harmless = answer.clone();
     text::remove_host_tags(&mut harmless);
-    let told = match operation {
+    let text = match operation {
         Tool::QueryMemories => serde_json::from_value(harmless).map(|answer| query(&answer)),
         Tool::GetMemory => serde_json::from_value(harmless).map(|answer| get(&answer)),
         Tool::ListScopes => serde_json::from_value(harmless).map(|answer| scopes(&answer)),
         Tool::GetContext => serde_json::from_value(harmless).map(|answer| context(&answer)),
     };
     // It was serialized from one of these types a moment ago.
-    told.unwrap_or_else(|_| answer.to_string())
+    text.unwrap_or_else(|_| answer.to_string())
 }
 
 fn query(answer: &QueryResponse) -> String {
@@ -44,7 +44,7 @@ fn query(answer: &QueryResponse) -> String {
         (_, total) if answer.is_complete() && answer.folded() > 0 => {
             format!("{total} memories, {} like others", answer.folded())
         }
-        (shown, total) => format!("{shown} of {total}{at_least} memories"),
+        (count, total) => format!("{count} of {total}{at_least} memories"),
     };
     let mut results = answer.results.iter();
     let shortened = results.any(|hit| hit.more_facts > 0 || hit.excerpt.is_some());
@@ -72,14 +72,14 @@ fn query(answer: &QueryResponse) -> String {
             (hidden.by_status > 0 && !is_told).then(|| format!("{} by status", hidden.by_status));
         let superseded =
             (hidden.superseded > 0).then(|| format!("{} superseded", hidden.superseded));
-        let told: Vec<String> = by_status.into_iter().chain(superseded).collect();
-        if !told.is_empty() {
-            let _ = writeln!(end, "Hidden: {}", told.join(", "));
+        let hidden_counts: Vec<String> = by_status.into_iter().chain(superseded).collect();
+        if !hidden_counts.is_empty() {
+            let _ = writeln!(end, "Hidden: {}", hidden_counts.join(", "));
         }
     }
     let searched = &answer.searched;
     if !searched.scopes.is_empty() {
-        let others = more(searched.more_scopes);
+        let others = more_suffix(searched.more_scopes);
         let _ = writeln!(end, "Searched: {}{others}", searched.scopes.join(", "));
     }
     for skipped in &searched.skipped {
@@ -91,7 +91,7 @@ fn query(answer: &QueryResponse) -> String {
         );
     }
     let (first, rest): (Vec<&Note>, Vec<&Note>) =
-        answer.notes.iter().partition(|note| says_first(note));
+        answer.notes.iter().partition(|note| comes_first(note));
     notes(&mut end, rest);
     for suggestion in &answer.suggestions {
         let _ = writeln!(end, "- {}", inline(suggestion));
@@ -109,7 +109,7 @@ fn query(answer: &QueryResponse) -> String {
     out.trim_end().to_owned()
 }
 
-const fn says_first(note: &Note) -> bool {
+const fn comes_first(note: &Note) -> bool {
     matches!(
         note.kind,
         NoteKind::NoWordMatches | NoteKind::NothingCertain
@@ -124,13 +124,13 @@ fn get(answer: &GetResponse) -> String {
         out.push('\n');
     }
     for missing in &answer.missing {
-        let near = match missing.nearest.is_empty() {
+        let suggestion = match missing.nearest.is_empty() {
             true => String::new(),
             false => format!("; like it: {}", missing.nearest.join(", ")),
         };
         let _ = writeln!(
             out,
-            "Missing {}: {}{near}",
+            "Missing {}: {}{suggestion}",
             missing.id,
             inline(&missing.reason)
         );
@@ -145,21 +145,24 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     item(out, "", hit);
     list(out, "Tags", &hit.concepts);
     let session = memory.session_id.as_ref().or(hit.session.as_ref());
-    let told = memory.session_context.clone().unwrap_or_default();
-    if session.is_some() || told.title.is_some() {
-        let (title, id) = (told.title.as_deref().map(inline), session.map(inline));
-        let named = match (title, id) {
+    let session_context = memory.session_context.clone().unwrap_or_default();
+    if session.is_some() || session_context.title.is_some() {
+        let (title, id) = (
+            session_context.title.as_deref().map(inline),
+            session.map(inline),
+        );
+        let session_name = match (title, id) {
             (Some(title), Some(id)) => format!("{title} ({id})"),
             (title, id) => title.or(id).unwrap_or_default(),
         };
-        let unreviewed = if told.unreviewed {
+        let unreviewed = if session_context.unreviewed {
             ", not reviewed"
         } else {
             ""
         };
-        let _ = writeln!(out, "Session: {named}{unreviewed}");
-        if let Some(overview) = &told.overview {
-            quoted(out, overview);
+        let _ = writeln!(out, "Session: {session_name}{unreviewed}");
+        if let Some(overview) = &session_context.overview {
+            quote_lines(out, overview);
         }
     }
     if let Some(reviewed) = &memory.reviewed_at {
@@ -172,19 +175,25 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     if let Some(timeline) = &memory.timeline {
         let within = format!("{:?}", timeline.within).to_lowercase();
         let _ = writeln!(out, "Timeline of its {within}:");
-        timeline.before.iter().for_each(|entry| moment(out, entry));
+        timeline
+            .before
+            .iter()
+            .for_each(|entry| timeline_entry(out, entry));
         let _ = writeln!(out, "- this memory");
-        timeline.after.iter().for_each(|entry| moment(out, entry));
+        timeline
+            .after
+            .iter()
+            .for_each(|entry| timeline_entry(out, entry));
     }
-    for near in &memory.related {
+    for related in &memory.related {
         let _ = writeln!(
             out,
             "Near in meaning ({:.2}): {} ({}, {}{})",
-            near.similarity,
-            inline(&near.title),
-            near.id,
-            near.scope,
-            unless_approved(near.status)
+            related.similarity,
+            inline(&related.title),
+            related.id,
+            related.scope,
+            status_suffix(related.status)
         );
     }
     for link in &memory.links {
@@ -213,9 +222,9 @@ fn detail(out: &mut String, memory: &MemoryDetail) {
     }
 }
 
-fn moment(out: &mut String, entry: &TimelineEntry) {
+fn timeline_entry(out: &mut String, entry: &TimelineEntry) {
     let day = entry.created_at.as_deref().unwrap_or_default();
-    let status = unless_approved(entry.status);
+    let status = status_suffix(entry.status);
     let _ = writeln!(
         out,
         "- {day} {} ({}{status})",
@@ -310,7 +319,7 @@ fn context(answer: &ContextResponse) -> String {
     let mut sessions = answer
         .recent_sessions
         .iter()
-        .filter(|entry| entry.tells_something())
+        .filter(|entry| entry.has_content())
         .peekable();
     if sessions.peek().is_some() {
         out.push_str("\nRecent sessions:\n");
@@ -348,15 +357,20 @@ fn session(out: &mut String, entry: &SessionEntry) {
 
 /// A memory as a list item: its title, type and facts, and any reasons to doubt it.
 fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
-    let place = match &hit.project {
+    let scope_text = match &hit.project {
         Some(project) if *project != hit.scope => format!("{}/{}", hit.scope, inline(project)),
         _ => hit.scope.clone(),
     };
-    let _ = write!(out, "{mark}**{}** ({}, {place}", inline(&hit.title), hit.id);
+    let _ = write!(
+        out,
+        "{mark}**{}** ({}, {scope_text}",
+        inline(&hit.title),
+        hit.id
+    );
     for word in hit.kind.iter().chain(&hit.created_at) {
         let _ = write!(out, ", {}", inline(word));
     }
-    let _ = writeln!(out, "{})", unless_approved(hit.status));
+    let _ = writeln!(out, "{})", status_suffix(hit.status));
     if let Some(score) = hit.score {
         let _ = writeln!(out, "  score {score:.3}");
     }
@@ -374,7 +388,7 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     }
     list(out, "  Files", &hit.files);
     if let Some(narrative) = &hit.narrative {
-        quoted(out, narrative);
+        quote_lines(out, narrative);
     }
     if hit.more_facts > 0 {
         let _ = writeln!(out, "  - +{}", count(hit.more_facts, "fact"));
@@ -387,18 +401,23 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     }
     if !hit.also.is_empty() || hit.more_also > 0 {
         let also: Vec<String> = hit.also.iter().map(|also| inline(&also.id)).collect();
-        let _ = writeln!(out, "  same: {}{}", also.join(", "), more(hit.more_also));
+        let _ = writeln!(
+            out,
+            "  same: {}{}",
+            also.join(", "),
+            more_suffix(hit.more_also)
+        );
     }
 }
 
-fn unless_approved(status: Status) -> String {
+fn status_suffix(status: Status) -> String {
     match status {
         Status::Approved => String::new(),
         other => format!(", {other}"),
     }
 }
 
-fn more(count: u64) -> String {
+fn more_suffix(count: u64) -> String {
     match count {
         0 => String::new(),
         count => format!(" and {count} more"),
@@ -423,7 +442,7 @@ fn list(out: &mut String, name: &str, entries: &[String]) {
 }
 
 /// Long text, with every line quoted.
-fn quoted(out: &mut String, long: &str) {
+fn quote_lines(out: &mut String, long: &str) {
     for line in text::block(long).lines() {
         let _ = writeln!(out, "> {line}");
     }
@@ -469,20 +488,20 @@ mod tests {
             }],
             "total": 1,
         });
-        let told = of(Tool::QueryMemories, &answer);
-        for line in told.lines().skip(1) {
+        let markdown = of(Tool::QueryMemories, &answer);
+        for line in markdown.lines().skip(1) {
             assert!(
                 line.starts_with("1. **x ") || line.starts_with("  - ") || line.starts_with("  \\"),
-                "{line:?} in\n{told}"
+                "{line:?} in\n{markdown}"
             );
             let text = line.trim_start_matches([' ', '-']);
             assert!(!text.starts_with("```") && !text.starts_with('#'), "{line}");
         }
-        assert!(!told.contains("<system-reminder>"), "{told}");
+        assert!(!markdown.contains("<system-reminder>"), "{markdown}");
     }
 
     #[test]
-    fn a_session_is_told_by_its_title_or_by_its_id() {
+    fn a_session_is_shown_by_its_title_or_its_id() {
         for (title, told) in [
             (json!("Fix the build"), "Session: Fix the build (s-1)"),
             (json!(null), "Session: s-1"),
@@ -491,8 +510,8 @@ mod tests {
                 "id": "a", "title": "t", "scope": "s", "status": "staging", "session_id": "s-1",
                 "session_context": { "title": title },
             });
-            let said = of(Tool::GetMemory, &answer);
-            assert!(said.lines().any(|line| line == told), "{said}");
+            let markdown = of(Tool::GetMemory, &answer);
+            assert!(markdown.lines().any(|line| line == told), "{markdown}");
         }
     }
 
@@ -503,11 +522,11 @@ mod tests {
             "id": "a", "title": code, "facts": [code], "files": ["src/<name>.rs"], "scope": "s",
             "status": "approved", "narrative": format!("<pre>\n{code}\n</pre>"),
         });
-        let told = of(Tool::GetMemory, &answer);
-        assert_eq!(told.matches(code).count(), 3, "{told}");
+        let markdown = of(Tool::GetMemory, &answer);
+        assert_eq!(markdown.matches(code).count(), 3, "{markdown}");
         assert!(
-            told.contains("src/<name>.rs") && told.contains("> </pre>"),
-            "{told}"
+            markdown.contains("src/<name>.rs") && markdown.contains("> </pre>"),
+            "{markdown}"
         );
     }
 
@@ -517,9 +536,9 @@ mod tests {
             "id": "a", "title": "t", "scope": "s", "status": "staging",
             "narrative": "one\n```\n# two\n\nthree",
         });
-        let told = of(Tool::GetMemory, &answer);
+        let markdown = of(Tool::GetMemory, &answer);
         assert_eq!(
-            told,
+            markdown,
             "**t** (a, s, staging)\n> one\n> ```\n> # two\n> \n> three"
         );
     }

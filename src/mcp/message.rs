@@ -12,27 +12,27 @@ use serde_json::{Value, json};
 use ack_api::number::grouped;
 
 /// Maximum length of a message, in bytes.
-pub const LONGEST: usize = 4 << 20;
+pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
 /// Maximum number of values in the lists and objects of a message. Each value takes up to a hundred
 /// times the memory of its characters.
-const MOST_VALUES: usize = 20_000;
+const MAX_VALUES: usize = 20_000;
 /// Approximate size of a value, in bytes.
-const VALUE: usize = 100;
+const VALUE_BYTES: usize = 100;
 /// Maximum characters of a name that a client sent and that is quoted.
-const LONGEST_NAME: usize = 80;
+const MAX_NAME_CHARS: usize = 80;
 /// Maximum characters of an error message.
-const LONGEST_ERROR: usize = 2_000;
+const MAX_ERROR_CHARS: usize = 2_000;
 
 /// The bytes of a message as decoded, and the message.
-type Understood<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
+type RepairedMessage<'a> = (Cow<'a, [u8]>, RxJsonRpcMessage<RoleServer>);
 
 /// Decodes a message. The error is the answer to send, if any: an invalid notification gets none.
 pub fn decode(message: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
-    mended(message).map(|(_, decoded)| decoded)
+    decode_repaired(message).map(|(_, decoded)| decoded)
 }
 
 /// Like [`decode`], but also returns the bytes of the message.
-pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
+pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Value>> {
     let line = message
         .strip_prefix(b"\xef\xbb\xbf")
         .unwrap_or(message)
@@ -41,17 +41,17 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
         return Err(None);
     }
     let mut line = Cow::Borrowed(line);
-    if values(&line) > MOST_VALUES {
+    if values(&line) > MAX_VALUES {
         let message = format!(
             "message has more than {} values",
-            grouped(MOST_VALUES as u64)
+            grouped(MAX_VALUES as u64)
         );
         return Err(Some(failure(&id_of(&line), -32600, &message)));
     }
     let value = match serde_json::from_slice::<Value>(&line) {
         Ok(value) => value,
         Err(error) => {
-            let again = mend_surrogates(&line)
+            let again = repair_surrogates(&line)
                 .and_then(|mended| Some((serde_json::from_slice(&mended).ok()?, mended)));
             let (value, mended) = again
                 .ok_or_else(|| Some(failure(&Value::Null, -32700, &format!("no JSON: {error}"))))?;
@@ -67,11 +67,11 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     if value.get("method").and_then(Value::as_str) == Some("tools/call")
         && value.get("id").is_some()
     {
-        let named = value.pointer("/params/name").is_some_and(Value::is_string);
+        let has_name = value.pointer("/params/name").is_some_and(Value::is_string);
         let arguments = value
             .pointer("/params/arguments")
             .is_none_or(|arguments| arguments.is_object() || arguments.is_null());
-        if !named || !arguments {
+        if !has_name || !arguments {
             return Err(Some(failure(
                 &id,
                 -32602,
@@ -82,8 +82,8 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
     match serde_json::from_slice(&line) {
         Ok(decoded) => Ok((line, decoded)),
         Err(error) => {
-            let asked = value.get("id").is_some() || !value.is_object();
-            Err(asked.then(|| {
+            let needs_answer = value.get("id").is_some() || !value.is_object();
+            Err(needs_answer.then(|| {
                 failure(
                     &id,
                     -32600,
@@ -95,8 +95,8 @@ pub fn mended(message: &[u8]) -> Result<Understood<'_>, Option<Value>> {
 }
 
 /// Approximately how much memory a message takes, in bytes.
-pub fn weight(message: &[u8]) -> usize {
-    message.len() + values(message) * VALUE
+pub fn memory_size(message: &[u8]) -> usize {
+    message.len() + values(message) * VALUE_BYTES
 }
 
 /// Approximately how many values the lists and objects of a text contain. The text may not be JSON.
@@ -140,35 +140,37 @@ pub fn failure(id: &Value, code: i32, message: &str) -> Value {
 
 /// A protocol error that is safe to print: it may quote methods, versions and arguments from the
 /// client.
-pub fn polite(mut error: ErrorData) -> ErrorData {
-    let longest = match error.code {
+pub fn sanitize_error(mut error: ErrorData) -> ErrorData {
+    let max_chars = match error.code {
         // The message is the method as the client wrote it.
-        RpcCode::METHOD_NOT_FOUND => LONGEST_NAME,
-        _ => LONGEST_ERROR,
+        RpcCode::METHOD_NOT_FOUND => MAX_NAME_CHARS,
+        _ => MAX_ERROR_CHARS,
     };
-    error.message = ack_api::text::line(&error.message, longest).into();
+    error.message = ack_api::text::line(&error.message, max_chars).into();
     if let Some(data) = &mut error.data {
         ack_api::text::clean_json(data);
     }
     error
 }
 
-/// Like [`polite`], for HTTP, where rmcp writes the body. `None` if the answer is not an error.
-pub fn polite_body(answer: &[u8]) -> Option<Vec<u8>> {
+/// Like [`sanitize_error`], for HTTP, where rmcp writes the body. `None` if the answer is not an
+/// error.
+pub fn sanitize_error_body(answer: &[u8]) -> Option<Vec<u8>> {
     let key = b"\"error\":";
     if !answer.windows(key.len()).any(|window| window == key) {
         return None;
     }
     let mut answer: Value = serde_json::from_slice(answer).ok()?;
     let error = answer.get_mut("error")?;
-    *error = serde_json::to_value(polite(serde_json::from_value(error.take()).ok()?)).ok()?;
+    *error =
+        serde_json::to_value(sanitize_error(serde_json::from_value(error.take()).ok()?)).ok()?;
     serde_json::to_vec(&answer).ok()
 }
 
 /// Replaces unpaired surrogate escapes (`\ud83d` without its second half) with the replacement
 /// character. JavaScript writes them for text that was cut inside an emoji. `None` if there are
 /// none.
-fn mend_surrogates(line: &[u8]) -> Option<Vec<u8>> {
+fn repair_surrogates(line: &[u8]) -> Option<Vec<u8>> {
     let unit = |at: usize| -> Option<u16> {
         let escape = line.get(at..at + 6)?.strip_prefix(b"\\u")?;
         u16::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
@@ -180,14 +182,14 @@ fn mend_surrogates(line: &[u8]) -> Option<Vec<u8>> {
             at += 1;
             continue;
         }
-        let whole = matches!(unit(at), Some(0xd800..=0xdbff))
+        let is_pair = matches!(unit(at), Some(0xd800..=0xdbff))
             && matches!(unit(at + 6), Some(0xdc00..=0xdfff));
-        let half = !whole && matches!(unit(at), Some(0xd800..=0xdfff));
-        if half && let Some(place) = out.get_mut(at + 2..at + 6) {
-            place.copy_from_slice(b"fffd");
+        let half = !is_pair && matches!(unit(at), Some(0xd800..=0xdfff));
+        if half && let Some(bytes_at) = out.get_mut(at + 2..at + 6) {
+            bytes_at.copy_from_slice(b"fffd");
             changed = true;
         }
-        at += if whole {
+        at += if is_pair {
             12
         } else if unit(at).is_some() {
             6
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_message_is_answered_with_its_id() {
+    fn an_invalid_message_is_answered_with_its_id() {
         assert_eq!(answer("{nope"), (-32700, Value::Null));
         assert_eq!(
             answer(r#"{"jsonrpc":"2.0","id":77,"method":"tools/list","params":[1]}"#),
@@ -262,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_is_replaced_and_a_whole_one_stays() {
+    fn a_lone_surrogate_is_replaced_and_a_pair_stays() {
         let line = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"query":"cut \ud83d \ud83d\ude00 \\ud83d"}}}"#;
         assert!(decode(line).is_ok());
-        let mended = String::from_utf8(mend_surrogates(line).unwrap()).unwrap();
+        let mended = String::from_utf8(repair_surrogates(line).unwrap()).unwrap();
         assert!(
             mended.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"),
             "{mended}"
         );
-        assert_eq!(mend_surrogates(br#"{"a":"\ud83d\ude00 plain"}"#), None);
+        assert_eq!(repair_surrogates(br#"{"a":"\ud83d\ude00 plain"}"#), None);
     }
 }

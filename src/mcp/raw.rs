@@ -14,49 +14,52 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Service};
 use serde_json::{Map, Value};
 
 use super::Server;
-use super::message::polite;
+use super::message::sanitize_error;
 
 /// The key of `_meta` that holds the upstream result.
-const HELD: &str = "ack-memory/held";
+const UPSTREAM_RESULT_KEY: &str = "ack-memory/held";
 
 /// A result of rmcp's type that carries an upstream result.
-pub fn holding(result: Value) -> CallToolResult {
+pub fn carry(result: Value) -> CallToolResult {
     let mut holder = CallToolResult::default();
-    holder.meta = Some(MetaObject(Map::from_iter([(HELD.to_owned(), result)])));
+    holder.meta = Some(MetaObject(Map::from_iter([(
+        UPSTREAM_RESULT_KEY.to_owned(),
+        result,
+    )])));
     holder
 }
 
 /// The upstream result in a `_meta`. Only one of the two protocol eras has result types.
-fn released(meta: &mut Map<String, Value>, kind: Option<Value>) -> Option<Value> {
-    let Some(Value::Object(mut held)) = meta.shift_remove(HELD) else {
+fn upstream_result(meta: &mut Map<String, Value>, kind: Option<Value>) -> Option<Value> {
+    let Some(Value::Object(mut carrier)) = meta.shift_remove(UPSTREAM_RESULT_KEY) else {
         return None;
     };
-    held.shift_remove("resultType");
+    carrier.shift_remove("resultType");
     if let Some(kind) = kind {
-        held.insert("resultType".to_owned(), kind);
+        carrier.insert("resultType".to_owned(), kind);
     }
-    Some(Value::Object(held))
+    Some(Value::Object(carrier))
 }
 
 /// The body of an HTTP answer from rmcp, with its carrier replaced by the upstream result. `None`
 /// for any other answer.
 pub fn body(answer: &[u8]) -> Option<Vec<u8>> {
-    let held = |window: &[u8]| window == HELD.as_bytes();
-    if !answer.windows(HELD.len()).any(held) {
+    let has_key = |window: &[u8]| window == UPSTREAM_RESULT_KEY.as_bytes();
+    if !answer.windows(UPSTREAM_RESULT_KEY.len()).any(has_key) {
         return None;
     }
     let mut answer: Value = serde_json::from_slice(answer).ok()?;
     let result = answer.get_mut("result")?;
     let kind = result.get("resultType").cloned();
-    *result = released(result.get_mut("_meta")?.as_object_mut()?, kind)?;
+    *result = upstream_result(result.get_mut("_meta")?.as_object_mut()?, kind)?;
     serde_json::to_vec(&answer).ok()
 }
 
 /// The server that rmcp talks to over standard input and output.
 #[derive(Clone)]
-pub struct Front(pub Server);
+pub struct RawResultServer(pub Server);
 
-impl Service<RoleServer> for Front {
+impl Service<RoleServer> for RawResultServer {
     async fn handle_request(
         &self,
         request: ClientRequest,
@@ -70,7 +73,7 @@ impl Service<RoleServer> for Front {
             let message = format!("internal error: {}", super::describe(&*panic));
             Err(ErrorData::internal_error(message, None))
         });
-        let result = result.map_err(polite)?;
+        let result = result.map_err(sanitize_error)?;
         Ok(match result {
             ServerResult::CallToolResult(mut holder) => {
                 let kind = holder
@@ -80,9 +83,9 @@ impl Service<RoleServer> for Front {
                 match holder
                     .meta
                     .as_mut()
-                    .and_then(|meta| released(&mut meta.0, kind))
+                    .and_then(|meta| upstream_result(&mut meta.0, kind))
                 {
-                    Some(held) => ServerResult::CustomResult(CustomResult(held)),
+                    Some(custom) => ServerResult::CustomResult(CustomResult(custom)),
                     None => ServerResult::CallToolResult(holder),
                 }
             }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::prompts::PROMPTS;
 use super::{Server, trim};
 use crate::service::Error;
-use crate::service::{Listed, Service};
+use crate::service::{ListedScope, Service};
 use crate::toolset::{Tool, Toolset};
 use ack_api::GetRequest;
 use ack_api::memory::nearest;
@@ -19,7 +19,7 @@ use ack_api::text;
 use ack_api::uri::{Address, MEMORY_TEMPLATE, SCOPE_TEMPLATE, SCOPES};
 
 /// Scopes on one page of the list.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 /// The media type of every resource.
 const JSON: &str = "application/json";
 
@@ -33,7 +33,7 @@ pub fn templates(surface: &Toolset) -> ListResourceTemplatesResult {
         ResourceTemplate::new(MEMORY_TEMPLATE, "memory")
             .with_title("A memory")
             .with_description(
-                surface.renamed("An approved memory in full, as get_memory answers it. Its text is quoted data written by others."),
+                surface.with_tool_names("An approved memory in full, as get_memory answers it. Its text is quoted data written by others."),
             )
             .with_mime_type(JSON),
     ])
@@ -45,8 +45,10 @@ impl Server {
         &self,
         request: Option<PaginatedRequestParams>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let listed = self.work("resources/list", Service::listed_scopes).await;
-        let mut scopes = listed.map_err(|error| self.data(&error))?;
+        let listed = self
+            .run_blocking("resources/list", Service::listed_scopes)
+            .await;
+        let mut scopes = listed.map_err(|error| self.protocol_error(&error))?;
         let mut resources = Vec::new();
         match request.and_then(|request| request.cursor) {
             // Scopes are ordered by name. A cursor is the last name of the previous page.
@@ -58,10 +60,10 @@ impl Server {
                     .with_mime_type(JSON),
             ),
         }
-        let more = scopes.len() > PAGE;
-        scopes.truncate(PAGE);
+        let more = scopes.len() > PAGE_SIZE;
+        scopes.truncate(PAGE_SIZE);
         let next = scopes.last().filter(|_| more).map(|last| last.name.clone());
-        resources.extend(scopes.into_iter().map(|Listed { name, description }| {
+        resources.extend(scopes.into_iter().map(|ListedScope { name, description }| {
             let description =
                 description.unwrap_or_else(|| format!("Memories of the scope `{name}`."));
             let description = text::untagged(&description).into_owned();
@@ -81,15 +83,15 @@ impl Server {
     /// The contents of one address.
     pub(super) async fn resource(&self, uri: String) -> Result<ReadResourceResult, ErrorData> {
         let Some(address) = Address::parse(&uri) else {
-            return Err(self.no_address(&uri).await);
+            return Err(self.invalid_address(&uri).await);
         };
         let wanted = address.clone();
         let server = self.clone();
         let json = self
-            .work("resources/read", move |service| match &wanted {
-                Address::Scopes => encoded(&server, &service.scopes_resource()?),
-                Address::Scope { name } => encoded(&server, &service.scope_resource(name)?),
-                Address::Memory { scope, id } => encoded(
+            .run_blocking("resources/read", move |service| match &wanted {
+                Address::Scopes => encode_answer(&server, &service.scopes_resource()?),
+                Address::Scope { name } => encode_answer(&server, &service.scope_resource(name)?),
+                Address::Memory { scope, id } => encode_answer(
                     &server,
                     &service.get_memory(&GetRequest {
                         id: Some(id.clone()),
@@ -100,16 +102,16 @@ impl Server {
                 ),
             })
             .await
-            .map_err(|error| self.not_read(&uri, &address, &error))?;
+            .map_err(|error| self.read_error(&uri, &address, &error))?;
         Ok(ReadResourceResult::new(vec![
             ResourceContents::text(json, uri).with_mime_type(JSON),
         ]))
     }
 
     /// The error for an invalid address, with the most similar addresses.
-    async fn no_address(&self, uri: &str) -> ErrorData {
+    async fn invalid_address(&self, uri: &str) -> ErrorData {
         let scopes = self
-            .work("resources/read", Service::listed_scopes)
+            .run_blocking("resources/read", Service::listed_scopes)
             .await
             .unwrap_or_default();
         let known: Vec<String> = std::iter::once(SCOPES.to_owned())
@@ -124,7 +126,7 @@ impl Server {
         let message = format!(
             "there is no resource `{}`{}; allowed: {}",
             text::line(uri, 200),
-            meant(&near),
+            did_you_mean(&near),
             allowed.map(|uri| format!("`{uri}`")).join(", ")
         );
         ErrorData::resource_not_found(
@@ -137,7 +139,7 @@ impl Server {
 
     /// The error for a resource that could not be read. If no such resource may be shown, it is
     /// "not found", with the most similar addresses.
-    fn not_read(&self, uri: &str, address: &Address, error: &Error) -> ErrorData {
+    fn read_error(&self, uri: &str, address: &Address, error: &Error) -> ErrorData {
         let absent = matches!(
             error,
             Error::Scope(_)
@@ -148,7 +150,7 @@ impl Server {
                 | Error::InvalidArgument { .. }
         );
         if !absent {
-            return self.data(error);
+            return self.protocol_error(error);
         }
         let mut body = self.body(error);
         let addresses = |name: &String| match (address, error) {
@@ -171,7 +173,7 @@ impl Server {
             "there is no resource `{}`: {}{}",
             text::line(uri, 200),
             body.message,
-            meant(&body.nearest)
+            did_you_mean(&body.nearest)
         );
         ErrorData::resource_not_found(message, serde_json::to_value(&body).ok())
     }
@@ -197,7 +199,7 @@ impl Server {
                 match PROMPTS.iter().find(|known| known.name == prompt.name) {
                     // A further word of a question cannot be completed.
                     Some(known)
-                        if known.takes(&argument)
+                        if known.accepts(&argument)
                             && !known.argument_names.contains(&argument.as_str()) =>
                     {
                         return Ok(CompleteResult::default());
@@ -227,7 +229,7 @@ impl Server {
             .as_ref()
             .and_then(|context| context.get_argument("name").cloned());
         let completions = self
-            .work("completion/complete", move |service| {
+            .run_blocking("completion/complete", move |service| {
                 match argument.as_str() {
                     "name" | "scope" => service.complete_scopes(&typed),
                     "id" => service.complete_ids(scope.as_deref(), &typed),
@@ -236,7 +238,7 @@ impl Server {
                 }
             })
             .await
-            .map_err(|error| self.data(&error))?;
+            .map_err(|error| self.protocol_error(&error))?;
         let more = completions.total > completions.values.len();
         let info = CompletionInfo::with_pagination(
             completions.values,
@@ -248,7 +250,7 @@ impl Server {
     }
 }
 
-fn encoded(server: &Server, answer: &impl Serialize) -> Result<String, Error> {
+fn encode_answer(server: &Server, answer: &impl Serialize) -> Result<String, Error> {
     let mut answer = serde_json::to_value(answer).map_err(|error| Error::Internal {
         operation: "the answer".to_owned(),
         message: error.to_string(),
@@ -256,10 +258,10 @@ fn encoded(server: &Server, answer: &impl Serialize) -> Result<String, Error> {
     text::clean_json(&mut answer);
     trim::shorten_days(&mut answer);
     server.hide_paths(&mut answer);
-    let mut told = server.surface.answer(Tool::GetMemory, answer);
+    let mut value = server.surface.answer(Tool::GetMemory, answer);
     // Hosts insert a resource into a conversation unchanged.
-    text::untag(&mut told);
-    Ok(told.to_string())
+    text::untag(&mut value);
+    Ok(value.to_string())
 }
 
 /// The error for an unknown name.
@@ -268,13 +270,14 @@ pub fn unknown(what: &str, word: &str, known: &[&str]) -> ErrorData {
     let message = format!(
         "unknown {what} `{}`{} (there are {})",
         text::line(word, 80),
-        meant(&near),
+        did_you_mean(&near),
         known.join(", ")
     );
     ErrorData::invalid_params(message, None)
 }
 
-fn meant(near: &[String]) -> String {
-    near.first()
-        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+fn did_you_mean(nearest: &[String]) -> String {
+    nearest.first().map_or_else(String::new, |nearest| {
+        format!("; did you mean `{nearest}`?")
+    })
 }

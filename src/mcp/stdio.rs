@@ -5,7 +5,7 @@
 //! the client waits forever. This transport decodes each line with [`super::message`] and answers
 //! invalid ones with an error. It notices when standard input ends, so that the process ends too.
 //! Until the handshake is over, it ignores everything except requests. It stops reading while too
-//! many answers are open ([`super::owed`]).
+//! many answers are open ([`super::open_requests`]).
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::{Mutex, watch};
 use tokio::time::sleep;
 
-use super::message::{LONGEST, decode, failure, weight};
-use super::owed::Owed;
+use super::message::{MAX_MESSAGE_BYTES, decode, failure, memory_size};
+use super::open_requests::OpenRequests;
 use super::too_long::TooLong;
 
 /// How often to check the other end of standard input while it is not being read.
-const GLANCE: Duration = Duration::from_millis(250);
+const CLOSED_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long a request waits for the answer to an earlier one with the same id.
-const SAME_ID: Duration = Duration::from_secs(1);
+const SAME_ID_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Resolves when standard input has ended.
 pub struct Closed(watch::Receiver<bool>);
@@ -55,14 +55,16 @@ pub fn pipes() -> (
 pub fn is_closed() -> bool {
     let input = std::io::stdin();
     #[cfg(target_os = "linux")]
-    let asked = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
+    let flags = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
     #[cfg(not(target_os = "linux"))]
-    let asked = PollFlags::empty();
-    let mut input = [PollFd::new(input.as_fd(), asked)];
-    let told = poll(&mut input, PollTimeout::ZERO).is_ok();
+    let flags = PollFlags::empty();
+    let mut input = [PollFd::new(input.as_fd(), flags)];
+    let is_readable = poll(&mut input, PollTimeout::ZERO).is_ok();
     let events = input.first().and_then(PollFd::revents);
-    told && events
-        .is_some_and(|events| events.intersects(asked | PollFlags::POLLHUP | PollFlags::POLLERR))
+    is_readable
+        && events.is_some_and(|events| {
+            events.intersects(flags | PollFlags::POLLHUP | PollFlags::POLLERR)
+        })
 }
 
 /// The transport over a pair of streams, such as this process's standard input and output.
@@ -85,8 +87,8 @@ where
         writer: Arc::new(Mutex::new(writer)),
         closed,
         is_closed,
-        owed: Owed::default(),
-        held: None,
+        open_requests: OpenRequests::default(),
+        held_request: None,
         line: Vec::new(),
         too_long: None,
         ended: false,
@@ -100,9 +102,9 @@ struct Lines<R, W> {
     writer: Arc<Mutex<W>>,
     closed: watch::Sender<bool>,
     is_closed: fn() -> bool,
-    owed: Owed,
+    open_requests: OpenRequests,
     /// A request with the same id as one that is still open.
-    held: Option<Held>,
+    held_request: Option<HeldRequest>,
     /// The part of the current line read so far. A call of `receive` may be dropped before the line
     /// is complete.
     line: Vec<u8>,
@@ -115,7 +117,7 @@ struct Lines<R, W> {
 }
 
 /// A request that waits for an earlier one with the same id.
-struct Held {
+struct HeldRequest {
     message: RxJsonRpcMessage<RoleServer>,
     id: RequestId,
     bytes: usize,
@@ -126,8 +128,8 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     /// Waits until an answer has been sent, or for a moment; false if the other end is closed.
     async fn wait(&mut self) -> bool {
         tokio::select! {
-            () = self.owed.settled() => true,
-            () = sleep(GLANCE) => {
+            () = self.open_requests.answer_sent() => true,
+            () = sleep(CLOSED_CHECK_INTERVAL) => {
                 let closed = (self.is_closed)();
                 if closed {
                     self.end();
@@ -155,7 +157,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 .unwrap_or_default();
             if let Some(long) = &mut self.too_long {
                 long.add(piece);
-            } else if self.line.len() + piece.len() > LONGEST {
+            } else if self.line.len() + piece.len() > MAX_MESSAGE_BYTES {
                 let long = self.too_long.get_or_insert_default();
                 long.add(&std::mem::take(&mut self.line));
                 long.add(piece);
@@ -180,12 +182,12 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     /// Answers an invalid message, or a request that may not run.
     fn answer(&self, answer: &Value) {
-        let (writer, owed) = (Arc::clone(&self.writer), self.owed.other());
+        let (writer, open_requests) = (Arc::clone(&self.writer), self.open_requests.add_invalid());
         let answer = answer.to_string().into_bytes();
         // In its own task, because the caller may be dropped in the middle of a write, which would
         // leave half a line.
         tokio::spawn(async move {
-            let _owed = owed;
+            let _owed = open_requests;
             write(&mut *writer.lock().await, answer).await
         });
     }
@@ -202,7 +204,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (writer, owed) = (Arc::clone(&self.writer), self.owed.clone());
+        let (writer, open_requests) = (Arc::clone(&self.writer), self.open_requests.clone());
         async move {
             let id = match &message {
                 JsonRpcMessage::Response(response) => Some(response.id.clone()),
@@ -211,25 +213,25 @@ where
             };
             // Encode it only when it is its turn, so that waiting answers are not in memory twice.
             let mut writer = writer.lock().await;
-            let written = match serde_json::to_vec(&message) {
+            let encoded = match serde_json::to_vec(&message) {
                 Ok(message) => write(&mut *writer, message).await,
                 Err(error) => Err(error.into()),
             };
             if let Some(id) = id {
-                owed.settle(&id);
+                open_requests.remove(&id);
             }
-            written
+            encoded
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            if let Some(held) = self.held.take() {
-                if self.owed.add(&held.id, held.bytes) {
-                    return Some(held.message);
+            if let Some(held_request) = self.held_request.take() {
+                if self.open_requests.add(&held_request.id, held_request.bytes) {
+                    return Some(held_request.message);
                 }
-                if held.since.elapsed() > SAME_ID {
-                    let id = serde_json::to_value(&held.id).unwrap_or_default();
+                if held_request.since.elapsed() > SAME_ID_TIMEOUT {
+                    let id = serde_json::to_value(&held_request.id).unwrap_or_default();
                     self.answer(&failure(
                         &id,
                         -32600,
@@ -237,13 +239,13 @@ where
                     ));
                     continue;
                 }
-                self.held = Some(held);
+                self.held_request = Some(held_request);
                 if !self.wait().await {
                     return None;
                 }
                 continue;
             }
-            if !self.owed.has_room() {
+            if !self.open_requests.has_room() {
                 if !self.wait().await {
                     return None;
                 }
@@ -260,9 +262,9 @@ where
             match decoded {
                 Ok(JsonRpcMessage::Request(request)) => {
                     self.open |= ends_the_handshake(&request.request);
-                    self.held = Some(Held {
+                    self.held_request = Some(HeldRequest {
                         id: request.id.clone(),
-                        bytes: weight(&line),
+                        bytes: memory_size(&line),
                         message: JsonRpcMessage::Request(request),
                         since: Instant::now(),
                     });
@@ -274,7 +276,7 @@ where
                         && let Some(id) = &cancelled.params.request_id
                     {
                         // A cancelled request is not answered.
-                        self.owed.settle(id);
+                        self.open_requests.remove(id);
                     }
                     return Some(message);
                 }

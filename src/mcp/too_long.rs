@@ -6,10 +6,10 @@ use serde_json::{Deserializer, Value};
 
 use ack_api::number::grouped;
 
-use super::message::{LONGEST, failure};
+use super::message::{MAX_MESSAGE_BYTES, failure};
 
 /// How many bytes are kept at each end.
-const KEPT: usize = 4 << 10;
+const KEPT_BYTES: usize = 4 << 10;
 
 /// The ends of a message that is too long.
 #[derive(Debug, Default)]
@@ -21,11 +21,11 @@ pub struct TooLong {
 impl TooLong {
     /// Adds the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
-        let missing = KEPT.saturating_sub(self.first.len()).min(bytes.len());
+        let missing = KEPT_BYTES.saturating_sub(self.first.len()).min(bytes.len());
         let (first, _) = bytes.split_at(missing);
         self.first.extend_from_slice(first);
-        let (_, last) = bytes.split_at(bytes.len().saturating_sub(KEPT));
-        let surplus = (self.last.len() + last.len()).saturating_sub(KEPT);
+        let (_, last) = bytes.split_at(bytes.len().saturating_sub(KEPT_BYTES));
+        let surplus = (self.last.len() + last.len()).saturating_sub(KEPT_BYTES);
         self.last.drain(..surplus.min(self.last.len()));
         self.last.extend_from_slice(last);
     }
@@ -35,7 +35,10 @@ impl TooLong {
         let id = first_id(&self.first)
             .or_else(|| last_id(&self.last))
             .unwrap_or(Value::Null);
-        let message = format!("message has more than {} bytes", grouped(LONGEST as u64));
+        let message = format!(
+            "message has more than {} bytes",
+            grouped(MAX_MESSAGE_BYTES as u64)
+        );
         failure(&id, -32600, &message)
     }
 }
@@ -72,8 +75,8 @@ fn next<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Option<(T, &'a [u8])>
 /// would be escaped; inside another object, something would be left after its end.
 fn last_id(bytes: &[u8]) -> Option<Value> {
     const KEY: &[u8] = b"\"id\"";
-    let places = (0..bytes.len()).rev();
-    let mut keys = places.filter(|at| bytes.get(*at..).is_some_and(|it| it.starts_with(KEY)));
+    let positions = (0..bytes.len()).rev();
+    let mut keys = positions.filter(|at| bytes.get(*at..).is_some_and(|it| it.starts_with(KEY)));
     keys.find_map(|at| {
         let (before, rest) = bytes.split_at(at);
         if !before.trim_ascii_end().ends_with(b",") {

@@ -10,15 +10,18 @@ use ack_bucket::BucketError;
 use ack_bucket::address::Address;
 use ack_bucket::format::Head;
 use ack_bucket::mirror::Link;
-use ack_bucket::publish::{Base, Cost, Item, Made, Origin, Plan, Publisher, Step, Terms, Wanted};
+use ack_bucket::publish::{
+    Base, BuiltVersion, DesiredState, Item, Origin, Plan, PublicationTerms, Publisher, Step,
+    UploadCost,
+};
 use ack_store::READ_TIMEOUT;
 use serde::Serialize;
 
-use super::{LeftAlone, PublishError, Superseded, approved, checked, may_publish};
+use super::{HeldItem, PublishError, Superseded, approved, check_texts, may_publish};
 use crate::scope::Scope;
 
 /// How often to build a version again because someone else published meanwhile.
-const ATTEMPTS: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// What to publish, and how.
 #[derive(Debug, Clone, Default)]
@@ -63,9 +66,9 @@ pub struct Planned {
     #[serde(flatten)]
     pub plan: Plan,
     /// Memories that are held back because of their text.
-    pub held: Vec<LeftAlone>,
+    pub held: Vec<HeldItem>,
     /// Warnings about what is published.
-    pub warnings: Vec<LeftAlone>,
+    pub warnings: Vec<HeldItem>,
     #[serde(skip)]
     base: Base,
 }
@@ -112,7 +115,7 @@ impl Publication {
         let mut warnings = Vec::new();
         // Check what must not be published before any network access.
         let wanted = if self.options.withdraw.is_empty() {
-            Some(self.wanted(&mut held, &mut warnings)?)
+            Some(self.desired_state(&mut held, &mut warnings)?)
         } else {
             may_publish(&self.scope)?;
             None
@@ -122,7 +125,7 @@ impl Publication {
             scope: &self.scope.name,
             replaces: self.options.replace.as_deref(),
         });
-        let base = self.publisher.base(origin, step)?;
+        let base = self.publisher.fetch_base(origin, step)?;
         let plan = match wanted {
             Some(wanted) => base.plan(wanted, &self.options.restore)?,
             None => {
@@ -139,17 +142,17 @@ impl Publication {
         })
     }
 
-    fn wanted(
+    fn desired_state(
         &self,
-        held: &mut Vec<LeftAlone>,
-        warnings: &mut Vec<LeftAlone>,
-    ) -> Result<Wanted, Error> {
+        held: &mut Vec<HeldItem>,
+        warnings: &mut Vec<HeldItem>,
+    ) -> Result<DesiredState, Error> {
         may_publish(&self.scope)?;
         let mut memories = approved(&self.scope, Superseded::Kept)?;
         if self.options.only_promoted {
             memories.retain(|memory| memory.status == Status::Promoted);
         }
-        let memories = checked(memories, held, warnings);
+        let memories = check_texts(memories, held, warnings);
         if !held.is_empty() && !self.options.skip_held {
             return Err(PublishError::Held { held: held.clone() }.into());
         }
@@ -158,7 +161,7 @@ impl Publication {
             .store
             .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.all_links())
             .map_err(PublishError::Store)?;
-        Ok(Wanted {
+        Ok(DesiredState {
             records: memories.iter().map(Record::from).collect(),
             links: links
                 .into_iter()
@@ -181,9 +184,9 @@ impl Publication {
         &self,
         planned: &Planned,
         step: &mut dyn FnMut(Step),
-    ) -> Result<(Made, Cost), Error> {
+    ) -> Result<(BuiltVersion, UploadCost), Error> {
         let published = planned.base.scope();
-        let terms = Terms {
+        let terms = PublicationTerms {
             scope: match published {
                 Some(published) if !self.options.withdraw.is_empty() => published,
                 _ => &self.scope.name,
@@ -192,11 +195,11 @@ impl Publication {
             resident: self.options.resident,
             rebuild: self.options.rebuild,
         };
-        let made = self
+        let built = self
             .publisher
             .make(&planned.base, &planned.plan, &terms, step)?;
-        let cost = made.cost();
-        Ok((made, cost))
+        let cost = built.cost();
+        Ok((built, cost))
     }
 
     /// Uploads the version and makes it visible to readers. If someone else published meanwhile,
@@ -208,11 +211,11 @@ impl Publication {
     pub fn publish(
         &self,
         planned: &Planned,
-        made: Made,
+        built: BuiltVersion,
         step: &mut dyn FnMut(Step),
     ) -> Result<Head, Error> {
-        let mut result = self.publisher.publish(&planned.base, made, step);
-        for _ in 1..ATTEMPTS {
+        let mut result = self.publisher.publish(&planned.base, built, step);
+        for _ in 1..MAX_ATTEMPTS {
             let Err(BucketError::Conflict { version, .. }) = result else {
                 break;
             };
@@ -232,7 +235,7 @@ impl Publication {
                 .map(|item| item.id.clone())
                 .collect();
             if !others.is_empty() {
-                let named = others
+                let file_names = others
                     .iter()
                     .take(5)
                     .cloned()
@@ -241,21 +244,21 @@ impl Publication {
                 return Err(BucketError::Conflict {
                     address: self.address.to_string(),
                     version,
-                    problem: format!("publishing would remove what it added: {named}"),
+                    problem: format!("publishing would remove what it added: {file_names}"),
                 }
                 .into());
             }
             if again.plan.is_empty() {
                 let head = self.publisher.current()?;
                 return head.ok_or_else(|| {
-                    BucketError::Unpublished {
+                    BucketError::NothingPublished {
                         address: self.address.to_string(),
                     }
                     .into()
                 });
             }
-            let (made, _) = self.make(&again, step)?;
-            result = self.publisher.publish(&again.base, made, step);
+            let (built, _) = self.make(&again, step)?;
+            result = self.publisher.publish(&again.base, built, step);
         }
         Ok(result?)
     }

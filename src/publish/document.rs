@@ -30,7 +30,7 @@ impl Document {
     /// Parses a file. Without complete front matter, the whole text is the body.
     pub fn parse(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let whole = || Self {
+        let as_body = || Self {
             body: text.to_owned(),
             ..Self::default()
         };
@@ -38,7 +38,7 @@ impl Document {
             .strip_prefix("---\n")
             .or_else(|| text.strip_prefix("---\r\n"))
         else {
-            return whole();
+            return as_body();
         };
         let mut document = Self {
             has_header: true,
@@ -61,7 +61,7 @@ impl Document {
                 }),
             }
         }
-        whole()
+        as_body()
     }
 
     /// The keys and their lines, in order.
@@ -101,18 +101,20 @@ impl Document {
             Some(entry) => {
                 let name = entry.raw.split(':').next().unwrap_or(first).to_owned();
                 // Comments below a value belong to what follows.
-                let kept: Vec<&str> = entry.raw.split_inclusive('\n').skip(1).collect();
-                let comments = kept
+                let comment_lines: Vec<&str> = entry.raw.split_inclusive('\n').skip(1).collect();
+                let comments = comment_lines
                     .iter()
                     .rev()
                     .take_while(|line| line.starts_with('#') || line.trim().is_empty())
                     .count();
-                let below = kept.get(kept.len() - comments..).unwrap_or_default();
-                entry.raw = written(&name, value, line_end) + &below.concat();
+                let below = comment_lines
+                    .get(comment_lines.len() - comments..)
+                    .unwrap_or_default();
+                entry.raw = key_line(&name, value, line_end) + &below.concat();
             }
             None => self.entries.push(Entry {
                 key: first.to_lowercase(),
-                raw: written(first, value, line_end),
+                raw: key_line(first, value, line_end),
                 line: 0,
             }),
         }
@@ -150,7 +152,7 @@ impl Document {
     }
 }
 
-fn written(name: &str, value: &str, line_end: &str) -> String {
+fn key_line(name: &str, value: &str, line_end: &str) -> String {
     let space = if value.starts_with('\n') { "" } else { " " };
     format!("{name}:{space}{value}\n").replace('\n', line_end)
 }
@@ -197,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_changed_stays_as_it_is() {
+    fn unchanged_keys_stay_byte_for_byte() {
         let text = "---\n# ours\ntitle:   \"A: b\"   # why\nowner: team-a\ntags:\n- one\n- two\n# about the next\nextra:\n  deep: 1\n---\n\n# A\n";
         let mut document = Document::parse(text);
         assert_eq!(document.text(), text);
@@ -216,13 +218,13 @@ mod tests {
         assert_eq!(document.text(), windows);
         document.set(&["id"], "x");
         assert!(document.text().contains("\r\nid: x\r\n---\r\n"));
-        for whole in ["", "text", "---\nopen: 1\n", "# --- \n"] {
-            assert_eq!(Document::parse(whole).text(), whole);
+        for source in ["", "text", "---\nopen: 1\n", "# --- \n"] {
+            assert_eq!(Document::parse(source).text(), source);
         }
     }
 
     #[test]
-    fn what_is_written_is_read_as_it_was() {
+    fn written_values_round_trip() {
         for text in [
             "plain",
             "a: b",

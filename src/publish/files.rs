@@ -27,14 +27,14 @@ const INDEX: &str = "---\nokf_version: \"0.2\"\n---\n\n# Memories\n\nOne file is
 
 /// The present content of a folder.
 #[derive(Debug, Default)]
-struct Present {
+struct ExistingFiles {
     /// Our files by the ids of their memories.
-    ours: BTreeMap<String, (PathBuf, String, Published)>,
+    published: BTreeMap<String, (PathBuf, String, Published)>,
     /// The names at the top level, in lower case.
     names: HashSet<String>,
 }
 
-impl Present {
+impl ExistingFiles {
     fn read(scope: &str, folder: &Path) -> Result<Self, PublishError> {
         let mut present = Self::default();
         if !folder.exists() {
@@ -72,7 +72,7 @@ impl Present {
                 // Of two copies, the first one is ours.
                 let id = published.id.clone();
                 present
-                    .ours
+                    .published
                     .entry(id)
                     .or_insert((relative.to_owned(), text, published));
             }
@@ -92,7 +92,7 @@ pub(super) fn plan(
     memories: &[Memory],
     options: Options,
 ) -> Result<(), PublishError> {
-    let mut present = Present::read(&scope.name, &plan.folder)?;
+    let mut present = ExistingFiles::read(&scope.name, &plan.folder)?;
     if !memories.is_empty() && !present.names.contains(INDEX_NAME) {
         plan.steps.push(Step {
             path: INDEX_NAME.into(),
@@ -108,9 +108,9 @@ pub(super) fn plan(
             source: source.as_deref(),
         };
         let id = memory.id.clone();
-        let Some((path, text, published)) = present.ours.remove(&id) else {
+        let Some((path, text, published)) = present.published.remove(&id) else {
             let after = origin.render(None);
-            if plan.holds(memory, &after) {
+            if plan.hold_back(memory, &after) {
                 continue;
             }
             let path = PathBuf::from(free_name(&origin, &mut present.names));
@@ -126,18 +126,18 @@ pub(super) fn plan(
             continue;
         };
         let after = match origin.compare(&published) {
-            Comparison::BothChanged if !options.overwrite => {
+            Comparison::Conflict if !options.overwrite => {
                 plan.kept.push(Item { path, id });
                 continue;
             }
             Comparison::Same => text.clone(),
-            Comparison::Changed | Comparison::BothChanged => origin.render(Some(&text)),
+            Comparison::Changed | Comparison::Conflict => origin.render(Some(&text)),
         };
         if after == text {
             plan.unchanged += 1;
             continue;
         }
-        if plan.holds(memory, &after) {
+        if plan.hold_back(memory, &after) {
             continue;
         }
         plan.changed.push(Item {
@@ -150,7 +150,7 @@ pub(super) fn plan(
             after: Some(after),
         });
     }
-    for (id, (path, text, _)) in present.ours {
+    for (id, (path, text, _)) in present.published {
         plan.withdrawn.push(Item {
             path: path.clone(),
             id,
@@ -185,15 +185,15 @@ pub(super) fn real_path(folder: &Path) -> Result<PathBuf, PublishError> {
         source,
     };
     let absolute = std::path::absolute(folder).map_err(io)?;
-    let there = absolute
+    let existing = absolute
         .ancestors()
         .find(|path| path.symlink_metadata().is_ok())
         .unwrap_or(&absolute);
-    let rest = absolute.strip_prefix(there).unwrap_or(Path::new(""));
+    let rest = absolute.strip_prefix(existing).unwrap_or(Path::new(""));
     if rest.components().any(|part| part == Component::ParentDir) {
         return Err(io(ErrorKind::NotFound.into()));
     }
-    let real = there.canonicalize().map_err(io)?;
+    let real = existing.canonicalize().map_err(io)?;
     if !real.is_dir() {
         return Err(io(ErrorKind::NotADirectory.into()));
     }
@@ -220,7 +220,7 @@ pub(super) fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
     fs::create_dir_all(parent).map_err(io("create"))?;
     // A parent folder may have become a link.
     let is_inside = parent.canonicalize().is_ok_and(|real| real == parent);
-    if !is_inside || present(&path).map_err(io("read"))? != step.before {
+    if !is_inside || existing_text(&path).map_err(io("read"))? != step.before {
         return Err(PublishError::Changed { path });
     }
     let Some(after) = &step.after else {
@@ -245,7 +245,7 @@ pub(super) fn write(folder: &Path, step: &Step) -> Result<(), PublishError> {
 }
 
 /// The content of a file; `None` if there is none. Does not follow links.
-fn present(path: &Path) -> std::io::Result<Option<String>> {
+fn existing_text(path: &Path) -> std::io::Result<Option<String>> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

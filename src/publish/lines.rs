@@ -33,13 +33,16 @@ pub(super) fn plan(
         }
         Ok(_) => return Err(PublishError::Foreign { path: full }),
     };
-    let known = match before.as_deref().map(|text| known(text, options.overwrite)) {
+    let known = match before
+        .as_deref()
+        .map(|text| lines_by_id(text, options.overwrite))
+    {
         Some(None) => return Err(PublishError::Foreign { path: full }),
         known => known.flatten().unwrap_or_default(),
     };
     let mut lines: BTreeMap<String, String> = BTreeMap::new();
     for memory in memories {
-        lines.insert(memory.id.clone(), written(memory));
+        lines.insert(memory.id.clone(), line_of(memory));
     }
     let item = |id: &String| Item {
         path: path.clone(),
@@ -70,7 +73,7 @@ pub(super) fn plan(
 }
 
 /// The lines of a file by id; `None` if it does not have the form that we write.
-fn known(text: &str, any: bool) -> Option<BTreeMap<String, String>> {
+fn lines_by_id(text: &str, any: bool) -> Option<BTreeMap<String, String>> {
     let mut lines = BTreeMap::new();
     let mut last = String::new();
     for line in text.split_inclusive('\n') {
@@ -101,7 +104,7 @@ fn file_name(scope: &str) -> String {
     format!("memories-{safe}.jsonl")
 }
 
-fn written(memory: &Memory) -> String {
+fn line_of(memory: &Memory) -> String {
     text_of(&ImportLine {
         id: Some(memory.id.clone()),
         project: memory.project.clone(),
@@ -115,9 +118,9 @@ fn written(memory: &Memory) -> String {
         narrative: memory.narrative.clone(),
         status: Some(memory.status.as_str().to_owned()),
         confidence: memory.confidence,
-        reviewed_at: memory.reviewed_at.map(ack_api::time::show),
+        reviewed_at: memory.reviewed_at.map(ack_api::time::to_rfc3339),
         reviewed_by: memory.reviewed_by.clone(),
-        created_at: memory.created_at.map(ack_api::time::show),
+        created_at: memory.created_at.map(ack_api::time::to_rfc3339),
         ..ImportLine::default()
     })
 }

@@ -7,23 +7,23 @@ use std::time::SystemTime;
 
 use ack_api::memory::Memory;
 use ack_store::folder::Dialect;
-use ack_store::folder::note::{FACTS_HEADING, Note, Standing, read};
+use ack_store::folder::note::{FACTS_HEADING, Note, NoteStatus, read};
 use sha2::{Digest as _, Sha256};
 
 use super::document::{Document, list, scalar};
 
 /// The key that names the memory's origin: scope, `/`, id.
-pub const FROM: &str = "published_from";
+pub const ORIGIN_KEY: &str = "published_from";
 /// The key with the digests of the memory and of the written text.
-const DIGEST: &str = "published_digest";
+const DIGEST_KEY: &str = "published_digest";
 /// The type of a memory without one, because the format requires a type.
-const NO_TYPE: &str = "memory";
+const DEFAULT_TYPE: &str = "memory";
 /// How many characters of a title go into a file name.
 const MAX_SLUG_CHARS: usize = 60;
 /// How many bytes of a digest are kept.
 const DIGEST_BYTES: usize = 16;
 /// The keys that we set, each with the aliases under which it is read.
-const OURS: [&[&str]; 12] = [
+const PUBLISHED_KEYS: [&[&str]; 12] = [
     &["type", "problem_type"],
     &["id"],
     &["title", "name"],
@@ -34,8 +34,8 @@ const OURS: [&[&str]; 12] = [
     &["created", "created_at", "date", "generated"],
     &["verified"],
     &["status"],
-    &[FROM],
-    &[DIGEST],
+    &[ORIGIN_KEY],
+    &[DIGEST_KEY],
 ];
 
 /// A memory to publish.
@@ -50,7 +50,7 @@ pub struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// The value of [`FROM`].
+    /// The value of [`ORIGIN_KEY`].
     pub fn from(&self) -> String {
         format!("{}/{}", self.scope, self.memory.id)
     }
@@ -68,7 +68,7 @@ impl Origin<'_> {
         }
         slug.truncate(MAX_SLUG_CHARS);
         let slug = slug.trim_end_matches('-');
-        let slug = if slug.is_empty() { NO_TYPE } else { slug };
+        let slug = if slug.is_empty() { DEFAULT_TYPE } else { slug };
         let id = hex(&Sha256::digest(self.from()));
         format!("{slug}-{}.md", id.get(..8).unwrap_or_default())
     }
@@ -100,70 +100,93 @@ impl Origin<'_> {
         let mut document = Document::parse(base.unwrap_or_default());
         if let (Some(_), Some(source)) = (existing, self.source) {
             document.adopt(&Document::parse(source), |key| {
-                OURS.iter().any(|names| names.contains(&key))
+                PUBLISHED_KEYS.iter().any(|names| names.contains(&key))
             });
         }
         let known = base.map(read_note).unwrap_or_default();
-        let kind = memory.kind.as_deref().unwrap_or(NO_TYPE);
-        set_text(&mut document, OURS[0], known.kind.as_deref(), Some(kind));
+        let kind = memory.kind.as_deref().unwrap_or(DEFAULT_TYPE);
         set_text(
             &mut document,
-            OURS[1],
-            known.declared.as_deref(),
+            PUBLISHED_KEYS[0],
+            known.kind.as_deref(),
+            Some(kind),
+        );
+        set_text(
+            &mut document,
+            PUBLISHED_KEYS[1],
+            known.declared_id.as_deref(),
             Some(&memory.id),
         );
         let title = base.map(|_| known.title.as_str());
-        set_text(&mut document, OURS[2], title, Some(&memory.title));
+        set_text(&mut document, PUBLISHED_KEYS[2], title, Some(&memory.title));
         set_text(
             &mut document,
-            OURS[3],
+            PUBLISHED_KEYS[3],
             known.subtitle.as_deref(),
             memory.subtitle.as_deref(),
         );
-        set_list(&mut document, OURS[4], &known.tags, &memory.concepts);
+        set_list(
+            &mut document,
+            PUBLISHED_KEYS[4],
+            &known.tags,
+            &memory.concepts,
+        );
         set_text(
             &mut document,
-            OURS[5],
+            PUBLISHED_KEYS[5],
             known.project.as_deref(),
             memory.project.as_deref(),
         );
-        set_list(&mut document, OURS[6], &known.files, &memory.files);
+        set_list(
+            &mut document,
+            PUBLISHED_KEYS[6],
+            &known.files,
+            &memory.files,
+        );
         if let Some(created) = memory.created_at
-            && !document.has(OURS[7])
+            && !document.has(PUBLISHED_KEYS[7])
         {
-            document.set(OURS[7], &scalar(&ack_api::time::show(created)));
+            document.set(
+                PUBLISHED_KEYS[7],
+                &scalar(&ack_api::time::to_rfc3339(created)),
+            );
         }
         if let Some(by) = &memory.reviewed_by
-            && !document.has(OURS[8])
+            && !document.has(PUBLISHED_KEYS[8])
         {
             let mut verified = format!("\n- by: {}", scalar(by));
             if let Some(at) = memory.reviewed_at {
-                let _ = write!(verified, "\n  at: {}", scalar(&ack_api::time::show(at)));
+                let _ = write!(
+                    verified,
+                    "\n  at: {}",
+                    scalar(&ack_api::time::to_rfc3339(at))
+                );
             }
-            document.set(OURS[8], &verified);
+            document.set(PUBLISHED_KEYS[8], &verified);
         }
-        if !document.has(OURS[9]) || !matches!(known.standing, Standing::Plain | Standing::Promoted)
+        if !document.has(PUBLISHED_KEYS[9])
+            || !matches!(known.status, NoteStatus::Plain | NoteStatus::Promoted)
         {
-            document.set(OURS[9], "stable");
+            document.set(PUBLISHED_KEYS[9], "stable");
         }
         let narrative = memory.narrative.as_deref().unwrap_or_default().trim();
         if base.is_none() || known.text.trim() != narrative || known.facts != memory.facts {
             document.body = body(memory);
         }
-        document.set(&[FROM], &scalar(&self.from()));
-        let written = digest_of(&document.text());
-        document.set(&[DIGEST], &format!("{}-{written}", self.digest()));
+        document.set(&[ORIGIN_KEY], &scalar(&self.from()));
+        let digest = digest_of(&document.text());
+        document.set(&[DIGEST_KEY], &format!("{}-{digest}", self.digest()));
         document.text()
     }
 
     /// Compares this memory with a published file.
     pub fn compare(&self, published: &Published) -> Comparison {
-        if published.of_memory == self.digest() {
+        if published.memory_digest == self.digest() {
             Comparison::Same
-        } else if published.of_text == published.as_written {
+        } else if published.of_text == published.text_digest_when_written {
             Comparison::Changed
         } else {
-            Comparison::BothChanged
+            Comparison::Conflict
         }
     }
 }
@@ -176,7 +199,7 @@ pub enum Comparison {
     /// The memory has changed.
     Changed,
     /// The memory has changed, and someone has edited the file.
-    BothChanged,
+    Conflict,
 }
 
 /// A file with a record of its origin.
@@ -186,8 +209,8 @@ pub struct Published {
     pub scope: String,
     /// The memory's id there.
     pub id: String,
-    of_memory: String,
-    as_written: String,
+    memory_digest: String,
+    text_digest_when_written: String,
     of_text: String,
 }
 
@@ -196,18 +219,18 @@ impl Published {
     pub fn read(text: &str) -> Option<Self> {
         let document = Document::parse(text);
         let header = document.header();
-        let from = header.text(&[FROM])?;
+        let from = header.text(&[ORIGIN_KEY])?;
         let (scope, id) = from.split_once('/')?;
         if header.text(&["id"]).as_deref() != Some(id) {
             return None;
         }
-        let digest = header.text(&[DIGEST]).unwrap_or_default();
+        let digest = header.text(&[DIGEST_KEY]).unwrap_or_default();
         let (of_memory, as_written) = digest.split_once('-').unwrap_or_default();
         Some(Self {
             scope: scope.to_owned(),
             id: id.to_owned(),
-            of_memory: of_memory.to_owned(),
-            as_written: as_written.to_owned(),
+            memory_digest: of_memory.to_owned(),
+            text_digest_when_written: as_written.to_owned(),
             of_text: digest_of(text),
         })
     }

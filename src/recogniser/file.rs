@@ -12,10 +12,10 @@ use ack_sys::files;
 use serde_json::Value;
 
 use super::tally::{head, is_named};
-use super::{Found, Kind};
+use super::{FoundStore, Kind};
 
 /// How long to wait for a database that changes all the time.
-const PATIENCE: Duration = Duration::from_secs(1);
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
 /// Larger databases are not opened, because a private copy could fill the disk.
 const MAX_DATABASE_BYTES: u64 = 4 << 30;
 /// Larger files of JSON lines are not counted.
@@ -34,36 +34,36 @@ pub const INSTRUCTIONS: [&str; 9] = [
 ];
 
 /// What a file is.
-pub fn recognise(path: &Path) -> Option<Found> {
+pub fn recognise(path: &Path) -> Option<FoundStore> {
     files::check(path).ok()?;
     let start = head(path);
     if start.starts_with("SQLite format 3\0") {
         return database(path);
     }
     if INSTRUCTIONS.iter().any(|name| is_named(path, name)) {
-        return Some(Found::uncounted(Kind::Instructions, path));
+        return Some(FoundStore::uncounted(Kind::Instructions, path));
     }
     json_lines(path, &start)
 }
 
 /// Recognises a database; `None` if its tables belong to another program.
-pub fn database(path: &Path) -> Option<Found> {
-    opened(path).ok()
+pub fn database(path: &Path) -> Option<FoundStore> {
+    open_store(path).ok()
 }
 
 /// A database in a program's usual place. If it cannot be read, it is listed with the reason.
-pub fn expected(kind: Kind, path: &Path) -> Option<Found> {
+pub fn usual_database(kind: Kind, path: &Path) -> Option<FoundStore> {
     // If it is missing or not a file, there is no store.
     files::check(path).ok()?;
     let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     if length > MAX_DATABASE_BYTES {
         let problem = format!("larger than {} GB", MAX_DATABASE_BYTES >> 30);
-        return Some(Found::counted(kind, path, Err(problem)));
+        return Some(FoundStore::count_spellings(kind, path, Err(problem)));
     }
-    match opened(path) {
+    match open_store(path) {
         Ok(found) => Some(found),
         Err(StoreError::Foreign { .. }) => None,
-        Err(error) => Some(Found::counted(kind, path, Err(reason(&error)))),
+        Err(error) => Some(FoundStore::count_spellings(kind, path, Err(reason(&error)))),
     }
 }
 
@@ -77,9 +77,9 @@ fn reason(error: &StoreError) -> String {
     }
 }
 
-fn opened(path: &Path) -> Result<Found, StoreError> {
+fn open_store(path: &Path) -> Result<FoundStore, StoreError> {
     let store = Store::new(path.to_owned(), Unreviewed::Staging);
-    let read = store.snapshot_with_timeout(PATIENCE, |snapshot| {
+    let read = store.snapshot_with_timeout(READ_TIMEOUT, |snapshot| {
         let layout = &snapshot.layout;
         Ok((layout.profile, layout.has_status(), snapshot.counts()?))
     });
@@ -96,14 +96,14 @@ fn opened(path: &Path) -> Result<Found, StoreError> {
         Profile::Markdown => Kind::KnowledgeFormat,
         Profile::ServerMemory => Kind::ServerMemory,
     };
-    Ok(Found {
+    Ok(FoundStore {
         approved: has_status.then_some(approved),
-        ..Found::counted(kind, path, Ok(memories))
+        ..FoundStore::count_spellings(kind, path, Ok(memories))
     })
 }
 
 /// Recognises JSON lines by the members of the first line.
-fn json_lines(path: &Path, start: &str) -> Option<Found> {
+fn json_lines(path: &Path, start: &str) -> Option<FoundStore> {
     let first = start.lines().find(|line| !line.trim().is_empty())?;
     // A long first line is cut off, so only look at its beginning.
     let is = |member: &str| first.contains(&format!("\"{member}\""));
@@ -112,9 +112,13 @@ fn json_lines(path: &Path, start: &str) -> Option<Found> {
     }
     let graph = is("type") && (is("entityType") || is("relationType"));
     if graph {
-        return Some(Found::counted(Kind::ServerMemory, path, entities(path)));
+        return Some(FoundStore::count_spellings(
+            Kind::ServerMemory,
+            path,
+            entities(path),
+        ));
     }
-    is("title").then(|| Found::counted(Kind::ImportLines, path, lines(path, |_| true)))
+    is("title").then(|| FoundStore::count_spellings(Kind::ImportLines, path, lines(path, |_| true)))
 }
 
 fn entities(path: &Path) -> Result<u64, String> {

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use super::tally::{Budget, has_key, head, is_markdown, is_named};
-use super::{Found, Kind, file};
+use super::{FoundStore, Kind, file};
 use crate::scope::DATABASE_NAMES;
 
 /// How many files of a folder are read to recognise its notes.
-const SAMPLE: usize = 40;
+const SAMPLE_FILES: usize = 40;
 /// File names that belong to the format and are not notes.
 const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
 /// What a folder is.
-pub fn recognise(path: &Path, budget: &Budget) -> Option<Found> {
+pub fn recognise(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let inside = DATABASE_NAMES
         .iter()
         .copied()
@@ -32,7 +32,7 @@ pub fn recognise(path: &Path, budget: &Budget) -> Option<Found> {
 }
 
 /// Claude Code's auto-memory: an index, or notes with its front matter.
-pub fn auto_memory(path: &Path, budget: &Budget) -> Option<Found> {
+pub fn auto_memory(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let index = path.join("MEMORY.md");
     let is_dialect = |head: &str| {
         has_key(head, &["metadata", "originSessionId"])
@@ -40,24 +40,24 @@ pub fn auto_memory(path: &Path, budget: &Budget) -> Option<Found> {
                 .iter()
                 .all(|key| has_key(head, &[key]))
     };
-    (index.is_file() || samples(path).iter().any(|head| is_dialect(head))).then(|| {
+    (index.is_file() || sample_texts(path).iter().any(|head| is_dialect(head))).then(|| {
         let memories = budget.markdown(path, |path| !is_named(path, "MEMORY.md"));
-        Found::counted(Kind::AutoMemory, path, memories)
+        FoundStore::count_spellings(Kind::AutoMemory, path, memories)
     })
 }
 
 /// The Open Knowledge Format: an index with the version.
-pub fn knowledge_format(path: &Path, budget: &Budget) -> Option<Found> {
+pub fn knowledge_format(path: &Path, budget: &Budget) -> Option<FoundStore> {
     has_key(&head(&path.join("index.md")), &["okf_version"]).then(|| {
         let memories = budget.markdown(path, |path| {
             !RESERVED.iter().any(|name| is_named(path, name)) && has_key(&head(path), &["type"])
         });
-        Found::counted(Kind::KnowledgeFormat, path, memories)
+        FoundStore::count_spellings(Kind::KnowledgeFormat, path, memories)
     })
 }
 
 /// Codex's memories: a summary with its version, or an index of task groups.
-pub fn codex(path: &Path, budget: &Budget) -> Option<Found> {
+pub fn codex(path: &Path, budget: &Budget) -> Option<FoundStore> {
     const GROUP: &str = "# Task Group";
     const LARGEST: u64 = 16 << 20;
     let summary = head(&path.join("memory_summary.md"));
@@ -72,7 +72,7 @@ pub fn codex(path: &Path, budget: &Budget) -> Option<Found> {
         } else {
             Ok(0)
         };
-        Found::counted(
+        FoundStore::count_spellings(
             Kind::Codex,
             path,
             rollouts.map(|rollouts| groups + rollouts),
@@ -81,43 +81,42 @@ pub fn codex(path: &Path, budget: &Budget) -> Option<Found> {
 }
 
 /// Serena's memories: plain Markdown, recognised by the folder they are in.
-pub fn serena(path: &Path, budget: &Budget) -> Option<Found> {
+pub fn serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let project = path.parent().filter(|parent| is_named(parent, ".serena"))?;
     (is_named(path, "memories") && project.is_dir() && path.is_dir())
-        .then(|| Found::counted(Kind::Serena, path, budget.markdown(path, |_| true)))
+        .then(|| FoundStore::count_spellings(Kind::Serena, path, budget.markdown(path, |_| true)))
 }
 
 /// Solved problems in a repository, recognised by their front matter.
-pub fn solutions(path: &Path, budget: &Budget) -> Option<Found> {
+pub fn solutions(path: &Path, budget: &Budget) -> Option<FoundStore> {
     const KEYS: [&str; 3] = ["problem_type", "root_cause", "symptoms"];
     let is_solution = |path: &Path| has_key(&head(path), &KEYS);
     if !is_named(path, "solutions") || !path.is_dir() {
         return None;
     }
     let memories = budget.markdown(path, is_solution);
-    (memories != Ok(0)).then(|| Found::counted(Kind::Solutions, path, memories))
+    (memories != Ok(0)).then(|| FoundStore::count_spellings(Kind::Solutions, path, memories))
 }
 
 /// basic-memory: notes with a permalink.
-pub fn basic_memory(path: &Path, budget: &Budget) -> Option<Found> {
+pub fn basic_memory(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let is_note = |head: &String| has_key(head, &["permalink"]);
-    samples(path)
-        .iter()
-        .any(is_note)
-        .then(|| Found::counted(Kind::BasicMemory, path, budget.markdown(path, |_| true)))
+    sample_texts(path).iter().any(is_note).then(|| {
+        FoundStore::count_spellings(Kind::BasicMemory, path, budget.markdown(path, |_| true))
+    })
 }
 
 /// The beginnings of some Markdown files in a folder and its subfolders.
-fn samples(path: &Path) -> Vec<String> {
+fn sample_texts(path: &Path) -> Vec<String> {
     let entries = walkdir::WalkDir::new(path)
         .max_depth(3)
         .sort_by_file_name()
         .into_iter()
         .flatten();
     entries
-        .take(SAMPLE * 10)
+        .take(SAMPLE_FILES * 10)
         .filter(|entry| entry.file_type().is_file() && is_markdown(entry.path()))
-        .take(SAMPLE)
+        .take(SAMPLE_FILES)
         .map(|entry| head(entry.path()))
         .collect()
 }

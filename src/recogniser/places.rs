@@ -7,7 +7,7 @@ use ack_sys::files::{self, expand_home};
 use serde_json::Value;
 
 use super::tally::Budget;
-use super::{Found, Kind, file, folder};
+use super::{FoundStore, Kind, file, folder};
 use crate::scope::DATABASE_NAMES;
 
 /// Maximum entries to read in one folder.
@@ -50,8 +50,8 @@ impl Places<'_> {
 }
 
 /// Every store in the known places.
-pub fn look(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
-    let mut found = native(places);
+pub fn find_stores(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
+    let mut found = native_scopes(places);
     found.extend(databases(places));
     found.extend(auto_memories(places, budget));
     let codex = places.variable_or("CODEX_HOME", || places.home.join(".codex"));
@@ -66,28 +66,28 @@ pub fn look(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
 }
 
 /// Scopes under the default root, if another root is in use.
-fn native(places: &Places<'_>) -> Vec<Found> {
-    let usual = places.home.join(".ack-mem");
-    if usual == places.root {
+fn native_scopes(places: &Places<'_>) -> Vec<FoundStore> {
+    let default_root = places.home.join(".ack-mem");
+    if default_root == places.root {
         return Vec::new();
     }
-    let scopes = entries(&usual.join("scopes")).into_iter();
+    let scopes = entries(&default_root.join("scopes")).into_iter();
     scopes
         .flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)))
-        .filter_map(|path| file::expected(Kind::AckMemory, &path))
+        .filter_map(|path| file::usual_database(Kind::AckMemory, &path))
         .collect()
 }
 
 /// Databases, each in its program's usual place.
-fn databases(places: &Places<'_>) -> Vec<Found> {
+fn databases(places: &Places<'_>) -> Vec<FoundStore> {
     let claude_mem = places.variable_or("CLAUDE_MEM_DATA_DIR", || places.home.join(".claude-mem"));
     let service = places.variable_or("MCP_MEMORY_SQLITE_PATH", || {
         let base = places.variable_or("MCP_MEMORY_BASE_DIR", || places.data.join("mcp-memory"));
         base.join("sqlite_vec.db")
     });
     [
-        file::expected(Kind::ClaudeMem, &claude_mem.join("claude-mem.db")),
-        file::expected(Kind::McpMemoryService, &service),
+        file::usual_database(Kind::ClaudeMem, &claude_mem.join("claude-mem.db")),
+        file::usual_database(Kind::McpMemoryService, &service),
     ]
     .into_iter()
     .flatten()
@@ -95,9 +95,9 @@ fn databases(places: &Places<'_>) -> Vec<Found> {
 }
 
 /// One folder per project, or the folder that the settings name.
-fn auto_memories(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
+fn auto_memories(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
     let claude = places.claude();
-    let own = settings(&claude.join("settings.json"))
+    let configured = settings(&claude.join("settings.json"))
         .and_then(|settings| {
             settings
                 .get("autoMemoryDirectory")?
@@ -108,13 +108,13 @@ fn auto_memories(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
     let usual = entries(&claude.join("projects"));
     let folders = usual.into_iter().map(|project| project.join("memory"));
     folders
-        .chain(own)
+        .chain(configured)
         .filter_map(|path| folder::auto_memory(&path, budget))
         .collect()
 }
 
 /// The files that MEMORY_FILE_PATH names, here or in the settings of clients that start the server.
-fn server_memories(places: &Places<'_>) -> Vec<Found> {
+fn server_memories(places: &Places<'_>) -> Vec<FoundStore> {
     const VARIABLE: &str = "MEMORY_FILE_PATH";
     let mut paths: Vec<PathBuf> = places.path_in(VARIABLE).into_iter().collect();
     let clients = [
@@ -144,7 +144,7 @@ fn server_memories(places: &Places<'_>) -> Vec<Found> {
 }
 
 /// The projects in basic-memory's settings, or its usual folder.
-fn basic_memories(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
+fn basic_memories(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
     let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || {
         places.home.join(".basic-memory")
     });
@@ -172,8 +172,8 @@ fn basic_memories(places: &Places<'_>, budget: &Budget) -> Vec<Found> {
 }
 
 /// The stores in a project.
-fn in_project(project: &Path, budget: &Budget) -> Vec<Found> {
-    let mut found: Vec<Found> = [
+fn in_project(project: &Path, budget: &Budget) -> Vec<FoundStore> {
+    let mut found: Vec<FoundStore> = [
         folder::serena(&project.join(".serena/memories"), budget),
         folder::solutions(&project.join("docs/solutions"), budget),
         file::recognise(&project.join("memory.jsonl")),
@@ -215,18 +215,18 @@ fn settings(path: &Path) -> Option<Value> {
     serde_json::from_slice(&files::read(path, MAX_SETTINGS_BYTES).ok()?).ok()
 }
 
-/// Calls `told` with each string under a key, at any depth.
-fn texts_of(value: &Value, key: &str, told: &mut dyn FnMut(&str)) {
+/// Calls `visit` with each string under a key, at any depth.
+fn texts_of(value: &Value, key: &str, visit: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(members) => {
             for (name, value) in members {
                 match value.as_str() {
-                    Some(text) if name == key => told(text),
-                    _ => texts_of(value, key, told),
+                    Some(text) if name == key => visit(text),
+                    _ => texts_of(value, key, visit),
                 }
             }
         }
-        Value::Array(values) => values.iter().for_each(|value| texts_of(value, key, told)),
+        Value::Array(values) => values.iter().for_each(|value| texts_of(value, key, visit)),
         _ => {}
     }
 }

@@ -9,7 +9,7 @@ use ack_sys::files;
 use walkdir::WalkDir;
 
 /// The time limit for looking at a machine. A user waits for the result.
-const LONGEST: Duration = Duration::from_secs(2);
+const SURVEY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum entries to read under one folder.
 const MAX_ENTRIES: usize = 20_000;
 /// Maximum folder depth.
@@ -27,12 +27,12 @@ impl Budget {
     /// A new budget that starts now.
     pub fn start() -> Self {
         Self {
-            until: Instant::now() + LONGEST,
+            until: Instant::now() + SURVEY_TIMEOUT,
         }
     }
 
     /// Whether it is used up.
-    pub fn is_spent(&self) -> bool {
+    pub fn is_exhausted(&self) -> bool {
         Instant::now() >= self.until
     }
 
@@ -49,12 +49,12 @@ impl Budget {
         let entries = WalkDir::new(folder)
             .max_depth(MAX_DEPTH)
             .into_iter()
-            .filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry.file_name()));
+            .filter_entry(|entry| entry.depth() == 0 || !is_skipped(entry.file_name()));
         for (seen, entry) in entries.enumerate() {
             if seen >= MAX_ENTRIES {
                 return Err(format!("more than {MAX_ENTRIES} entries"));
             }
-            if self.is_spent() {
+            if self.is_exhausted() {
                 return Err("it took too long".to_owned());
             }
             let entry = entry.map_err(|error| match error.io_error() {
@@ -70,7 +70,7 @@ impl Budget {
 }
 
 /// Whether a folder holds no notes: tool folders and hidden ones.
-fn is_left_out(name: &std::ffi::OsStr) -> bool {
+fn is_skipped(name: &std::ffi::OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with('.') || name == "node_modules" || name == "target"
 }

@@ -95,7 +95,7 @@ impl Place {
     fn is_named_after(&self, folder: &Path) -> bool {
         match &self.repository {
             Some(repository) => {
-                !below(folder, &repository.work_tree) && !below(folder, &repository.main)
+                !is_below(folder, &repository.work_tree) && !is_below(folder, &repository.main)
             }
             None => folder == self.folder,
         }
@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-fn below(folder: &Path, top: &Path) -> bool {
+fn is_below(folder: &Path, top: &Path) -> bool {
     folder != top && folder.starts_with(top)
 }
 
@@ -146,7 +146,7 @@ pub enum Claim {
 
 /// A scope that claims a place.
 #[derive(Debug)]
-pub struct Found {
+pub struct Detection {
     /// The scope.
     pub scope: Arc<Scope>,
     /// The rule that matched, as text.
@@ -155,7 +155,7 @@ pub struct Found {
     pub claim: Claim,
 }
 
-impl Found {
+impl Detection {
     fn new(scope: &Arc<Scope>, rule: String, claim: Claim) -> Self {
         let scope = Arc::clone(scope);
         Self { scope, rule, claim }
@@ -169,14 +169,14 @@ pub fn detect(
     scopes: &[Arc<Scope>],
     place: &Place,
     with_stores: bool,
-) -> Option<Found> {
+) -> Option<Detection> {
     by_path(config, scopes, place)
         .or_else(|| by_remote(scopes, place))
         .or_else(|| by_name(scopes, place))
         .or_else(|| by_record(scopes, place).filter(|_| with_stores))
         .or_else(|| {
             let scope = find(scopes, &config.default_scope.as_ref()?.value)?;
-            Some(Found::new(
+            Some(Detection::new(
                 &scope,
                 "default_scope in config.toml".to_owned(),
                 Claim::Default,
@@ -185,11 +185,11 @@ pub fn detect(
 }
 
 /// The scope with the closest match in `paths`.
-fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
-    let mut best: Option<(Match, &Arc<Scope>, String)> = None;
+fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
+    let mut best: Option<(PatternMatch, &Arc<Scope>, String)> = None;
     for scope in scopes {
         let manifest = &scope.manifest;
-        let own = manifest.paths.iter().map(|pattern| (pattern, None));
+        let patterns = manifest.paths.iter().map(|pattern| (pattern, None));
         let of_projects = manifest.projects.iter();
         let of_projects = of_projects.flat_map(|project| {
             project
@@ -198,13 +198,13 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Foun
                 .iter()
                 .map(move |pattern| (pattern, Some(project)))
         });
-        for (pattern, project) in own.chain(of_projects) {
+        for (pattern, project) in patterns.chain(of_projects) {
             if let Some(found) = closest(pattern, place, scope, config.home.as_deref())
                 && best
                     .as_ref()
                     .is_none_or(|(known, ..)| found.depth > known.depth)
             {
-                best = Some((found, scope, told("paths", pattern, project)));
+                best = Some((found, scope, rule_text("paths", pattern, project)));
             }
         }
     }
@@ -214,24 +214,24 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Foun
             let tops = [&repository.work_tree, &repository.main];
             tops.iter().any(|top| found.folder.starts_with(top))
         });
-    Some(Found::new(scope, rule, Claim::Path { exact }))
+    Some(Detection::new(scope, rule, Claim::Path { exact }))
 }
 
-fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
+fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     for remote in place.remotes() {
         for scope in scopes {
             if let Some(spelled) = place.remote(remote, &scope.manifest.remotes) {
-                return Some(Found::new(
+                return Some(Detection::new(
                     scope,
-                    told("remotes", spelled, None),
+                    rule_text("remotes", spelled, None),
                     Claim::Remote,
                 ));
             }
             for project in scope.manifest.projects.iter() {
                 if let Some(spelled) = place.remote(remote, &project.details.remotes) {
-                    return Some(Found::new(
+                    return Some(Detection::new(
                         scope,
-                        told("remotes", spelled, Some(project)),
+                        rule_text("remotes", spelled, Some(project)),
                         Claim::Remote,
                     ));
                 }
@@ -241,30 +241,30 @@ fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
     None
 }
 
-fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
+fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     let name = fold_name(place.name.as_deref()?);
     // A path that does not exist is not a project, so its last part alone must not open a private
     // scope.
-    let there = place.folder.is_dir();
+    let exists = place.folder.is_dir();
     let scopes = || {
         scopes
             .iter()
-            .filter(|scope| there || scope.manifest.visibility == Visibility::Shared)
+            .filter(|scope| exists || scope.manifest.visibility == Visibility::Shared)
     };
     for scope in scopes() {
-        if let Some(project) = scope.manifest.projects.called(&name) {
+        if let Some(project) = scope.manifest.projects.find(&name) {
             let aliases = project.details.aliases.iter();
             let alias = aliases.clone().find(|alias| fold_name(alias) == name);
             let alias = alias.filter(|_| fold_name(&project.name) != name);
             let rule = alias.map_or_else(
-                || told("projects", &project.name, None),
+                || rule_text("projects", &project.name, None),
                 |alias| format!("projects `{alias}`, an alias of `{}`", project.name),
             );
-            return Some(Found::new(scope, rule, Claim::Name));
+            return Some(Detection::new(scope, rule, Claim::Name));
         }
     }
     let scope = scopes().find(|scope| fold_name(&scope.name) == name)?;
-    Some(Found::new(
+    Some(Detection::new(
         scope,
         format!("scope name `{}`", scope.name),
         Claim::Name,
@@ -272,10 +272,10 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
 }
 
 /// The shared scope with the most memories that name the repository as their project.
-fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
+fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     place.names().iter().find_map(|name| {
-        let (scope, project) = recording(scopes, name).into_iter().next()?;
-        Some(Found::new(
+        let (scope, project) = scopes_recording(scopes, name).into_iter().next()?;
+        Some(Detection::new(
             scope,
             format!("project `{project}` recorded in the store"),
             Claim::Recorded,
@@ -285,7 +285,7 @@ fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Found> {
 
 /// The shared scopes whose memories name a project (folded), most memories first, each with its own
 /// spelling of the name.
-pub fn recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope>, String)> {
+pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope>, String)> {
     let readable = scopes
         .iter()
         .filter(|scope| scope.problem.is_none() && scope.manifest.visibility == Visibility::Shared);
@@ -304,7 +304,7 @@ pub fn recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope
         .collect()
 }
 
-fn told(key: &str, value: &str, project: Option<&Project>) -> String {
+fn rule_text(key: &str, value: &str, project: Option<&Project>) -> String {
     let of = project.map_or_else(String::new, |project| {
         format!(" of project `{}`", project.name)
     });
@@ -336,15 +336,15 @@ impl Identity {
 /// The project that a place is within a scope.
 pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) -> Identity {
     let listed = &scope.manifest.projects;
-    let own = fold_name(&scope.name);
+    let own_name = fold_name(&scope.name);
     let names = place.names();
     if let Some((project, is_repository)) = listed_project(config, scope, place) {
-        return known(scope, project, if is_repository { &names } else { &[] });
+        return identity_of_listed(scope, project, if is_repository { &names } else { &[] });
     }
     let claimed = matches!(claim, Claim::Path { .. } | Claim::Remote | Claim::Name);
     // A scope that lists one project and claims this folder means that project.
     if let Some(project) = listed.sole().filter(|_| claimed) {
-        return known(scope, project, &names);
+        return identity_of_listed(scope, project, &names);
     }
     let exact = matches!(
         claim,
@@ -359,23 +359,23 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
         }
     }
     // Otherwise it is the main project of the scope.
-    let whole = listed.sole().or_else(|| listed.called(&own));
-    if let Some(project) = whole.filter(|_| claimed || *claim == Claim::Pinned) {
-        return known(scope, project, &names);
+    let sole_or_called = listed.sole().or_else(|| listed.find(&own_name));
+    if let Some(project) = sole_or_called.filter(|_| claimed || *claim == Claim::Pinned) {
+        return identity_of_listed(scope, project, &names);
     }
     other.rows.unnamed = true;
     if listed.is_empty() && !matches!(claim, Claim::Recorded | Claim::Default) {
-        other.rows.names.push(own);
+        other.rows.names.push(own_name);
     }
     other
 }
 
 /// A listed project, plus the names of the repository that do not belong to another project.
-fn known(scope: &Scope, project: &Project, names: &[String]) -> Identity {
+fn identity_of_listed(scope: &Scope, project: &Project, names: &[String]) -> Identity {
     let id = project.names().first().cloned().unwrap_or_default();
     let mut rows = scope.rows_of(&id, &[]);
     let listed = &scope.manifest.projects;
-    let free = names.iter().filter(|name| listed.called(name).is_none());
+    let free = names.iter().filter(|name| listed.find(name).is_none());
     rows.names.extend(free.cloned());
     Identity {
         name: project.name.clone(),
@@ -395,7 +395,7 @@ fn listed_project<'a>(
     }
     let home = config.home.as_deref();
     // Between matches of equal length, the project's own paths win over the scope's.
-    let mut best: Option<(Match, &Project)> = None;
+    let mut best: Option<(PatternMatch, &Project)> = None;
     for project in listed.iter() {
         for pattern in &project.details.paths {
             let found = closest(pattern, place, scope, home);
@@ -417,8 +417,8 @@ fn listed_project<'a>(
             .file_name()
             .map(|name| fold_name(&name.to_string_lossy()));
         let project = name
-            .and_then(|name| listed.called(&name))
-            .or_else(|| listed.called(&stem(pattern)));
+            .and_then(|name| listed.find(&name))
+            .or_else(|| listed.find(&stem(pattern)));
         if deepest
             .as_ref()
             .is_none_or(|known| known.components().count() < found.depth)
@@ -446,7 +446,7 @@ fn listed_project<'a>(
     }
     let remotes = place.remotes().iter().map(|remote| last_part(remote));
     let names = remotes.chain(place.name.as_deref());
-    if let Some(project) = names.map(fold_name).find_map(|name| listed.called(&name)) {
+    if let Some(project) = names.map(fold_name).find_map(|name| listed.find(&name)) {
         return Some((project, true));
     }
     let top = place
@@ -457,11 +457,12 @@ fn listed_project<'a>(
     let on_the_way = place
         .folder
         .ancestors()
-        .take_while(|folder| below(folder, &top));
-    let named = |folder: &Path| listed.called(&fold_name(&folder.file_name()?.to_string_lossy()));
+        .take_while(|folder| is_below(folder, &top));
+    let by_folder_name =
+        |folder: &Path| listed.find(&fold_name(&folder.file_name()?.to_string_lossy()));
     on_the_way
         .into_iter()
-        .find_map(named)
+        .find_map(by_folder_name)
         .map(|project| (project, false))
 }
 
@@ -476,7 +477,7 @@ fn stem(pattern: &str) -> String {
 
 /// A match of a `paths` pattern with a place.
 #[derive(Debug, Clone)]
-struct Match {
+struct PatternMatch {
     /// How many components match.
     depth: usize,
     /// The folder that matches: the place itself or one above it.
@@ -485,24 +486,34 @@ struct Match {
     literal: bool,
 }
 
-fn closest(pattern: &str, place: &Place, scope: &Scope, home: Option<&Path>) -> Option<Match> {
+fn closest(
+    pattern: &str,
+    place: &Place,
+    scope: &Scope,
+    home: Option<&Path>,
+) -> Option<PatternMatch> {
     let folders = place.folders();
     let matches = folders
         .iter()
-        .filter_map(|folder| matched(pattern, folder, &scope.folder, home));
+        .filter_map(|folder| match_pattern(pattern, folder, &scope.folder, home));
     matches.max_by_key(|found| found.depth)
 }
 
 /// Matches a pattern against `folder` or one of its parents. `None` if none matches.
-fn matched(pattern: &str, folder: &Path, beside: &Path, home: Option<&Path>) -> Option<Match> {
+fn match_pattern(
+    pattern: &str,
+    folder: &Path,
+    base: &Path,
+    home: Option<&Path>,
+) -> Option<PatternMatch> {
     let expanded = expand_home(Path::new(pattern.trim_end_matches('/')), home);
     // A relative path starts at the manifest's folder.
     let expanded = if expanded.is_absolute() {
         expanded
     } else {
-        beside.join(expanded)
+        base.join(expanded)
     };
-    let found = |ancestor: &Path, literal: bool| Match {
+    let found = |ancestor: &Path, literal: bool| PatternMatch {
         depth: ancestor.components().count(),
         folder: ancestor.to_owned(),
         literal,

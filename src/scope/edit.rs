@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value, value};
 
 use super::manifest::Manifest;
-use crate::config::{LARGEST, SettingsError};
+use crate::config::{MAX_SETTINGS_BYTES, SettingsError};
 use ack_api::text;
 use ack_sys::files;
 
@@ -26,13 +26,13 @@ pub enum Change {
 
 /// An edited manifest that is not written yet.
 #[derive(Debug)]
-pub struct Edited {
+pub struct EditedManifest {
     /// The file.
     pub path: PathBuf,
     /// The new manifest.
     pub manifest: Manifest,
     /// For each changed key, its old text; `None` if the key is new.
-    pub earlier: Vec<(String, Option<String>)>,
+    pub earlier_values: Vec<(String, Option<String>)>,
     before: Option<String>,
     after: String,
 }
@@ -41,8 +41,8 @@ pub struct Edited {
 ///
 /// # Errors
 /// [`SettingsError`] if the file cannot be read, or the result would not be a valid manifest.
-pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<Edited, SettingsError> {
-    let before = match files::read_text(path, LARGEST) {
+pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<EditedManifest, SettingsError> {
+    let before = match files::read_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => None,
         Err(source) => {
@@ -73,10 +73,10 @@ pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<Edited, Setting
     };
     let mut earlier = Vec::new();
     for (key, change) in changes {
-        let written = document.get(key).and_then(written);
+        let one_line = document.get(key).and_then(one_line);
         apply(&mut document, key, change);
-        if document.get(key).and_then(self::written) != written {
-            earlier.push((key.clone(), written));
+        if document.get(key).and_then(self::one_line) != one_line {
+            earlier.push((key.clone(), one_line));
         }
     }
     let after = if earlier.is_empty() {
@@ -85,10 +85,10 @@ pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<Edited, Setting
         crate::connect::file::with_line_ends_of(raw, &document.to_string())
     };
     let manifest = Manifest::parse(&after, path)?;
-    Ok(Edited {
+    Ok(EditedManifest {
         path: path.to_owned(),
         manifest,
-        earlier,
+        earlier_values: earlier,
         before,
         after: format!("{mark}{after}"),
     })
@@ -149,13 +149,13 @@ fn add_names(table: &mut dyn TableLike, names: &[String]) {
 }
 
 /// A value on one line.
-fn written(item: &Item) -> Option<String> {
+fn one_line(item: &Item) -> Option<String> {
     let mut value = item.clone().into_value().ok()?;
     value.decor_mut().clear();
     Some(value.to_string().trim().to_owned())
 }
 
-impl Edited {
+impl EditedManifest {
     /// Whether anything would change.
     pub fn is_changed(&self) -> bool {
         self.before.as_ref() != Some(&self.after)
@@ -170,12 +170,12 @@ impl Edited {
         } else {
             "(no file)"
         };
-        let shown = TextDiff::from_lines(before, &self.after)
+        let diff = TextDiff::from_lines(before, &self.after)
             .unified_diff()
             .context_radius(1)
             .header(from, &path)
             .to_string();
-        text::safe(&shown).into_owned()
+        text::safe(&diff).into_owned()
     }
 
     /// Writes the file. Only the owner can read a new file.
@@ -183,7 +183,7 @@ impl Edited {
     /// # Errors
     /// An error from the system, or another program has changed the file since it was planned.
     pub fn write(&self) -> std::io::Result<()> {
-        let now = files::read_text(&self.path, LARGEST).ok();
+        let now = files::read_text(&self.path, MAX_SETTINGS_BYTES).ok();
         if now != self.before {
             return Err(std::io::Error::other(
                 "another program changed it meanwhile",

@@ -17,7 +17,7 @@ use ack_sys::files;
 /// The entries of the folder `scopes`, sorted by name.
 #[derive(Debug, Default)]
 pub struct ScopeFolders {
-    seen: Option<QuickState>,
+    state: Option<QuickState>,
     entries: Vec<Entry>,
     /// Entries that cannot be scopes, and why.
     passed_over: Vec<(String, String)>,
@@ -38,12 +38,12 @@ impl ScopeFolders {
     /// The present entries, those that cannot be scopes, and whether they were listed again.
     pub fn read(&mut self, folder: &Path) -> (&[Entry], &[(String, String)], bool) {
         let before = QuickState::read(folder, None);
-        let is_new = before.is_none() || self.seen != before;
+        let is_new = before.is_none() || self.state != before;
         if is_new {
             self.entries.clear();
             self.passed_over.clear();
             self.list(folder);
-            self.seen = settled(before, folder);
+            self.state = settled_state(before, folder);
         }
         (&self.entries, &self.passed_over, is_new)
     }
@@ -55,16 +55,20 @@ impl ScopeFolders {
             .follow_links(false)
             .sort_by_file_name();
         for entry in entries.into_iter().flatten() {
-            let shown = text::line(&entry.file_name().to_string_lossy(), 100);
-            if shown.starts_with('.') {
+            let shown_name = text::line(&entry.file_name().to_string_lossy(), 100);
+            if shown_name.starts_with('.') {
                 continue;
             }
             let is_link = entry.path_is_symlink();
             // A name that is not shown exactly as written could be mistaken for another one.
-            match entry.file_name().to_str().filter(|name| *name == shown) {
+            match entry
+                .file_name()
+                .to_str()
+                .filter(|name| *name == shown_name)
+            {
                 None => {
                     let reason = "its name holds characters that cannot be shown".to_owned();
-                    self.passed_over.push((shown, reason));
+                    self.passed_over.push((shown_name, reason));
                 }
                 Some(name) if is_link || entry.file_type().is_dir() => self.entries.push(Entry {
                     name: name.to_owned(),
@@ -80,7 +84,7 @@ impl ScopeFolders {
 /// What the folder of a scope contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    seen: Option<QuickState>,
+    state: Option<QuickState>,
     /// The path of the database, whether it exists or not.
     pub database: PathBuf,
     /// Whether the database is a symbolic link.
@@ -101,10 +105,10 @@ impl Contents {
             !manifest.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
         Self {
             // A changed link target does not change the folder that contains the link.
-            seen: if is_link {
+            state: if is_link {
                 None
             } else {
-                settled(before, folder)
+                settled_state(before, folder)
             },
             database,
             is_link,
@@ -114,12 +118,12 @@ impl Contents {
 
     /// Whether the folder still holds the same entries.
     pub fn are_current(&self, folder: &Path) -> bool {
-        self.seen.is_some() && QuickState::read(folder, None) == self.seen
+        self.state.is_some() && QuickState::read(folder, None) == self.state
     }
 }
 
 /// The state of a folder, if it is reliable for what was read after it was taken.
-fn settled(before: Option<QuickState>, folder: &Path) -> Option<QuickState> {
+fn settled_state(before: Option<QuickState>, folder: &Path) -> Option<QuickState> {
     let now = SystemTime::now();
     before.filter(|before| {
         before.is_settled(now)

@@ -59,7 +59,7 @@ impl Project {
     }
 
     /// Whether a folded name is its own or one of its aliases.
-    pub fn is_called(&self, folded: &str) -> bool {
+    pub fn has_name(&self, folded: &str) -> bool {
         self.names.iter().any(|name| name == folded)
     }
 }
@@ -100,12 +100,12 @@ impl Projects {
     }
 
     /// The project for a folded name: the one with this name, or else the first with this alias.
-    pub fn called(&self, folded: &str) -> Option<&Project> {
+    pub fn find(&self, folded: &str) -> Option<&Project> {
         let by_name = self
             .0
             .iter()
             .find(|project| project.names.first().is_some_and(|name| name == folded));
-        by_name.or_else(|| self.0.iter().find(|project| project.is_called(folded)))
+        by_name.or_else(|| self.0.iter().find(|project| project.has_name(folded)))
     }
 
     /// The project, if there is exactly one.
@@ -120,7 +120,7 @@ impl Projects {
 /// How `projects` may be written: names; or a table of names, each with its aliases or with more.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-enum Written {
+enum WrittenProjects {
     Names(Vec<String>),
     Table(BTreeMap<String, WrittenProject>),
 }
@@ -138,21 +138,21 @@ impl Serialize for Projects {
             .0
             .iter()
             .all(|project| project.details == Details::default());
-        let written = if plain {
-            Written::Names(self.0.iter().map(|project| project.name.clone()).collect())
+        let form = if plain {
+            WrittenProjects::Names(self.0.iter().map(|project| project.name.clone()).collect())
         } else {
-            let written = |project: &Project| {
+            let form = |project: &Project| {
                 let more = !project.details.paths.is_empty() || !project.details.remotes.is_empty();
-                let written = if more {
+                let form = if more {
                     WrittenProject::Details(project.details.clone())
                 } else {
                     WrittenProject::Aliases(project.details.aliases.clone())
                 };
-                (project.name.clone(), written)
+                (project.name.clone(), form)
             };
-            Written::Table(self.0.iter().map(written).collect())
+            WrittenProjects::Table(self.0.iter().map(form).collect())
         };
-        written.serialize(output)
+        form.serialize(output)
     }
 }
 
@@ -184,8 +184,8 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Projects, A::Error> {
         let mut projects = Vec::new();
-        while let Some((name, written)) = map.next_entry::<String, WrittenProject>()? {
-            let details = match written {
+        while let Some((name, form)) = map.next_entry::<String, WrittenProject>()? {
+            let details = match form {
                 WrittenProject::Aliases(aliases) => Details {
                     aliases,
                     ..Details::default()
@@ -227,6 +227,6 @@ impl JsonSchema for Projects {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Written::json_schema(generator)
+        WrittenProjects::json_schema(generator)
     }
 }

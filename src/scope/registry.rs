@@ -27,14 +27,14 @@ const DEFAULT_SCOPE: &str = "claude-mem";
 /// discovery.
 #[derive(Debug, Clone)]
 pub struct Registry {
-    all: Arc<Folders>,
+    all: Arc<ScopeFinder>,
     /// The names of the visible scopes, or `None` if all are visible.
     visible: Option<BTreeSet<String>>,
 }
 
 /// Where to find scopes, and the ones found so far.
 #[derive(Debug)]
-struct Folders {
+struct ScopeFinder {
     root: PathBuf,
     single: Option<PathBuf>,
     unreviewed: Option<Unreviewed>,
@@ -76,7 +76,7 @@ pub struct Discovery {
 impl Registry {
     /// The registry of a configuration. Reads nothing yet.
     pub fn new(config: &Config) -> Self {
-        let all = Arc::new(Folders {
+        let all = Arc::new(ScopeFinder {
             root: config.root.value.clone(),
             single: config.db.as_ref().map(|db| db.value.clone()),
             unreviewed: config.unreviewed,
@@ -125,7 +125,7 @@ impl Registry {
     }
 }
 
-impl Folders {
+impl ScopeFinder {
     fn close(&self) {
         if let Ok(known) = self.known.try_lock() {
             known.values().for_each(|(_, scope)| scope.store.close());
@@ -138,7 +138,11 @@ impl Folders {
             let only = || {
                 (
                     FolderStamp::default(),
-                    Arc::new(single(path, self.single_name.as_deref(), self.unreviewed)),
+                    Arc::new(single_scope(
+                        path,
+                        self.single_name.as_deref(),
+                        self.unreviewed,
+                    )),
                 )
             };
             let (_, scope) = known.entry(path.clone()).or_insert_with(only);
@@ -326,7 +330,7 @@ impl Folders {
         let remote = if names_command(&manifest) && !is_inside(&self.root, &file) {
             Err(foreign_command(&file))
         } else {
-            published(folder, &manifest)
+            published_remote(folder, &manifest)
         };
         let remote = remote.unwrap_or_else(|wrong| {
             manifest.visibility = Visibility::Private;
@@ -405,14 +409,17 @@ fn foreign_command(file: &Path) -> SettingsError {
 /// # Errors
 /// Why not: the manifest also names a store beside its bucket, or the bucket cannot be followed.
 pub fn check_manifest(folder: &Path, manifest: &Manifest) -> Result<(), SettingsError> {
-    published(folder, manifest).map(drop)
+    published_remote(folder, manifest).map(drop)
 }
 
 /// The bucket that a manifest names.
 ///
 /// # Errors
 /// The bucket cannot be followed, or the manifest also names a store.
-fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, SettingsError> {
+fn published_remote(
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<Option<Arc<Remote>>, SettingsError> {
     let invalid = |message: String| SettingsError::Invalid {
         path: folder.join("scope.toml"),
         message,
@@ -440,20 +447,20 @@ fn published(folder: &Path, manifest: &Manifest) -> Result<Option<Arc<Remote>>, 
 
 /// A single database as the only scope, with the manifest next to it if there is one. Its name is
 /// the pin's if that is a valid scope name, else that of its file.
-fn single(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Scope {
+fn single_scope(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) -> Scope {
     let stem = || {
         path.file_stem().map_or_else(
             || "memory".to_owned(),
             |stem| text::line(&stem.to_string_lossy(), 100),
         )
     };
-    let named = pin.filter(|name| {
+    let pinned_name = pin.filter(|name| {
         !name.is_empty()
             && !name.starts_with('.')
             && !name.contains('/')
             && text::line(name, 100) == **name
     });
-    let name = named.map_or_else(stem, str::to_owned);
+    let name = pinned_name.map_or_else(stem, str::to_owned);
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let file = folder.join("scope.toml");
     let (mut manifest, mut problem) = if file.exists() {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::detect::{Claim, Found, Identity, Place, detect, identify, recording};
+use super::detect::{Claim, Detection, Identity, Place, detect, identify, scopes_recording};
 use super::project::Project;
 use super::{Registry, Scope};
 use crate::config::Config;
@@ -40,7 +40,7 @@ impl Current {
         if self
             .scope
             .as_ref()
-            .is_some_and(|own| own.name == scope.name)
+            .is_some_and(|own_scope| own_scope.name == scope.name)
         {
             return self.own.clone();
         }
@@ -60,11 +60,11 @@ pub struct Selection {
     /// The current project.
     pub current: Current,
     /// Says which scopes were meant, if `scope` is the name of a project.
-    pub meant: Option<Note>,
+    pub named_note: Option<Note>,
     /// Whether a scope was named, or the process is pinned to one.
     pub is_narrowed: bool,
     /// The scopes whose manifests list other names of projects.
-    namers: Vec<Arc<Scope>>,
+    naming_scopes: Vec<Arc<Scope>>,
 }
 
 impl Selection {
@@ -72,9 +72,9 @@ impl Selection {
     /// manifest count in every scope.
     pub fn rows_of(&self, project: &str, scope: &Scope) -> ProjectRows {
         let listed = self
-            .namers
+            .naming_scopes
             .iter()
-            .filter_map(|scope| scope.manifest.projects.called(project));
+            .filter_map(|scope| scope.manifest.projects.find(project));
         let mut listed: Vec<&[String]> = listed.map(Project::names).collect();
         // The name of a project is never an alias of another one.
         if listed
@@ -94,7 +94,7 @@ impl Selection {
                 .skipped
                 .iter()
                 // Mention private scopes only if there is no other explanation.
-                .filter(|skipped| skipped.reason != PRIVATE || self.scopes.is_empty())
+                .filter(|skipped| skipped.reason != PRIVATE_REASON || self.scopes.is_empty())
                 .cloned()
                 .collect(),
             more_scopes: 0,
@@ -139,7 +139,7 @@ fn find_current(
 ) -> Result<Current, ScopeError> {
     let place = Place::of(folder, config.home.as_deref());
     let found = match pinned(config, scopes)? {
-        Some((scope, rule)) => Some(Found {
+        Some((scope, rule)) => Some(Detection {
             scope,
             rule,
             claim: Claim::Pinned,
@@ -187,10 +187,12 @@ fn pinned(
 pub fn select(
     config: &Config,
     registry: &Registry,
-    named: Option<&str>,
+    requested: Option<&str>,
     folder: Option<&Path>,
 ) -> Result<Selection, ScopeError> {
-    let named = named.map(str::trim).filter(|named| !named.is_empty());
+    let requested = requested
+        .map(str::trim)
+        .filter(|requested| !requested.is_empty());
     let discovery = registry.discover();
     let scopes = discovery.scopes;
     let current = current(config, &scopes, folder.unwrap_or(&config.project.value))?;
@@ -199,16 +201,21 @@ pub fn select(
         .into_iter()
         .map(|(scope, reason)| Skipped { scope, reason })
         .collect();
-    if named.is_some() || config.pinned.is_some() {
-        let meant = meant(config, &scopes, &current, named.unwrap_or_default())?;
-        let mut namers = visible(&scopes, &current);
-        namers.extend(meant.scopes.iter().cloned());
-        return only(meant, namers, current, config.pinned.is_some());
+    if requested.is_some() || config.pinned.is_some() {
+        let named_scopes = scopes_named(config, &scopes, &current, requested.unwrap_or_default())?;
+        let mut naming_scopes = visible(&scopes, &current);
+        naming_scopes.extend(named_scopes.scopes.iter().cloned());
+        return select_named(
+            named_scopes,
+            naming_scopes,
+            current,
+            config.pinned.is_some(),
+        );
     }
     if scopes.is_empty() {
         return Err(ScopeError::no_scopes(config));
     }
-    let namers = visible(&scopes, &current);
+    let naming_scopes = visible(&scopes, &current);
     let (searched, private): (Vec<_>, Vec<_>) = scopes
         .into_iter()
         .partition(|scope| is_visible(scope, &current));
@@ -216,20 +223,20 @@ pub fn select(
     for scope in private {
         let reason = match &scope.problem {
             Some(problem) => unusable_manifest(&scope, problem),
-            None => PRIVATE.to_owned(),
+            None => PRIVATE_REASON.to_owned(),
         };
-        let left_out = Skipped {
+        let skipped_scope = Skipped {
             scope: scope.name.clone(),
             reason,
         };
-        broken.extend(scope.problem.is_some().then(|| left_out.clone()));
-        skipped.push(left_out);
+        broken.extend(scope.problem.is_some().then(|| skipped_scope.clone()));
+        skipped.push(skipped_scope);
     }
     let (scopes, unusable): (Vec<_>, Vec<_>) = searched
         .into_iter()
         .partition(|scope| scope.problem.is_none());
     for scope in unusable {
-        let left_out = Skipped {
+        let skipped_scope = Skipped {
             scope: scope.name.clone(),
             reason: scope
                 .problem
@@ -237,8 +244,8 @@ pub fn select(
                 .map(|problem| unusable_manifest(&scope, problem))
                 .unwrap_or_default(),
         };
-        broken.push(left_out.clone());
-        skipped.push(left_out);
+        broken.push(skipped_scope.clone());
+        skipped.push(skipped_scope);
     }
     if let Some(default) = config
         .default_scope
@@ -256,19 +263,19 @@ pub fn select(
         skipped,
         broken,
         current,
-        meant: None,
+        named_note: None,
         is_narrowed: false,
-        namers,
+        naming_scopes,
     })
 }
 
 /// Whether a scope is searched when no scope is named.
 pub fn is_visible(scope: &Scope, current: &Current) -> bool {
-    let own = current
+    let own_scope = current
         .scope
         .as_ref()
-        .is_some_and(|own| own.name == scope.name);
-    own || scope.manifest.visibility == Visibility::Shared
+        .is_some_and(|own_scope| own_scope.name == scope.name);
+    own_scope || scope.manifest.visibility == Visibility::Shared
 }
 
 /// The scopes that are searched when no scope is named and that list projects.
@@ -282,7 +289,7 @@ fn visible(scopes: &[Arc<Scope>], current: &Current) -> Vec<Arc<Scope>> {
 
 /// The meaning of `scope`.
 #[derive(Debug)]
-pub struct Meant {
+pub struct NamedScopes {
     /// The scope with this name, or the scopes with a project of this name.
     pub scopes: Vec<Arc<Scope>>,
     /// Says which scopes, if the name is that of a project.
@@ -296,12 +303,12 @@ pub struct Meant {
 ///
 /// # Errors
 /// [`ScopeError::NotFound`], [`ScopeError::Refused`], [`ScopeError::PinNotFound`].
-pub fn meant(
+pub fn scopes_named(
     config: &Config,
     scopes: &[Arc<Scope>],
     current: &Current,
     name: &str,
-) -> Result<Meant, ScopeError> {
+) -> Result<NamedScopes, ScopeError> {
     let folded = fold_name(name);
     // Look among all of them, so that a name is not mistaken for a similar one.
     let called = find(scopes, name);
@@ -313,13 +320,13 @@ pub fn meant(
             });
         let is_project = || {
             called.is_none()
-                && (pin.manifest.projects.called(&folded).is_some()
+                && (pin.manifest.projects.find(&folded).is_some()
                     || pin.recorded().get(&folded).is_some())
         };
         return if is_pin || folded.is_empty() {
-            Ok(Meant::scope(pin))
+            Ok(NamedScopes::scope(pin))
         } else if is_project() {
-            Ok(Meant::project(name, vec![pin]))
+            Ok(NamedScopes::project(name, vec![pin]))
         } else {
             Err(ScopeError::Refused {
                 name: name.to_owned(),
@@ -328,29 +335,29 @@ pub fn meant(
         };
     }
     if let Some(scope) = called {
-        return Ok(Meant::scope(scope));
+        return Ok(NamedScopes::scope(scope));
     }
     let listing = scopes
         .iter()
-        .filter(|scope| scope.manifest.projects.called(&folded).is_some());
+        .filter(|scope| scope.manifest.projects.find(&folded).is_some());
     let (visible, private): (Vec<_>, Vec<_>) = listing
         .cloned()
         .partition(|scope| is_visible(scope, current));
     let listing = if visible.is_empty() { private } else { visible };
     if !listing.is_empty() {
-        return Ok(Meant::project(name, listing));
+        return Ok(NamedScopes::project(name, listing));
     }
-    let recording: Vec<Arc<Scope>> = recording(scopes, &folded)
+    let recording: Vec<Arc<Scope>> = scopes_recording(scopes, &folded)
         .into_iter()
         .map(|(scope, _)| Arc::clone(scope))
         .collect();
     if recording.is_empty() {
         return Err(not_found(scopes, name));
     }
-    Ok(Meant::project(name, recording))
+    Ok(NamedScopes::project(name, recording))
 }
 
-impl Meant {
+impl NamedScopes {
     fn scope(scope: Arc<Scope>) -> Self {
         Self {
             scopes: vec![scope],
@@ -381,7 +388,7 @@ impl Meant {
 }
 
 /// Why a private scope is not searched.
-pub const PRIVATE: &str = "private: searched only when it is current or named";
+pub const PRIVATE_REASON: &str = "private: searched only when it is current or named";
 
 /// Why a scope with a broken manifest is not searched. It is not clear who may read it, so the
 /// message reveals no more of its path than its name.
@@ -403,7 +410,7 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
 ///
 /// # Errors
 /// [`ScopeError::Unusable`].
-pub fn usable(scope: &Scope) -> Result<(), ScopeError> {
+pub fn check_usable(scope: &Scope) -> Result<(), ScopeError> {
     scope.problem.as_ref().map_or(Ok(()), |problem| {
         Err(ScopeError::Unusable {
             name: scope.name.clone(),
@@ -413,23 +420,30 @@ pub fn usable(scope: &Scope) -> Result<(), ScopeError> {
 }
 
 /// The named scopes, if their manifests are valid.
-fn only(
-    meant: Meant,
-    namers: Vec<Arc<Scope>>,
+fn select_named(
+    named_scopes: NamedScopes,
+    naming_scopes: Vec<Arc<Scope>>,
     current: Current,
     pinned: bool,
 ) -> Result<Selection, ScopeError> {
-    meant.scopes.iter().try_for_each(|scope| usable(scope))?;
+    named_scopes
+        .scopes
+        .iter()
+        .try_for_each(|scope| check_usable(scope))?;
     // A pinned server knows no other scope.
-    let namers = if pinned { meant.scopes.clone() } else { namers };
+    let naming_scopes = if pinned {
+        named_scopes.scopes.clone()
+    } else {
+        naming_scopes
+    };
     Ok(Selection {
-        scopes: meant.scopes,
+        scopes: named_scopes.scopes,
         skipped: Vec::new(),
         broken: Vec::new(),
         current,
-        meant: meant.note,
+        named_note: named_scopes.note,
         is_narrowed: true,
-        namers,
+        naming_scopes,
     })
 }
 

@@ -12,17 +12,17 @@ use ack_search::inverted::Index;
 use ack_search::lexical::Matcher;
 
 /// Facts in a concise result.
-const FACTS: usize = 5;
+const MAX_FACTS: usize = 5;
 /// Maximum characters of a fact, subtitle or tag list in a concise result.
 const FACT_CAP: usize = 240;
 /// Tags in a concise result.
-const TAGS: usize = 8;
+const MAX_TAGS: usize = 8;
 /// Maximum characters of a title on a page for an agent.
 const TITLE_CAP: usize = 200;
 /// Maximum characters of the first fact of each result on such a page.
 const FIRST_FACT_CAP: usize = 160;
 /// What a title and a fact may cost in tokens if a page is too long, less each time.
-const TIGHT: [(usize, usize); 3] = [(60, 40), (45, 25), (30, 12)];
+const TIGHT_TOKEN_LIMITS: [(usize, usize); 3] = [(60, 40), (45, 25), (30, 12)];
 /// What the layout of a line costs in tokens.
 const LINE_TOKENS: usize = 3;
 /// What the line costs that counts further facts.
@@ -37,7 +37,7 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         memory
             .facts
             .iter()
-            .take(FACTS)
+            .take(MAX_FACTS)
             .map(|fact| text::line(fact, FACT_CAP))
             .collect()
     };
@@ -47,7 +47,7 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         memory
             .concepts
             .iter()
-            .take(TAGS)
+            .take(MAX_TAGS)
             .map(|tag| text::line(tag, 60))
             .collect()
     };
@@ -63,7 +63,7 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         }),
         concepts,
         project: memory.project.clone(),
-        created_at: memory.created_at.map(time::show),
+        created_at: memory.created_at.map(time::to_rfc3339),
         scope: scope.to_owned(),
         status: memory.status,
         kind: memory.kind.clone(),
@@ -104,7 +104,7 @@ pub struct PageBudget {
 }
 
 /// The subtitle and the facts of a result that a page may still show.
-struct Rest<'a> {
+struct RemainingText<'a> {
     hit: &'a mut MemoryHit,
     subtitle: Option<String>,
     facts: std::vec::IntoIter<String>,
@@ -113,28 +113,31 @@ struct Rest<'a> {
 /// Keeps the subtitles and facts of a page that fit into a budget: one fact per result, then more
 /// facts for the best results while there is room. If one fact is too much already, titles and
 /// facts are cut.
-pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: PageBudget) {
-    let mut rests: Vec<Rest<'_>> = hits.map(shorten).collect();
-    let used = |rests: &[Rest<'_>]| {
+pub fn fit_subtitles_and_facts<'a>(
+    hits: impl Iterator<Item = &'a mut MemoryHit>,
+    budget: PageBudget,
+) {
+    let mut rests: Vec<RemainingText<'_>> = hits.map(shorten).collect();
+    let used = |rests: &[RemainingText<'_>]| {
         let both = rests.iter().map(|rest| {
             let has_more = rest.hit.more_facts > 0 || !rest.facts.as_slice().is_empty();
             let more = if has_more { MORE_FACTS_TOKENS } else { 0 };
-            (cost(&*rest.hit), cost_as_text(rest.hit) + more)
+            (token_cost(&*rest.hit), cost_as_text(rest.hit) + more)
         });
         both.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
     let fits = |used: (usize, usize)| used.0 <= budget.structure && used.1 <= budget.text;
     let mut sum = used(&rests);
-    for (title, fact) in TIGHT {
+    for (title, fact) in TIGHT_TOKEN_LIMITS {
         if fits(sum) {
             break;
         }
         rests
             .iter_mut()
-            .for_each(|rest| tighten(rest.hit, title, fact));
+            .for_each(|rest| cut_lines(rest.hit, title, fact));
         sum = used(&rests);
     }
-    for Rest {
+    for RemainingText {
         hit,
         subtitle,
         facts,
@@ -157,7 +160,7 @@ pub fn thin<'a>(hits: impl Iterator<Item = &'a mut MemoryHit>, budget: PageBudge
 }
 
 /// Leaves a title of one line and one fact, or else the subtitle.
-fn shorten(hit: &mut MemoryHit) -> Rest<'_> {
+fn shorten(hit: &mut MemoryHit) -> RemainingText<'_> {
     let subtitle = hit.subtitle.take();
     let mut facts = std::mem::take(&mut hit.facts).into_iter();
     hit.title = text::line(&hit.title, TITLE_CAP);
@@ -166,7 +169,7 @@ fn shorten(hit: &mut MemoryHit) -> Rest<'_> {
         (None, Some(subtitle)) => hit.subtitle = Some(text::line(subtitle, FIRST_FACT_CAP)),
         (None, None) => {}
     }
-    Rest {
+    RemainingText {
         subtitle: subtitle.filter(|_| hit.subtitle.is_none()),
         facts,
         hit,
@@ -174,7 +177,7 @@ fn shorten(hit: &mut MemoryHit) -> Rest<'_> {
 }
 
 /// Cuts the title and the other lines of a result to these numbers of tokens.
-fn tighten(hit: &mut MemoryHit, title: usize, line: usize) {
+fn cut_lines(hit: &mut MemoryHit, title: usize, line: usize) {
     hit.title = text::line_within(&hit.title, title);
     let lines = hit.facts.iter_mut().chain(&mut hit.subtitle);
     for text in lines.chain(&mut hit.excerpt) {
@@ -193,7 +196,7 @@ fn cost_as_text(hit: &MemoryHit) -> usize {
     let lines = hit.facts.iter().chain(&hit.subtitle).chain(&hit.excerpt);
     let lines = lines.chain(&doubts).chain(also);
     let cost = |text: &String| text::tokens(text) + LINE_TOKENS;
-    cost(&head) + lines.map(cost).sum::<usize>()
+    token_cost(&head) + lines.map(cost).sum::<usize>()
 }
 
 /// Removes the successor's id from a result if the successor itself may not be served.
@@ -208,7 +211,7 @@ pub fn hide_successor(hit: &mut MemoryHit, index: &Index, filter: StatusFilter) 
 
 /// Why a memory was found: the words it shares with the query, by field, most weight first.
 pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
     let mut parts = Vec::new();
     let facts = memory.facts.join(" ");
     let concepts = memory.concepts.join(" ");
@@ -230,7 +233,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
     for (name, field) in fields {
         let mut words = matcher.matching_words(field);
         words.retain(|(_, word)| {
-            !told.iter().any(|known| {
+            !lines.iter().any(|known| {
                 known == word
                     || (known.contains(word.as_ref()) && known.contains(['_', '-', '/', ':', '.']))
             })
@@ -238,17 +241,21 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
         words.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         words.truncate(4);
         if !words.is_empty() {
-            let shown: Vec<String> = words.iter().map(|(_, word)| text::line(word, 60)).collect();
+            let words_shown: Vec<String> =
+                words.iter().map(|(_, word)| text::line(word, 60)).collect();
             // A similar word is weaker evidence than a word of the query.
-            let list = words.iter().zip(&shown).map(|((_, word), shown)| {
-                if matcher.is_expansion(word) {
-                    format!("{shown} (similar)")
-                } else {
-                    shown.clone()
-                }
-            });
+            let list = words
+                .iter()
+                .zip(&words_shown)
+                .map(|((_, word), words_shown)| {
+                    if matcher.is_expansion(word) {
+                        format!("{words_shown} (similar)")
+                    } else {
+                        words_shown.clone()
+                    }
+                });
             parts.push(format!("{name}: {}", list.collect::<Vec<_>>().join(", ")));
-            told.extend(shown);
+            lines.extend(words_shown);
         }
     }
     (!parts.is_empty()).then(|| parts.join("; "))
@@ -274,31 +281,31 @@ pub fn note_repairs(memories: &[(String, &Memory)], notes: &mut Vec<Note>) {
 }
 
 /// The tokens of a value as JSON.
-pub fn cost(value: &impl Serialize) -> usize {
+pub fn token_cost(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(0, |json| text::tokens(&json))
 }
 
 /// Keeps the results that fit into `budget` tokens, in order. The first one always stays, with its
 /// long fields cut if necessary. Returns how many were kept and whether anything was cut.
-pub fn fit(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
+pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
     let mut used = 0;
-    let mut cut = false;
-    let mut kept = 0;
+    let mut is_cut = false;
+    let mut kept_count = 0;
     for (position, hit) in hits.iter_mut().enumerate() {
-        let mut price = cost(hit) + 1;
+        let mut price = token_cost(hit) + 1;
         if used + price > budget {
-            cut = true;
+            is_cut = true;
             if position > 0 {
                 break;
             }
-            shrink(hit, budget);
-            price = cost(hit) + 1;
+            cut_fields(hit, budget);
+            price = token_cost(hit) + 1;
         }
         used += price;
-        kept += 1;
+        kept_count += 1;
     }
-    hits.truncate(kept);
-    (kept, cut)
+    hits.truncate(kept_count);
+    (kept_count, is_cut)
 }
 
 /// Keeps the first few memories that are folded into a result, and counts the others.
@@ -308,9 +315,9 @@ pub fn limit_also(hit: &mut MemoryHit, max: usize) {
 }
 
 /// Cuts the long fields of a result until it fits, longest text first.
-pub fn shrink(hit: &mut MemoryHit, budget: usize) {
+pub fn cut_fields(hit: &mut MemoryHit, budget: usize) {
     for share in [2usize, 4, 8, 16] {
-        if cost(hit) < budget {
+        if token_cost(hit) < budget {
             return;
         }
         if let Some(narrative) = &hit.narrative {
@@ -340,7 +347,7 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
             .as_ref()
             .map(|why| text::line(why, (budget / share).max(40)));
     }
-    if cost(hit) >= budget {
+    if token_cost(hit) >= budget {
         hit.narrative = None;
         hit.explanation = None;
     }
@@ -348,8 +355,8 @@ pub fn shrink(hit: &mut MemoryHit, budget: usize) {
 
 /// The last resort to keep an answer within its limit: drops explanations before results, and cuts
 /// the remaining result.
-pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
-    let over = |response: &ack_api::QueryResponse| cost(response).saturating_sub(bound);
+pub fn enforce_limit(response: &mut ack_api::QueryResponse, bound: usize) {
+    let over = |response: &ack_api::QueryResponse| token_cost(response).saturating_sub(bound);
     response.notes.insert(
         0,
         Note::new(
@@ -358,10 +365,10 @@ pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
         ),
     );
     if let Some(hit) = response.results.first_mut() {
-        let own = cost(hit);
+        let hit_cost = token_cost(hit);
         let excess = over(response);
         if let Some(hit) = response.results.first_mut() {
-            shrink(hit, own.saturating_sub(excess).max(40));
+            cut_fields(hit, hit_cost.saturating_sub(excess).max(40));
         }
         if over(response) > 0 {
             response
@@ -380,7 +387,7 @@ pub fn squeeze(response: &mut ack_api::QueryResponse, bound: usize) {
             response
                 .notes
                 .iter_mut()
-                .for_each(|note| note.message = bounds::SHORTENED.to_owned())
+                .for_each(|note| note.message = bounds::SHORTENED_NOTE.to_owned())
         },
     ];
     for step in steps {

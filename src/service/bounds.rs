@@ -10,10 +10,10 @@ const MAX_SCOPES: usize = 20;
 /// Maximum skipped scopes listed with the reason.
 const MAX_SKIPPED: usize = 10;
 /// Maximum notes of one kind about single scopes. One more summarises the rest.
-const MAX_ALIKE: usize = 5;
+const MAX_SIMILAR: usize = 5;
 
 /// What a note says if there is no room for more.
-pub const SHORTENED: &str = "shortened to fit max_tokens";
+pub const SHORTENED_NOTE: &str = "shortened to fit max_tokens";
 
 /// Limits the listed scopes: the current one first, then those that `first` selects, then by name.
 pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
@@ -23,7 +23,7 @@ pub fn limit_searched(searched: &mut Searched, first: impl Fn(&str) -> bool) {
 
 /// If nothing was skipped, removes what an agent already knows or does not need: the names of the
 /// searched scopes, and which one is current.
-pub fn forget_the_usual(searched: &mut Searched) {
+pub fn drop_default_fields(searched: &mut Searched) {
     if searched.skipped.is_empty() && searched.more_skipped == 0 && !searched.scopes.is_empty() {
         *searched = Searched {
             status: searched.status,
@@ -68,12 +68,12 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
         });
         counts.get_mut(position).is_none_or(|(_, count)| {
             *count += 1;
-            *count <= MAX_ALIKE
+            *count <= MAX_SIMILAR
         })
     });
-    let rest = counts.into_iter().filter(|(_, count)| *count > MAX_ALIKE);
+    let rest = counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR);
     notes.extend(rest.map(|(kind, count)| {
-        let more = count - MAX_ALIKE;
+        let more = count - MAX_SIMILAR;
         Note::new(
             kind,
             format!("the same for {more} more scopes; list_scopes has details"),
@@ -95,7 +95,7 @@ pub fn shorten_frame(response: &mut QueryResponse, bound: usize) {
         |response| response.suggestions.truncate(2),
     ];
     for step in steps {
-        if answer::cost(response) <= bound {
+        if answer::token_cost(response) <= bound {
             return;
         }
         step(response);
@@ -152,7 +152,7 @@ mod tests {
         let mut notes: Vec<Note> = (0..40).map(about).collect();
         notes.push(Note::new(NoteKind::Cut, "cut"));
         limit_notes(&mut notes);
-        assert_eq!(notes.len(), MAX_ALIKE + 2);
+        assert_eq!(notes.len(), MAX_SIMILAR + 2);
         assert!(
             notes
                 .last()

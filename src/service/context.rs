@@ -12,13 +12,13 @@ mod choose;
 mod evidence;
 mod files;
 mod focus;
-pub(super) mod kept;
 mod manifests;
+pub(super) mod outline_cache;
 mod outlines;
 mod signals;
 pub(super) mod words;
 
-pub use self::choose::RECENT;
+pub use self::choose::RECENT_REASON;
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ use self::signals::Signals;
 use crate::scope::resolve::Current;
 use crate::service::engine::Service;
 use crate::service::error::Error;
-use crate::service::validate::{max_tokens, number, short};
+use crate::service::validate::{check_length, max_tokens, number};
 use crate::service::{answer, bounds};
 use ack_api::memory::StatusFilter;
 use ack_api::number::{count, verb};
@@ -45,7 +45,7 @@ use ack_worktree::objects::Unknown;
 /// Memories in a list if a request does not say how many.
 const DEFAULT_MEMORIES: u32 = 5;
 /// Sessions in an answer.
-const SESSIONS: usize = 3;
+const MAX_SESSIONS: usize = 3;
 
 /// Answers `get_context`.
 ///
@@ -60,11 +60,11 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         DEFAULT_MEMORIES,
     )?;
     let budget = max_tokens(request.max_tokens, &service.config)?;
-    short(
+    check_length(
         "project_path",
         request.project_path.as_deref().unwrap_or_default(),
     )?;
-    short("focus", request.focus.as_deref().unwrap_or_default())?;
+    check_length("focus", request.focus.as_deref().unwrap_or_default())?;
     let mut notes = Vec::new();
     let folder = folder(service, request, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;
@@ -75,7 +75,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         others: if others { max } else { 0 },
         sessions: true,
         timeout: READ_TIMEOUT,
-        patience: service.patience,
+        wait_policy: service.wait_policy,
         now: (service.config.clock)(),
     };
     let Choice {
@@ -87,8 +87,8 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     } = if focus.is_empty() {
         let signals = Signals::of(&selection.current, &service.config);
         note_unknown_changes(&signals.changes, &mut notes);
-        let kept = Some(&*service.outlines);
-        choose(&mut selection, signals, limits, kept, &mut notes)?
+        let cache = Some(&*service.outlines);
+        choose(&mut selection, signals, limits, cache, &mut notes)?
     } else {
         let focus = text::line(focus, 2_000);
         focus::choose(service, &mut selection, &focus, limits, &mut notes)?
@@ -117,7 +117,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
             |kind| matches!(kind, NoteKind::HiddenByStatus | NoteKind::NoStatusColumn);
         response.notes.retain(|note| !is_about_status(note.kind));
     }
-    pack(&mut response, &mut own, &mut cross, &mut sessions, budget);
+    fill_within_budget(&mut response, &mut own, &mut cross, &mut sessions, budget);
     Ok(response)
 }
 
@@ -205,67 +205,77 @@ fn folder(
 
 /// The newest sessions, each with the name of its scope. Their entries leave out memories that are
 /// already shown.
-fn recent(mut sessions: Vec<(&str, RecentSession)>, told: &[&[MemoryHit]]) -> Vec<SessionEntry> {
+fn newest_sessions(
+    mut sessions: Vec<(&str, RecentSession)>,
+    shown: &[&[MemoryHit]],
+) -> Vec<SessionEntry> {
     sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
-    let told = |scope: &str, id: &str| {
-        told.iter()
+    let shown = |scope: &str, id: &str| {
+        shown
+            .iter()
             .copied()
             .flatten()
             .any(|hit| hit.scope == scope && hit.id == id)
     };
-    let sessions = sessions.into_iter().take(SESSIONS);
+    let sessions = sessions.into_iter().take(MAX_SESSIONS);
     sessions
-        .map(|(scope, session)| session.into_entry(|id| told(scope, id)))
+        .map(|(scope, session)| session.into_entry(|id| shown(scope, id)))
         .collect()
 }
 
 /// Fills the answer within its token limit: own memories first, then those of other projects, then
 /// sessions.
-fn pack(
+fn fill_within_budget(
     response: &mut ContextResponse,
-    own: &mut Vec<MemoryHit>,
+    own_memories: &mut Vec<MemoryHit>,
     cross: &mut Vec<MemoryHit>,
     sessions: &mut Vec<SessionEntry>,
     budget: usize,
 ) {
-    let mut rest = budget.saturating_sub(answer::cost(response) + 60);
-    let (wanted_own, wanted_cross, wanted_sessions) = (own.len(), cross.len(), sessions.len());
+    let mut rest = budget.saturating_sub(answer::token_cost(response) + 60);
+    let (wanted_own, wanted_cross, wanted_sessions) =
+        (own_memories.len(), cross.len(), sessions.len());
     let reserve = if cross.is_empty() { 0 } else { rest / 3 };
     let take = |hits: &mut Vec<MemoryHit>, share: usize, rest: &mut usize| {
         if share < 80 {
             hits.clear();
         }
-        answer::fit(hits, share);
-        *rest = rest.saturating_sub(hits.iter().map(|hit| answer::cost(hit) + 1).sum::<usize>());
+        answer::keep_fitting(hits, share);
+        *rest = rest.saturating_sub(
+            hits.iter()
+                .map(|hit| answer::token_cost(hit) + 1)
+                .sum::<usize>(),
+        );
     };
-    take(own, rest.saturating_sub(reserve), &mut rest);
+    take(own_memories, rest.saturating_sub(reserve), &mut rest);
     let share = rest;
     take(cross, share, &mut rest);
     sessions.retain(|session| {
-        let price = answer::cost(session) + 1;
+        let price = answer::token_cost(session) + 1;
         let fits = price <= rest;
         rest = if fits { rest - price } else { 0 };
         fits
     });
-    let cut =
-        wanted_own - own.len() + wanted_cross - cross.len() + wanted_sessions - sessions.len();
+    let left_out_count = wanted_own - own_memories.len() + wanted_cross - cross.len()
+        + wanted_sessions
+        - sessions.len();
     // The note about what was cut is the one that no other may displace.
     let note = |message| Note::new(NoteKind::Cut, message);
-    if cut > 0 {
+    if left_out_count > 0 {
         response.notes.insert(
             0,
             note(format!(
                 "cut to {budget} tokens: {} {} left out; query_memories finds {}",
-                count(cut as u64, "entry"),
-                verb(cut as u64, "is", "are"),
-                verb(cut as u64, "it", "them")
+                count(left_out_count as u64, "entry"),
+                verb(left_out_count as u64, "is", "are"),
+                verb(left_out_count as u64, "it", "them")
             )),
         );
     }
-    response.recent_memories = std::mem::take(own);
+    response.recent_memories = std::mem::take(own_memories);
     response.cross_project_learnings = std::mem::take(cross);
     response.recent_sessions = std::mem::take(sessions);
-    if answer::cost(response) <= budget {
+    if answer::token_cost(response) <= budget {
         return;
     }
     response.notes.retain(|note| note.kind != NoteKind::Cut);
@@ -290,14 +300,14 @@ fn pack(
             response
                 .notes
                 .iter_mut()
-                .for_each(|note| note.message = bounds::SHORTENED.to_owned())
+                .for_each(|note| note.message = bounds::SHORTENED_NOTE.to_owned())
         },
         |response| response.pending = None,
         |response| response.project.path = text::line(&response.project.path, 20),
         |response| response.recent_memories.clear(),
     ];
     for step in steps {
-        if answer::cost(response) <= budget {
+        if answer::token_cost(response) <= budget {
             break;
         }
         step(response);

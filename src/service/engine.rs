@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::context::kept::KeptOutlines;
+use super::context::outline_cache::OutlineCache;
 use super::error::Error;
 use crate::config::{Config, MaxStatus};
 use crate::live::LiveIndexes;
-use crate::remote::Patience;
+use crate::remote::WaitPolicy;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{Registry, Scope};
 use ack_api::memory::Visibility;
@@ -22,11 +22,11 @@ pub struct Service {
     /// The scopes.
     pub registry: Registry,
     /// Whether requests may wait for buckets.
-    pub(crate) patience: Patience,
+    pub(crate) wait_policy: WaitPolicy,
     /// The live index of each scope.
     pub(crate) indexes: Arc<LiveIndexes>,
     /// The store outlines that `get_context` read last.
-    pub(crate) outlines: Arc<KeptOutlines>,
+    pub(crate) outlines: Arc<OutlineCache>,
 }
 
 /// The share of the index memory (one in this many) that outlines may take.
@@ -37,12 +37,12 @@ impl Service {
     pub fn new(config: Config) -> Self {
         let registry = Registry::new(&config);
         let indexes = Arc::new(LiveIndexes::new(config.resident.value as usize));
-        let outlines = Arc::new(KeptOutlines::new(memory_bytes(&config) / OUTLINES_SHARE));
+        let outlines = Arc::new(OutlineCache::new(memory_bytes(&config) / OUTLINES_SHARE));
         Self {
-            patience: if config.offline {
-                Patience::None
+            wait_policy: if config.offline {
+                WaitPolicy::None
             } else {
-                Patience::Some
+                WaitPolicy::Brief
             },
             config,
             registry,
@@ -54,8 +54,8 @@ impl Service {
     /// The same service for a process that must not wait for a bucket. It uses only the existing
     /// local copies.
     #[must_use]
-    pub fn without_waiting(mut self) -> Self {
-        self.patience = Patience::None;
+    pub fn without_bucket_wait(mut self) -> Self {
+        self.wait_policy = WaitPolicy::None;
         self
     }
 
@@ -84,7 +84,7 @@ impl Service {
         Self {
             config,
             registry,
-            patience: self.patience,
+            wait_policy: self.wait_policy,
             indexes: Arc::clone(&self.indexes),
             outlines: Arc::clone(&self.outlines),
         }
@@ -97,7 +97,7 @@ impl Service {
         Self {
             config,
             registry: self.registry.clone(),
-            patience: self.patience,
+            wait_policy: self.wait_policy,
             indexes: Arc::clone(&self.indexes),
             outlines: Arc::clone(&self.outlines),
         }
@@ -105,7 +105,7 @@ impl Service {
 
     /// A service that lives as long as the process. Freeing a large index at the end would only
     /// delay the exit. [`Service::close`] removes the private copies of stores.
-    pub fn for_the_process(self) -> &'static Self {
+    pub fn leak(self) -> &'static Self {
         Box::leak(Box::new(self))
     }
 
@@ -135,7 +135,7 @@ impl Service {
             let is_shared = scope.manifest.visibility == Visibility::Shared;
             if scope.problem.is_none() && is_shared {
                 if let Some(remote) = &scope.remote {
-                    let _ = remote.prepare(self.patience);
+                    let _ = remote.prepare(self.wait_policy);
                 }
                 // Answers have a note about a store that cannot be read.
                 let _ = self.indexes.of(&scope).current(&scope, READ_TIMEOUT);
@@ -146,7 +146,7 @@ impl Service {
     /// Begins to ask the buckets of the scopes that are searched without being named, so that the
     /// first question does not wait for them.
     pub fn ask_buckets(&self) {
-        if self.patience == Patience::None {
+        if self.wait_policy == WaitPolicy::None {
             return;
         }
         let pinned = self
@@ -174,7 +174,7 @@ impl Service {
     ) -> Result<Selection, Error> {
         let selection = select(&self.config, &self.registry, named, folder)?;
         let bound = memory_bytes(&self.config).saturating_sub(self.outlines_bytes());
-        self.indexes.keep_within(bound, &selection.scopes);
+        self.indexes.evict_to_fit(bound, &selection.scopes);
         for remote in selection.scopes.iter().filter_map(|it| it.remote.as_ref()) {
             remote.set_resident(self.indexes.resident());
         }

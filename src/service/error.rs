@@ -13,7 +13,7 @@ use ack_store::StoreError;
 use crate::scope::ScopeError;
 
 /// The hint for an agent if there are no scopes.
-pub const NOTHING_SET_UP: &str =
+pub const NO_SCOPES_HINT: &str =
     "go on without memories; if the user asks about them, say that `ack-memory setup` sets them up";
 
 /// An error of a request.
@@ -75,7 +75,7 @@ pub enum Error {
     #[error(
         "there is no memory `{id}` in {}{}",
         text::list(scopes),
-        not_read(unread)
+        unread_scopes_text(unread)
     )]
     MemoryNotFound {
         /// The requested id.
@@ -145,7 +145,7 @@ pub enum Error {
 impl Error {
     /// Adds the scopes that could not be read, according to the notes, to a not-found error.
     #[must_use]
-    pub(super) fn or_unread(mut self, notes: &[Note]) -> Self {
+    pub(super) fn with_unread_scopes(mut self, notes: &[Note]) -> Self {
         if let Self::MemoryNotFound { unread, .. } = &mut self {
             let closed = notes
                 .iter()
@@ -183,7 +183,7 @@ impl Error {
     pub fn body_for_agent(&self) -> ErrorBody {
         let mut body = self.body();
         if matches!(self, Self::Scope(ScopeError::NoScopes { .. })) {
-            body.hint = Some(NOTHING_SET_UP.to_owned());
+            body.hint = Some(NO_SCOPES_HINT.to_owned());
         }
         body
     }
@@ -329,7 +329,7 @@ impl Diagnostic for Error {
     }
 }
 
-fn not_read(scopes: &[String]) -> String {
+fn unread_scopes_text(scopes: &[String]) -> String {
     if scopes.is_empty() {
         return String::new();
     }

@@ -25,9 +25,9 @@ use ack_search::remote::Eligibility;
 use ack_search::view::{EligibilityRules, View};
 
 /// The weight of a word in the session, relative to the same word in the memory itself.
-const SHARE: f32 = 0.3;
+const SESSION_WEIGHT: f32 = 0.3;
 /// Maximum words to show.
-const TOLD: usize = 5;
+const MAX_SHOWN_WORDS: usize = 5;
 
 /// Evidence for a memory outside its own text.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) struct Evidence {
 }
 
 /// The terms of a question with the words that match them.
-type Held = BTreeMap<String, String>;
+type MatchedTerms = BTreeMap<String, String>;
 
 /// Finds the memories whose sessions contain a word of the question that no memory within the
 /// filters contains.
@@ -76,7 +76,7 @@ pub(super) fn find(
     if wanted.is_empty() {
         return Vec::new();
     }
-    let each = SHARE * max_idf(views, filters.status);
+    let each = SESSION_WEIGHT * max_idf(views, filters.status);
     let mut evidence = Vec::new();
     for (number, (open, (view, rules))) in opened.iter().zip(views.iter().zip(&rules)).enumerate() {
         let index = view.index;
@@ -87,36 +87,42 @@ pub(super) fn find(
             continue;
         }
         // A store that cannot be read now is reported when its memories are read.
-        let told = open.scope.store.snapshot(|snapshot| {
-            let mut told: FxHashMap<NameId, Held> = FxHashMap::default();
+        let matches_by_session = open.scope.store.snapshot(|snapshot| {
+            let mut matches_by_session: FxHashMap<NameId, MatchedTerms> = FxHashMap::default();
             snapshot.session_texts(|names, text| {
-                let held = held(text, &wanted);
-                if !held.is_empty() {
+                let matched = match_terms(text, &wanted);
+                if !matched.is_empty() {
                     names
                         .iter()
-                        .filter_map(|name| known(index, name))
+                        .filter_map(|name| known_session(index, name))
                         .for_each(|name| {
-                            told.entry(name).or_default().extend(held.clone());
+                            matches_by_session
+                                .entry(name)
+                                .or_default()
+                                .extend(matched.clone());
                         });
                 }
             })?;
-            Ok(told)
+            Ok(matches_by_session)
         });
-        let told = told.unwrap_or_default();
-        if told.is_empty() {
+        let matches_by_session = matches_by_session.unwrap_or_default();
+        if matches_by_session.is_empty() {
             continue;
         }
         for (doc, row) in index.live() {
-            let sessions = [told.get(&row.session), told.get(&row.session_id)];
-            let held: BTreeMap<&String, &String> =
+            let sessions = [
+                matches_by_session.get(&row.session),
+                matches_by_session.get(&row.session_id),
+            ];
+            let matched: BTreeMap<&String, &String> =
                 sessions.into_iter().flatten().flatten().collect();
-            if held.is_empty() || !is_candidate(rules, doc) {
+            if matched.is_empty() || !is_candidate(rules, doc) {
                 continue;
             }
-            let weights = held.keys().filter_map(|key| wanted.get(key.as_str()));
-            let mut words: Vec<&str> = held.values().map(|word| word.as_str()).collect();
+            let weights = matched.keys().filter_map(|key| wanted.get(key.as_str()));
+            let mut words: Vec<&str> = matched.values().map(|word| word.as_str()).collect();
             words.dedup();
-            words.truncate(TOLD);
+            words.truncate(MAX_SHOWN_WORDS);
             evidence.push(Evidence {
                 scope: number,
                 doc,
@@ -129,13 +135,13 @@ pub(super) fn find(
 }
 
 /// The session of this name, if a memory was learned in it.
-fn known(index: &Index, name: &str) -> Option<NameId> {
+fn known_session(index: &Index, name: &str) -> Option<NameId> {
     index.lookup(name).filter(|name| *name != 0)
 }
 
 /// The wanted terms that a text contains.
-fn held(text: &str, wanted: &BTreeMap<&str, f32>) -> Held {
-    let mut held = Held::new();
+fn match_terms(text: &str, wanted: &BTreeMap<&str, f32>) -> MatchedTerms {
+    let mut matched = MatchedTerms::new();
     // A stem may end differently from its word. Texts without the beginning of any stem are not
     // tokenized.
     let lower = text.to_lowercase();
@@ -147,7 +153,7 @@ fn held(text: &str, wanted: &BTreeMap<&str, f32>) -> Held {
             || !key.is_ascii()
     };
     if !wanted.keys().any(beginning) {
-        return held;
+        return matched;
     }
     analysis::tokenize(text, TextRole::Document, &mut |token| {
         if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
@@ -155,9 +161,10 @@ fn held(text: &str, wanted: &BTreeMap<&str, f32>) -> Held {
         }
         let key = term_key(token.kind, &token.text);
         if wanted.contains_key(key.as_ref()) {
-            held.entry(key.into_owned())
+            matched
+                .entry(key.into_owned())
                 .or_insert_with(|| token.text.into_owned());
         }
     });
-    held
+    matched
 }

@@ -6,9 +6,9 @@ use ack_api::text;
 use ack_search::lexical::Matcher;
 
 /// Maximum characters of an excerpt.
-const CAP: usize = 160;
+const MAX_EXCERPT_CHARS: usize = 160;
 /// Maximum bytes of a text that are searched.
-const READ: usize = 20_000;
+const MAX_READ_BYTES: usize = 20_000;
 
 /// The sentence of the long text with the highest weight of query words, or the first of equals;
 /// without a query, the first sentence. `None` if the memory has a subtitle or facts, which are
@@ -18,10 +18,11 @@ pub fn of(memory: &Memory, matcher: Option<&mut Matcher<'_>>) -> Option<String> 
         return None;
     }
     let narrative = memory.narrative.as_deref()?;
-    let read = narrative.get(..narrative.floor_char_boundary(READ))?;
-    let title = bare(&memory.title);
-    let mut all = sentences(read)
-        .filter(|sentence| sentence.chars().any(char::is_alphanumeric) && bare(sentence) != title);
+    let read = narrative.get(..narrative.floor_char_boundary(MAX_READ_BYTES))?;
+    let title = trim_punctuation(&memory.title);
+    let mut all = sentences(read).filter(|sentence| {
+        sentence.chars().any(char::is_alphanumeric) && trim_punctuation(sentence) != title
+    });
     let best = match matcher {
         None => all.next(),
         Some(matcher) => {
@@ -32,14 +33,14 @@ pub fn of(memory: &Memory, matcher: Option<&mut Matcher<'_>>) -> Option<String> 
                     .iter()
                     .map(|(weight, _)| weight)
                     .sum();
-                if best.is_none_or(|(most, _)| weight > most) {
+                if best.is_none_or(|(best_weight, _)| weight > best_weight) {
                     best = Some((weight, sentence));
                 }
             }
             best.map(|(_, sentence)| sentence)
         }
     };
-    best.map(|sentence| text::line(sentence, CAP))
+    best.map(|sentence| text::line(sentence, MAX_EXCERPT_CHARS))
 }
 
 /// The sentences of a text. A sentence ends with a line, or with punctuation and a space. Headings,
@@ -52,7 +53,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
             let mut rest = Some(part);
             std::iter::from_fn(move || {
                 let now = rest?;
-                let end = ends(now);
+                let end = first_sentence_end(now);
                 rest = end.and_then(|end| now.get(end..));
                 end.map_or(Some(now), |end| now.get(..end))
             })
@@ -64,7 +65,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The end of the first sentence of a line, if another one follows.
-fn ends(line: &str) -> Option<usize> {
+fn first_sentence_end(line: &str) -> Option<usize> {
     let mut blanks = line.match_indices(' ');
     let ended = |at: usize| {
         line.get(..at)
@@ -74,7 +75,7 @@ fn ends(line: &str) -> Option<usize> {
 }
 
 /// A text without surrounding punctuation, for comparison.
-fn bare(text: &str) -> String {
-    let kept = text.trim_matches(|char: char| !char.is_alphanumeric());
-    kept.to_lowercase()
+fn trim_punctuation(text: &str) -> String {
+    let trimmed = text.trim_matches(|char: char| !char.is_alphanumeric());
+    trimmed.to_lowercase()
 }

@@ -46,8 +46,8 @@ impl Search<'_> {
         }
         Explanation {
             rank: rank as u64,
-            fusion: self.question().map_or_else(String::new, |question| {
-                explain_fusion(question, scored, self.top(candidates))
+            fusion: self.leg_query().map_or_else(String::new, |question| {
+                explain_fusion(question, scored, self.best_lexical(candidates))
             }),
             legs,
         }
@@ -63,8 +63,12 @@ impl Search<'_> {
             explanation: None,
         };
         let Some((scope, doc)) = self.locate(id) else {
-            let shown = text::id(id);
-            if self.views.iter().any(|view| view.index.is_rejected(&shown)) {
+            let safe_id = text::id(id);
+            if self
+                .views
+                .iter()
+                .any(|view| view.index.is_rejected(&safe_id))
+            {
                 expected.stage = Stage::HiddenByStatus;
                 expected.message =
                     "its curator rejected it; rejected memories are never served".to_owned();
@@ -103,32 +107,32 @@ impl Search<'_> {
             expected.message = "a newer memory replaces it".to_owned();
             return expected;
         }
-        self.ranked_place(&mut expected, (scope, doc), page);
+        self.explain_rank(&mut expected, (scope, doc), page);
         expected
     }
 
     /// The stages after the filters: legs, order, folding, page.
-    fn ranked_place(&self, expected: &mut Expected, place: (usize, DocId), page: &Page) {
+    fn explain_rank(&self, expected: &mut Expected, doc_key: (usize, DocId), page: &Page) {
         let found = self.retrieve();
         let Some(scored) = found
             .candidates
             .iter()
-            .find(|other| (other.scope, other.doc) == place)
+            .find(|other| (other.scope, other.doc) == doc_key)
             .copied()
         else {
-            let near = self.cosine_of(place);
+            let cosine = self.cosine_of(doc_key);
             expected.stage = Stage::NotRetrieved;
-            expected.message = match self.question() {
+            expected.message = match self.leg_query() {
                 Some(Query::Lexical(_)) => "it shares no term with the query".to_owned(),
                 Some(Query::Hybrid(..)) if self.lacks_words(&found) => {
                     format!(
                         "no memory shares a term with the query, and it is not among the few \
-                         nearest in meaning (its cosine is {near:.2})"
+                         nearest in meaning (its cosine is {cosine:.2})"
                     )
                 }
-                Some(Query::Hybrid(..)) if near < found.min_cosine => {
+                Some(Query::Hybrid(..)) if cosine < found.min_cosine => {
                     format!(
-                        "it shares no term with the query, and its cosine of {near:.2} is below \
+                        "it shares no term with the query, and its cosine of {cosine:.2} is below \
                          {:.2}, which a memory without a word of the query needs",
                         found.min_cosine
                     )
@@ -136,11 +140,11 @@ impl Search<'_> {
                 Some(Query::Hybrid(..)) => {
                     format!(
                         "it shares no term with the query, and {MAX_NEAREST} memories are nearer \
-                         in meaning (its cosine is {near:.2})"
+                         in meaning (its cosine is {cosine:.2})"
                     )
                 }
                 _ => format!(
-                    "{MAX_NEAREST} memories are nearer in meaning (its cosine is {near:.2})"
+                    "{MAX_NEAREST} memories are nearer in meaning (its cosine is {cosine:.2})"
                 ),
             };
             return;
@@ -149,12 +153,12 @@ impl Search<'_> {
             &found.candidates,
             &self.views,
             &self.names,
-            |scope, doc| self.is_mine(scope, doc),
-            self.wanted(None),
+            |scope, doc| self.is_own_project(scope, doc),
+            self.order_options(None),
         );
         let position = ranked
             .iter()
-            .position(|other| (other.candidate.scope, other.candidate.doc) == place);
+            .position(|other| (other.candidate.scope, other.candidate.doc) == doc_key);
         let rank = position.map_or(0, |position| position + 1);
         expected.explanation = Some(self.explanation(&scored, rank, &found.candidates));
         let hits = page.hits.iter();
@@ -184,7 +188,7 @@ impl Search<'_> {
         }
     }
 
-    fn top(&self, candidates: &[Candidate]) -> f32 {
+    fn best_lexical(&self, candidates: &[Candidate]) -> f32 {
         self.bm25()
             .and_then(|bm25| bm25.frozen_norm)
             .unwrap_or_else(|| retrieve::score_norm(self.bm25(), candidates))

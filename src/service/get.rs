@@ -6,14 +6,14 @@ mod timeline;
 use std::collections::BTreeSet;
 
 use self::related::related;
-use self::timeline::{nobody_else, timeline};
+use self::timeline::{empty_reason, timeline};
 use super::answer;
 use super::engine::Service;
 use super::open::OpenScope;
 use super::open::OpenScopes;
 use super::same_id::{self, address, holders};
 use super::stale::Staleness;
-use super::validate::{number, short};
+use super::validate::{check_length, number};
 use crate::config::MaxStatus;
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
@@ -33,14 +33,14 @@ use ack_store::StoreError;
 use ack_store::links::{self, LinkQuery};
 
 /// Default number of neighbours on each side of a timeline.
-const NEIGHBOURS: u32 = 3;
+const DEFAULT_NEIGHBOURS: u32 = 3;
 /// Default number of link steps to follow.
-const LINK_DEPTH: u32 = 4;
+const DEFAULT_LINK_DEPTH: u32 = 4;
 /// Maximum tokens of one answer.
-const BUDGET: usize = 11_000;
+const MAX_TOKENS: usize = 11_000;
 
 /// What to show of each memory, after all checks.
-struct Asked {
+struct GetSpec {
     filter: StatusFilter,
     /// Whether the caller may not ask for memories that wait for review.
     withholds: bool,
@@ -52,14 +52,26 @@ struct Asked {
     history: bool,
 }
 
-impl Asked {
+impl GetSpec {
     /// Checks the arguments. An argument about a timeline or links also requests it.
     fn new(request: &GetRequest, max_status: MaxStatus) -> Result<Self, Error> {
         let includes = |what: Include| request.include.iter().flatten().any(|known| *known == what);
-        let before = number("before", request.before, 0, MAX_NEIGHBOURS, NEIGHBOURS)?;
-        let after = number("after", request.after, 0, MAX_NEIGHBOURS, NEIGHBOURS)?;
-        let depth = number("depth", request.depth, 1, MAX_DEPTH, LINK_DEPTH)?;
-        let kinds = kinds(request.kind.as_deref().unwrap_or_default());
+        let before = number(
+            "before",
+            request.before,
+            0,
+            MAX_NEIGHBOURS,
+            DEFAULT_NEIGHBOURS,
+        )?;
+        let after = number(
+            "after",
+            request.after,
+            0,
+            MAX_NEIGHBOURS,
+            DEFAULT_NEIGHBOURS,
+        )?;
+        let depth = number("depth", request.depth, 1, MAX_DEPTH, DEFAULT_LINK_DEPTH)?;
+        let kinds = normalise_kinds(request.kind.as_deref().unwrap_or_default());
         let timeline = includes(Include::Timeline)
             || request.before.is_some()
             || request.after.is_some()
@@ -71,7 +83,7 @@ impl Asked {
                 .unwrap_or_default(),
             withholds: max_status.withholds(request.by_agent),
             timeline: timeline.then_some((before, after, request.timeline_within)),
-            links: links.then(|| (u32::try_from(depth).unwrap_or(LINK_DEPTH), kinds)),
+            links: links.then(|| (u32::try_from(depth).unwrap_or(DEFAULT_LINK_DEPTH), kinds)),
             related: includes(Include::Related),
             history: includes(Include::History),
         })
@@ -116,9 +128,9 @@ impl Asked {
 }
 
 /// Normalises kinds of links for comparison. Commas also separate them.
-fn kinds(given: &[String]) -> Vec<String> {
+fn normalise_kinds(requested: &[String]) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
-    for kind in given.iter().flat_map(|given| given.split(',')) {
+    for kind in requested.iter().flat_map(|requested| requested.split(',')) {
         let kind = kind.trim().to_lowercase();
         if !kind.is_empty() && !kinds.contains(&kind) {
             kinds.push(kind);
@@ -128,7 +140,7 @@ fn kinds(given: &[String]) -> Vec<String> {
 }
 
 /// A memory to show, with notes about it.
-struct Told {
+struct FoundMemory {
     memory: Memory,
     detail: Box<MemoryDetail>,
     notes: Vec<Note>,
@@ -137,8 +149,8 @@ struct Told {
 }
 
 pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error> {
-    let asked = Asked::new(request, service.config.max_status.value)?;
-    let filter = asked.filter;
+    let spec = GetSpec::new(request, service.config.max_status.value)?;
+    let filter = spec.filter;
     let ids = match (&request.id, &request.ids) {
         (Some(id), None) => vec![id.trim().to_owned()],
         (None, Some(ids)) if (1..=MAX_IDS).contains(&ids.len()) => {
@@ -181,7 +193,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     };
     let name = if request.ids.is_some() { "ids" } else { "id" };
     for id in &ids {
-        short(name, id)?;
+        check_length(name, id)?;
         if id.is_empty() {
             return Err(Error::invalid(
                 name,
@@ -190,30 +202,30 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             ));
         }
     }
-    short("scope", request.scope.as_deref().unwrap_or_default())?;
+    check_length("scope", request.scope.as_deref().unwrap_or_default())?;
     let mut selection = service.select(request.scope.as_deref(), None)?;
     let scopes = selection.scopes.clone();
     let mut response = GetResponse::default();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut response.notes)?;
-    asked.check_kinds(&opened)?;
-    let mut budget = BUDGET;
+    spec.check_kinds(&opened)?;
+    let mut budget = MAX_TOKENS;
     let mut failed = Vec::new();
     let mut found = Vec::new();
     let mut shared = Vec::new();
     let mut overviews: BTreeSet<String> = BTreeSet::new();
     for (position, id) in ids.iter().enumerate() {
         cancel::check()?;
-        let told = match one(&opened, &selection, id, &asked, &mut failed) {
+        let found_memory = match find_memory(&opened, &selection, id, &spec, &mut failed) {
             Err(Error::MemoryNotFound { .. })
                 if request.scope.is_none() && address(id).is_some() =>
             {
-                at_address(service, id, &asked)
+                find_at_address(service, id, &spec)
             }
-            told => told,
+            found_memory => found_memory,
         };
         cancel::check()?;
-        match told.map_err(|error| error.or_unread(&response.notes)) {
-            Ok(Told {
+        match found_memory.map_err(|error| error.with_unread_scopes(&response.notes)) {
+            Ok(FoundMemory {
                 memory,
                 detail,
                 notes,
@@ -227,14 +239,14 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                 }
                 // Each memory may take its share of the remaining tokens.
                 let share = budget / (ids.len() - position);
-                if answer::cost(&detail) > share {
+                if answer::token_cost(&detail) > share {
                     shrink(&mut detail, share);
                     response.notes.push(Note::new(
                         NoteKind::Cut,
                         format!("`{id}` is cut; ask for it alone to see more of it"),
                     ));
                 }
-                budget = budget.saturating_sub(answer::cost(&detail));
+                budget = budget.saturating_sub(answer::token_cost(&detail));
                 let context = detail.session_context.as_ref();
                 overviews.extend(context.and_then(|context| context.overview.clone()));
                 found.push((memory, detail));
@@ -265,7 +277,11 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     answer::note_repairs(&memories, &mut response.notes);
     if filter != StatusFilter::Approved {
         opened.note_missing_status(
-            |scope| memories.iter().any(|(own, _)| own == scope),
+            |scope| {
+                memories
+                    .iter()
+                    .any(|(scope_of_memory, _)| scope_of_memory == scope)
+            },
             &mut response.notes,
         );
     }
@@ -298,16 +314,16 @@ fn drop_known_overview(detail: &mut MemoryDetail, overviews: &BTreeSet<String>) 
 }
 
 /// Finds the memory at an address, as if its scope had been named.
-fn at_address(service: &Service, given: &str, asked: &Asked) -> Result<Told, Error> {
+fn find_at_address(service: &Service, given: &str, spec: &GetSpec) -> Result<FoundMemory, Error> {
     let (scope, id) = address(given).unwrap_or_default();
     let mut selection = service.select(Some(&scope), None)?;
     let scopes = selection.scopes.clone();
     let mut notes = Vec::new();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
-    let mut told = one(&opened, &selection, &id, asked, &mut Vec::new())?;
+    let mut found = find_memory(&opened, &selection, &id, spec, &mut Vec::new())?;
     opened.note_locks(&mut notes);
-    told.notes.splice(0..0, notes);
-    Ok(told)
+    found.notes.splice(0..0, notes);
+    Ok(found)
 }
 
 /// Finds one memory: the one in the best scope that may show it ([`same_id`]), or the reason why
@@ -315,16 +331,16 @@ fn at_address(service: &Service, given: &str, asked: &Asked) -> Result<Told, Err
 ///
 /// A scope that cannot be read now is skipped, also for the other ids of the request. It becomes
 /// the error only if no other scope has the memory.
-fn one(
+fn find_memory(
     opened: &OpenScopes,
     selection: &Selection,
     id: &str,
-    asked: &Asked,
+    spec: &GetSpec,
     failed: &mut Vec<(String, Note)>,
-) -> Result<Told, Error> {
-    let filter = asked.filter;
+) -> Result<FoundMemory, Error> {
+    let filter = spec.filter;
     let (mut refused, mut unreadable) = (None, None);
-    let own = selection
+    let own_scope = selection
         .current
         .scope
         .as_ref()
@@ -337,7 +353,7 @@ fn one(
         indexed
             .iter()
             .map(|(scope, index)| (scope.name.as_str(), *index)),
-        own,
+        own_scope,
         id,
         filter,
     );
@@ -355,12 +371,12 @@ fn one(
             if !filter.allows(memory.status) {
                 return Ok(Some(Err((memory.status, memory.unknown_status))));
             }
-            Ok(Some(Ok(told(
+            Ok(Some(Ok(build_detail(
                 snapshot,
                 index,
                 (scope, &opened.staleness),
                 memory,
-                asked,
+                spec,
             )?)))
         }) {
             Ok(found) => found,
@@ -377,7 +393,7 @@ fn one(
         match found {
             Some(Ok(mut found)) => {
                 found.others = same_id::others(&known, &scope.name);
-                if asked.related {
+                if spec.related {
                     related(
                         opened,
                         selection,
@@ -392,7 +408,7 @@ fn one(
                 let (id, scope) = (text::id(id), scope.name.clone());
                 refused.get_or_insert(match word {
                     Some(word) => Error::UnknownStatus { id, scope, word },
-                    None if asked.withholds && status == Status::Staging => {
+                    None if spec.withholds && status == Status::Staging => {
                         Error::MemoryWithheld { id, scope }
                     }
                     None => Error::MemoryNotServed { id, scope, status },
@@ -412,7 +428,7 @@ fn one(
         id: text::id(id),
         scopes: read.collect(),
         unread: failed.iter().map(|(name, _)| name.clone()).collect(),
-        nearest: like(opened, id, filter),
+        nearest: similar_ids(opened, id, filter),
     }))
 }
 
@@ -423,7 +439,7 @@ fn shrink(detail: &mut MemoryDetail, budget: usize) {
         let sides = detail.timeline.as_ref().map_or(0, |timeline| {
             timeline.before.len().max(timeline.after.len())
         });
-        let over = answer::cost(detail) > budget;
+        let over = answer::token_cost(detail) > budget;
         if !over || (detail.history.len() <= 4 && detail.links.len() <= 4 && sides <= 3) {
             break;
         }
@@ -436,12 +452,15 @@ fn shrink(detail: &mut MemoryDetail, budget: usize) {
             timeline.after.truncate(timeline.after.len().div_ceil(2));
         }
     }
-    let excess = answer::cost(detail).saturating_sub(budget);
+    let excess = answer::token_cost(detail).saturating_sub(budget);
     if excess > 0 {
-        let own = answer::cost(&detail.memory);
-        answer::shrink(&mut detail.memory, own.saturating_sub(excess).max(120));
+        let memory_cost = answer::token_cost(&detail.memory);
+        answer::cut_fields(
+            &mut detail.memory,
+            memory_cost.saturating_sub(excess).max(120),
+        );
     }
-    if answer::cost(detail) > budget {
+    if answer::token_cost(detail) > budget {
         detail.timeline = None;
         detail.history.truncate(1);
         detail.links.truncate(1);
@@ -465,7 +484,7 @@ fn fetch(snapshot: &Snapshot<'_>, index: &Index, id: &str) -> Result<Option<Memo
 }
 
 /// Ids similar to an unknown one, of memories that may be shown.
-fn like(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
+fn similar_ids(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
     let ids = opened
         .iter()
         .filter_map(OpenScope::index)
@@ -473,23 +492,23 @@ fn like(opened: &OpenScopes, id: &str, filter: StatusFilter) -> Vec<String> {
     nearest(id, ids, 3)
 }
 
-fn told(
+fn build_detail(
     snapshot: &Snapshot<'_>,
     index: &Index,
     (scope, staleness): (&Scope, &Staleness),
     memory: Memory,
-    asked: &Asked,
-) -> Result<Told, StoreError> {
-    let filter = asked.filter;
+    spec: &GetSpec,
+) -> Result<FoundMemory, StoreError> {
+    let filter = spec.filter;
     let mut notes = Vec::new();
     let mut detail = MemoryDetail {
         memory: answer::hit(&memory, &scope.name, Detail::Full),
         date: memory.date.clone(),
         session_id: memory.session_id.clone(),
         session_context: snapshot.session_context(&memory, filter)?,
-        reviewed_at: memory.reviewed_at.map(time::show),
+        reviewed_at: memory.reviewed_at.map(time::to_rfc3339),
         reviewed_by: memory.reviewed_by.clone(),
-        updated_at: memory.updated_at.map(time::show),
+        updated_at: memory.updated_at.map(time::to_rfc3339),
         timeline: None,
         related: Vec::new(),
         links: Vec::new(),
@@ -500,23 +519,23 @@ fn told(
     let others = contradicted.into_iter().flat_map(|(_, others)| others);
     let others: Vec<Contradiction> = others.collect();
     staleness.mark(&mut detail.memory, &memory, scope, others);
-    if asked.timeline.is_some() {
-        detail.timeline = timeline(snapshot, scope, index, &memory.id, asked)?;
+    if spec.timeline.is_some() {
+        detail.timeline = timeline(snapshot, scope, index, &memory.id, spec)?;
         let alone = detail
             .timeline
             .as_ref()
             .is_some_and(|line| line.before.is_empty() && line.after.is_empty());
-        if let (true, Some((before, after, Some(within)))) = (alone, asked.timeline)
+        if let (true, Some((before, after, Some(within)))) = (alone, spec.timeline)
             && before + after > 0
         {
             notes.push(Note::about(
                 NoteKind::NotAvailable,
                 &scope.name,
-                nobody_else(&memory, within),
+                empty_reason(&memory, within),
             ));
         }
     }
-    if let Some((depth, kinds)) = &asked.links {
+    if let Some((depth, kinds)) = &spec.links {
         let (depth, kinds) = (*depth, kinds.as_slice());
         let walk = snapshot.links(
             &memory.id,
@@ -548,10 +567,10 @@ fn told(
         }
         detail.links = walk.links;
     }
-    if asked.history {
+    if spec.history {
         detail.history = snapshot.history(&memory.id)?;
     }
-    Ok(Told {
+    Ok(FoundMemory {
         memory,
         detail: Box::new(detail),
         notes,

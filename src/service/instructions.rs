@@ -27,7 +27,7 @@ const FOLDERS: [&str; 6] = [
     ".windsurf/rules",
 ];
 /// Folders with a file of [`INSTRUCTIONS`], relative to the top of the project.
-const PLACES: [&str; 3] = ["", ".claude", ".github"];
+const INSTRUCTION_FOLDERS: [&str; 3] = ["", ".claude", ".github"];
 /// Maximum files to read.
 const MAX_FILES: usize = 64;
 /// Larger files are not read.
@@ -37,9 +37,9 @@ const MAX_PASSAGES: usize = 2_000;
 /// Maximum lines of a passage.
 const MAX_LINES: usize = 40;
 /// Maximum passages to show with a memory.
-const MOST: usize = 3;
+const MAX_SHOWN: usize = 3;
 /// The minimum share of the shorter text that both must contain to be compared.
-const MIN_COMMON: f32 = 0.3;
+const MIN_SHARED: f32 = 0.3;
 /// Maximum characters of a shown statement.
 const STATEMENT_CAP: usize = 300;
 
@@ -70,7 +70,7 @@ impl Instructions {
         let top = current
             .repository
             .as_ref()
-            .map_or(&current.folder, |own| &own.work_tree);
+            .map_or(&current.folder, |repository| &repository.work_tree);
         for path in paths(top, &current.folder) {
             let name = path.strip_prefix(top).unwrap_or(&path);
             let name = text::line(&name.to_string_lossy(), 200);
@@ -87,11 +87,12 @@ impl Instructions {
                 return;
             }
             let texts = [heading.as_str(), body.as_str()];
-            let said: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+            let texts_with_content: Vec<&str> =
+                texts.into_iter().filter(|text| !text.is_empty()).collect();
             self.passages.push(Passage {
                 file: file.to_owned(),
                 lines,
-                profile: Profile::of_texts(&said),
+                profile: Profile::of_texts(&texts_with_content),
                 text: body,
             });
         }
@@ -107,7 +108,7 @@ impl Instructions {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
         let rows = current.rows_in(scope);
         if self.passages.is_empty()
-            || !rows.hold(&name(&memory.project), &name(&memory.project_alias))
+            || !rows.contain(&name(&memory.project), &name(&memory.project_alias))
         {
             return Vec::new();
         }
@@ -123,7 +124,7 @@ impl Instructions {
                     && passage.lines.0 <= known.lines.0
                     && known.lines.1 <= passage.lines.1
             });
-            if is_known || profile.common(&passage.profile) < MIN_COMMON {
+            if is_known || profile.common(&passage.profile) < MIN_SHARED {
                 continue;
             }
             let relation = relate(profile, &passage.profile);
@@ -131,7 +132,7 @@ impl Instructions {
             if !wanted.contains(&relation.kind) {
                 continue;
             }
-            let statement = |said: &str| text::line(said, STATEMENT_CAP);
+            let statement = |text: &str| text::line(text, STATEMENT_CAP);
             let entry = InstructionEntry {
                 file: passage.file.clone(),
                 line: passage.lines.0 as u64,
@@ -146,19 +147,19 @@ impl Instructions {
         }
         found.sort_by_key(|(_, entry)| entry.relation != RelationKind::Contradicts);
         let entries = found.into_iter().map(|(_, entry)| entry);
-        entries.take(MOST).collect()
+        entries.take(MAX_SHOWN).collect()
     }
 }
 
 /// The instruction files of a project, each once.
 fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
-    for place in PLACES
+    for folder_name in INSTRUCTION_FOLDERS
         .iter()
-        .map(|place| top.join(place))
+        .map(|folder_name| top.join(folder_name))
         .chain([folder.to_owned()])
     {
-        paths.extend(INSTRUCTIONS.iter().map(|name| place.join(name)));
+        paths.extend(INSTRUCTIONS.iter().map(|name| folder_name.join(name)));
     }
     for rules in FOLDERS {
         let entries = fs::read_dir(top.join(rules))
@@ -175,11 +176,11 @@ fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
     }
     // `AGENTS.md` is often a link to `CLAUDE.md`. A link that leads out of the project is not
     // followed.
-    let mut seen = HashSet::new();
+    let mut real_paths = HashSet::new();
     let real_top = fs::canonicalize(top).unwrap_or_else(|_| top.to_owned());
     paths.retain(|path| {
         let real = fs::canonicalize(path);
-        real.is_ok_and(|real| real.starts_with(&real_top) && seen.insert(real))
+        real.is_ok_and(|real| real.starts_with(&real_top) && real_paths.insert(real))
     });
     paths.truncate(MAX_FILES);
     paths
@@ -255,7 +256,7 @@ mod tests {
         instructions
     }
 
-    fn told(title: &str) -> Vec<(u64, RelationKind)> {
+    fn found_lines(title: &str) -> Vec<(u64, RelationKind)> {
         let found = instructions().related(&Profile::of_texts(&[title]));
         found
             .iter()
@@ -264,20 +265,23 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_there_already_is_found_with_its_line() {
-        assert_eq!(told("Use pnpm, never npm"), [(6, RelationKind::Same)]);
+    fn a_repeated_statement_is_found_with_its_line() {
+        assert_eq!(
+            found_lines("Use pnpm, never npm"),
+            [(6, RelationKind::Same)]
+        );
     }
 
     #[test]
-    fn what_cannot_be_true_together_is_found_with_its_line() {
-        let found = told("The ledger API listens on port 8081");
+    fn a_contradiction_is_found_with_its_line() {
+        let found = found_lines("The ledger API listens on port 8081");
         assert_eq!(found, [(10, RelationKind::Contradicts)]);
     }
 
     #[test]
-    fn what_merely_resembles_is_not_named() {
+    fn a_mere_resemblance_is_not_reported() {
         assert_eq!(
-            told("The ledger API answers 429 beyond 300 requests a minute"),
+            found_lines("The ledger API answers 429 beyond 300 requests a minute"),
             []
         );
     }

@@ -23,7 +23,10 @@ pub enum Reach {
 impl Service {
     /// The names of the usable scopes, including private ones, because the owner asks.
     pub fn scope_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.usable().map(|scope| scope.name.clone()).collect();
+        let mut names: Vec<String> = self
+            .usable_scopes()
+            .map(|scope| scope.name.clone())
+            .collect();
         names.sort();
         names
     }
@@ -36,7 +39,7 @@ impl Service {
                 Err(_) => return Vec::new(),
             },
             Reach::Every => {
-                let every: Vec<Arc<Scope>> = self.usable().collect();
+                let every: Vec<Arc<Scope>> = self.usable_scopes().collect();
                 let pin = self.config.pinned.as_ref().map(|pin| pin.value.as_str());
                 match scope.or(pin) {
                     Some(name) => find(&every, name).into_iter().collect(),
@@ -53,7 +56,7 @@ impl Service {
         read.flatten().collect()
     }
 
-    fn usable(&self) -> impl Iterator<Item = Arc<Scope>> {
+    fn usable_scopes(&self) -> impl Iterator<Item = Arc<Scope>> {
         let scopes = self.registry.discover().scopes.into_iter();
         scopes.filter(|scope| scope.problem.is_none())
     }

@@ -23,15 +23,15 @@ use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
 
 /// How many approved memories to show with a memory.
-pub const NEAREST: usize = 3;
+pub const MAX_NEAREST: usize = 3;
 /// How many memories a search proposes.
-const PROPOSED: usize = 10;
+const MAX_PROPOSED: usize = 10;
 /// Maximum characters of a title to search for.
 const MAX_TITLE: usize = 200;
 
 /// An approved memory near another one.
 #[derive(Debug)]
-pub struct Near {
+pub struct NearMemory {
     /// Its scope.
     pub scope: String,
     /// The memory.
@@ -40,17 +40,23 @@ pub struct Near {
     pub relation: Relation,
 }
 
-/// The approved memories of one scope that are nearest to a memory, at most [`NEAREST`].
+/// The approved memories of one scope that are nearest to a memory, at most [`MAX_NEAREST`].
 ///
 /// # Errors
 /// An unknown scope, or a store that cannot be read.
-pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<Near>, Error> {
+pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<NearMemory>, Error> {
     let mut selection = service.select(Some(scope), None)?;
     let scopes = selection.scopes.clone();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut Vec::new())?;
-    let own = (scope, memory);
+    let memory_in_scope = (scope, memory);
     let profile = Profile::of(memory);
-    of(&opened, &selection, own, &profile, StatusFilter::Approved)
+    of(
+        &opened,
+        &selection,
+        memory_in_scope,
+        &profile,
+        StatusFilter::Approved,
+    )
 }
 
 /// The same without waiting for an index. While the index of a large store is missing, scans its
@@ -58,28 +64,32 @@ pub fn run(service: &Service, memory: &Memory, scope: &str) -> Result<Vec<Near>,
 ///
 /// # Errors
 /// An unknown scope, or a store that cannot be read.
-pub fn soon(service: &'static Service, memory: &Memory, scope: &str) -> Result<Vec<Near>, Error> {
+pub fn without_index_wait(
+    service: &'static Service,
+    memory: &Memory,
+    scope: &str,
+) -> Result<Vec<NearMemory>, Error> {
     let selection = service.select(Some(scope), None)?;
     let found = selection.scopes.iter().find(|found| found.name == scope);
     let Some(found) = found.filter(|found| scan::is_large(found)) else {
         return run(service, memory, scope);
     };
     let live = service.indexes.of(found);
-    if live.is_there() {
+    if live.is_ready() {
         return run(service, memory, scope);
     }
-    let near = scan::run(
+    let scanned = scan::run(
         found,
         memory,
         &Profile::of(memory),
         (service.config.clock)(),
     )?;
-    if live.is_wanted() {
+    if live.is_missing() {
         let found = Arc::clone(found);
         // An error is reported when the index is needed.
         std::thread::spawn(move || drop(live.current(&found, READ_TIMEOUT)));
     }
-    Ok(near)
+    Ok(scanned)
 }
 
 /// The memories with a status in opened scopes that are nearest to a memory of one of them.
@@ -89,47 +99,47 @@ pub(super) fn of(
     (scope, memory): (&str, &Memory),
     profile: &Profile,
     status: StatusFilter,
-) -> Result<Vec<Near>, Error> {
+) -> Result<Vec<NearMemory>, Error> {
     let title = ack_api::text::line(&memory.title, MAX_TITLE);
     let spec = QuerySpec {
         meaning: Some(profile.text().to_owned()),
-        proposes: true,
-        ..QuerySpec::words(&title, status, PROPOSED)
+        is_proposal: true,
+        ..QuerySpec::words(&title, status, MAX_PROPOSED)
     };
     let search = Search::new(opened, selection, &spec, None)?;
-    let page = search.page(None, PROPOSED)?;
+    let page = search.page(None, MAX_PROPOSED)?;
     let hits = page.hits.into_iter();
     let proposed = hits.map(|hit| (hit.hit.scope, hit.memory));
-    Ok(compared((scope, memory), profile, proposed))
+    Ok(compare_proposed((scope, memory), profile, proposed))
 }
 
 /// The nearest of the proposed memories, each with the name of its scope.
-fn compared(
+fn compare_proposed(
     (scope, memory): (&str, &Memory),
     profile: &Profile,
     proposed: impl Iterator<Item = (String, Memory)>,
-) -> Vec<Near> {
+) -> Vec<NearMemory> {
     let others = proposed.filter(|(of, other)| other.id != memory.id || of != scope);
     let others: Vec<(String, Memory)> = others.collect();
-    let mut near: Vec<Near> = others
+    let mut neighbours: Vec<NearMemory> = others
         .into_par_iter()
-        .map(|(scope, memory)| Near {
+        .map(|(scope, memory)| NearMemory {
             relation: relate(profile, &Profile::of(&memory)),
             scope,
             memory,
         })
-        .filter(|near| near.relation.kind != RelationKind::Unrelated)
+        .filter(|neighbours| neighbours.relation.kind != RelationKind::Unrelated)
         .collect();
-    near.sort_by(order);
-    near.truncate(NEAREST);
-    near
+    neighbours.sort_by(order);
+    neighbours.truncate(MAX_NEAREST);
+    neighbours
 }
 
 /// Duplicates and contradictions come first, then by similarity.
-fn order(one: &Near, other: &Near) -> Ordering {
-    let comes_first = |near: &Near| {
+fn order(one: &NearMemory, other: &NearMemory) -> Ordering {
+    let comes_first = |neighbour: &NearMemory| {
         matches!(
-            near.relation.kind,
+            neighbour.relation.kind,
             RelationKind::Same | RelationKind::Contradicts
         )
     };

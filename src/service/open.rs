@@ -18,7 +18,7 @@ use super::error::Error;
 use super::stale::Staleness;
 use crate::evidence::Bounds;
 use crate::live::{IndexGuard, LiveIndex, TableState};
-use crate::remote::{self, Patience};
+use crate::remote::{self, WaitPolicy};
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
 
@@ -55,7 +55,7 @@ pub(crate) struct OpenScopes {
 
 /// A record to read: the position of its scope among the open ones, and its document.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct RecordKey {
     /// The position of its scope.
     pub scope: usize,
     /// The document.
@@ -87,11 +87,11 @@ impl OpenScopes {
         scopes: &[Arc<Scope>],
         notes: &mut Vec<Note>,
     ) -> Result<Self, Error> {
-        note_broken(selection, scopes, notes)?;
+        note_broken_manifests(selection, scopes, notes)?;
         let mut open = Vec::with_capacity(scopes.len());
         let mut first: Option<Error> = None;
         let mut failed = HashSet::new();
-        let cold = leave_out_cold(selection, scopes, service.patience, notes)?;
+        let cold = remove_cold_scopes(selection, scopes, service.wait_policy, notes)?;
         let warm: Vec<Arc<Scope>> = scopes
             .iter()
             .filter(|scope| !cold.contains(&scope.name))
@@ -99,7 +99,7 @@ impl OpenScopes {
             .collect();
         let scopes = warm.as_slice();
         // A locked scope gets less time if other scopes can answer.
-        let patience = if scopes.len() > 1 {
+        let timeout = if scopes.len() > 1 {
             READ_TIMEOUT / 4
         } else {
             READ_TIMEOUT
@@ -108,17 +108,17 @@ impl OpenScopes {
             .iter()
             .map(|scope| service.indexes.of(scope))
             .collect();
-        let mut refreshed = refresh(scopes, &indexes, patience)?.into_iter();
+        let mut refreshed = refresh(scopes, &indexes, timeout)?.into_iter();
         for (scope, live) in scopes.iter().zip(&indexes) {
             cancel::check()?;
             let guard = match refreshed.next() {
                 Some(Err(error)) => Err(error),
-                Some(Ok(())) => live.refreshed(scope, patience),
-                None => live.current(scope, patience),
+                Some(Ok(())) => live.refreshed(scope, timeout),
+                None => live.current(scope, timeout),
             };
             let guard = match guard {
-                Err(error) if remote::mend(scope, &error, service.patience) => {
-                    live.current(scope, patience)
+                Err(error) if remote::mend(scope, &error, service.wait_policy) => {
+                    live.current(scope, timeout)
                 }
                 guard => guard,
             };
@@ -184,9 +184,13 @@ impl OpenScopes {
     }
 
     /// Reads records from their stores. The filter applies to the present status in each store.
-    pub fn read(&self, wanted: impl IntoIterator<Item = Wanted>, filter: StatusFilter) -> Records {
+    pub fn read(
+        &self,
+        wanted: impl IntoIterator<Item = RecordKey>,
+        filter: StatusFilter,
+    ) -> Records {
         let mut keys: Vec<Vec<(RowKey, &str)>> = vec![Vec::new(); self.scopes.len()];
-        for Wanted { scope, doc } in wanted {
+        for RecordKey { scope, doc } in wanted {
             let index = self.get(scope).and_then(OpenScope::index);
             let key = index.and_then(|index| Some((index.doc(doc)?.key, index.id(doc))));
             if let (Some(keys), Some(key)) = (keys.get_mut(scope), key) {
@@ -241,12 +245,12 @@ impl OpenScopes {
 ///
 /// # Errors
 /// The first broken scope, if no other is left.
-pub(crate) fn note_broken(
+pub(crate) fn note_broken_manifests(
     selection: &Selection,
     scopes: &[Arc<Scope>],
     notes: &mut Vec<Note>,
 ) -> Result<(), Error> {
-    notes.extend(selection.meant.clone());
+    notes.extend(selection.named_note.clone());
     for broken in &selection.broken {
         let reason = text::line(&broken.reason, 500);
         notes.push(Note::about(
@@ -270,13 +274,13 @@ pub(crate) fn note_broken(
 ///
 /// # Errors
 /// No scope has a local copy.
-pub(crate) fn leave_out_cold(
+pub(crate) fn remove_cold_scopes(
     selection: &mut Selection,
     scopes: &[Arc<Scope>],
-    patience: Patience,
+    wait_policy: WaitPolicy,
     notes: &mut Vec<Note>,
 ) -> Result<HashSet<String>, Error> {
-    let cold = remote::prepare(scopes, patience, notes);
+    let cold = remote::prepare(scopes, wait_policy, notes);
     let first = cold.first().cloned();
     let names: HashSet<String> = cold.iter().map(|(name, _)| name.clone()).collect();
     let skipped = cold.into_iter().map(|(scope, reason)| Skipped {
@@ -289,7 +293,7 @@ pub(crate) fn leave_out_cold(
         .retain(|scope| !names.contains(&scope.name));
     match first {
         Some((name, reason)) if names.len() == scopes.len() => {
-            let may_ask = patience == Patience::Some;
+            let may_ask = wait_policy == WaitPolicy::Brief;
             Err(ScopeError::Cold {
                 name,
                 reason,
@@ -337,7 +341,7 @@ pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mu
             &scope.name,
             format!(
                 "another program keeps this store locked: this is its state as of {}, without uncommitted changes",
-                time::show(read)
+                time::to_rfc3339(read)
             ),
         ));
     }
@@ -348,7 +352,7 @@ pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mu
 fn refresh(
     scopes: &[Arc<Scope>],
     indexes: &[Arc<LiveIndex>],
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Vec<Result<(), StoreError>>, Error> {
     if scopes.len() < MIN_PARALLEL_SCOPES {
         return Ok(Vec::new());
@@ -356,33 +360,33 @@ fn refresh(
     let flag = cancel::current();
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut done = Vec::new();
+        let mut results = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             match scopes.get(number).zip(indexes.get(number)) {
                 Some((scope, live)) if flag.check().is_ok() => {
-                    done.push((number, live.current(scope, patience).map(drop)));
+                    results.push((number, live.current(scope, timeout).map(drop)));
                 }
-                _ => return done,
+                _ => return results,
             }
         }
     };
     let threads = thread::available_parallelism()
         .map_or(1, usize::from)
         .min(MAX_REFRESH_THREADS);
-    let mut done = thread::scope(|threads_scope| {
+    let mut results = thread::scope(|threads_scope| {
         let others: Vec<_> = (1..threads).map(|_| threads_scope.spawn(work)).collect();
-        let mut done = work();
+        let mut results = work();
         for other in others {
-            done.extend(
+            results.extend(
                 other
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             );
         }
-        done
+        results
     });
     cancel::check()?;
-    done.sort_unstable_by_key(|(number, _)| *number);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
+    results.sort_unstable_by_key(|(number, _)| *number);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
 }

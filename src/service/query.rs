@@ -20,7 +20,7 @@ use ack_api::{Detail, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped
 use ack_search::cursor::Cursor;
 
 /// Tokens of a page for an agent, not counting its results.
-const PAGE_TOKENS: usize = 30;
+const PAGE_FRAME_TOKENS: usize = 30;
 /// Average tokens per result on it, as structure and as text.
 const RESULT_TOKENS: usize = 131;
 const RESULT_TEXT_TOKENS: usize = 107;
@@ -33,7 +33,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let scopes = selection.scopes.clone();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
     let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
-    if request.order.is_some() && search.searches() {
+    if request.order.is_some() && search.is_search() {
         notes.push(Note::new(
             NoteKind::NotAvailable,
             "`order` is for lists; what was searched for comes best first",
@@ -98,16 +98,20 @@ fn finish(
     if search.spec.by_agent {
         if search.spec.detail == Detail::Concise && !search.spec.explain {
             // If the caller wants as many results as fit, results come before further facts.
-            let bound = if search.spec.fills { bound } else { usize::MAX };
-            let usual = |tokens: usize| (PAGE_TOKENS + wanted * tokens).min(bound);
+            let bound = if search.spec.fills_budget {
+                bound
+            } else {
+                usize::MAX
+            };
+            let usual = |tokens: usize| (PAGE_FRAME_TOKENS + wanted * tokens).min(bound);
             let budget = PageBudget {
                 structure: usual(RESULT_TOKENS),
                 text: usual(RESULT_TEXT_TOKENS),
             };
-            answer::thin(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
+            answer::fit_subtitles_and_facts(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
         }
         if !search.is_narrowed {
-            bounds::forget_the_usual(&mut response.searched);
+            bounds::drop_default_fields(&mut response.searched);
         }
     }
     bounds::limit_searched(&mut response.searched, |name| {
@@ -115,10 +119,10 @@ fn finish(
     });
     bounds::limit_notes(&mut response.notes);
     bounds::shorten_frame(&mut response, bound / 2);
-    let frame = answer::cost(&response) + 60;
+    let frame = answer::token_cost(&response) + 60;
     let mut used = frame;
     let fitting = page.hits.iter().take_while(|hit| {
-        used += answer::cost(&hit.hit) + 1;
+        used += answer::token_cost(&hit.hit) + 1;
         used <= bound
     });
     let fitting = fitting.count().max(1);
@@ -128,31 +132,31 @@ fn finish(
         response.next_cursor = page
             .cursor(request, search.bm25())
             .map(|cursor| cursor.encode());
-        let kept = page.hits.len();
+        let kept_count = page.hits.len();
         let notes = response.notes.len();
-        if kept < wanted && !search.spec.fills {
+        if kept_count < wanted && !search.spec.fills_budget {
             response.notes.push(Note::new(
                 NoteKind::Cut,
                 format!(
-                    "cut to {bound} tokens: {kept} of {}; `next_cursor` continues",
+                    "cut to {bound} tokens: {kept_count} of {}; `next_cursor` continues",
                     count(wanted as u64, "result")
                 ),
             ));
         }
-        if answer::cost(&response) <= bound {
+        if answer::token_cost(&response) <= bound {
             return response;
         }
         response.notes.truncate(notes);
         let folded = page.hits.first().map_or(0, |hit| hit.hit.also.len());
-        if kept > 1 {
-            page.end_before(kept - 1);
+        if kept_count > 1 {
+            page.end_before(kept_count - 1);
         } else if folded > 0 {
             page.end_within_first(folded / 2);
         } else {
             break;
         }
     }
-    answer::squeeze(&mut response, bound);
+    answer::enforce_limit(&mut response, bound);
     response
 }
 
@@ -200,7 +204,7 @@ impl Search<'_> {
 
     /// Adds the note about a query without a vector.
     fn note_legs(&self, notes: &mut Vec<Note>) {
-        if self.spec.mode == Mode::Lexical || self.has_meaning() || !self.searches() {
+        if self.spec.mode == Mode::Lexical || self.has_meaning() || !self.is_search() {
             return;
         }
         let message = if self.spec.like.is_some() {
@@ -263,7 +267,10 @@ impl Search<'_> {
         }
         // A caller that may not ask for what waits does not need to know why it waits.
         if !self.spec.withholds {
-            let hiding = page.hiding.iter().filter_map(|scope| self.name(*scope));
+            let hiding = page
+                .hiding_scopes
+                .iter()
+                .filter_map(|scope| self.name(*scope));
             let hiding: BTreeSet<&str> = hiding.collect();
             let hides = |scope: &str| hiding.contains(scope);
             self.opened.note_missing_status(hides, notes);
@@ -290,9 +297,9 @@ impl Search<'_> {
             // If the project exists under another name, there is nothing to correct.
             if !known
                 .projects
-                .shown
+                .visible
                 .iter()
-                .any(|name| self.asked.contains(&fold_name(name)))
+                .any(|name| self.project_names.contains(&fold_name(name)))
             {
                 suggestions.extend(known.projects.unknown("was learned in project", project));
             }

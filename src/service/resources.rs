@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use super::engine::Service;
 use super::open::OpenScopes;
-use super::open::Wanted;
-use super::validate::short;
+use super::open::RecordKey;
+use super::validate::check_length;
 use crate::scope::resolve::current_by_manifests;
 use crate::service::error::Error;
 use ack_api::cancel;
@@ -22,15 +22,15 @@ use ack_api::{
 };
 
 /// Number of memories that a scope's resource lists.
-const NEWEST: i64 = 20;
+const NEWEST_COUNT: i64 = 20;
 /// Maximum tokens of a resource.
 const MAX_TOKENS: i64 = 20_000;
 /// Maximum values of a completion (MCP specification, "Completion").
-pub const MOST_VALUES: usize = 100;
+pub const MAX_VALUES: usize = 100;
 
 /// A scope that may be listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedScope {
     /// Its name.
     pub name: String,
     /// The owner's description.
@@ -39,19 +39,19 @@ pub struct Listed {
 
 /// The scopes that may be listed: shared ones and the current one; on a pinned server only its own.
 /// Opens no store.
-pub fn listed(service: &Service) -> Result<Vec<Listed>, Error> {
+pub fn listed_scopes(service: &Service) -> Result<Vec<ListedScope>, Error> {
     let scopes = service.registry.discover().scopes;
     // A private scope is never claimed by the content of its memories.
     let current = current_by_manifests(&service.config, &scopes, &service.config.project.value)?;
-    let own = current.scope.as_ref().map(|scope| scope.name.as_str());
+    let own_scope = current.scope.as_ref().map(|scope| scope.name.as_str());
     let pinned = service.config.pinned.is_some();
     let visible = scopes.iter().filter(|scope| {
-        let own = own == Some(scope.name.as_str());
+        let own_scope = own_scope == Some(scope.name.as_str());
         scope.problem.is_none()
-            && (own || (!pinned && scope.manifest.visibility == Visibility::Shared))
+            && (own_scope || (!pinned && scope.manifest.visibility == Visibility::Shared))
     });
     Ok(visible
-        .map(|scope| Listed {
+        .map(|scope| ListedScope {
             name: scope.name.clone(),
             description: scope
                 .manifest
@@ -69,9 +69,9 @@ pub fn scopes(service: &Service) -> Result<ListScopesResponse, Error> {
         by_agent: true,
         ..ListScopesRequest::default()
     })?;
-    let own = response.current_scope.clone();
+    let own_scope = response.current_scope.clone();
     response.scopes.retain(|scope| {
-        scope.visibility == Visibility::Shared || own.as_ref() == Some(&scope.name)
+        scope.visibility == Visibility::Shared || own_scope.as_ref() == Some(&scope.name)
     });
     Ok(response)
 }
@@ -95,7 +95,7 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
     };
     let newest = service.query_memories(&QueryRequest {
         scope: Some(scope.name.clone()),
-        limit: Some(NEWEST),
+        limit: Some(NEWEST_COUNT),
         max_tokens: Some(MAX_TOKENS),
         ..QueryRequest::default()
     });
@@ -123,17 +123,17 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
 
 /// Scope names that begin with the typed text, then those that contain it, by name.
 pub fn complete_scopes(service: &Service, typed: &str) -> Result<Completions, Error> {
-    short("name", typed)?;
+    check_length("name", typed)?;
     let typed = typed.trim().to_lowercase();
-    let mut fitting: Vec<(usize, String)> = listed(service)?
+    let mut fitting: Vec<(usize, String)> = listed_scopes(service)?
         .into_iter()
-        .filter_map(|scope| Some((place(&scope.name, &typed)?, scope.name)))
+        .filter_map(|scope| Some((match_rank(&scope.name, &typed)?, scope.name)))
         .collect();
     fitting.sort();
     let total = fitting.len();
     let values = fitting
         .into_iter()
-        .take(MOST_VALUES)
+        .take(MAX_VALUES)
         .map(|(_, name)| name)
         .collect();
     Ok(Completions { values, total })
@@ -146,8 +146,8 @@ pub fn complete_ids(
     scope: Option<&str>,
     typed: &str,
 ) -> Result<Completions, Error> {
-    short("id", typed)?;
-    short("name", scope.unwrap_or_default())?;
+    check_length("id", typed)?;
+    check_length("name", scope.unwrap_or_default())?;
     let mut selection = match service.select(scope, None) {
         Ok(selection) => selection,
         Err(Error::Scope(_)) => return Ok(Completions::default()),
@@ -162,14 +162,14 @@ pub fn complete_ids(
         fitting.extend(
             cancel::guarded(index.live())
                 .filter(|(_, doc)| StatusFilter::Approved.allows(doc.status))
-                .filter_map(|(own, doc)| {
-                    let id = index.id(own);
-                    let order = (place(id, &typed)?, Reverse(doc.created), id);
+                .filter_map(|(scope_number, doc)| {
+                    let id = index.id(scope_number);
+                    let order = (match_rank(id, &typed)?, Reverse(doc.created), id);
                     Some((
                         order,
-                        Wanted {
+                        RecordKey {
                             scope: number,
-                            doc: own,
+                            doc: scope_number,
                         },
                     ))
                 }),
@@ -177,10 +177,10 @@ pub fn complete_ids(
     }
     cancel::check()?;
     fitting.sort_unstable_by_key(|(order, _)| *order);
-    let mut seen = HashSet::new();
-    fitting.retain(|((_, _, id), _)| seen.insert(*id));
+    let mut ids = HashSet::new();
+    fitting.retain(|((_, _, id), _)| ids.insert(*id));
     let total = fitting.len();
-    fitting.truncate(MOST_VALUES);
+    fitting.truncate(MAX_VALUES);
     // The index may have an old status, so the store decides.
     let records = opened.read(
         fitting.iter().map(|(_, wanted)| *wanted),
@@ -195,15 +195,15 @@ pub fn complete_ids(
             .contains_key(&(wanted.scope, (*id).to_owned()))
     });
     let values: Vec<String> = served.map(|((_, _, id), _)| (*id).to_owned()).collect();
-    let gone = fitting.len() - values.len();
+    let dropped = fitting.len() - values.len();
     Ok(Completions {
         values,
-        total: total - gone,
+        total: total - dropped,
     })
 }
 
 /// 0 if a value begins with the typed text (in lower case), 1 if it contains it, `None` otherwise.
-fn place(value: &str, typed: &str) -> Option<usize> {
+fn match_rank(value: &str, typed: &str) -> Option<usize> {
     value
         .to_lowercase()
         .find(typed)

@@ -4,8 +4,8 @@
 use super::engine::Service;
 use super::instructions::Instructions;
 use super::open::OpenScopes;
-use super::open::{OpenScope, Wanted};
-use super::validate::short;
+use super::open::{OpenScope, RecordKey};
+use super::validate::check_length;
 use super::{answer, bounds, nearest};
 use crate::service::error::Error;
 use ack_api::cancel;
@@ -17,33 +17,33 @@ use ack_api::{
 use ack_compare::Profile;
 
 /// Maximum memories in one review.
-const MOST: usize = 10;
+const MAX_MEMORIES: usize = 10;
 /// The minimum similarity of memories that say nearly the same thing.
-const NEARLY_THE_SAME: f64 = 0.8;
+const MIN_REPEATED_RESEMBLANCE: f64 = 0.8;
 /// Maximum characters of a shown statement.
 const STATEMENT_CAP: usize = 300;
 /// Maximum tokens of one review.
-const BUDGET: usize = 8_000;
+const MAX_TOKENS: usize = 8_000;
 
 /// Reads the waiting memories: in one scope, or in every shared one and the current one. Skips the
 /// first `offset`.
 pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
-    short("scope", scope.unwrap_or_default())?;
+    check_length("scope", scope.unwrap_or_default())?;
     let mut selection = service.select(scope, None)?;
     let scopes = selection.scopes.clone();
     let mut notes = Vec::new();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
-    let mut waiting: Vec<(i64, &str, Wanted)> = Vec::new();
+    let mut waiting: Vec<(i64, &str, RecordKey)> = Vec::new();
     for (number, open) in opened.iter().enumerate() {
         let Some(index) = open.index() else { continue };
         let staged = cancel::guarded(index.live()).filter(|(_, doc)| doc.status == Status::Staging);
-        waiting.extend(staged.map(|(own, doc)| {
+        waiting.extend(staged.map(|(scope_number, doc)| {
             (
                 doc.created,
-                index.id(own),
-                Wanted {
+                index.id(scope_number),
+                RecordKey {
                     scope: number,
-                    doc: own,
+                    doc: scope_number,
                 },
             )
         }));
@@ -53,7 +53,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     let total = waiting.len() as u64;
     let first = usize::try_from(offset).map_or(waiting.len(), |offset| offset.min(waiting.len()));
     waiting.drain(..first);
-    let next = offset.saturating_add(MOST as u64);
+    let next = offset.saturating_add(MAX_MEMORIES as u64);
     let mut review = Review {
         total,
         offset: first as u64,
@@ -61,7 +61,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         searched: selection.searched(StatusFilter::Staging),
         ..Review::default()
     };
-    waiting.truncate(MOST);
+    waiting.truncate(MAX_MEMORIES);
     // The store decides: a memory that was decided about meanwhile is gone.
     let mut records = opened.read(
         waiting.iter().map(|(_, _, wanted)| *wanted),
@@ -77,30 +77,30 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
             Some((opened.get(wanted.scope)?.name().to_owned(), memory))
         })
         .collect();
-    let share = BUDGET / memories.len().max(1);
-    let mut cut = false;
+    let share = MAX_TOKENS / memories.len().max(1);
+    let mut is_cut = false;
     let instructions = Instructions::of(&selection.current);
     for (scope, memory) in &memories {
         let mut hit = answer::hit(memory, scope, Detail::Full);
         if let Some(index) = opened.named(scope).and_then(OpenScope::index) {
             answer::hide_successor(&mut hit, index, StatusFilter::All);
         }
-        if answer::cost(&hit) > share {
-            answer::shrink(&mut hit, share);
-            cut = true;
+        if answer::token_cost(&hit) > share {
+            answer::cut_fields(&mut hit, share);
+            is_cut = true;
         }
         let profile = Profile::of(memory);
-        let own = (scope.as_str(), memory);
-        let near = |status| nearest::of(&opened, &selection, own, &profile, status);
+        let scope_number = (scope.as_str(), memory);
+        let neighbours = |status| nearest::of(&opened, &selection, scope_number, &profile, status);
         review.pending.push(ReviewItem {
             memory: hit,
             age_days: age_days(service, memory),
-            group: near(StatusFilter::Staging)?
+            group: neighbours(StatusFilter::Staging)?
                 .into_iter()
-                .filter(|near| near.scope == *scope && is_repeated(near))
-                .map(|near| near.memory.id)
+                .filter(|neighbours| neighbours.scope == *scope && is_repeated(neighbours))
+                .map(|neighbours| neighbours.memory.id)
                 .collect(),
-            resembles: near(StatusFilter::Approved)?
+            resembles: neighbours(StatusFilter::Approved)?
                 .into_iter()
                 .map(entry)
                 .collect(),
@@ -109,19 +109,23 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
             }),
         });
     }
-    if cut {
+    if is_cut {
         notes.push(Note::new(
             NoteKind::Cut,
             "long memories are cut; get_memory with `status: \"staging\"` shows one in full",
         ));
     }
-    let shown: Vec<(String, &Memory)> = memories
+    let visible: Vec<(String, &Memory)> = memories
         .iter()
         .map(|(scope, memory)| (scope.clone(), memory))
         .collect();
-    answer::note_repairs(&shown, &mut notes);
+    answer::note_repairs(&visible, &mut notes);
     opened.note_missing_status(
-        |scope| memories.iter().any(|(own, _)| own == scope),
+        |scope| {
+            memories
+                .iter()
+                .any(|(scope_number, _)| scope_number == scope)
+        },
         &mut notes,
     );
     bounds::limit_searched(&mut review.searched, |name| {
@@ -139,22 +143,23 @@ fn age_days(service: &Service, memory: &Memory) -> Option<i64> {
     Some((seconds / 86_400).max(0))
 }
 
-fn is_repeated(near: &nearest::Near) -> bool {
-    let relation = &near.relation;
+fn is_repeated(neighbour: &nearest::NearMemory) -> bool {
+    let relation = &neighbour.relation;
     relation.kind == RelationKind::Same
-        || relation.kind != RelationKind::Contradicts && relation.resemblance >= NEARLY_THE_SAME
+        || relation.kind != RelationKind::Contradicts
+            && relation.resemblance >= MIN_REPEATED_RESEMBLANCE
 }
 
-fn entry(near: nearest::Near) -> NearEntry {
-    let statement = |said: &str| text::line(said, STATEMENT_CAP);
+fn entry(neighbour: nearest::NearMemory) -> NearEntry {
+    let statement = |text: &str| text::line(text, STATEMENT_CAP);
     NearEntry {
-        id: near.memory.id,
-        scope: near.scope,
-        title: text::line(&near.memory.title, STATEMENT_CAP),
-        status: near.memory.status,
-        relation: near.relation.kind,
-        resemblance: (near.relation.resemblance * 1_000.0).round() / 1_000.0,
-        conflict: near
+        id: neighbour.memory.id,
+        scope: neighbour.scope,
+        title: text::line(&neighbour.memory.title, STATEMENT_CAP),
+        status: neighbour.memory.status,
+        relation: neighbour.relation.kind,
+        resemblance: (neighbour.relation.resemblance * 1_000.0).round() / 1_000.0,
+        conflict: neighbour
             .relation
             .conflict
             .map(|conflict| ConflictingStatements {

@@ -12,7 +12,7 @@ use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
 
 /// Maximum other scopes and ids in a note.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// A scope that contains a memory with an id.
 #[derive(Debug, Clone, Copy)]
@@ -35,14 +35,14 @@ pub fn holders<'a>(
     id: &str,
     filter: StatusFilter,
 ) -> Vec<Holder<'a>> {
-    let shown = text::id(id);
-    let held = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
+    let safe_id = text::id(id);
+    let holder_of = |(number, (scope, index)): (usize, (&'a str, &'a Index))| {
         let found = index
-            .find(&shown)
+            .find(&safe_id)
             .map(|(doc, Doc { status, .. })| (Some(doc), *status));
         let (doc, status) = found.or_else(|| {
             index
-                .is_rejected(&shown)
+                .is_rejected(&safe_id)
                 .then_some((None, Status::Rejected))
         })?;
         Some(Holder {
@@ -52,7 +52,7 @@ pub fn holders<'a>(
             doc,
         })
     };
-    let mut holders: Vec<Holder<'a>> = indexes.enumerate().filter_map(held).collect();
+    let mut holders: Vec<Holder<'a>> = indexes.enumerate().filter_map(holder_of).collect();
     let reviewed = |status| StatusFilter::Approved.allows(status);
     holders.sort_by_key(|holder| {
         (
@@ -67,8 +67,8 @@ pub fn holders<'a>(
 }
 
 /// The scope and the id in an id argument, if it is the address of a memory.
-pub fn address(given: &str) -> Option<(String, String)> {
-    match Address::parse(given)? {
+pub fn address(text: &str) -> Option<(String, String)> {
+    match Address::parse(text)? {
         Address::Memory { scope, id } => Some((scope, id)),
         _ => None,
     }
@@ -78,15 +78,15 @@ pub fn address(given: &str) -> Option<(String, String)> {
 pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     let (id, first) = others.first()?;
     let scopes = |holders: &[(String, Status)]| {
-        let named = holders
+        let parts = holders
             .iter()
-            .take(NAMED)
+            .take(MAX_NAMED)
             .map(|(scope, status)| format!("`{scope}` ({status})"));
-        let more = match holders.len().saturating_sub(NAMED) {
+        let more = match holders.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        named.collect::<Vec<_>>().join(", ") + &more
+        parts.collect::<Vec<_>>().join(", ") + &more
     };
     let one = |id: &str, holders: &[(String, Status)]| {
         format!(
@@ -96,11 +96,11 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
         )
     };
     let mut message = one(id, first);
-    for (id, holders) in others.iter().take(NAMED).skip(1) {
+    for (id, holders) in others.iter().take(MAX_NAMED).skip(1) {
         message += &format!("; {}", one(id, holders));
     }
-    if others.len() > NAMED {
-        message += &format!("; and so are {} more ids", others.len() - NAMED);
+    if others.len() > MAX_NAMED {
+        message += &format!("; and so are {} more ids", others.len() - MAX_NAMED);
     }
     Some(Note::new(
         NoteKind::SameId,
@@ -109,11 +109,11 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
 }
 
 /// The holders of an id other than the one that is meant, if a caller may ask for them.
-pub fn others(holders: &[Holder<'_>], meant: &str) -> Vec<(String, Status)> {
-    let there = holders
+pub fn others(holders: &[Holder<'_>], chosen_scope: &str) -> Vec<(String, Status)> {
+    let other_holders = holders
         .iter()
-        .filter(|holder| holder.doc.is_some() && holder.scope != meant);
-    there
+        .filter(|holder| holder.doc.is_some() && holder.scope != chosen_scope);
+    other_holders
         .map(|holder| (holder.scope.to_owned(), holder.status))
         .collect()
 }

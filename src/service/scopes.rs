@@ -10,13 +10,13 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
 use super::engine::Service;
-use super::validate::{max_tokens, short};
+use super::validate::{check_length, max_tokens};
 use super::{answer, bounds};
 use crate::live::TableState;
 use crate::remote;
 use crate::scope::Scope;
-use crate::scope::resolve::{PRIVATE, current, meant, unusable_manifest};
-use crate::service::error::{Error, NOTHING_SET_UP};
+use crate::scope::resolve::{PRIVATE_REASON, current, scopes_named, unusable_manifest};
+use crate::service::error::{Error, NO_SCOPES_HINT};
 use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::number::{count, verb};
@@ -33,12 +33,12 @@ use std::sync::Arc;
 
 /// Maximum damaged lines of a decision log to list.
 const MAX_DAMAGED_LINES: usize = 5;
-/// Maximum tags, projects and pending ids of a scope in a short list; [`MANY`] applies to a scope
-/// that is named.
-const FEW: usize = 8;
+/// Maximum tags, projects and pending ids of a scope in a short list; [`LONG_LIST`] applies to a
+/// scope that is named.
+const SHORT_LIST: usize = 8;
 /// Tokens of what surrounds the list of scopes.
-const FRAME: usize = 150;
-pub const MANY: usize = 50;
+const FRAME_TOKENS: usize = 150;
+pub const LONG_LIST: usize = 50;
 
 pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesResponse, Error> {
     let budget = max_tokens(request.max_tokens, &service.config)?;
@@ -52,30 +52,30 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     };
     let mut scopes = all.clone();
     if let Some(pinned) = &service.config.pinned {
-        let own = current
+        let is_own = current
             .scope
             .as_ref()
             .map(|scope| scope.name.clone())
             .unwrap_or_default();
-        scopes.retain(|scope| scope.name == own);
+        scopes.retain(|scope| scope.name == is_own);
         response.notes.push(Note::new(
             NoteKind::Pinned,
             format!(
-                "this server is pinned to scope `{own}` by {}; other scopes are not shown",
+                "this server is pinned to scope `{is_own}` by {}; other scopes are not shown",
                 pinned.source
             ),
         ));
     }
-    let named = request
+    let is_named = request
         .scope
         .as_deref()
         .map(str::trim)
         .filter(|name| !name.is_empty());
-    short("scope", named.unwrap_or_default())?;
-    if let Some(name) = named {
-        let meant = meant(&service.config, &all, &current, name)?;
-        response.notes.extend(meant.note);
-        scopes = meant.scopes;
+    check_length("scope", is_named.unwrap_or_default())?;
+    if let Some(name) = is_named {
+        let named_scopes = scopes_named(&service.config, &all, &current, name)?;
+        response.notes.extend(named_scopes.note);
+        scopes = named_scopes.scopes;
     }
     let start = match &request.cursor {
         Some(cursor) => {
@@ -84,22 +84,23 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         }
         None => 0,
     };
-    let mut used = FRAME;
+    let mut used = FRAME_TOKENS;
     for (place, scope) in scopes.iter().enumerate().skip(start) {
         cancel::check()?;
-        let own = response.current_scope.as_ref() == Some(&scope.name);
-        let told = scope.manifest.visibility == Visibility::Shared || own || named.is_some();
-        let most = match (named.is_some(), scopes.len()) {
-            (true, _) => MANY,
-            (false, ..=12) => FEW,
+        let is_own = response.current_scope.as_ref() == Some(&scope.name);
+        let shows_details =
+            scope.manifest.visibility == Visibility::Shared || is_own || is_named.is_some();
+        let max = match (is_named.is_some(), scopes.len()) {
+            (true, _) => LONG_LIST,
+            (false, ..=12) => SHORT_LIST,
             (false, ..=40) => 3,
             (false, _) => 0,
         };
-        let mut info = describe(service, scope, told, most);
+        let mut info = describe(service, scope, shows_details, max);
         if request.by_agent {
-            for_agent(&mut info, service);
+            remove_operator_fields(&mut info, service);
         }
-        used += answer::cost(&info) + 1;
+        used += answer::token_cost(&info) + 1;
         if used > budget && place > start {
             response.next_cursor = response.scopes.last().map(|last| encode(&last.name));
             break;
@@ -109,7 +110,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     if all.is_empty() {
         let error = ScopeError::no_scopes(&service.config);
         let hint = if request.by_agent {
-            NOTHING_SET_UP.into()
+            NO_SCOPES_HINT.into()
         } else {
             error.hint().unwrap_or_default()
         };
@@ -145,7 +146,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
         response.total = Some(scopes.len() as u64);
     }
     bounds::limit_notes(&mut response.notes);
-    if answer::cost(&response) > budget {
+    if answer::token_cost(&response) > budget {
         bounds::shorten_notes(&mut response.notes);
     }
     Ok(response)
@@ -153,7 +154,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
 
 /// Removes what only an operator needs and `doctor` shows: files, formats and tables. If agents may
 /// not read waiting memories, only their number stays.
-fn for_agent(info: &mut ScopeInfo, service: &Service) {
+fn remove_operator_fields(info: &mut ScopeInfo, service: &Service) {
     (info.store, info.index, info.profile) = (None, None, None);
     info.health.opened = None;
     if matches!(info.health.state, HealthState::Ok) {
@@ -185,21 +186,30 @@ const MAX_SHARED_IDS: usize = 3;
 
 /// Describes a scope, with at most `most` tags, projects and pending ids. If its details are
 /// private, the result has only its name and the reason.
-pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) -> ScopeInfo {
-    let path = |path: &Path| told.then(|| text::line(&path.display().to_string(), 400));
-    let description = scope.manifest.description.as_ref().filter(|_| told);
+pub fn describe(
+    service: &Service,
+    scope: &Arc<Scope>,
+    shows_details: bool,
+    max: usize,
+) -> ScopeInfo {
+    let path = |path: &Path| shows_details.then(|| text::line(&path.display().to_string(), 400));
+    let description = scope
+        .manifest
+        .description
+        .as_ref()
+        .filter(|_| shows_details);
     let published = scope
         .remote
         .as_ref()
-        .filter(|_| told && scope.problem.is_none())
-        .and_then(|remote| remote::told(&remote.prepare(service.patience)));
+        .filter(|_| shows_details && scope.problem.is_none())
+        .and_then(|remote| remote::freshness_note(&remote.prepare(service.wait_policy)));
     let mut info = ScopeInfo {
         name: scope.name.clone(),
         path: path(&scope.folder),
         store: match &scope.remote {
             // A manifest that cannot be read may name any store.
             _ if scope.problem.is_some() => None,
-            Some(remote) => told.then(|| text::line(&remote.title(), 400)),
+            Some(remote) => shows_details.then(|| text::line(&remote.title(), 400)),
             None => path(scope.store.path()),
         },
         memory_count: None,
@@ -219,7 +229,7 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
         },
     };
     if let Some(problem) = &scope.problem {
-        let problem = if told {
+        let problem = if shows_details {
             problem.to_string()
         } else {
             unusable_manifest(scope, problem)
@@ -229,15 +239,15 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
             opened: None,
             problems: vec![text::line(&problem, 400)],
         };
-    } else if !told {
-        info.health.problems.push(PRIVATE.to_owned());
+    } else if !shows_details {
+        info.health.problems.push(PRIVATE_REASON.to_owned());
     } else if let Some((NoteKind::RemoteCold, problem)) = &published {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
             problems: vec![problem.clone()],
         };
-    } else if let Err(error) = fill(service, scope, most, &mut info) {
+    } else if let Err(error) = fill_details(service, scope, max, &mut info) {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
@@ -250,10 +260,10 @@ pub fn describe(service: &Service, scope: &Arc<Scope>, told: bool, most: usize) 
     info
 }
 
-fn fill(
+fn fill_details(
     service: &Service,
     scope: &Arc<Scope>,
-    most: usize,
+    max: usize,
     info: &mut ScopeInfo,
 ) -> Result<(), StoreError> {
     let guard = service.indexes.of(scope).current(scope, READ_TIMEOUT)?;
@@ -262,7 +272,7 @@ fn fill(
             rows: table.rows,
             coverage: Some((index.coverage() * 1000.0).floor() / 1000.0),
             embedder: Some(table.encoder.clone()),
-            built_at: table.built_at.map(time::show),
+            built_at: table.built_at.map(time::to_rfc3339),
         });
     }
     let Some(index) = guard.get() else {
@@ -286,13 +296,13 @@ fn fill(
         .max()
         .filter(|instant| *instant > i64::MIN);
     info.last_updated = latest.and_then(instant);
-    info.projects = projects(index, most);
-    info.tags = tags(index, most);
-    let mut pending = pending(index, most.min(20));
+    info.projects = projects(index, max);
+    info.tags = tags(index, max);
+    let mut pending = pending(index, max.min(20));
     if pending.count > 0 {
         let now = (service.config.clock)();
         let flow = scope.store.snapshot(|snapshot| snapshot.flow(now))?;
-        pending.pace = flow.in_words();
+        pending.pace = flow.describe();
     }
     info.pending = Some(pending);
     let mut problems = Vec::new();
@@ -377,7 +387,7 @@ fn shared_ids(scope: &Scope) -> String {
     let shared = scope
         .store
         .snapshot(|snapshot| snapshot.shared_ids(MAX_SHARED_IDS));
-    let told = shared.unwrap_or_default().into_iter().map(|(id, files)| {
+    let lines = shared.unwrap_or_default().into_iter().map(|(id, files)| {
         let id = text::line(&id, 80);
         let files: Vec<String> = files.iter().map(|file| text::line(file, 80)).collect();
         match files.is_empty() {
@@ -385,10 +395,10 @@ fn shared_ids(scope: &Scope) -> String {
             false => format!("`{id}`: {}", files.join(", ")),
         }
     });
-    let told: Vec<String> = told.collect();
-    match told.is_empty() {
+    let lines: Vec<String> = lines.collect();
+    match lines.is_empty() {
         true => String::new(),
-        false => format!(" ({})", told.join("; ")),
+        false => format!(" ({})", lines.join("; ")),
     }
 }
 
@@ -411,31 +421,32 @@ fn damaged(scope: &Scope) -> Vec<String> {
 fn instant(millis: i64) -> Option<String> {
     jiff::Timestamp::from_millisecond(millis)
         .ok()
-        .map(time::show)
+        .map(time::to_rfc3339)
 }
 
 /// The projects of the memories that can be requested, most memories first.
-fn projects(index: &Index, most: usize) -> Vec<String> {
+fn projects(index: &Index, max: usize) -> Vec<String> {
     let names = index
         .live()
         .map(|(_, doc)| doc.project)
         .filter(|name| *name != 0);
     index
-        .counted(names)
+        .count_spellings(names)
         .into_iter()
-        .take(most)
+        .take(max)
         .map(|(name, _)| name.to_owned())
         .collect()
 }
 
 /// The tags of approved memories, most used first.
-fn tags(index: &Index, most: usize) -> Vec<TagCount> {
+fn tags(index: &Index, max: usize) -> Vec<TagCount> {
     let approved = index
         .live()
         .filter(|(_, doc)| StatusFilter::Approved.allows(doc.status));
-    let tags = index.counted(approved.flat_map(|(number, _)| index.tags(number).iter().copied()));
+    let tags =
+        index.count_spellings(approved.flat_map(|(number, _)| index.tags(number).iter().copied()));
     tags.into_iter()
-        .take(most)
+        .take(max)
         .map(|(tag, count)| TagCount {
             tag: tag.to_owned(),
             count,
@@ -456,7 +467,7 @@ fn replaced(index: &Index) -> u64 {
 }
 
 /// The memories that wait for a curator, oldest first.
-pub fn pending(index: &Index, most: usize) -> Pending {
+pub fn pending(index: &Index, max: usize) -> Pending {
     let mut waiting: Vec<(i64, &str)> = index
         .live()
         .filter(|(_, doc)| doc.status == Status::Staging)
@@ -471,7 +482,7 @@ pub fn pending(index: &Index, most: usize) -> Pending {
             .and_then(|(created, _)| instant(*created)),
         ids: waiting
             .iter()
-            .take(most)
+            .take(max)
             .map(|(_, id)| (*id).to_owned())
             .collect(),
         pace: None,

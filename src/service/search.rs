@@ -6,9 +6,9 @@ mod words;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
+use self::page::{ComparableHit, Place};
 pub(crate) use self::page::{Hit, Page};
-use self::page::{Known, Place};
-use self::words::{NEAREST, keep_nearest};
+use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
 use super::evidence::{self, Evidence};
 use super::excerpt;
@@ -42,7 +42,7 @@ pub(crate) struct Search<'a> {
     pub(super) views: Vec<View<'a>>,
     pub(super) names: Vec<String>,
     /// Names of the requested project, folded.
-    pub(super) asked: HashSet<String>,
+    pub(super) project_names: HashSet<String>,
     /// The current scope.
     own_scope: Option<String>,
     pub(super) spec: &'a QuerySpec,
@@ -50,7 +50,7 @@ pub(crate) struct Search<'a> {
     pub(super) is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
     /// The vector of the query.
-    code: Option<QuantizedVector>,
+    query_vector: Option<QuantizedVector>,
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub(super) like: Option<(usize, DocId)>,
     /// Evidence from sessions, for memories whose own text does not match the question.
@@ -78,16 +78,16 @@ impl<'a> Search<'a> {
             .filter_map(|open| {
                 let (scope, index) = (&*open.scope, open.index()?);
                 names.push(scope.name.clone());
-                let asked = spec
+                let requested = spec
                     .filters
                     .project
                     .as_deref()
                     .map(|project| selection.rows_of(project, scope));
-                asked_for.extend(asked.iter().flat_map(|rows| rows.names.iter().cloned()));
-                let own = selection.current.rows_in(scope);
+                asked_for.extend(requested.iter().flat_map(|rows| rows.names.iter().cloned()));
+                let own_rows = selection.current.rows_in(scope);
                 Some(View::new(
                     index,
-                    ResolvedFilters::new(index, &spec.filters, asked.as_ref(), &own),
+                    ResolvedFilters::new(index, &spec.filters, requested.as_ref(), &own_rows),
                 ))
             })
             .collect();
@@ -97,14 +97,14 @@ impl<'a> Search<'a> {
             .as_ref()
             .map(|scope| scope.name.clone());
         let like = spec.like.as_ref().and_then(|like| {
-            let places = Places {
+            let places = IdLookup {
                 views: &views,
                 names: &names,
                 own: own_scope.as_deref(),
             };
             places.first(&like.id, like.scope.as_deref(), spec.filters.status)
         });
-        let lost = |number: usize| {
+        let failed = |number: usize| {
             let name = names.get(number).cloned().unwrap_or_default();
             move |source: RemoteError| Error::Table {
                 scope: name,
@@ -114,12 +114,13 @@ impl<'a> Search<'a> {
         if let Some((scope, doc)) = like
             && let Some(view) = views.get_mut(scope)
         {
-            view.fetch_remote_docs(&[doc], None).map_err(lost(scope))?;
+            view.fetch_remote_docs(&[doc], None)
+                .map_err(failed(scope))?;
         }
         let mut terms = spec.text.as_deref().map(|text| {
             let terms = QueryTerms::parse(text);
             let mut bm25 = lexical::bm25_weights(&views, &terms, &spec.filters);
-            if spec.proposes {
+            if spec.is_proposal {
                 bm25.keep_rare_terms(&views, &spec.filters);
             }
             // A later page uses the weights of the first one, so that new memories do not change
@@ -149,7 +150,7 @@ impl<'a> Search<'a> {
         for (number, view) in views.iter_mut().enumerate() {
             cancel::check()?;
             view.fetch_remote_candidates(bm25, code.as_ref(), &spec.filters)
-                .map_err(lost(number))?;
+                .map_err(failed(number))?;
         }
         cancel::check()?;
         let evidence = match &terms {
@@ -162,26 +163,26 @@ impl<'a> Search<'a> {
             opened,
             views,
             names,
-            asked: asked_for,
+            project_names: asked_for,
             own_scope,
             spec,
             is_narrowed: selection.is_narrowed,
             terms,
-            code,
+            query_vector: code,
             like,
             evidence,
         })
     }
 
     /// Whether this is a search, rather than a list.
-    pub(super) fn searches(&self) -> bool {
-        self.terms.is_some() || self.code.is_some() || self.spec.like.is_some()
+    pub(super) fn is_search(&self) -> bool {
+        self.terms.is_some() || self.query_vector.is_some() || self.spec.like.is_some()
     }
 
     /// The query for the legs; `None` if nothing can be found.
-    pub(super) fn question(&self) -> Option<Query<'_>> {
+    pub(super) fn leg_query(&self) -> Option<Query<'_>> {
         let bm25 = self.terms.as_ref().map(|(_, bm25)| bm25);
-        match (bm25, &self.code) {
+        match (bm25, &self.query_vector) {
             (Some(bm25), Some(code)) => Some(Query::Hybrid(bm25, code)),
             (Some(bm25), None) => Some(Query::Lexical(bm25)),
             (None, Some(code)) => Some(Query::Semantic(code)),
@@ -192,10 +193,10 @@ impl<'a> Search<'a> {
 
     /// Whether the semantic leg runs.
     pub(super) const fn has_meaning(&self) -> bool {
-        self.code.is_some()
+        self.query_vector.is_some()
     }
 
-    fn code_of(&self, scored: &Candidate) -> Option<QuantizedVector> {
+    fn vector_of(&self, scored: &Candidate) -> Option<QuantizedVector> {
         self.views.get(scored.scope)?.vector(scored.doc)
     }
 
@@ -208,26 +209,26 @@ impl<'a> Search<'a> {
     /// The cosine of a memory and the query.
     pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
         let own = self.views.get(scope).and_then(|view| view.vector(doc));
-        own.zip(self.code.as_ref())
+        own.zip(self.query_vector.as_ref())
             .map_or(0.0, |(own, code)| own.nearness(code))
     }
 
     /// The scope and number of the memory that an id means; see [`same_id`].
     pub(super) fn locate(&self, id: &str) -> Option<(usize, DocId)> {
-        self.places().first(id, None, self.spec.filters.status)
+        self.lookup().first(id, None, self.spec.filters.status)
     }
 
     /// The note about other scopes that also contain the memory of `like` or `expect`.
     pub(super) fn note_same_id(&self) -> Option<Note> {
-        let asked = self
+        let ids = self
             .spec
             .like
             .iter()
             .map(|like| (like.id.as_str(), like.scope.as_deref()));
-        let asked = asked.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
-        let mut shared: Vec<(String, Vec<(String, Status)>)> = asked
+        let ids = ids.chain(self.spec.expect.iter().map(|id| (id.as_str(), None)));
+        let mut shared: Vec<(String, Vec<(String, Status)>)> = ids
             .filter_map(|(id, scope)| {
-                let holders = self.places().holders(id, scope, self.spec.filters.status);
+                let holders = self.lookup().holders(id, scope, self.spec.filters.status);
                 let others = same_id::others(&holders, holders.first()?.scope);
                 (!others.is_empty()).then(|| (id.to_owned(), others))
             })
@@ -236,8 +237,8 @@ impl<'a> Search<'a> {
         same_id::note(&shared)
     }
 
-    fn places(&self) -> Places<'_> {
-        Places {
+    fn lookup(&self) -> IdLookup<'_> {
+        IdLookup {
             views: &self.views,
             names: &self.names,
             own: self.own_scope.as_deref(),
@@ -250,7 +251,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn retrieve(&self) -> CandidateSet {
-        let Some(question) = self.question() else {
+        let Some(question) = self.leg_query() else {
             return CandidateSet::default();
         };
         let top = self.bm25().and_then(|bm25| bm25.frozen_norm);
@@ -267,7 +268,7 @@ impl<'a> Search<'a> {
             &session_matches,
             top,
         );
-        let floor = self.spec.floor.filter(|_| self.has_meaning());
+        let floor = self.spec.min_cosine.filter(|_| self.has_meaning());
         found.candidates.retain(|candidate| {
             self.like != Some((candidate.scope, candidate.doc))
                 && floor.is_none_or(|floor| candidate.reaches(floor))
@@ -276,7 +277,7 @@ impl<'a> Search<'a> {
             if self.is_gibberish(&found) {
                 found.candidates.clear();
             }
-            keep_nearest(&mut found.candidates);
+            truncate_to_nearest(&mut found.candidates);
         } else {
             let min_cosine = found.min_cosine;
             found
@@ -296,22 +297,22 @@ impl<'a> Search<'a> {
         let total = found.candidates.len();
         let lacks_words = self.lacks_words(&found);
         let is_uncertain =
-            cursor.is_none() && !self.spec.proposes && !lacks_words && self.is_uncertain(&found);
+            cursor.is_none() && !self.spec.is_proposal && !lacks_words && self.is_uncertain(&found);
         let limit = if is_uncertain {
-            limit.min(NEAREST)
+            limit.min(MAX_NEAREST)
         } else {
             limit
         };
         // A first page needs only the best candidates in order. If folding uses them up, all are
         // sorted.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
-        let mine = |scope: usize, doc: &Doc| self.is_mine(scope, doc);
+        let mine = |scope: usize, doc: &Doc| self.is_own_project(scope, doc);
         let mut ranked = order(
             &found.candidates,
             &self.views,
             &self.names,
             mine,
-            self.wanted(enough),
+            self.order_options(enough),
         );
         let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
         if page.hits.len() < limit && ranked.len() < total {
@@ -320,7 +321,7 @@ impl<'a> Search<'a> {
                 &self.views,
                 &self.names,
                 mine,
-                self.wanted(None),
+                self.order_options(None),
             );
             page = self.read(&ranked, &found.candidates, cursor, limit)?;
         }
@@ -328,7 +329,7 @@ impl<'a> Search<'a> {
         page.total = total as u64;
         page.top = found.score_norm;
         page.hidden = found.hidden;
-        page.hiding = found.hiding;
+        page.hiding_scopes = found.hiding_scopes;
         page.lacks_words = lacks_words;
         page.is_uncertain = is_uncertain;
         page.only_stop_words = self.terms().is_some_and(|terms| terms.only_stop_words);
@@ -336,14 +337,14 @@ impl<'a> Search<'a> {
     }
 
     /// Options for the order. Oldest first applies only to lists.
-    pub(super) fn wanted(&self, places: Option<usize>) -> OrderOptions {
+    pub(super) fn order_options(&self, limit: Option<usize>) -> OrderOptions {
         OrderOptions {
-            limit: places,
-            oldest_first: self.spec.oldest && !self.searches(),
+            limit,
+            oldest_first: self.spec.oldest && !self.is_search(),
         }
     }
 
-    pub(super) fn is_mine(&self, scope: usize, doc: &Doc) -> bool {
+    pub(super) fn is_own_project(&self, scope: usize, doc: &Doc) -> bool {
         self.views
             .get(scope)
             .is_some_and(|view| view.filter.in_current_project(doc))
@@ -361,14 +362,14 @@ impl<'a> Search<'a> {
             resume(ranked, cursor, |place| self.identity(place))
         });
         let mut page = Page::default();
-        let mut known: Vec<Known> = Vec::new();
+        let mut known: Vec<ComparableHit> = Vec::new();
         let mut matcher = self.terms.as_ref().map(|(_, bm25)| Matcher::new(bm25));
         let mut rest = ranked.get(start..).unwrap_or_default();
         let mut rank = start;
         'page: while !rest.is_empty() {
             cancel::check()?;
-            let (batch, behind) = rest.split_at(rest.len().min(limit + 2));
-            rest = behind;
+            let (batch, following) = rest.split_at(rest.len().min(limit + 2));
+            rest = following;
             let Records {
                 found: mut records,
                 mut contradicted,
@@ -383,16 +384,16 @@ impl<'a> Search<'a> {
                     continue;
                 };
                 // A list shows everything; near-duplicates are folded only in a search.
-                let own = Known {
-                    code: if self.searches() {
-                        self.code_of(&place.candidate)
+                let comparable = ComparableHit {
+                    query_vector: if self.is_search() {
+                        self.vector_of(&place.candidate)
                     } else {
                         None
                     },
                     signature: OnceCell::new(),
                 };
-                let same = if self.searches() {
-                    own.same(&memory, &known, &page.hits)
+                let same = if self.is_search() {
+                    comparable.find_duplicate(&memory, &known, &page.hits)
                 } else {
                     None
                 };
@@ -415,7 +416,7 @@ impl<'a> Search<'a> {
                     });
                     continue;
                 }
-                known.push(own);
+                known.push(comparable);
                 let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut matcher);
                 let others = contradicted.remove(&key).unwrap_or_default();
                 if let Some(open) = self.opened.get(place.candidate.scope) {
@@ -433,13 +434,13 @@ impl<'a> Search<'a> {
         Ok(page)
     }
 
-    fn identity(&self, place: &Ranked) -> (String, String) {
+    fn identity(&self, ranked: &Ranked) -> (String, String) {
         (
             self.names
-                .get(place.candidate.scope)
+                .get(ranked.candidate.scope)
                 .cloned()
                 .unwrap_or_default(),
-            self.id(place).to_owned(),
+            self.id(ranked).to_owned(),
         )
     }
 
@@ -453,10 +454,10 @@ impl<'a> Search<'a> {
         self.terms.as_ref().map(|(_, bm25)| bm25)
     }
 
-    fn id(&self, place: &Ranked) -> &str {
+    fn id(&self, ranked: &Ranked) -> &str {
         self.views
-            .get(place.candidate.scope)
-            .map_or("", |view| view.index.id(place.candidate.doc))
+            .get(ranked.candidate.scope)
+            .map_or("", |view| view.index.id(ranked.candidate.doc))
     }
 
     /// Reads the records of some places from their stores. The status filter applies to the present
@@ -466,7 +467,7 @@ impl<'a> Search<'a> {
     /// only one, this is an error.
     fn records(
         &self,
-        places: &[Ranked],
+        ranked: &[Ranked],
         failed: &mut Vec<(String, String)>,
     ) -> Result<Records, Error> {
         let name = |number: usize| {
@@ -475,14 +476,14 @@ impl<'a> Search<'a> {
                 .map(String::as_str)
                 .unwrap_or_default()
         };
-        let readable = |place: &&Ranked| {
+        let readable = |entry: &&Ranked| {
             !failed
                 .iter()
-                .any(|(other, _)| other == name(place.candidate.scope))
+                .any(|(other, _)| other == name(entry.candidate.scope))
         };
-        let wanted = places.iter().filter(readable).map(|place| open::Wanted {
-            scope: place.candidate.scope,
-            doc: place.candidate.doc,
+        let wanted = ranked.iter().filter(readable).map(|entry| open::RecordKey {
+            scope: entry.candidate.scope,
+            doc: entry.candidate.doc,
         });
         let mut records = self.opened.read(wanted, self.spec.filters.status);
         for (number, error) in std::mem::take(&mut records.failed) {
@@ -507,16 +508,16 @@ impl<'a> Search<'a> {
     fn hit(
         &self,
         memory: &Memory,
-        place: &Ranked,
+        ranked: &Ranked,
         scope: &str,
         (rank, candidates): (usize, &[Candidate]),
         matcher: &mut Option<Matcher<'_>>,
     ) -> MemoryHit {
         let mut hit = answer::hit(memory, scope, self.spec.detail);
-        let Some(view) = self.views.get(place.candidate.scope) else {
+        let Some(view) = self.views.get(ranked.candidate.scope) else {
             return hit;
         };
-        if self.spec.proposes {
+        if self.spec.is_proposal {
             return hit;
         }
         if self.spec.detail != Detail::Full {
@@ -524,41 +525,41 @@ impl<'a> Search<'a> {
         }
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.spec.by_agent {
-            hit.created_at = memory.created_at.map(time::day);
+            hit.created_at = memory.created_at.map(time::to_date);
         }
-        if self.searches() && (self.spec.explain || !self.spec.by_agent) {
-            hit.score = Some(f64::from((place.candidate.score * 1000.0).round()) / 1000.0);
+        if self.is_search() && (self.spec.explain || !self.spec.by_agent) {
+            hit.score = Some(f64::from((ranked.candidate.score * 1000.0).round()) / 1000.0);
             let words = matcher
                 .as_mut()
                 .and_then(|matcher| answer::why(memory, matcher));
             let words = words.or_else(|| {
-                self.session_words(&place.candidate)
+                self.session_words(&ranked.candidate)
                     .map(|words| format!("session: {words}"))
             });
             hit.why = words.or_else(|| {
-                self.code
+                self.query_vector
                     .as_ref()
-                    .map(|_| format!("near in meaning ({:.2})", place.candidate.cosine))
+                    .map(|_| format!("near in meaning ({:.2})", ranked.candidate.cosine))
             });
         }
-        if self.spec.explain && self.searches() {
-            hit.explanation = Some(self.explanation(&place.candidate, rank, candidates));
+        if self.spec.explain && self.is_search() {
+            hit.explanation = Some(self.explanation(&ranked.candidate, rank, candidates));
         }
         hit
     }
 }
 
 /// The scopes of a search, for looking up ids.
-struct Places<'a> {
+struct IdLookup<'a> {
     views: &'a [View<'a>],
     names: &'a [String],
     own: Option<&'a str>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> IdLookup<'a> {
     /// The holders of an id argument, the one that is meant first. The argument is an id, or the
     /// address of a memory.
-    fn holders(&self, given: &str, scope: Option<&str>, filter: StatusFilter) -> Vec<Holder<'a>> {
+    fn holders(&self, text: &str, scope: Option<&str>, filter: StatusFilter) -> Vec<Holder<'a>> {
         let of = |id: &str, scope: Option<&str>| {
             let indexes = self
                 .names
@@ -569,8 +570,8 @@ impl<'a> Places<'a> {
             holders.retain(|holder| scope.is_none_or(|scope| scope == holder.scope));
             holders
         };
-        let holders = of(given, scope);
-        match same_id::address(given).filter(|_| holders.is_empty()) {
+        let holders = of(text, scope);
+        match same_id::address(text).filter(|_| holders.is_empty()) {
             Some((scope, id)) => of(&id, Some(&scope)),
             None => holders,
         }
@@ -579,11 +580,11 @@ impl<'a> Places<'a> {
     /// The scope and number of the memory that is meant, unless it is rejected.
     fn first(
         &self,
-        given: &str,
+        text: &str,
         scope: Option<&str>,
         filter: StatusFilter,
     ) -> Option<(usize, DocId)> {
-        let holders = self.holders(given, scope, filter);
+        let holders = self.holders(text, scope, filter);
         holders
             .iter()
             .find_map(|holder| Some((holder.number, holder.doc?)))

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::engine::Service;
-use super::open::{OpenScope, OpenScopes, Wanted};
+use super::open::{OpenScope, OpenScopes, RecordKey};
 use crate::service::error::Error;
 use ack_api::memory::{Status, StatusFilter};
 use ack_search::inverted::Index;
@@ -46,7 +46,7 @@ impl Service {
     ///
     /// # Errors
     /// There is no scope, or no readable store.
-    pub fn ids_beginning(
+    pub fn ids_with_prefix(
         &self,
         typed: &str,
         scope: Option<&str>,
@@ -67,8 +67,8 @@ impl Service {
                 index
                     .live()
                     .filter(|(_, doc)| filter.allows(doc.status))
-                    .filter(|(doc, _)| begins(index.id(*doc), &typed))
-                    .map(|(doc, _)| (index.id(doc), Wanted { scope: number, doc })),
+                    .filter(|(doc, _)| has_prefix(index.id(*doc), &typed))
+                    .map(|(doc, _)| (index.id(doc), RecordKey { scope: number, doc })),
             );
         }
         wanted.sort_by(|a, b| a.0.cmp(b.0));
@@ -88,10 +88,10 @@ impl Service {
                 })
             })
             .collect();
-        let gone = wanted.len() - matches.len();
+        let dropped = wanted.len() - matches.len();
         Ok(IdMatches {
             matches,
-            total: total - gone,
+            total: total - dropped,
         })
     }
 
@@ -107,11 +107,13 @@ impl Service {
         let mut selection = self.select(scope, None)?;
         let scopes = selection.scopes.clone();
         let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
-        let mut forms: Vec<Form<'_>> = ids.iter().map(|id| Form::of(id)).collect();
+        let mut forms: Vec<IdForm<'_>> = ids.iter().map(|id| IdForm::of(id)).collect();
         for index in opened.iter().filter_map(OpenScope::index) {
             for (doc, _) in index.live() {
                 let other = index.id(doc);
-                forms.iter_mut().for_each(|form| form.tell_apart(other));
+                forms
+                    .iter_mut()
+                    .for_each(|form| form.distinguish_from(other));
             }
         }
         Ok(forms
@@ -154,7 +156,7 @@ impl ShortIds {
         };
         let shared_code = code_and_number(id)
             .and_then(|(code, number)| longest_shared(self.codes.get(number)?, code));
-        let form = Form {
+        let form = IdForm {
             id,
             shared,
             shared_code: shared_code.unwrap_or_default(),
@@ -170,7 +172,11 @@ fn longest_shared(sorted: &[String], text: &str) -> Option<usize> {
     let at = sorted.binary_search(&text).ok()?;
     let before = at.checked_sub(1).and_then(|at| sorted.get(at));
     let both = before.into_iter().chain(sorted.get(at + 1));
-    Some(both.map(|other| common(&text, other)).max().unwrap_or(0))
+    Some(
+        both.map(|other| common_prefix(&text, other))
+            .max()
+            .unwrap_or(0),
+    )
 }
 
 /// An id without the prefix common to all ids of its program.
@@ -203,13 +209,13 @@ fn code_and_number(id: &str) -> Option<(&str, &str)> {
 
 /// The form of an id for shell completion: the full id, or its own part, whichever begins with the
 /// typed text.
-pub fn completed<'a>(id: &'a str, typed: &str) -> Option<&'a str> {
+pub fn completion_of<'a>(id: &'a str, typed: &str) -> Option<&'a str> {
     let mut forms = [id, own_part(id)].into_iter();
     forms.find(|form| form.starts_with(typed))
 }
 
 /// Whether an id begins with the typed text, in lower case.
-pub fn begins(id: &str, typed: &str) -> bool {
+pub fn has_prefix(id: &str, typed: &str) -> bool {
     let starts = |text: &str| {
         text.get(..typed.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(typed))
@@ -217,9 +223,9 @@ pub fn begins(id: &str, typed: &str) -> bool {
     starts(id) || starts(own_part(id)) || {
         let number = |text: &str| text.parse::<u32>().ok();
         match (typed.split_once(['-', '.', '·']), code_and_number(id)) {
-            (Some((code, typed)), Some((own, digits))) => {
+            (Some((code, typed)), Some((code_of_id, digits))) => {
                 !code.is_empty()
-                    && own.starts_with(code)
+                    && code_of_id.starts_with(code)
                     && number(typed).is_some()
                     && number(typed) == number(digits)
             }
@@ -229,7 +235,7 @@ pub fn begins(id: &str, typed: &str) -> bool {
 }
 
 /// What distinguishes an id from the others.
-struct Form<'a> {
+struct IdForm<'a> {
     id: &'a str,
     /// The longest prefix of its own part that another id shares, in bytes.
     shared: usize,
@@ -237,7 +243,7 @@ struct Form<'a> {
     shared_code: usize,
 }
 
-impl<'a> Form<'a> {
+impl<'a> IdForm<'a> {
     const fn of(id: &'a str) -> Self {
         Self {
             id,
@@ -246,16 +252,18 @@ impl<'a> Form<'a> {
         }
     }
 
-    fn tell_apart(&mut self, other: &str) {
+    fn distinguish_from(&mut self, other: &str) {
         if other == self.id {
             return;
         }
-        self.shared = self.shared.max(common(own_part(self.id), own_part(other)));
+        self.shared = self
+            .shared
+            .max(common_prefix(own_part(self.id), own_part(other)));
         if let (Some((code, number)), Some((other_code, other_number))) =
             (code_and_number(self.id), code_and_number(other))
             && number == other_number
         {
-            self.shared_code = self.shared_code.max(common(code, other_code));
+            self.shared_code = self.shared_code.max(common_prefix(code, other_code));
         }
     }
 
@@ -266,14 +274,17 @@ impl<'a> Form<'a> {
             let number = number.trim_start_matches('0');
             return format!("{code}-{}", if number.is_empty() { "0" } else { number });
         }
-        let own = own_part(self.id);
+        let own_part_of_id = own_part(self.id);
         // What follows `@`, as in `@edited`, would not be understood if it were cut.
-        let end = own.rfind('@').unwrap_or(own.len());
+        let end = own_part_of_id.rfind('@').unwrap_or(own_part_of_id.len());
         let mut length = (self.shared + 1).max(MIN_BYTES);
-        while let Some(form) = own.get(..length).filter(|_| length <= end) {
+        while let Some(form) = own_part_of_id.get(..length).filter(|_| length <= end) {
             // Avoid a form that ends in a separator, or could be the number of a result.
             let numeric = form.bytes().all(|byte| byte.is_ascii_digit());
-            if !numeric && form.ends_with(|c: char| c.is_alphanumeric()) && length + 2 < own.len() {
+            if !numeric
+                && form.ends_with(|c: char| c.is_alphanumeric())
+                && length + 2 < own_part_of_id.len()
+            {
                 return form.to_owned();
             }
             length += 1;
@@ -283,7 +294,7 @@ impl<'a> Form<'a> {
 }
 
 /// The length of the common prefix of two texts.
-fn common(a: &str, b: &str) -> usize {
+fn common_prefix(a: &str, b: &str) -> usize {
     a.bytes()
         .zip(b.bytes())
         .take_while(|(a, b)| a.eq_ignore_ascii_case(b))
@@ -297,16 +308,16 @@ mod tests {
     #[track_caller]
     fn check(ids: &[&str], short: &[&str]) {
         for (id, expected) in ids.iter().zip(short) {
-            let mut form = Form::of(id);
-            ids.iter().for_each(|other| form.tell_apart(other));
+            let mut form = IdForm::of(id);
+            ids.iter().for_each(|other| form.distinguish_from(other));
             let form = form.shortest();
             assert_eq!(&form, expected);
-            let meant: Vec<&&str> = ids
+            let matching: Vec<&&str> = ids
                 .iter()
-                .filter(|id| begins(id, &form.to_lowercase()) || **id == form)
+                .filter(|id| has_prefix(id, &form.to_lowercase()) || **id == form)
                 .collect();
             let exact = ids.contains(&form.as_str());
-            assert!(exact || meant == [id], "{form} means {meant:?}");
+            assert!(exact || matching == [id], "{form} means {matching:?}");
         }
     }
 
@@ -365,8 +376,8 @@ mod tests {
         ];
         let short = ShortIds::of(ids.iter().map(|id| (*id).to_owned()));
         for id in ids {
-            let mut form = Form::of(id);
-            ids.iter().for_each(|other| form.tell_apart(other));
+            let mut form = IdForm::of(id);
+            ids.iter().for_each(|other| form.distinguish_from(other));
             assert_eq!(short.shortest(id), form.shortest());
         }
         assert_eq!(short.shortest("3f2a9c1e-unknown"), "3f2a9c1e-unknown");
@@ -384,7 +395,7 @@ mod tests {
             "7be29d·002",
             "7be2.2",
         ] {
-            assert!(begins(id, typed), "{typed}");
+            assert!(has_prefix(id, typed), "{typed}");
         }
         for typed in [
             "7be3",
@@ -395,7 +406,7 @@ mod tests {
             "002",
             "ack_7be29d_2026-02-09_0022",
         ] {
-            assert!(!begins(id, typed), "{typed}");
+            assert!(!has_prefix(id, typed), "{typed}");
         }
     }
 }

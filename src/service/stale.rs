@@ -59,11 +59,11 @@ impl Staleness {
         if !StatusFilter::Approved.allows(memory.status) {
             return None;
         }
-        let counts = |mark: &String| !is_kept(memory, mark);
-        let marks = self.past(memory).filter(counts);
+        let counts = |mark: &String| !is_dismissed(memory, mark);
+        let marks = self.expired(memory).filter(counts);
         let newer = contradictions.iter().filter(|other| other.is_newer());
-        let marks = marks.or_else(|| newer.map(contradicted).find(counts));
-        marks.or_else(|| self.gone(memory, scope).filter(counts))
+        let marks = marks.or_else(|| newer.map(contradiction_mark).find(counts));
+        marks.or_else(|| self.missing_files(memory, scope).filter(counts))
     }
 
     /// Adds the reasons to doubt a memory to a result: memories that contradict it, and why else it
@@ -78,7 +78,7 @@ impl Staleness {
         hit.stale = self.of(memory, scope, &[]);
         hit.contradicts = contradictions;
         for other in &mut hit.contradicts {
-            let is_dismissed = other.is_newer() && is_kept(memory, &contradicted(other));
+            let is_dismissed = other.is_newer() && is_dismissed(memory, &contradiction_mark(other));
             other.age = other.age.filter(|_| !is_dismissed);
         }
     }
@@ -87,10 +87,10 @@ impl Staleness {
     pub fn is_of_project(&self, memory: &Memory, scope: &Scope) -> bool {
         let project = memory.project.as_deref().unwrap_or_default();
         let alias = memory.project_alias.as_deref().unwrap_or_default();
-        self.current.rows_in(scope).hold(project, alias)
+        self.current.rows_in(scope).contain(project, alias)
     }
 
-    fn past(&self, memory: &Memory) -> Option<String> {
+    fn expired(&self, memory: &Memory) -> Option<String> {
         let day = memory.stale_after.filter(|day| *day < self.today)?;
         let reviewed = memory
             .reviewed_at
@@ -101,7 +101,7 @@ impl Staleness {
         Some(format!("past {day}, the day its author set"))
     }
 
-    fn gone(&self, memory: &Memory, scope: &Scope) -> Option<String> {
+    fn missing_files(&self, memory: &Memory, scope: &Scope) -> Option<String> {
         if memory.files.is_empty() || !self.is_of_project(memory, scope) {
             return None;
         }
@@ -127,18 +127,18 @@ impl Staleness {
 }
 
 /// Separates the marks that a person has dismissed.
-pub const BETWEEN: &str = "; ";
+pub const MARK_SEPARATOR: &str = "; ";
 
 /// Whether a person kept a memory despite a mark.
-pub fn is_kept(memory: &Memory, mark: &str) -> bool {
-    let mut kept = memory
+pub fn is_dismissed(memory: &Memory, mark: &str) -> bool {
+    let mut dismissed = memory
         .kept_despite
         .iter()
-        .flat_map(|kept| kept.split(BETWEEN));
-    kept.any(|kept| kept == mark)
+        .flat_map(|dismissed| dismissed.split(MARK_SEPARATOR));
+    dismissed.any(|dismissed| dismissed == mark)
 }
 
 /// The mark of a memory that a newer one contradicts.
-fn contradicted(newer: &Contradiction) -> String {
+fn contradiction_mark(newer: &Contradiction) -> String {
     format!("the newer {} contradicts it", newer.id)
 }

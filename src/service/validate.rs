@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-pub use self::arguments::{arguments, short};
+pub use self::arguments::{arguments, check_length};
 use crate::config::Config;
 use crate::service::error::Error;
 use ack_api::memory::StatusFilter;
@@ -43,7 +43,7 @@ fn check_lengths(request: &QueryRequest) -> Result<(), Error> {
     });
     texts
         .chain(entries)
-        .try_for_each(|(name, text)| short(name, text))
+        .try_for_each(|(name, text)| check_length(name, text))
 }
 
 /// A query after all checks.
@@ -58,7 +58,7 @@ pub struct QuerySpec {
     pub limit: usize,
     /// Whether to return as many results as fit, because an agent gave a token limit but no number
     /// of results.
-    pub fills: bool,
+    pub fills_budget: bool,
     /// Maximum tokens of the answer.
     pub tokens: usize,
     /// How much of each memory to show.
@@ -72,14 +72,14 @@ pub struct QuerySpec {
     /// The memory that is expected in the answer.
     pub expect: Option<String>,
     /// Minimum cosine of a memory that shares no word with the query.
-    pub floor: Option<f32>,
+    pub min_cosine: Option<f32>,
     /// Whether a list starts with the oldest memory.
     pub oldest: bool,
     /// Whether to look in sessions for words that no memory contains.
     pub sessions: bool,
     /// Whether it only proposes memories for further checks. Then no reasons are needed, and in a
     /// large scope common words alone find nothing.
-    pub proposes: bool,
+    pub is_proposal: bool,
     /// Whether an agent asks. An agent gets only what it can use, in few tokens.
     pub by_agent: bool,
     /// Whether the caller may not ask for memories that wait for review.
@@ -107,7 +107,7 @@ impl QuerySpec {
                 ..Filters::default()
             },
             limit,
-            fills: false,
+            fills_budget: false,
             tokens: usize::MAX,
             detail: Detail::Concise,
             explain: false,
@@ -117,10 +117,10 @@ impl QuerySpec {
                 scope: Some(scope.to_owned()),
             }),
             expect: None,
-            floor: None,
+            min_cosine: None,
             oldest: false,
             sessions: false,
-            proposes: false,
+            is_proposal: false,
             by_agent: false,
             withholds: false,
             withheld: None,
@@ -186,14 +186,17 @@ impl QuerySpec {
                 })
             })
             .collect::<Result<_, _>>()?;
-        let asked = request.status.unwrap_or_default();
-        let allowed = config.max_status.value.allowed(request.by_agent, asked);
+        let requested_status = request.status.unwrap_or_default();
+        let allowed = config
+            .max_status
+            .value
+            .allowed(request.by_agent, requested_status);
         let fills = request.by_agent && request.limit.is_none() && request.max_tokens.is_some();
-        let mut seen = HashSet::new();
+        let mut unique_tags = HashSet::new();
         let tags = strings(request.tags.as_deref())
             .iter()
             .map(|tag| Filters::fold(tag))
-            .filter(|tag| seen.insert(tag.clone()))
+            .filter(|tag| unique_tags.insert(tag.clone()))
             .collect();
         Ok(Self {
             text,
@@ -229,7 +232,7 @@ impl QuerySpec {
                     config.limit.value
                 },
             )?,
-            fills,
+            fills_budget: fills,
             tokens: max_tokens(request.max_tokens, config)?,
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
@@ -244,13 +247,13 @@ impl QuerySpec {
                 .map(str::trim)
                 .filter(|id| !id.is_empty())
                 .map(str::to_owned),
-            floor: None,
+            min_cosine: None,
             oldest: request.order == Some(Order::Oldest),
             sessions: true,
-            proposes: false,
+            is_proposal: false,
             by_agent: request.by_agent,
             withholds: config.max_status.value.withholds(request.by_agent),
-            withheld: (allowed != Some(asked)).then_some(asked),
+            withheld: (allowed != Some(requested_status)).then_some(requested_status),
         })
     }
 }
@@ -270,19 +273,19 @@ pub fn max_tokens(value: Option<i64>, config: &Config) -> Result<usize, Error> {
 pub fn number(
     argument: &str,
     value: Option<i64>,
-    least: i64,
-    most: i64,
+    min: i64,
+    max: i64,
     default: u32,
 ) -> Result<usize, Error> {
     let Some(value) = value else {
         return Ok(default as usize);
     };
-    let allowed = value.clamp(least, most);
+    let allowed = value.clamp(min, max);
     if allowed != value {
         return Err(Error::InvalidArgument {
             argument: argument.to_owned(),
             value: value.to_string(),
-            allowed: format!("{least} to {most}"),
+            allowed: format!("{min} to {max}"),
             nearest: vec![allowed.to_string()],
             example: Some(json!({ argument: allowed }).to_string()),
         });
@@ -316,15 +319,15 @@ fn day(argument: &str, value: Option<&str>, until: bool) -> Result<Option<i64>, 
     match time::day_bound(value, until) {
         Some(instant) => Ok(Some(instant.as_millisecond())),
         None => {
-            let near = time::nearest_day(value);
+            let nearest = time::nearest_day(value);
             Err(Error::InvalidArgument {
                 argument: argument.to_owned(),
                 value: ack_api::text::line(value, 60),
                 allowed: "a real calendar day, YYYY-MM-DD".to_owned(),
                 example: Some(
-                    json!({ argument: near.as_deref().unwrap_or("2026-01-31") }).to_string(),
+                    json!({ argument: nearest.as_deref().unwrap_or("2026-01-31") }).to_string(),
                 ),
-                nearest: near.into_iter().collect(),
+                nearest: nearest.into_iter().collect(),
             })
         }
     }

@@ -54,13 +54,13 @@ impl Argument {
     }
 
     /// The arguments of the operation that it stands for.
-    pub(super) fn stands_for(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn targets(&self) -> impl Iterator<Item = &str> {
         self.is.iter().chain(&self.also).map(String::as_str)
     }
 
     /// Whether it stands for an argument of the operation.
-    pub(super) fn reaches(&self, ours: &str) -> bool {
-        self.stands_for().any(|known| known == ours)
+    pub(super) fn has_target(&self, ours: &str) -> bool {
+        self.targets().any(|known| known == ours)
     }
 
     /// Its schema, derived from those of the operation's arguments.
@@ -128,7 +128,7 @@ impl Argument {
     }
 
     /// Its value converted for the operation, with any notes about it.
-    pub(super) fn converted(
+    pub(super) fn convert(
         &self,
         value: Value,
         notes: &mut Vec<String>,
@@ -148,18 +148,18 @@ impl Argument {
                 )),
             };
         }
-        if let (Some((least, most)), Some(number)) = (self.clamp, value.as_f64()) {
+        if let (Some((min, max)), Some(number)) = (self.clamp, value.as_f64()) {
             #[expect(clippy::cast_precision_loss, reason = "bounds are small")]
-            let (low, high) = (least as f64, most as f64);
+            let (low, high) = (min as f64, max as f64);
             if number < low || number > high {
-                let taken = if number < low { least } else { most };
+                let clamped = if number < low { min } else { max };
                 let side = if number < low {
                     "below the minimum"
                 } else {
                     "above the maximum"
                 };
-                notes.push(format!("`{name}`: {number} is {side}; {taken} was used"));
-                return Ok(Value::from(taken));
+                notes.push(format!("`{name}`: {number} is {side}; {clamped} was used"));
+                return Ok(Value::from(clamped));
             }
         }
         let value = match (self.conversion, value) {
@@ -188,23 +188,23 @@ impl Argument {
         Ok(match value {
             Value::Array(entries) => entries
                 .into_iter()
-                .map(|entry| self.written(entry, others))
+                .map(|entry| self.id_text(entry, others))
                 .collect(),
-            other => self.written(other, others),
+            other => self.id_text(other, others),
         })
     }
 
     /// A value as the id string to look up. `others` gets the other possible meaning.
-    fn written(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
+    fn id_text(&self, value: Value, others: &mut Vec<(String, String)>) -> Value {
         let prefixed = value.as_str().and_then(|text| self.prefixed(text.trim()));
-        if let Some(written) = prefixed {
+        if let Some(id_form) = prefixed {
             others.push((
-                written.clone(),
+                id_form.clone(),
                 value.as_str().unwrap_or_default().to_owned(),
             ));
-            return Value::from(written);
+            return Value::from(id_form);
         }
-        let (given, is_number) = match &value {
+        let (given_text, is_number) = match &value {
             Value::Number(number) if self.numbers.is_some() => (number.to_string(), true),
             Value::String(text) if self.numbers.is_some() || !self.without.is_empty() => {
                 (text.trim().to_owned(), false)
@@ -214,21 +214,21 @@ impl Argument {
         let bare = self
             .without
             .iter()
-            .find_map(|beginning| given.strip_prefix(beginning.as_str()));
-        let text = bare.unwrap_or(&given);
+            .find_map(|beginning| given_text.strip_prefix(beginning.as_str()));
+        let text = bare.unwrap_or(&given_text);
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let pattern = self.numbers.as_deref().filter(|_| digits || is_number);
         let numbered = pattern.map(|pattern| pattern.replace("{}", text));
         // A string of digits may be one of our ids as it was shown.
-        let (asked, other) = match numbered {
-            Some(numbered) if is_number || bare.is_some() => (numbered, given),
-            Some(numbered) => (given, numbered),
-            None => (text.to_owned(), given),
+        let (requested, other) = match numbered {
+            Some(numbered) if is_number || bare.is_some() => (numbered, given_text),
+            Some(numbered) => (given_text, numbered),
+            None => (text.to_owned(), given_text),
         };
-        if asked != other {
-            others.push((asked.clone(), other));
+        if requested != other {
+            others.push((requested.clone(), other));
         }
-        Value::from(asked)
+        Value::from(requested)
     }
 }
 
@@ -284,9 +284,9 @@ impl Refusal {
 fn day(value: &Value) -> Option<String> {
     let instant = match value {
         Value::String(text) if text.len() > 10 => {
-            let whole = text.parse::<Timestamp>().ok();
+            let timestamp = text.parse::<Timestamp>().ok();
             // Without an offset, use the date as written.
-            return match whole {
+            return match timestamp {
                 Some(instant) => Some(instant.to_string().get(..10)?.to_owned()),
                 None => text
                     .parse::<jiff::civil::DateTime>()
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_in_time_are_read_as_days() {
+    fn timestamps_are_read_as_days() {
         let read = |value: Value| day(&value);
         assert_eq!(
             read(json!("2026-01-31T23:30:00Z")).as_deref(),

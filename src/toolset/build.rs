@@ -10,11 +10,11 @@ use super::{OfferedTool, Tool, Toolset, ToolsetPreset};
 use crate::config::tools::{ArgumentEntry, ArgumentTable, Conversion, ToolEntry, ToolsTable};
 use crate::config::{Config, ConfigFile};
 use crate::service::validate::QuerySpec;
-use ack_api::settings::{Problem, described, is_name, no_name};
+use ack_api::settings::{Problem, checked_description, invalid_name_message, is_name};
 use ack_api::text;
 
 /// Maximum number of tools.
-const MOST_TOOLS: usize = 32;
+const MAX_TOOLS: usize = 32;
 
 impl Toolset {
     /// The toolset of a preset.
@@ -22,7 +22,9 @@ impl Toolset {
         let table = toml::from_str::<ConfigFile>(set.file())
             .map(|file| file.tools)
             .unwrap_or_default();
-        let mut surface = Self::default().overlaid(&table, config).unwrap_or_default();
+        let mut surface = Self::default()
+            .apply_table(&table, config)
+            .unwrap_or_default();
         surface.set = set;
         surface
     }
@@ -34,16 +36,16 @@ impl Toolset {
     pub fn build(table: &ToolsTable, config: &Config) -> Result<Self, Problem> {
         let set = match &table.surface {
             None => ToolsetPreset::Ack,
-            Some(name) => ToolsetPreset::named(name).ok_or_else(|| {
+            Some(name) => ToolsetPreset::from_name(name).ok_or_else(|| {
                 let message = format!("`{}` is not a built-in set of tools", text::line(name, 80));
                 Problem::at(["surface"], message)
-                    .among(name, ToolsetPreset::ALL.map(ToolsetPreset::name))
+                    .with_candidates(name, ToolsetPreset::ALL.map(ToolsetPreset::name))
             })?,
         };
-        Self::of(set, config).overlaid(table, config)
+        Self::of(set, config).apply_table(table, config)
     }
 
-    fn overlaid(mut self, table: &ToolsTable, config: &Config) -> Result<Self, Problem> {
+    fn apply_table(mut self, table: &ToolsTable, config: &Config) -> Result<Self, Problem> {
         let mut keyed: Vec<(String, OfferedTool)> = self
             .tools
             .into_iter()
@@ -53,15 +55,15 @@ impl Toolset {
             let position = keyed.iter().position(|(known, _)| known == key);
             let before = position.map(|position| keyed.swap_remove(position).1);
             let names: Vec<String> = keyed.iter().map(|(known, _)| known.clone()).collect();
-            let tool = changed(key, entry, before, &names, config)
-                .map_err(|problem| problem.under(&[key]))?;
+            let tool = tool_of_entry(key, entry, before, &names, config)
+                .map_err(|problem| problem.below_path(&[key]))?;
             keyed.push((key.clone(), tool));
         }
         for hidden in &table.hide {
             let Some(position) = keyed.iter().position(|(known, _)| known == hidden) else {
                 let message = format!("there is no tool `{}`", text::line(hidden, 80));
                 return Err(Problem::at(["hide"], message)
-                    .among(hidden, keyed.iter().map(|(known, _)| known.as_str())));
+                    .with_candidates(hidden, keyed.iter().map(|(known, _)| known.as_str())));
             };
             keyed.swap_remove(position);
         }
@@ -87,15 +89,15 @@ impl Toolset {
                 Some(entry) if entry.name.is_some() => &[key, "name"],
                 _ => &[key],
             };
-            return Err(Problem::at([], message).under(path));
+            return Err(Problem::at([], message).below_path(path));
         }
         if keyed.is_empty() {
             return Err(Problem::at(["hide"], "every tool is hidden; leave one"));
         }
-        if keyed.len() > MOST_TOOLS {
+        if keyed.len() > MAX_TOOLS {
             return Err(Problem::at(
                 [],
-                format!("{} tools; at most {MOST_TOOLS} are offered", keyed.len()),
+                format!("{} tools; at most {MAX_TOOLS} are offered", keyed.len()),
             ));
         }
         self.tools = keyed.into_iter().map(|(_, tool)| tool).collect();
@@ -104,7 +106,7 @@ impl Toolset {
 }
 
 /// The tool that an entry describes or changes.
-fn changed(
+fn tool_of_entry(
     key: &str,
     entry: &ToolEntry,
     before: Option<OfferedTool>,
@@ -119,7 +121,8 @@ fn changed(
                 .find(|operation| operation.name() == calls)
                 .ok_or_else(|| {
                     let message = format!("`{}` is none of the four tools", text::line(calls, 80));
-                    Problem::at(["calls"], message).among(calls, Tool::ALL.map(Tool::name))
+                    Problem::at(["calls"], message)
+                        .with_candidates(calls, Tool::ALL.map(Tool::name))
                 })?,
         ),
     };
@@ -142,29 +145,31 @@ fn changed(
                 "there is no tool `{}` to change, and a new one needs `calls`",
                 text::line(key, 80)
             );
-            return Err(Problem::at([], message).among(key, names.iter().map(String::as_str)));
+            return Err(
+                Problem::at([], message).with_candidates(key, names.iter().map(String::as_str))
+            );
         }
     };
     if let Some(name) = &entry.name {
         if !is_name(name) {
-            return Err(Problem::at(["name"], no_name(name)));
+            return Err(Problem::at(["name"], invalid_name_message(name)));
         }
         tool.name.clone_from(name);
     } else if !is_name(&tool.name) {
-        return Err(Problem::at([], no_name(key)));
+        return Err(Problem::at([], invalid_name_message(key)));
     }
     if let Some(description) = &entry.description {
-        tool.description =
-            described(description).map_err(|message| Problem::at(["description"], message))?;
+        tool.description = checked_description(description)
+            .map_err(|message| Problem::at(["description"], message))?;
     }
     let known = tool.operation.properties();
     for (name, value) in &entry.preset {
-        preset(tool.operation, name, value, known, config)
-            .map_err(|problem| problem.under(&["preset", name]))?;
+        check_preset(tool.operation, name, value, known, config)
+            .map_err(|problem| problem.below_path(&["preset", name]))?;
         tool.preset.insert(name.clone(), value.clone());
     }
     if let Some(entries) = &entry.arguments {
-        tool.arguments = mapped(entries, entry.others, &tool, known)?;
+        tool.arguments = offered_arguments(entries, entry.others, &tool, known)?;
     } else if entry.others {
         return Err(Problem::at(
             ["others"],
@@ -179,12 +184,15 @@ fn changed(
     });
     for argument in &mut tool.arguments {
         argument.also.retain(|also| !tool.preset.contains_key(also));
-        default(argument, tool.operation, known, config)
-            .map_err(|problem| problem.under(&["arguments", &argument.name]))?;
+        check_default(argument, tool.operation, known, config)
+            .map_err(|problem| problem.below_path(&["arguments", &argument.name]))?;
     }
     let reaches = |ours: &str| {
         tool.preset.contains_key(ours)
-            || tool.arguments.iter().any(|argument| argument.reaches(ours))
+            || tool
+                .arguments
+                .iter()
+                .any(|argument| argument.has_target(ours))
     };
     if tool.operation == Tool::GetMemory && !reaches("id") && !reaches("ids") {
         let at: &[&str] = if entry.arguments.is_some() {
@@ -193,7 +201,7 @@ fn changed(
             &[]
         };
         return Err(
-            Problem::at([], "get_memory needs an id: no argument is `id` or `ids`").under(at),
+            Problem::at([], "get_memory needs an id: no argument is `id` or `ids`").below_path(at),
         );
     }
     if tool.preset.contains_key("id") && reaches("ids") && tool.operation == Tool::GetMemory {
@@ -205,7 +213,7 @@ fn changed(
 
 /// The arguments that `arguments` offers, in the operation's own order. Those without effect come
 /// last.
-fn mapped(
+fn offered_arguments(
     entries: &BTreeMap<String, ArgumentEntry>,
     others: bool,
     tool: &OfferedTool,
@@ -215,34 +223,34 @@ fn mapped(
     for (name, entry) in entries {
         let table = entry.table();
         let is_table = matches!(entry, ArgumentEntry::Table(_));
-        let argument = argument(name, table, tool, known).map_err(|mut problem| {
+        let argument = build_argument(name, table, tool, known).map_err(|mut problem| {
             if !is_table {
                 problem.path.clear();
             }
-            problem.under(&["arguments", name])
+            problem.below_path(&["arguments", name])
         })?;
         arguments.push(argument);
     }
     if others {
         for name in known.keys() {
-            let taken = arguments
+            let targets_in_use = arguments
                 .iter()
-                .any(|argument: &Argument| argument.reaches(name) || argument.name == *name);
-            if !taken {
+                .any(|argument: &Argument| argument.has_target(name) || argument.name == *name);
+            if !targets_in_use {
                 arguments.push(Argument::own(name));
             }
         }
     }
-    let place = |argument: &Argument| {
+    let order_of = |argument: &Argument| {
         let is = argument.is.as_ref();
         is.and_then(|is| known.keys().position(|name| name == is))
             .unwrap_or(usize::MAX)
     };
-    arguments.sort_by_key(place);
+    arguments.sort_by_key(order_of);
     Ok(arguments)
 }
 
-fn argument(
+fn build_argument(
     name: &str,
     table: ArgumentTable,
     tool: &OfferedTool,
@@ -252,16 +260,17 @@ fn argument(
     if !is_name(name) {
         return Err(Problem::at(
             [],
-            no_name(name).replace("a tool", "an argument"),
+            invalid_name_message(name).replace("a tool", "an argument"),
         ));
     }
     let description = match &table.description {
         None => None,
-        Some(description) => {
-            Some(described(description).map_err(|message| Problem::at(["description"], message))?)
-        }
+        Some(description) => Some(
+            checked_description(description)
+                .map_err(|message| Problem::at(["description"], message))?,
+        ),
     };
-    let only_with = |there: bool, key: &'static str, other: &str| match there {
+    let only_with = |is_set: bool, key: &'static str, other: &str| match is_set {
         true => Err(Problem::at([key], format!("`{key}` goes with {other}"))),
         false => Ok(()),
     };
@@ -289,8 +298,8 @@ fn argument(
                     "say in some words why it has no effect",
                 ));
             }
-            argument.ignored =
-                described(&reason).map_err(|message| Problem::at(["ignored"], message))?;
+            argument.ignored = checked_description(&reason)
+                .map_err(|message| Problem::at(["ignored"], message))?;
             argument.allow = table.allow;
             argument.kind = table.kind;
             return Ok(argument);
@@ -311,7 +320,9 @@ fn argument(
             operation.name(),
             text::line(&is, 80)
         );
-        return Err(Problem::at(["is"], message).among(&is, known.keys().map(String::as_str)));
+        return Err(
+            Problem::at(["is"], message).with_candidates(&is, known.keys().map(String::as_str))
+        );
     };
     if tool.preset.contains_key(&is) {
         return Err(Problem::at(
@@ -401,14 +412,14 @@ fn argument(
         }
         if !words.is_empty() && !words.contains(&ours.as_str()) {
             let message = format!("`{}` is not a value of `{is}`", text::line(ours, 80));
-            return Err(Problem::at(["values", word], message).among(ours, words));
+            return Err(Problem::at(["values", word], message).with_candidates(ours, words));
         }
         argument.values.push((word.clone(), ours.clone()));
     }
     if table.clamp {
         let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
         match (bound("minimum"), bound("maximum")) {
-            (Some(least), Some(most)) => argument.clamp = Some((least, most)),
+            (Some(min), Some(max)) => argument.clamp = Some((min, max)),
             _ => return Err(Problem::at(["clamp"], format!("`{is}` has no bounds"))),
         }
     }
@@ -426,9 +437,8 @@ fn argument(
                 operation.name(),
                 text::line(&also, 80)
             );
-            return Err(
-                Problem::at(["also"], message).among(&also, known.keys().map(String::as_str))
-            );
+            return Err(Problem::at(["also"], message)
+                .with_candidates(&also, known.keys().map(String::as_str)));
         };
         let alike = ["type", "enum", "minimum", "maximum"]
             .iter()
@@ -452,7 +462,7 @@ fn argument(
 }
 
 /// Checks the default value of an argument.
-fn default(
+fn check_default(
     argument: &Argument,
     operation: Tool,
     known: &Map<String, Value>,
@@ -461,19 +471,19 @@ fn default(
     let (Some(is), Some(value)) = (&argument.is, &argument.default) else {
         return Ok(());
     };
-    let under = |problem: Problem| problem.under(&["default"]);
-    let mut said = Vec::new();
-    let converted = argument.converted(value.clone(), &mut said, &mut Vec::new());
+    let under = |problem: Problem| problem.below_path(&["default"]);
+    let mut notes = Vec::new();
+    let converted = argument.convert(value.clone(), &mut notes, &mut Vec::new());
     let value = converted
         .map_err(|refusal| under(Problem::at([], refusal.body(&argument.name).message)))?;
-    if let Some(said) = said.first() {
-        return Err(under(Problem::at([], said.as_str())));
+    if let Some(notes) = notes.first() {
+        return Err(under(Problem::at([], notes.as_str())));
     }
-    preset(operation, is, &value, known, config).map_err(under)
+    check_preset(operation, is, &value, known, config).map_err(under)
 }
 
 /// Checks a preset value: the argument exists, and the service accepts the value and its bounds.
-fn preset(
+fn check_preset(
     operation: Tool,
     name: &str,
     value: &Value,
@@ -486,7 +496,9 @@ fn preset(
             operation.name(),
             text::line(name, 80)
         );
-        return Err(Problem::at([], message).among(name, known.keys().map(String::as_str)));
+        return Err(
+            Problem::at([], message).with_candidates(name, known.keys().map(String::as_str))
+        );
     };
     let refused = |error: &crate::service::Error| {
         let body = error.body();
@@ -500,23 +512,23 @@ fn preset(
         .decode(values.clone())
         .map_err(|error| refused(&error))?;
     let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
-    if let (Some(number), Some(least), Some(most)) =
+    if let (Some(number), Some(min), Some(max)) =
         (value.as_i64(), bound("minimum"), bound("maximum"))
-        && !(least..=most).contains(&number)
+        && !(min..=max).contains(&number)
     {
         return Err(Problem::at(
             [],
-            format!("{number} is not allowed; allowed are {least} to {most}"),
+            format!("{number} is not allowed; allowed are {min} to {max}"),
         ));
     }
-    if let (Some(entries), Some(most)) = (
+    if let (Some(entries), Some(max)) = (
         value.as_array(),
         schema.get("maxItems").and_then(Value::as_u64),
-    ) && entries.len() as u64 > most
+    ) && entries.len() as u64 > max
     {
         return Err(Problem::at(
             [],
-            format!("{} entries; at most {most} are allowed", entries.len()),
+            format!("{} entries; at most {max} are allowed", entries.len()),
         ));
     }
     if operation == Tool::QueryMemories {
@@ -547,7 +559,7 @@ mod tests {
         for set in ToolsetPreset::ALL {
             let file: ConfigFile = toml::from_str(set.file())
                 .unwrap_or_else(|error| panic!("{}: {error}", set.name()));
-            let built = Toolset::default().overlaid(&file.tools, &config());
+            let built = Toolset::default().apply_table(&file.tools, &config());
             let built = built.unwrap_or_else(|problem| panic!("{}: {problem:?}", set.name()));
             assert_eq!(
                 set == ToolsetPreset::Ack,

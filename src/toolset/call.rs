@@ -30,7 +30,7 @@ impl Vocabulary for CallNames<'_> {
         if !self.tool.operation.properties().contains_key(ours) {
             return None;
         }
-        let Some(public) = self.tool.public(ours, self.call) else {
+        let Some(public) = self.tool.public_name(ours, self.call) else {
             let quoted = format!("`{ours}`");
             if !self.absent.contains(&quoted) {
                 self.absent.push(quoted);
@@ -56,13 +56,13 @@ pub struct Call {
     /// Requested ids, each with another form that may be meant.
     others: Vec<(String, String)>,
     /// The given arguments, as pairs of our name and the agent's.
-    given: Vec<(String, String)>,
+    given_arguments: Vec<(String, String)>,
 }
 
 impl Call {
     /// Sets the value for everything the argument stands for, unless it is set already.
     fn take(&mut self, argument: &Argument, value: &Value) {
-        for ours in argument.stands_for() {
+        for ours in argument.targets() {
             if !self.arguments.contains_key(ours) {
                 self.arguments.insert(ours.to_owned(), value.clone());
             }
@@ -70,7 +70,7 @@ impl Call {
     }
 
     /// Whether it says which memory it is about.
-    fn names_a_memory(&self) -> bool {
+    fn has_memory(&self) -> bool {
         self.question.is_some()
             || ["id", "ids"]
                 .iter()
@@ -78,15 +78,18 @@ impl Call {
     }
 
     /// The arguments with these ids replaced by their other forms; `None` if there are none.
-    pub fn otherwise(
+    pub fn alternate_arguments(
         &self,
         arguments: &Map<String, Value>,
         missing: &[&str],
     ) -> Option<Map<String, Value>> {
         let other = |id: &mut Value| {
-            let asked = id.as_str().filter(|asked| missing.contains(asked));
-            let found =
-                asked.and_then(|asked| self.others.iter().find(|(known, _)| known == asked));
+            let alternate_id = id
+                .as_str()
+                .filter(|alternate_id| missing.contains(alternate_id));
+            let found = alternate_id.and_then(|alternate_id| {
+                self.others.iter().find(|(known, _)| known == alternate_id)
+            });
             found
                 .map(|(_, other)| *id = Value::from(other.as_str()))
                 .is_some()
@@ -118,7 +121,7 @@ impl OfferedTool {
             call.arguments = values;
             return Ok(call);
         }
-        let mut said = Vec::new();
+        let mut notes = Vec::new();
         for (name, value) in values {
             let Some(argument) = self.arguments.iter().find(|argument| argument.name == name)
             else {
@@ -136,24 +139,28 @@ impl OfferedTool {
                     return Err(Box::new(body));
                 }
                 if argument.allow.is_empty() {
-                    said.push(format!("`{name}` has no effect here: {}", argument.ignored));
+                    notes.push(format!("`{name}` has no effect here: {}", argument.ignored));
                 }
                 continue;
             }
-            if let Some((_, other)) = call.given.iter().find(|(ours, _)| argument.reaches(ours)) {
+            if let Some((_, other)) = call
+                .given_arguments
+                .iter()
+                .find(|(ours, _)| argument.has_target(ours))
+            {
                 let mut body =
                     Refusal::new(&value, vec![format!("`{name}` or `{other}`")]).body(&name);
                 body.message = format!("`{name}` and `{other}` say the same; give one of them");
                 body.example = None;
                 return Err(Box::new(body));
             }
-            call.given.extend(
+            call.given_arguments.extend(
                 argument
-                    .stands_for()
+                    .targets()
                     .map(|ours| (ours.to_owned(), name.clone())),
             );
             let value = argument
-                .converted(value, &mut said, &mut call.others)
+                .convert(value, &mut notes, &mut call.others)
                 .map_err(|refusal| Box::new(refusal.body(&name)))?;
             match (argument.conversion, value) {
                 (Some(Conversion::BestMatch), Value::String(question)) => {
@@ -163,8 +170,11 @@ impl OfferedTool {
             }
         }
         let missing = self.arguments.iter().find(|argument| {
-            let given = call.given.iter().any(|(_, name)| *name == argument.name);
-            argument.required && argument.is.is_some() && !given
+            let is_given = call
+                .given_arguments
+                .iter()
+                .any(|(_, name)| *name == argument.name);
+            argument.required && argument.is.is_some() && !is_given
         });
         if let Some(missing) = missing {
             let allowed = missing.schema(self.operation.properties());
@@ -183,23 +193,22 @@ impl OfferedTool {
             body.example = None;
             return Err(Box::new(body));
         }
-        if self.operation == Tool::GetMemory && !call.names_a_memory() {
-            return Err(Box::new(self.no_memory()));
+        if self.operation == Tool::GetMemory && !call.has_memory() {
+            return Err(Box::new(self.no_memory_error()));
         }
         for argument in &self.arguments {
             let Some(default) = &argument.default else {
                 continue;
             };
             // Checked when the toolset was built.
-            if let Ok(value) = argument.converted(default.clone(), &mut Vec::new(), &mut Vec::new())
-            {
+            if let Ok(value) = argument.convert(default.clone(), &mut Vec::new(), &mut Vec::new()) {
                 call.take(argument, &value);
             }
         }
         for (name, value) in &self.preset {
             call.arguments.insert(name.clone(), value.clone());
         }
-        call.notes = said
+        call.notes = notes
             .into_iter()
             .map(|message| Note::new(NoteKind::NotAvailable, message))
             .collect();
@@ -207,8 +216,8 @@ impl OfferedTool {
     }
 
     /// The error for a call that names no memory, with the arguments that do.
-    fn no_memory(&self) -> ErrorBody {
-        let names = |argument: &&Argument| argument.reaches("id") || argument.reaches("ids");
+    fn no_memory_error(&self) -> ErrorBody {
+        let names = |argument: &&Argument| argument.has_target("id") || argument.has_target("ids");
         let known = self.arguments.iter().filter(names);
         let known: Vec<String> = known
             .map(|argument| format!("`{}`", argument.name))
@@ -243,23 +252,23 @@ impl OfferedTool {
 
     /// The public name of one of our arguments: as given in this call, or the first that stands for
     /// it.
-    fn public(&self, ours: &str, call: &Call) -> Option<String> {
-        let given = call
-            .given
+    fn public_name(&self, ours: &str, call: &Call) -> Option<String> {
+        let name_as_given = call
+            .given_arguments
             .iter()
             .find(|(is, _)| is == ours)
             .map(|(_, name)| name.clone());
         let listed = || {
             self.arguments
                 .iter()
-                .find(|argument| argument.reaches(ours))
+                .find(|argument| argument.has_target(ours))
         };
-        given.or_else(|| listed().map(|argument| argument.name.clone()))
+        name_as_given.or_else(|| listed().map(|argument| argument.name.clone()))
     }
 
     /// A text of ours with the public names of tools and arguments. Says which of the arguments
     /// this tool does not offer.
-    fn told(&self, surface: &Toolset, call: &Call, text: &str) -> String {
+    fn rename_in_text(&self, surface: &Toolset, call: &Call, text: &str) -> String {
         let mut names = CallNames {
             tool: self,
             call,
@@ -276,8 +285,8 @@ impl OfferedTool {
 
     /// The service's error body with the public names of tools and arguments.
     pub fn body(&self, surface: &Toolset, call: &Call, mut body: ErrorBody) -> ErrorBody {
-        let tell = |text: &String| self.told(surface, call, text);
-        if self.is_plain() && surface.keeps_names() {
+        let tell = |text: &String| self.rename_in_text(surface, call, text);
+        if self.is_plain() && surface.has_own_names() {
             return body;
         }
         body.message = tell(&body.message);
@@ -290,25 +299,25 @@ impl OfferedTool {
         body.example = example.and_then(|example: Map<String, Value>| {
             let renamed: Option<Map<String, Value>> = example
                 .into_iter()
-                .map(|(ours, value)| Some((self.public(&ours, call)?, value)))
+                .map(|(ours, value)| Some((self.public_name(&ours, call)?, value)))
                 .collect();
             Some(Value::Object(renamed?).to_string())
         });
         body.argument = body
             .argument
-            .map(|ours| self.public(&ours, call).unwrap_or(ours));
+            .map(|ours| self.public_name(&ours, call).unwrap_or(ours));
         body
     }
 
     /// The service's answer with the notes about the arguments and the public names of tools and
     /// arguments. The text of memories is unchanged.
     pub fn answer(&self, surface: &Toolset, call: &Call, mut answer: Value) -> Value {
-        if self.is_plain() && surface.keeps_names() {
+        if self.is_plain() && surface.has_own_names() {
             return answer;
         }
         let tell = |text: &mut Value| {
-            if let Value::String(told) = text {
-                *told = self.told(surface, call, told);
+            if let Value::String(text_value) = text {
+                *text_value = self.rename_in_text(surface, call, text_value);
             }
         };
         for (list, field) in [
@@ -345,7 +354,7 @@ impl OfferedTool {
 impl Toolset {
     /// The service's answer with the public names of the four, outside of a tool call.
     pub fn answer(&self, operation: Tool, answer: Value) -> Value {
-        if self.keeps_names() {
+        if self.has_own_names() {
             return answer;
         }
         let plain = OfferedTool::built_in(operation);

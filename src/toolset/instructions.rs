@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::{Tool, Toolset};
-use crate::service::standing::{ReviewState, Standing};
+use crate::service::service_state::{ReviewState, ServiceState};
 use ack_api::number::verb;
 use ack_api::text;
 
@@ -17,53 +17,53 @@ const MAX_NAME_CHARS: usize = 30;
 /// Maximum characters of a tool's description in the list.
 const MAX_DESCRIPTION_CHARS: usize = 110;
 /// How to use the search tool.
-const HOW_TO_SEARCH: &str = "\
+const SEARCH_TEXT: &str = "\
     Decisions, bug fixes, gotchas and how-tos. Give the error message, identifier or question as \
     it is: words and meaning are searched, best first; often another project has met it.";
 /// Everything there is to say without memories.
-const NOTHING: &str = "\
+const NO_MEMORIES_TEXT: &str = "\
     No memories are set up on this machine yet, so every search finds nothing. Only the user can set \
     them up. Read-only.";
 /// What the four tools do.
-const THE_FOUR: &str = " like finds what is near a memory. get_memory shows one in full \
+const TOOLS_TEXT: &str = " like finds what is near a memory. get_memory shows one in full \
     (include: timeline, related, links, history). get_context gives what matters for this project \
     when a session starts. list_scopes shows what there is.";
 
 impl Toolset {
     /// The instructions, based on the tools the agent sees and on what holds for the memories.
-    pub fn instructions(&self, standing: &Standing) -> String {
-        if standing.review == ReviewState::Nothing {
-            return NOTHING.to_owned();
+    pub fn instructions(&self, service_state: &ServiceState) -> String {
+        if service_state.review == ReviewState::Nothing {
+            return NO_MEMORIES_TEXT.to_owned();
         }
         let is_default = *self == Self::default();
         let search = self.tool_for(Tool::QueryMemories);
-        let mut out = first_line(search.map(|tool| tool.name.as_str()), standing);
+        let mut out = first_line(search.map(|tool| tool.name.as_str()), service_state);
         if search.is_some() {
-            let _ = write!(out, "\n{HOW_TO_SEARCH}");
+            let _ = write!(out, "\n{SEARCH_TEXT}");
         }
         if is_default {
-            out.push_str(THE_FOUR);
+            out.push_str(TOOLS_TEXT);
         } else {
             for tool in &self.tools {
-                let description = shortened(&tool.description);
+                let description = shorten(&tool.description);
                 if out.len() + tool.name.len() + description.len() > MAX_LIST_BYTES {
                     break;
                 }
                 let _ = write!(out, "\n{}: {description}", tool.name);
             }
         }
-        let approved = match standing.review {
+        let approved = match service_state.review {
             ReviewState::Assumed => {
                 "Notes that nobody reviewed count as approved here, as the owner decided; \
                  rejected ones are never returned."
             }
-            _ if !standing.may_ask_unreviewed => "Only approved memories are returned.",
+            _ if !service_state.may_ask_unreviewed => "Only approved memories are returned.",
             _ if is_default => "Only approved memories are returned unless status says otherwise.",
             _ => "Only approved memories are returned unless a tool says otherwise.",
         };
         let _ = write!(out, "\n{approved} ");
-        match (&standing.pinned, &standing.private) {
-            (Some(pinned), _) if standing.is_pin_missing => {
+        match (&service_state.pinned, &service_state.private) {
+            (Some(pinned), _) if service_state.is_pin_missing => {
                 let _ = write!(
                     out,
                     "This server is pinned to the scope {pinned}, which does not exist, so nothing \
@@ -95,51 +95,50 @@ impl Toolset {
 }
 
 /// As many whole sentences of a description as fit, or else as many whole words.
-fn shortened(description: &str) -> String {
-    let whole = text::line(description, usize::MAX);
-    if whole.chars().count() <= MAX_DESCRIPTION_CHARS {
-        return whole;
+fn shorten(description: &str) -> String {
+    let line = text::line(description, usize::MAX);
+    if line.chars().count() <= MAX_DESCRIPTION_CHARS {
+        return line;
     }
     let fits = |(at, _): &(usize, &str)| {
-        whole
-            .get(..*at)
+        line.get(..*at)
             .is_some_and(|text| text.chars().count() < MAX_DESCRIPTION_CHARS)
     };
-    let end_of = |mark: &str| whole.match_indices(mark).take_while(fits).last();
+    let end_of = |mark: &str| line.match_indices(mark).take_while(fits).last();
     match (end_of(". "), end_of(" ")) {
-        (Some((at, _)), _) => whole.get(..=at).unwrap_or_default().to_owned(),
+        (Some((at, _)), _) => line.get(..=at).unwrap_or_default().to_owned(),
         (None, Some((at, _))) => {
-            let words = whole.get(..at).unwrap_or_default();
+            let words = line.get(..at).unwrap_or_default();
             format!("{}…", words.trim_end_matches([',', ';', ':', '.']))
         }
-        (None, None) => text::line(&whole, MAX_DESCRIPTION_CHARS),
+        (None, None) => text::line(&line, MAX_DESCRIPTION_CHARS),
     }
 }
 
-fn first_line(search: Option<&str>, standing: &Standing) -> String {
-    let place = match &standing.pinned {
+fn first_line(search: Option<&str>, service_state: &ServiceState) -> String {
+    let scope_text = match &service_state.pinned {
         Some(scope) => format!("in the scope {}", text::line(scope, MAX_NAME_CHARS)),
         None => "in all projects".to_owned(),
     };
-    let trust = match standing.review {
+    let trust = match service_state.review {
         ReviewState::Reviewed => ", reviewed by people",
         ReviewState::Assumed => ", not individually reviewed",
         ReviewState::Unknown | ReviewState::Nothing => "",
     };
-    match (search, standing.waiting) {
+    match (search, service_state.waiting) {
         (Some(tool), Some(count)) => format!(
             "No memory is approved yet: {count} {} until a person reviews {}, and {tool} finds none \
-             until then. Memories here are from past coding sessions {place}. Read-only.",
+             until then. Memories here are from past coding sessions {scope_text}. Read-only.",
             verb(count, "waits", "wait"),
             verb(count, "it", "them")
         ),
         (Some(tool), None) => format!(
             "Search with {tool} before you debug an error, choose a tool or a pattern, or do what \
-             resembles earlier work: it holds what past coding sessions {place} learned{trust}. \
+             resembles earlier work: it holds what past coding sessions {scope_text} learned{trust}. \
              Read-only."
         ),
         (None, _) => format!(
-            "Memories of past coding sessions {place}: decisions, bug fixes, gotchas and \
+            "Memories of past coding sessions {scope_text}: decisions, bug fixes, gotchas and \
              how-tos{trust}. Read-only."
         ),
     }
@@ -150,8 +149,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(standing: &Standing, expected: &[&str], never: &[&str]) {
-        let text = Toolset::default().instructions(standing);
+    fn check(service_state: &ServiceState, expected: &[&str], never: &[&str]) {
+        let text = Toolset::default().instructions(service_state);
         let first = text.lines().next().unwrap();
         assert!(first.chars().count() <= 250, "{first}");
         assert!(text.len() < 2_000, "{text}");
@@ -175,25 +174,25 @@ mod tests {
             (&long, format!("{}…", ["word"; 22].join(" "))),
             (&"x".repeat(200), format!("{}…", "x".repeat(109))),
         ] {
-            assert_eq!(shortened(description), expected);
+            assert_eq!(shorten(description), expected);
         }
     }
 
     #[test]
     fn the_instructions_say_what_is_true_of_the_configuration() {
-        let plain = Standing::default();
+        let plain = ServiceState::default();
         check(
             &plain,
             &["reviewed by people", "Every shared scope"],
             &["not individually"],
         );
-        let unreviewed = Standing {
+        let unreviewed = ServiceState {
             review: ReviewState::Assumed,
             ..plain.clone()
         };
         let never = ["reviewed by people", "Only approved"];
         check(&unreviewed, &["not individually reviewed"], &never);
-        let pinned = Standing {
+        let pinned = ServiceState {
             review: ReviewState::Assumed,
             pinned: Some("a-scope-with-a-name-that-does-not-end-soon".to_owned()),
             ..plain.clone()
@@ -203,7 +202,7 @@ mod tests {
             &["Only the scope a-scope-with"],
             &["in all projects", "Every shared"],
         );
-        let missing = Standing {
+        let missing = ServiceState {
             pinned: Some("gone".to_owned()),
             is_pin_missing: true,
             ..plain.clone()
@@ -213,17 +212,17 @@ mod tests {
             &["pinned to the scope gone, which does not exist"],
             &["in all projects", "Every shared"],
         );
-        let private = Standing {
+        let private = ServiceState {
             private: Some("diary".to_owned()),
             ..plain.clone()
         };
         check(&private, &["scope diary is private"], &[]);
-        let asking = Standing {
+        let asking = ServiceState {
             may_ask_unreviewed: true,
             ..plain.clone()
         };
         check(&asking, &["unless status says otherwise"], &[]);
-        let unknown = Standing {
+        let unknown = ServiceState {
             review: ReviewState::Unknown,
             ..plain.clone()
         };
@@ -232,7 +231,7 @@ mod tests {
             &["in all projects learned. Read-only."],
             &["reviewed"],
         );
-        let nothing = Standing {
+        let nothing = ServiceState {
             review: ReviewState::Nothing,
             ..plain.clone()
         };
@@ -241,7 +240,7 @@ mod tests {
             &["No memories are set up"],
             &["reviewed", "Search"],
         );
-        let empty = Standing {
+        let empty = ServiceState {
             waiting: Some(756),
             ..plain
         };

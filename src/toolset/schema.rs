@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// and add nothing (nulls, references, formats). It never has a root-level `anyOf`, which hosts
 /// reject.
 pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
-    let schema = inlined::<Q>();
+    let schema = inline_schema::<Q>();
     let mut properties = Map::new();
     for (name, property) in schema
         .get("properties")
@@ -15,7 +15,7 @@ pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
         .into_iter()
         .flatten()
     {
-        properties.insert(name.clone(), compact(property));
+        properties.insert(name.clone(), compact_property(property));
     }
     let mut root = Map::new();
     root.insert("type".to_owned(), json!("object"));
@@ -24,7 +24,7 @@ pub fn input_schema<Q: JsonSchema>() -> Map<String, Value> {
     root
 }
 
-fn compact(property: &Value) -> Value {
+fn compact_property(property: &Value) -> Value {
     let mut small = Map::new();
     let options: Vec<&Value> = property
         .get("anyOf")
@@ -65,7 +65,7 @@ fn compact(property: &Value) -> Value {
                     .cloned()
                     .unwrap_or(Value::Null),
                 Value::Object(_) => {
-                    let mut item = compact(value);
+                    let mut item = compact_property(value);
                     if let Some(item) = item.as_object_mut() {
                         item.remove("description");
                     }
@@ -88,7 +88,7 @@ fn compact(property: &Value) -> Value {
 /// The schema of a tool's answer for listing: the lists and numbers that are always present. The
 /// complete schemas are in `schemas/`.
 pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
-    let schema = inlined::<A>();
+    let schema = inline_schema::<A>();
     let required = schema.get("required").and_then(Value::as_array);
     let mut properties = Map::new();
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
@@ -127,7 +127,7 @@ pub fn with_fields(
     schema
 }
 
-fn inlined<T: JsonSchema>() -> Value {
+fn inline_schema<T: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true);
     settings

@@ -97,7 +97,7 @@ fn measured(server: &mut Server, tool: &str, arguments: Value) -> [usize; 2] {
 }
 
 #[test]
-fn answers_are_as_short_for_real_memories_as_for_the_samples() {
+fn answers_are_as_short_for_real_memories_as_for_samples() {
     let (mut counted, mut estimated) = (0, 0);
     for (store, root, questions) in stores() {
         let mut server = Server::initialized(root.path());
@@ -126,7 +126,7 @@ fn answers_are_as_short_for_real_memories_as_for_the_samples() {
 
 /// Prints what the answers cost: the tables of `docs/benchmarks.md`, where that of the samples has to be true.
 #[test]
-fn the_tables_of_token_costs_are_true_and_text_costs_no_more_than_structure() {
+fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
     let documented = include_str!("../../docs/benchmarks.md");
     let mut compared = 0;
     for (store, root, questions) in stores() {
@@ -227,7 +227,7 @@ fn contradicting() -> Root {
 }
 
 #[test]
-fn a_contradiction_by_a_newer_memory_is_told_once() {
+fn a_contradiction_by_a_newer_memory_is_reported_once() {
     let root = contradicting();
     let store = rusqlite::Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
     let at = "UPDATE memories SET created_at = ?1, project = 'alpha' WHERE id = ?2";
@@ -253,7 +253,7 @@ fn a_contradiction_by_a_newer_memory_is_told_once() {
 }
 
 #[test]
-fn the_newer_of_two_contradicting_memories_is_told_from_the_older_one() {
+fn the_newer_of_two_contradicting_memories_is_marked() {
     let root = Root::new();
     let at = |id: &str, title: &str, month: u32, rest: Value| {
         let mut rest = rest;
@@ -436,7 +436,7 @@ fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn agents_read_what_waits_for_review_only_where_the_owner_lets_them() {
+fn agents_read_unreviewed_memories_only_if_the_owner_allows_it() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -497,7 +497,7 @@ fn agents_read_what_waits_for_review_only_where_the_owner_lets_them() {
 }
 
 #[test]
-fn filters_have_the_names_of_the_fields_too() {
+fn filters_accept_field_names_as_aliases() {
     let root = Root::new();
     let tagged = json!({ "concepts": ["docker"], "session_id": "s-1" });
     root.store(
@@ -533,7 +533,7 @@ fn filters_have_the_names_of_the_fields_too() {
 }
 
 #[test]
-fn where_no_memory_holds_a_word_that_is_said_first_with_at_most_three_near_ones() {
+fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matches() {
     let root = Root::new();
     let memories: Vec<Value> = (0..8)
         .map(|n| {
@@ -593,7 +593,7 @@ fn where_no_memory_holds_a_word_that_is_said_first_with_at_most_three_near_ones(
 }
 
 #[test]
-fn a_private_scope_is_named_in_no_answer_that_is_not_about_it() {
+fn a_private_scope_is_never_named_in_other_answers() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     for (tool, arguments) in [

@@ -27,7 +27,7 @@ fn waiting(root: &Root) -> Vec<String> {
 }
 
 #[test]
-fn an_import_does_not_overturn_what_was_decided_in_the_store() {
+fn an_import_does_not_overturn_decisions_in_the_store() {
     let root = Root::new();
     staged(&root, "alpha", 3);
     root.manifest("alpha", "decisions = \"store\"\n");
@@ -59,7 +59,7 @@ fn an_import_does_not_overturn_what_was_decided_in_the_store() {
 }
 
 #[test]
-fn lines_of_a_log_that_lost_their_breaks_show_nothing() {
+fn log_lines_without_line_breaks_serve_nothing() {
     for joined in ["", "\r"] {
         let root = Root::new();
         root.store(
@@ -76,7 +76,7 @@ fn lines_of_a_log_that_lost_their_breaks_show_nothing() {
 }
 
 #[test]
-fn a_log_that_is_something_else_closes_its_scope() {
+fn a_file_that_is_not_a_decision_log_closes_its_scope() {
     let root = Root::new();
     root.store("alpha", &[memory("a", "Title a", json!({}))]);
     root.store("beta", &[memory("b", "Title b", json!({}))]);
@@ -105,7 +105,7 @@ fn a_log_that_is_something_else_closes_its_scope() {
 }
 
 #[test]
-fn a_memory_that_takes_in_another_one_goes_on_waiting() {
+fn a_waiting_memory_that_absorbs_another_keeps_waiting() {
     for place in ["log", "store"] {
         let root = Root::new();
         let wait = |id: &str, tag: &str| {
@@ -153,7 +153,7 @@ fn an_edited_memory_keeps_its_text_with_every_later_decision() {
 }
 
 #[test]
-fn what_was_replaced_while_it_waited_waits_again_if_its_successor_is_rejected() {
+fn a_memory_replaced_while_waiting_waits_again_if_its_successor_is_rejected() {
     for place in ["log", "store"] {
         let root = Root::new();
         staged(&root, "alpha", 4);
@@ -179,7 +179,7 @@ fn what_was_replaced_while_it_waited_waits_again_if_its_successor_is_rejected() 
 }
 
 #[test]
-fn nothing_is_written_if_one_of_several_scopes_cannot_be() {
+fn nothing_is_written_if_one_of_several_scopes_is_not_writable() {
     let root = Root::new();
     for scope in ["alpha", "beta", "gamma"] {
         staged(&root, scope, 1);
@@ -240,7 +240,7 @@ fn a_broken_scope_stops_no_decision_in_the_others() {
 }
 
 #[test]
-fn undo_is_about_ones_own_decisions_and_names_them() {
+fn undo_reverts_only_own_decisions_and_names_them() {
     let root = Root::new();
     staged(&root, "alpha", 2);
     decide(root.path(), &["approve", "alpha-0000"]).ok();
@@ -269,7 +269,7 @@ fn undo_is_about_ones_own_decisions_and_names_them() {
 }
 
 #[test]
-fn ids_that_exist_twice_do_not_stop_the_others() {
+fn duplicate_ids_do_not_block_other_decisions() {
     let root = Root::new();
     let path = root.store(
         "alpha",
@@ -299,7 +299,7 @@ fn ids_that_exist_twice_do_not_stop_the_others() {
 }
 
 #[test]
-fn a_number_is_the_result_that_the_last_query_showed() {
+fn a_number_means_a_result_of_the_last_query() {
     let root = Root::new();
     let wait = |id: &str, title: &str| memory(id, title, json!({ "status": "staging" }));
     root.store(
@@ -319,7 +319,7 @@ fn a_number_is_the_result_that_the_last_query_showed() {
 }
 
 #[test]
-fn a_curator_can_look_at_what_was_rejected_and_nobody_else_can() {
+fn only_a_curator_can_see_rejected_memories() {
     let root = Root::new();
     staged(&root, "alpha", 1);
     decide(
@@ -338,7 +338,7 @@ fn a_curator_can_look_at_what_was_rejected_and_nobody_else_can() {
 }
 
 #[test]
-fn an_applied_list_is_about_whole_ids_and_about_each_once() {
+fn an_applied_list_needs_full_ids_each_once() {
     let root = Root::new();
     staged(&root, "alpha", 1);
     let list = root.path().join("list.jsonl");
@@ -369,7 +369,7 @@ fn an_applied_list_is_about_whole_ids_and_about_each_once() {
 }
 
 #[test]
-fn a_log_that_another_process_holds_is_an_error_after_a_while() {
+fn a_log_locked_by_another_process_is_an_error_after_a_timeout() {
     let root = Root::new();
     staged(&root, "alpha", 1);
     let path = root.scope_folder("alpha").join("decisions.jsonl");

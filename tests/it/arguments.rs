@@ -198,7 +198,7 @@ fn refused() -> Vec<(&'static str, Value)> {
         .collect()
 }
 
-fn shown(arguments: &Value) -> String {
+fn example_text(arguments: &Value) -> String {
     arguments.to_string().chars().take(120).collect()
 }
 
@@ -209,7 +209,7 @@ fn bodies() -> Vec<(&'static str, Value, ErrorBody)> {
         .into_iter()
         .map(
             |(tool, arguments)| match call(&service, tool, arguments.clone()) {
-                Ok(answer) => panic!("{tool} accepts {}: {answer}", shown(&arguments)),
+                Ok(answer) => panic!("{tool} accepts {}: {answer}", example_text(&arguments)),
                 Err(error) => (tool, arguments, error.body()),
             },
         )
@@ -217,7 +217,7 @@ fn bodies() -> Vec<(&'static str, Value, ErrorBody)> {
 }
 
 #[test]
-fn hostile_arguments_are_refused_by_name_with_what_is_allowed() {
+fn hostile_arguments_are_refused_with_the_name_and_the_allowed_values() {
     let codes = [
         "invalid_argument",
         "unknown_argument",
@@ -238,14 +238,18 @@ fn hostile_arguments_are_refused_by_name_with_what_is_allowed() {
         });
         let helps = !body.allowed.is_empty() || body.hint.is_some();
         if !(code && named && helps && !body.message.is_empty()) {
-            poor.push(format!("{tool} {}: {}", shown(&arguments), json!(body)));
+            poor.push(format!(
+                "{tool} {}: {}",
+                example_text(&arguments),
+                json!(body)
+            ));
         }
     }
     assert!(poor.is_empty(), "{}", poor.join("\n"));
 }
 
 #[test]
-fn the_example_of_an_error_is_accepted_when_it_is_used() {
+fn the_example_in_an_error_is_a_valid_request() {
     let root = root();
     let service = root.service();
     let mut wrong = Vec::new();
@@ -256,8 +260,8 @@ fn the_example_of_an_error_is_accepted_when_it_is_used() {
         let Ok(values) = serde_json::from_str::<Map<String, Value>>(example) else {
             wrong.push(format!(
                 "{tool} {}: no JSON object: {}",
-                shown(&arguments),
-                shown(&json!(example))
+                example_text(&arguments),
+                example_text(&json!(example))
             ));
             continue;
         };
@@ -281,8 +285,8 @@ fn the_example_of_an_error_is_accepted_when_it_is_used() {
             Err(error) if error.code() == "memory_not_found" => {}
             Err(error) => wrong.push(format!(
                 "{tool} {}: example {} is refused: {error}",
-                shown(&arguments),
-                shown(&json!(example))
+                example_text(&arguments),
+                example_text(&json!(example))
             )),
         }
     }
@@ -290,14 +294,14 @@ fn the_example_of_an_error_is_accepted_when_it_is_used() {
 }
 
 #[test]
-fn every_argument_that_is_refused_gets_a_corrected_example() {
+fn every_refused_argument_gets_a_corrected_example() {
     let without: Vec<String> = bodies()
         .iter()
         .filter(|(_, _, body)| {
             ["invalid_argument", "unknown_argument"].contains(&body.code.as_str())
                 && body.example.is_none()
         })
-        .map(|(tool, arguments, body)| format!("{tool} {}: {}", shown(arguments), body.code))
+        .map(|(tool, arguments, body)| format!("{tool} {}: {}", example_text(arguments), body.code))
         .collect();
     assert!(
         without.is_empty(),
@@ -308,12 +312,12 @@ fn every_argument_that_is_refused_gets_a_corrected_example() {
 }
 
 #[test]
-fn an_error_stays_small_whatever_was_sent() {
+fn an_error_stays_small_for_any_input() {
     let large: Vec<String> = bodies()
         .iter()
         .filter_map(|(tool, arguments, body)| {
             let size = json!(body).to_string().len();
-            (size > 4_000).then(|| format!("{tool} {}: {size} bytes", shown(arguments)))
+            (size > 4_000).then(|| format!("{tool} {}: {size} bytes", example_text(arguments)))
         })
         .collect();
     assert!(large.is_empty(), "{}", large.join("\n"));
@@ -331,7 +335,7 @@ fn a_last_day_at_the_end_of_the_calendar_is_a_day() {
 }
 
 #[test]
-fn harmless_oddities_are_understood() {
+fn harmless_variations_are_accepted() {
     let root = root();
     let service = root.service();
     for arguments in [
@@ -538,7 +542,7 @@ fn a_day_that_does_not_exist_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn a_span_that_ends_before_it_begins_is_answered_with_one_that_does_not() {
+fn a_reversed_date_range_gets_a_corrected_example() {
     insta::assert_json_snapshot!(body("query_memories", json!({ "since": "2026-03-02", "until": "2026-03-01" })), @r#"
     {
       "code": "invalid_argument",
@@ -641,7 +645,7 @@ fn an_unknown_id_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn the_example_for_a_list_in_place_of_a_text_says_what_the_list_says() {
+fn the_example_for_a_list_given_as_text_contains_its_entries() {
     let root = Root::new();
     root.store("alpha", &[memory("a1", "One", json!({ "type": "bugfix" }))]);
     for (given, right) in [

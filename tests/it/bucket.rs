@@ -134,7 +134,7 @@ pub fn reader(bucket: &Bucket, max_age: &str) -> Root {
 }
 
 #[test]
-fn nothing_but_what_is_approved_leaves_the_machine() {
+fn only_approved_memories_leave_the_machine() {
     let (root, bucket) = scene();
     root.store(
         "secret",
@@ -224,7 +224,7 @@ fn a_server_that_ignores_conditions_is_refused() {
 }
 
 #[test]
-fn what_was_withdrawn_by_hand_stays_away_until_somebody_lets_it_come_back() {
+fn a_manually_withdrawn_memory_stays_withdrawn_until_it_is_restored() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let plan = published(&root, &bucket, &["--withdraw", "m-1"]);
@@ -244,7 +244,7 @@ fn what_was_withdrawn_by_hand_stays_away_until_somebody_lets_it_come_back() {
 }
 
 #[test]
-fn a_withdrawn_text_leaves_the_bucket_once_the_table_is_made_anew_and_the_old_is_removed() {
+fn a_withdrawn_text_leaves_the_bucket_after_a_rebuild_and_prune() {
     let (root, bucket) = scene();
     sql(
         &root,
@@ -270,7 +270,7 @@ fn a_withdrawn_text_leaves_the_bucket_once_the_table_is_made_anew_and_the_old_is
 }
 
 #[test]
-fn one_can_go_back_and_what_is_old_can_be_removed() {
+fn versions_can_be_rolled_back_and_pruned() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     sql(
@@ -298,7 +298,7 @@ fn one_can_go_back_and_what_is_old_can_be_removed() {
 }
 
 #[test]
-fn a_publisher_that_is_killed_leaves_the_version_before() {
+fn a_killed_publisher_leaves_the_previous_version() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let before = read_anew(&bucket);
@@ -327,7 +327,7 @@ fn a_publisher_that_is_killed_leaves_the_version_before() {
             .spawn()
             .unwrap();
         finished = wait_for(&mut publisher, || arrived.load(Ordering::SeqCst) >= moment);
-        bucket.calm();
+        bucket.clear_faults();
         let found = read_anew(&bucket);
         assert!(
             found == before || found == after,
@@ -360,7 +360,7 @@ fn wait_for(child: &mut Child, happened: impl Fn() -> bool) -> bool {
 }
 
 #[test]
-fn two_publishers_at_once_lose_nothing() {
+fn two_concurrent_publishers_lose_nothing() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     let other = Root::new();
@@ -427,7 +427,7 @@ fn two_publishers_at_once_lose_nothing() {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     };
-    bucket.calm();
+    bucket.clear_faults();
     assert_ne!(stopped.code, Some(0), "{}", stopped.out);
     assert!(stopped.err.contains("would take away"), "{}", stopped.err);
     assert_eq!(head(&bucket)["version"].as_u64().unwrap(), before + 1);

@@ -203,7 +203,7 @@ fn answer(service: &Service, place: usize, question: &str) -> Vec<Value> {
 }
 
 #[test]
-fn all_questions_get_the_answers_of_the_store_that_was_published() {
+fn every_query_gets_the_answers_of_the_published_store() {
     let (documents, mut questions) = documents();
     questions.truncate(size(60, 240));
     let count = questions.len();
@@ -375,7 +375,7 @@ fn reject(root: &Root, planted: &[String]) {
 }
 
 #[test]
-fn of_ten_thousand_texts_that_are_not_approved_none_is_in_the_bucket() {
+fn no_unapproved_text_of_ten_thousand_is_in_the_bucket() {
     let count = size(2_000, 10_000);
     let all: Vec<String> = (0..count + 400).map(mark).collect();
     let (planted, open) = all.split_at(count + 100);
@@ -448,7 +448,7 @@ fn of_ten_thousand_texts_that_are_not_approved_none_is_in_the_bucket() {
 
 /// What becomes of a publisher.
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+enum Ending {
     /// It comes to its end.
     Ends,
     /// It is killed at its request of this number, which takes effect or not.
@@ -458,7 +458,7 @@ enum Fate {
 /// A publisher that runs.
 struct Running {
     child: Child,
-    fate: Fate,
+    fate: Ending,
     seen: Arc<AtomicUsize>,
 }
 
@@ -466,7 +466,7 @@ impl Running {
     /// Waits for its end, or kills it when its time has come. What it said where it succeeded.
     fn end(mut self) -> Option<Value> {
         let began = Instant::now();
-        if let Fate::Killed { request, .. } = self.fate {
+        if let Ending::Killed { request, .. } = self.fate {
             while self.child.try_wait().unwrap().is_none() {
                 if self.seen.load(Ordering::SeqCst) >= request {
                     std::thread::sleep(Duration::from_millis(5));
@@ -486,14 +486,14 @@ impl Running {
 }
 
 /// Starts both publishers, each with a key and a store of its own.
-fn start(roots: [&Root; 2], fates: [Fate; 2], bucket: &Bucket) -> [Running; 2] {
+fn start(roots: [&Root; 2], fates: [Ending; 2], bucket: &Bucket) -> [Running; 2] {
     let seen = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
     let counted = seen.clone();
     bucket.intercept(move |request| {
         let place = usize::from(request.key_id.as_deref() == Some("other"));
         let number = counted[place].fetch_add(1, Ordering::SeqCst) + 1;
         match fates[place] {
-            Fate::Killed {
+            Ending::Killed {
                 request,
                 takes_effect,
             } if number >= request => {
@@ -539,7 +539,7 @@ fn chain(bucket: &Bucket) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn two_publishers_who_are_killed_at_any_moment_lose_nothing() {
+fn two_publishers_killed_at_any_moment_lose_nothing() {
     let rounds = size(8, 50);
     let (mine, other) = (Root::new(), Root::new());
     mine.store("mine", &[memory("m-0", "The first one", json!({}))]);
@@ -557,15 +557,15 @@ fn two_publishers_who_are_killed_at_any_moment_lose_nothing() {
         store(&mine, "mine").execute(sql, [&id, &title]).unwrap();
         fs::copy(mine.scope_folder("mine").join("memory.db"), &copy).unwrap();
         let fates = [(); 2].map(|()| match random.below(3) {
-            0 => Fate::Ends,
-            _ => Fate::Killed {
+            0 => Ending::Ends,
+            _ => Ending::Killed {
                 request: 1 + random.below(14),
                 takes_effect: random.below(2) == 0,
             },
         });
         let both = start([&mine, &other], fates, &bucket);
         let [first, second] = both.map(Running::end);
-        bucket.calm();
+        bucket.clear_faults();
         for said in [first, second] {
             match said {
                 None => killed += 1,

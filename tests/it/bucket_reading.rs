@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ack_test_bucket::{Bucket, Which};
+use ack_test_bucket::{Bucket, FaultRule};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
@@ -57,7 +57,7 @@ pub fn wait(milliseconds: u64) {
 }
 
 #[test]
-fn a_warm_question_asks_the_bucket_nothing() {
+fn a_warm_query_does_not_contact_the_bucket() {
     let (_root, bucket, reader) = followed("1h");
     bucket.reset_log();
     for _ in 0..5 {
@@ -68,7 +68,7 @@ fn a_warm_question_asks_the_bucket_nothing() {
 }
 
 #[test]
-fn answers_are_those_of_the_scope_it_came_from() {
+fn answers_match_those_of_the_published_scope() {
     let (root, bucket, reader) = followed("1h");
     drop(bucket);
     let (mine, team) = (root.service(), reader.service());
@@ -113,7 +113,7 @@ fn answers_are_those_of_the_scope_it_came_from() {
 }
 
 #[test]
-fn a_new_version_is_seen_when_what_is_known_is_too_old() {
+fn a_new_version_is_fetched_after_max_age() {
     let (root, _bucket, reader) = followed("1s");
     sql(
         &root,
@@ -133,7 +133,7 @@ fn a_new_version_is_seen_when_what_is_known_is_too_old() {
 }
 
 #[test]
-fn what_was_fetched_is_served_with_the_network_cut() {
+fn fetched_memories_are_served_without_a_network() {
     let (_root, mut bucket, reader) = followed("1s");
     bucket.close();
     wait(1_100);
@@ -145,7 +145,7 @@ fn what_was_fetched_is_served_with_the_network_cut() {
 }
 
 #[test]
-fn a_frozen_server_is_waited_for_once() {
+fn a_frozen_server_delays_only_one_request() {
     let (_root, bucket, reader) = followed("1s");
     wait(1_100);
     bucket.freeze();
@@ -163,7 +163,7 @@ fn a_frozen_server_is_waited_for_once() {
 }
 
 #[test]
-fn what_is_too_old_offline_is_not_served() {
+fn a_copy_older_than_the_offline_limit_is_not_served() {
     let (root, mut bucket) = scene();
     published(&root, &bucket, &[]);
     let reader = reader(&bucket, "1s");
@@ -186,7 +186,7 @@ fn what_is_too_old_offline_is_not_served() {
 }
 
 #[test]
-fn nothing_is_here_before_the_first_answer() {
+fn a_scope_is_cold_before_the_first_fetch() {
     let (_root, bucket) = scene();
     let reader = reader(&bucket, "1s");
     let refused = ask(&reader, &[]);
@@ -208,16 +208,16 @@ fn nothing_is_here_before_the_first_answer() {
 }
 
 #[test]
-fn trouble_on_the_way_is_overcome_or_named() {
+fn network_failures_are_retried_or_reported() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     // Some requests fail: they are made again.
-    bucket.set_failures(Which::Every(3));
+    bucket.set_failures(FaultRule::Every(3));
     assert_eq!(
         first(&answer(&reader(&bucket, "1h"))),
         "The connection pool has 20 connections"
     );
-    bucket.calm();
+    bucket.clear_faults();
     // A file that is not what was published is never used.
     let data = bucket
         .keys()
@@ -286,7 +286,7 @@ fn a_hook_never_asks_the_bucket() {
 }
 
 #[test]
-fn offline_the_bucket_is_not_asked() {
+fn the_bucket_is_not_contacted_offline() {
     let (_root, bucket, reader) = followed("1s");
     wait(1_100);
     bucket.reset_log();
@@ -309,7 +309,7 @@ fn offline_the_bucket_is_not_asked() {
 }
 
 #[test]
-fn what_a_manifest_says_of_a_bucket_is_checked() {
+fn bucket_settings_in_a_manifest_are_validated() {
     let root = Root::new();
     for (manifest, expected) in [
         ("table = \"s3://memories\"\n", "s3://bucket/prefix"),

@@ -14,7 +14,7 @@ use crate::context::context;
 use crate::support::{Root, fingerprint, memory};
 
 /// Time enough for every file of these repositories.
-pub const ENOUGH: Duration = Duration::from_secs(20);
+pub const AMPLE_BUDGET: Duration = Duration::from_secs(20);
 
 #[track_caller]
 pub fn git(folder: &Path, arguments: &[&str]) {
@@ -75,13 +75,13 @@ pub fn repository(folder: &Path, files: &[&str]) {
 #[track_caller]
 fn check(folder: &Path, expected: &[&str]) {
     let repository = Repository::discover(folder, None).unwrap();
-    let changes = Changes::read(&repository, None, ENOUGH);
+    let changes = Changes::read(&repository, None, AMPLE_BUDGET);
     assert_eq!(changes.files, expected);
     assert_eq!(changes.compared, changes.tracked);
 }
 
 #[test]
-fn files_that_were_edited_staged_or_deleted_are_changed_the_newest_first() {
+fn edited_staged_and_deleted_files_are_listed_newest_first() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     repository(
@@ -140,7 +140,7 @@ fn a_clone_and_a_copied_working_tree_have_no_changes() {
 }
 
 #[test]
-fn files_that_git_does_not_look_at_are_passed_over() {
+fn files_that_git_ignores_are_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     repository(top, &["assumed.rs", "sparse/a.rs", "kept.rs"]);
@@ -217,7 +217,7 @@ fn linked_worktrees_bare_layouts_and_submodules_have_an_index_of_their_own() {
 }
 
 #[test]
-fn every_form_of_an_index_is_read_and_a_broken_one_says_nothing() {
+fn every_index_format_is_read_and_a_broken_one_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     for (name, setup) in [
         ("four", &["update-index", "--index-version", "4"][..]),
@@ -255,14 +255,14 @@ fn every_form_of_an_index_is_read_and_a_broken_one_says_nothing() {
         std::fs::write(&index, broken).unwrap();
         let repository = Repository::discover(&folder.path().join("four"), None).unwrap();
         assert!(
-            Changes::read(&repository, None, ENOUGH).files.len() <= 2,
+            Changes::read(&repository, None, AMPLE_BUDGET).files.len() <= 2,
             "byte {at}"
         );
     }
 }
 
 #[test]
-fn with_little_time_folders_in_which_something_happened_come_first() {
+fn with_little_time_recently_changed_folders_are_checked_first() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     let files: Vec<String> = (0..3_000)
@@ -402,7 +402,7 @@ fn changed_project(root: &Root) -> std::path::PathBuf {
     top
 }
 
-pub fn told(list: &Value) -> Vec<(&str, &str)> {
+pub fn shown_memories(list: &Value) -> Vec<(&str, &str)> {
     let hits = list.as_array().unwrap().iter();
     hits.map(|hit| (hit["id"].as_str().unwrap(), hit["why"].as_str().unwrap()))
         .collect()
@@ -414,7 +414,7 @@ fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_
     let top = changed_project(&root);
     let answer = context(&root, &top, json!({}));
     assert_eq!(
-        told(&answer["recent_memories"]),
+        shown_memories(&answer["recent_memories"]),
         [
             ("by-path", "about changed files: payout.rs"),
             ("by-folder", "about changed files: pay/mod.rs"),
@@ -424,7 +424,7 @@ fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_
         ]
     );
     assert_eq!(
-        told(&answer["cross_project_learnings"]),
+        shown_memories(&answer["cross_project_learnings"]),
         [("elsewhere", "about changed files: payout")]
     );
     for hidden in ["private", "staged", "old-way"] {
@@ -434,11 +434,14 @@ fn memories_about_changed_files_come_first_then_decisions_and_gotchas_then_what_
         );
     }
     let focus = context(&root, &top, json!({ "focus": "routes" }));
-    assert_eq!(told(&focus["recent_memories"])[0].0, "other-folder");
+    assert_eq!(
+        shown_memories(&focus["recent_memories"])[0].0,
+        "other-folder"
+    );
 }
 
 #[test]
-fn a_hook_tells_what_was_changed_too() {
+fn a_hook_shows_memories_about_changed_files() {
     let root = Root::new();
     let top = changed_project(&root);
     let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });
@@ -472,7 +475,7 @@ fn a_hook_tells_what_was_changed_too() {
 }
 
 #[test]
-fn what_was_promoted_is_not_told_again_as_the_learning_of_others() {
+fn a_promoted_memory_is_not_repeated_as_cross_project() {
     let root = Root::new();
     let text = json!({ "facts": ["Terraform keeps a state lock after an aborted run", "terraform force-unlock releases the lock"] });
     let with = |status: &str, project: &str| {
@@ -501,14 +504,14 @@ fn what_was_promoted_is_not_told_again_as_the_learning_of_others() {
     repository(&top, &["notes.md"]);
     let answer = context(&root, &top, json!({}));
     assert_eq!(
-        told(&answer["recent_memories"]),
+        shown_memories(&answer["recent_memories"]),
         [("mine", "recent in this project")]
     );
     assert_eq!(answer["cross_project_learnings"], json!([]));
 }
 
 #[test]
-fn the_note_on_what_was_cut_stays_at_the_smallest_budget() {
+fn the_truncation_note_is_kept_at_the_smallest_budget() {
     let root = Root::new();
     let top = changed_project(&root);
     for max_tokens in [200, 220, 250, 300, 400] {
@@ -524,8 +527,7 @@ fn the_note_on_what_was_cut_stays_at_the_smallest_budget() {
 }
 
 #[test]
-fn a_changed_file_with_the_name_of_an_ordinary_word_makes_no_memory_about_that_word_worth_telling()
-{
+fn a_changed_file_with_an_everyday_name_selects_no_memory() {
     let root = Root::new();
     let top = root.path().join("work/engine");
     repository(
@@ -578,7 +580,7 @@ fn a_changed_file_with_the_name_of_an_ordinary_word_makes_no_memory_about_that_w
     }
     let answer = context(&root, &top, json!({}));
     let about = |list: &Value| -> Vec<String> {
-        let told = told(list)
+        let told = shown_memories(list)
             .into_iter()
             .filter(|(_, why)| why.starts_with("about changed files"));
         told.map(|(id, why)| format!("{id}: {why}")).collect()

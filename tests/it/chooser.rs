@@ -70,7 +70,7 @@ fn busy(root: &Root, name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn the_samples_are_chosen_from_alike() {
+fn both_sources_choose_the_same_from_the_samples() {
     let root = Root::samples();
     for name in ["ledger-api", "kiosk-web", "platform", "unheard-of"] {
         let folder = busy(&root, name);
@@ -88,7 +88,7 @@ fn the_samples_are_chosen_from_alike() {
 }
 
 #[test]
-fn a_real_store_is_chosen_from_alike() {
+fn both_sources_choose_the_same_from_a_real_store() {
     let manifest = "unreviewed = \"approved\"\nprojects = [\"ledger-api\"]";
     let Some((_root, service, _)) = in_place("claude-mem/claude-mem.db", manifest) else {
         return;
@@ -145,7 +145,7 @@ fn generated() -> impl Strategy<Value = Vec<Value>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn generated_stores_are_chosen_from_alike(own in generated(), others in generated(), max in 1usize..8) {
+    fn both_sources_choose_the_same_from_generated_stores(own in generated(), others in generated(), max in 1usize..8) {
         let root = Root::new();
         bulk(&root, "ledger", &own);
         bulk(&root, "shared", &others);
@@ -155,7 +155,7 @@ proptest! {
 }
 
 #[test]
-fn what_others_learned_needs_evidence() {
+fn cross_project_memories_need_evidence() {
     let root = Root::new();
     let other = |id: &str, title: &str, rest: Value| {
         let mut rest = rest;
@@ -220,7 +220,7 @@ fn what_others_learned_needs_evidence() {
 }
 
 #[test]
-fn files_are_known_however_a_memory_writes_them() {
+fn files_match_every_spelling_in_a_memory() {
     let root = Root::new();
     let top = root.path().join("work/ledger");
     repository(

@@ -270,7 +270,7 @@ fn output_for_programs() {
 }
 
 #[test]
-fn errors_say_what_is_wrong_and_what_to_do() {
+fn errors_state_the_problem_and_the_next_step() {
     let root = Root::samples();
     std::fs::write(
         root.scope_folder("garbage").join("memory.db"),
@@ -330,7 +330,7 @@ fn an_error_with_json_is_the_tools_error_body() {
 }
 
 #[test]
-fn every_shell_has_a_script_that_asks_this_program() {
+fn every_completion_script_calls_this_program() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(binary().args(["completions", shell])).ok();
         assert!(script.contains("ACK_MEM_COMPLETE"), "{shell}: {script}");

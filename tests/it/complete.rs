@@ -90,7 +90,7 @@ fn scopes_ids_and_tags_are_completed_and_nothing_is_written() {
 }
 
 #[test]
-fn only_the_commands_that_decide_name_what_was_not_approved() {
+fn only_decision_commands_complete_unapproved_ids() {
     let root = root();
     let named = |words: &[&str]| named(root.path(), words);
     let unreviewed = ["c0ffee", "bad0", "ack_c", "ack_b"];
@@ -122,7 +122,7 @@ fn only_the_commands_that_decide_name_what_was_not_approved() {
 }
 
 #[test]
-fn what_cannot_be_completed_is_silent() {
+fn completion_prints_nothing_for_unknown_input() {
     let root = root();
     let broken = root.scope_folder("broken").join("memory.db");
     fs::write(&broken, "no database").unwrap();

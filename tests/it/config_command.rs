@@ -33,7 +33,7 @@ fn edit(root: &Root, editor: &str) -> Outcome {
 }
 
 #[test]
-fn path_show_and_schema_say_what_is_in_force() {
+fn config_path_show_and_schema_report_the_effective_settings() {
     let root = Root::new();
     let path = root.path().join("config.toml");
     std::fs::write(&path, "[limits]\nresults = 7\n").unwrap();
@@ -70,7 +70,7 @@ fn path_show_and_schema_say_what_is_in_force() {
 }
 
 #[test]
-fn edit_without_a_terminal_needs_an_editor_that_was_named() {
+fn config_edit_without_a_terminal_needs_a_named_editor() {
     let root = Root::new();
     let mut command = binary();
     command.env_remove("VISUAL").env_remove("EDITOR");
@@ -109,7 +109,7 @@ fn edit_without_a_terminal_needs_an_editor_that_was_named() {
 }
 
 #[test]
-fn edit_keeps_what_can_be_used_and_nothing_else() {
+fn config_edit_saves_only_valid_settings() {
     let (root, tools) = (Root::new(), tempfile::TempDir::new().unwrap());
     let path = root.path().join("config.toml");
     let content = || std::fs::read_to_string(&path).ok();
@@ -135,7 +135,7 @@ fn edit_keeps_what_can_be_used_and_nothing_else() {
 }
 
 #[test]
-fn a_broken_edit_is_asked_about_at_a_terminal() {
+fn config_edit_asks_about_invalid_settings_at_a_terminal() {
     let (root, tools) = (Root::new(), tempfile::TempDir::new().unwrap());
     let path = root.path().join("config.toml");
     let start = |texts: &[&str]| {
@@ -163,7 +163,7 @@ fn a_broken_edit_is_asked_about_at_a_terminal() {
 }
 
 #[test]
-fn alone_it_says_where_you_are() {
+fn without_a_command_the_current_project_and_scope_are_shown() {
     let root = Root::samples();
     let home = tempfile::TempDir::new().unwrap();
     let project = root.path().join("ledger-api");
@@ -202,7 +202,7 @@ fn alone_it_says_where_you_are() {
 }
 
 #[test]
-fn serve_at_a_terminal_says_what_it_waits_for() {
+fn serve_at_a_terminal_explains_that_it_waits_for_a_client() {
     let root = Root::samples();
     let mut command = binary();
     command.arg("--root").arg(root.path()).arg("serve");

@@ -191,7 +191,7 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
 }
 
 #[test]
-fn what_clients_are_told_is_what_they_understand() {
+fn the_written_settings_are_valid_for_each_client() {
     let home = Home::new();
     for client in CLIENTS {
         home.run(&[
@@ -292,7 +292,7 @@ fn what_clients_are_told_is_what_they_understand() {
 }
 
 #[test]
-fn a_hook_is_left_out_where_it_is_not_wanted() {
+fn a_hook_is_omitted_on_request() {
     let home = Home::new();
     home.run(&["connect", "claude-code", "--yes", "--no-hook", "--no-allow"])
         .ok();
@@ -303,7 +303,7 @@ fn a_hook_is_left_out_where_it_is_not_wanted() {
 }
 
 #[test]
-fn comments_order_and_spacing_stay_and_come_back() {
+fn comments_order_and_spacing_are_preserved_and_restored() {
     let jsonc = "// mine\n{\n    \"b\": 1, // why\n    \"mcpServers\": {\n        \"other\": { \"command\": \"x\" }, /* last */\n    },\n    \"a\": [1,2],\n}\n";
     let toml = "# mine\nmodel   = \"m\"  # why\n\n[mcp_servers.other]\ncommand = 'x'\n\n[tui]\ntheme = \"dark\"\n";
     for (client, before, kept) in [
@@ -356,7 +356,7 @@ fn comments_order_and_spacing_stay_and_come_back() {
 }
 
 #[test]
-fn what_was_changed_meanwhile_stays_when_a_client_is_disconnected() {
+fn later_changes_survive_a_disconnect() {
     let home = Home::new();
     let name = ".claude/settings.json";
     home.write(
@@ -397,7 +397,7 @@ fn a_second_connection_replaces_the_first() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_with_certainty_is_left_alone() {
+fn an_ambiguous_file_is_left_alone() {
     for (client, text) in [
         ("claude-code", "{\"mcpServers\": {"),
         ("claude-code", "[]"),
@@ -473,7 +473,7 @@ fn links_and_permissions_stay() {
 }
 
 #[test]
-fn tools_are_allowed_unless_that_is_not_wanted_and_the_permission_goes_again() {
+fn tools_are_allowed_by_default_and_the_permission_is_removed_on_disconnect() {
     let name = ".claude/settings.json";
     let before =
         "{\n  \"permissions\": { \"allow\": [\"Bash(ls)\"], \"deny\": [\"WebFetch\"] }\n}\n";
@@ -629,7 +629,7 @@ fn a_repository_is_connected_at_its_root_without_a_path_of_this_machine() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_on_the_path_is_named_as_it_is_found_there() {
+fn a_program_on_the_path_is_configured_by_its_name() {
     let home = Home::new();
     let (root, inside) = repository(&home);
     std::fs::create_dir(home.path("bin")).unwrap();
@@ -671,7 +671,7 @@ fn a_program_on_the_path_is_named_as_it_is_found_there() {
 }
 
 #[test]
-fn what_would_be_told_twice_is_said() {
+fn duplicate_entries_are_reported() {
     let home = Home::new();
     let (_, inside) = repository(&home);
     let connect = |more: &[&str]| {
@@ -701,7 +701,7 @@ fn what_would_be_told_twice_is_said() {
 }
 
 #[test]
-fn codex_is_said_to_ask_for_trust_when_its_hook_is_new() {
+fn the_user_is_told_that_codex_asks_for_trust_in_a_new_hook() {
     let home = Home::new();
     assert!(
         home.run(&["connect", "codex", "--yes"])

@@ -5,7 +5,7 @@ use crate::connect::{CLIENTS, Home, contents};
 use crate::terminal::Session;
 
 #[test]
-fn the_question_is_asked_before_it_is_answered() {
+fn connect_asks_before_it_reads_an_answer() {
     let home = Home::new();
     let start = |out: &str| {
         let mut command = home.prepared(binary());
@@ -43,7 +43,7 @@ fn the_question_is_asked_before_it_is_answered() {
 }
 
 #[test]
-fn connect_without_a_client_offers_each_that_is_installed() {
+fn connect_without_a_client_offers_every_installed_one() {
     let home = Home::new();
     let none = home.run(&["connect"]).ok();
     assert!(none.contains("no known client is installed"), "{none}");
@@ -89,7 +89,7 @@ fn connect_without_a_client_offers_each_that_is_installed() {
 }
 
 #[test]
-fn settings_of_every_client_come_back_byte_by_byte() {
+fn the_settings_of_every_client_are_restored_byte_for_byte() {
     let before = "// mine\n{\n\t\"theme\": \"dark\", /* kept */\n\t\"list\": [1, 2,],\n}\n";
     for client in CLIENTS
         .into_iter()

@@ -11,7 +11,7 @@ fn kept(name: &str) -> String {
 }
 
 #[test]
-fn keys_that_somebody_added_to_our_entry_stay() {
+fn keys_that_a_user_added_to_our_entry_are_kept() {
     for client in ["claude-code", "cursor", "gemini", "copilot", "vscode"] {
         let home = Home::new();
         let name = home.settings(client);
@@ -52,7 +52,7 @@ fn keys_that_somebody_added_to_our_entry_stay() {
 }
 
 #[test]
-fn an_entry_is_changed_in_the_form_it_has() {
+fn an_entry_keeps_its_formatting_when_changed() {
     for text in [
         "mcp_servers.ack-memory.command = \"/first/ack-memory\" # mine\nmcp_servers.ack-memory.env = { A = \"b\" }\n",
         "[mcp_servers]\nack-memory = { command = \"/first/ack-memory\", env = { A = \"b\" } }\nother = { command = \"x\" }\n",
@@ -80,7 +80,7 @@ fn an_entry_is_changed_in_the_form_it_has() {
 }
 
 #[test]
-fn an_entry_that_reached_a_server_on_http_starts_one_once_it_is_replaced() {
+fn a_replaced_http_entry_starts_a_local_server() {
     let home = Home::new();
     let http = r#"{"mcpServers":{"ack-memory":{"type":"http","url":"http://127.0.0.1:1/mcp",
         "headers":{"Authorization":"x"},"timeout":5}}}"#;
@@ -156,7 +156,7 @@ const OTHERS: [(&str, &str, &str); 7] = [
 ];
 
 #[test]
-fn an_entry_of_somebody_else_is_neither_overwritten_nor_removed() {
+fn a_foreign_entry_is_neither_overwritten_nor_removed() {
     for (client, before, named) in OTHERS {
         let home = Home::new();
         let name = home.settings(client);
@@ -176,7 +176,7 @@ fn an_entry_of_somebody_else_is_neither_overwritten_nor_removed() {
 }
 
 #[test]
-fn an_entry_that_was_replaced_comes_back() {
+fn a_replaced_entry_is_restored_on_disconnect() {
     for (client, before, _) in OTHERS {
         let home = Home::new();
         let name = home.settings(client);
@@ -255,7 +255,7 @@ fn a_file_that_connect_did_not_make_is_never_removed() {
 }
 
 #[test]
-fn what_was_added_after_connect_stays_as_it_was_written() {
+fn settings_added_after_connect_are_kept_unchanged() {
     let json = "{\n  \"theme\": \"x\"\n}\n";
     let after = |text: &str, more: &str| format!("{text}{more}");
     let first = |text: &str| text.replacen('{', "{ \"userKey\": 1,", 1);
@@ -309,7 +309,7 @@ fn what_was_added_after_connect_stays_as_it_was_written() {
 }
 
 #[test]
-fn a_comment_beside_our_entry_and_a_file_that_was_reformatted_keep_what_is_the_users() {
+fn comments_next_to_our_entry_and_a_reformatted_file_are_kept() {
     let home = Home::new();
     home.write(".codex/config.toml", "model=\"o3\"\n");
     home.run(&["connect", "codex", "--yes"]).ok();
@@ -342,7 +342,7 @@ fn a_comment_beside_our_entry_and_a_file_that_was_reformatted_keep_what_is_the_u
 }
 
 #[test]
-fn a_hook_is_replaced_where_it_stands_and_leaves_what_stands_beside_it() {
+fn a_hook_is_replaced_in_place_and_its_neighbours_are_kept() {
     let home = Home::new();
     home.run(&["--root", "/first", "connect", "codex", "--yes"])
         .ok();
@@ -381,7 +381,7 @@ fn a_hook_is_replaced_where_it_stands_and_leaves_what_stands_beside_it() {
 }
 
 #[test]
-fn hooks_of_ours_that_stand_there_twice_become_one() {
+fn duplicate_hooks_of_ours_are_merged() {
     let home = Home::new();
     let ours = |root: &str| json!({ "type": "command", "command": format!("/old/ack-memory --root {root} hook session-start") });
     let split = json!({ "type": "command", "command": "/old/ack-memory", "args": ["hook", "session-start"] });
@@ -438,7 +438,7 @@ fn a_hook_of_a_program_with_another_name_is_found_and_those_of_others_stay() {
 }
 
 #[test]
-fn every_byte_comes_back_whatever_ends_lines() {
+fn every_byte_is_restored_for_every_line_ending() {
     let jsonc = "// mine\n{\n  \"b\": 1, // why\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" }\n  },\n  \"a\": [1,2]\n}";
     let toml = "# mine\nmodel   = \"m\"  # why\nlong = \"\"\"\na\nb\"\"\"\n\n[mcp_servers.other]\ncommand = 'x'";
     let yaml = "# mine\nGOOSE_MODEL:   m  # why\nextensions:\n  # theirs\n  other:\n    cmd: 'x'\n    args:\n    - a\n\n# last\nlong: |\n  extensions:\n    ack";
@@ -509,7 +509,7 @@ fn every_byte_comes_back_whatever_ends_lines() {
 }
 
 #[test]
-fn without_what_was_kept_only_our_lines_go() {
+fn without_a_backup_only_our_lines_are_removed() {
     let before = "# mine\r\nmodel = \"m\"\r\n\r\n[mcp_servers.other]\r\ncommand = 'x'\r\n";
     let home = Home::new();
     home.write(".codex/config.toml", before);
@@ -520,7 +520,7 @@ fn without_what_was_kept_only_our_lines_go() {
 }
 
 #[test]
-fn a_kept_text_survives_a_second_connection_that_adds_more() {
+fn a_backup_survives_a_second_connect() {
     let before = "{\n  // mine\n  \"model\": \"m\"\n}\n";
     let home = Home::new();
     home.write(".claude/settings.json", before);
@@ -547,7 +547,7 @@ fn a_kept_text_survives_a_second_connection_that_adds_more() {
 
 #[cfg(unix)]
 #[test]
-fn links_stay_links_and_modes_stay_modes_there_and_back() {
+fn links_and_file_modes_survive_connect_and_disconnect() {
     use std::os::unix::fs::PermissionsExt;
     for client in ["claude-code", "codex", "gemini"] {
         let home = Home::new();
@@ -583,7 +583,7 @@ fn links_stay_links_and_modes_stay_modes_there_and_back() {
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_written_is_said_and_nothing_is_half_done() {
+fn an_unwritable_file_is_reported_and_nothing_is_partly_changed() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     let path = home.write(".claude/settings.json", "{}\n");

@@ -146,7 +146,7 @@ pub fn three() -> Root {
 }
 
 #[test]
-fn a_project_gets_its_own_memories_its_sessions_and_what_others_learned() {
+fn a_project_gets_its_memories_its_sessions_and_cross_project_learnings() {
     let root = three();
     let folder = project(&root, "ledger-api", "main");
     let answer = context(&root, &folder, json!({}));
@@ -197,7 +197,7 @@ fn a_project_gets_its_own_memories_its_sessions_and_what_others_learned() {
 }
 
 #[test]
-fn what_is_kept_of_the_stores_answers_only_while_they_stay_as_they_are() {
+fn cached_outlines_are_used_only_while_the_stores_are_unchanged() {
     let root = three();
     let folder = project(&root, "ledger-api", "main");
     let service = root.service();
@@ -251,7 +251,7 @@ fn what_is_kept_of_the_stores_answers_only_while_they_stay_as_they_are() {
 }
 
 #[test]
-fn the_branch_and_the_dependencies_decide_before_age_does() {
+fn the_branch_and_the_dependencies_outrank_age() {
     let root = three();
     let folder = project(&root, "ledger-api", "fix/lock-timeout_of-payout");
     std::fs::write(
@@ -277,7 +277,7 @@ fn the_branch_and_the_dependencies_decide_before_age_does() {
 }
 
 #[test]
-fn a_focus_decides_before_the_branch_does() {
+fn a_focus_outranks_the_branch() {
     let root = three();
     let folder = project(&root, "ledger-api", "fix/lock-timeout");
     let answer = context(&root, &folder, json!({ "focus": "nameless" }));
@@ -371,7 +371,7 @@ fn an_answer_keeps_within_its_tokens() {
 }
 
 #[test]
-fn a_private_scope_speaks_where_it_is_current_and_nowhere_else() {
+fn a_private_scope_answers_only_when_it_is_current() {
     let root = three();
     let diary = project(&root, "diary", "main");
     let private = |folder: &Path| -> BTreeSet<String> {
@@ -403,7 +403,7 @@ fn a_private_scope_speaks_where_it_is_current_and_nowhere_else() {
 }
 
 #[test]
-fn a_project_that_no_scope_claims_gets_what_others_are_sure_to_have_learned_for_it() {
+fn a_project_without_a_scope_gets_certain_cross_project_learnings() {
     let root = three();
     let answer = context(&root, &project(&root, "unheard-of", "main"), json!({}));
     assert!(answer["project"].get("scope").is_none());
@@ -431,7 +431,7 @@ fn a_project_that_no_scope_claims_gets_what_others_are_sure_to_have_learned_for_
 }
 
 #[test]
-fn a_project_whose_memories_all_wait_for_review_says_so() {
+fn a_project_with_only_waiting_memories_is_reported_as_such() {
     let root = Root::new();
     root.store(
         "ledger-api",
@@ -453,7 +453,7 @@ fn a_project_whose_memories_all_wait_for_review_says_so() {
 }
 
 #[test]
-fn a_folder_whose_name_is_an_everyday_word_is_not_named_by_that_word() {
+fn an_everyday_folder_name_is_not_matched_as_a_project_name() {
     let root = Root::new();
     let elsewhere = |id: &str, title: &str, rest: Value| {
         let mut rest = rest;

@@ -41,7 +41,7 @@ fn unfinished(root: &Root, scope: &str, narrative: usize) -> PathBuf {
     path
 }
 
-fn left(folder: &Path) -> Vec<PathBuf> {
+fn remaining_copies(folder: &Path) -> Vec<PathBuf> {
     let mut left: Vec<_> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -83,7 +83,7 @@ fn copying(root: &Root, temporary: &TempDir, arguments: &[&str]) -> Child {
         .unwrap();
     let started = Instant::now();
     let has_file = || {
-        left(temporary.path())
+        remaining_copies(temporary.path())
             .iter()
             .any(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()))
     };
@@ -101,7 +101,7 @@ fn copying(root: &Root, temporary: &TempDir, arguments: &[&str]) -> Child {
 }
 
 #[test]
-fn nobody_else_may_read_a_copy_while_it_is_made() {
+fn a_private_copy_is_readable_only_by_its_owner_while_it_is_made() {
     let root = Root::new();
     unfinished(&root, "one", 48 << 20);
     let temporary = tempfile::tempdir().unwrap();
@@ -150,7 +150,7 @@ fn nobody_else_may_read_a_copy_while_it_is_made() {
 }
 
 #[test]
-fn a_server_leaves_no_copy_however_it_ends() {
+fn a_server_leaves_no_private_copy_however_it_ends() {
     let root = Root::new();
     unfinished(&root, "one", 100);
     for (signal, code) in [
@@ -167,18 +167,22 @@ fn a_server_leaves_no_copy_however_it_ends() {
         let answer = server.call("query_memories", json!({ "query": "log" }));
         assert_eq!(answer["structuredContent"]["total"], 1, "{answer}");
         assert_eq!(
-            left(temporary.path()),
+            remaining_copies(temporary.path()),
             Vec::<PathBuf>::new(),
             "what is open has no name"
         );
         let status = end(server.child(), signal);
         assert_eq!(status.code(), code, "SIG{signal}: {status}");
-        assert_eq!(left(temporary.path()), Vec::<PathBuf>::new(), "SIG{signal}");
+        assert_eq!(
+            remaining_copies(temporary.path()),
+            Vec::<PathBuf>::new(),
+            "SIG{signal}"
+        );
     }
 }
 
 #[test]
-fn a_command_that_is_ended_takes_its_half_made_copy_with_it() {
+fn an_interrupted_command_removes_its_unfinished_copy() {
     let root = Root::new();
     unfinished(&root, "one", 64 << 20);
     for (arguments, signal, code) in [
@@ -190,7 +194,7 @@ fn a_command_that_is_ended_takes_its_half_made_copy_with_it() {
         let status = end(&mut copying(&root, &temporary, &arguments), signal);
         assert_eq!(status.code(), Some(code), "{arguments:?}: {status}");
         assert_eq!(
-            left(temporary.path()),
+            remaining_copies(temporary.path()),
             Vec::<PathBuf>::new(),
             "{arguments:?}"
         );
@@ -198,7 +202,7 @@ fn a_command_that_is_ended_takes_its_half_made_copy_with_it() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_removed_by_the_next_one_and_nothing_else() {
+fn copies_of_a_killed_process_are_removed_by_the_next_one() {
     let root = Root::new();
     unfinished(&root, "one", 64 << 20);
     let temporary = tempfile::tempdir().unwrap();
@@ -208,7 +212,7 @@ fn what_a_killed_process_left_is_removed_by_the_next_one_and_nothing_else() {
     );
     assert_eq!(status.signal(), Some(9));
     assert_eq!(
-        left(temporary.path()).len(),
+        remaining_copies(temporary.path()).len(),
         1,
         "a killed process can remove nothing"
     );
@@ -245,12 +249,12 @@ fn what_a_killed_process_left_is_removed_by_the_next_one_and_nothing_else() {
         .output()
         .unwrap();
     assert!(output.status.success());
-    assert_eq!(left(temporary.path()), kept);
+    assert_eq!(remaining_copies(temporary.path()), kept);
     assert!(kept.iter().all(|folder| folder.join("0.db").exists()));
 }
 
 #[test]
-fn more_copies_than_may_be_held_open_are_read_too_and_go_with_the_process() {
+fn copies_beyond_the_limit_are_read_and_removed_with_the_process() {
     let root = Root::new();
     let first = unfinished(&root, "one", 100);
     for number in 0..56 {
@@ -268,10 +272,14 @@ fn more_copies_than_may_be_held_open_are_read_too_and_go_with_the_process() {
         let answer = server.call("query_memories", json!({ "query": "log" }));
         assert_eq!(answer["structuredContent"]["total"], 57, "{answer}");
     }
-    let [folder] = &left(temporary.path())[..] else {
-        panic!("{:?}", left(temporary.path()))
+    let [folder] = &remaining_copies(temporary.path())[..] else {
+        panic!("{:?}", remaining_copies(temporary.path()))
     };
-    assert!((1..=9).contains(&left(folder).len()), "{:?}", left(folder));
+    assert!(
+        (1..=9).contains(&remaining_copies(folder).len()),
+        "{:?}",
+        remaining_copies(folder)
+    );
     assert_eq!(end(server.child(), "TERM").code(), Some(143));
-    assert_eq!(left(temporary.path()), Vec::<PathBuf>::new());
+    assert_eq!(remaining_copies(temporary.path()), Vec::<PathBuf>::new());
 }

@@ -64,7 +64,7 @@ pub fn approved(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn nobody_decides_without_a_terminal_or_the_owners_token() {
+fn decisions_need_a_terminal_or_the_owners_token() {
     let root = Root::new();
     staged(&root, "alpha", 3);
     let refused = |command: &mut Command| {
@@ -112,7 +112,7 @@ fn nobody_decides_without_a_terminal_or_the_owners_token() {
 }
 
 #[test]
-fn memories_are_decided_about_by_id_by_prefix_and_by_what_they_are() {
+fn memories_are_selected_by_id_prefix_and_filters() {
     let root = Root::new();
     staged(&root, "alpha", 12);
     staged(&root, "beta", 2);
@@ -175,7 +175,7 @@ fn memories_are_decided_about_by_id_by_prefix_and_by_what_they_are() {
 }
 
 #[test]
-fn the_newest_batch_is_taken_back_and_then_the_one_before() {
+fn undo_reverts_the_newest_batch_and_then_the_previous_one() {
     let root = Root::new();
     staged(&root, "alpha", 4);
     decide(root.path(), &["approve", "alpha-0000", "alpha-0001"]).ok();
@@ -237,7 +237,7 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
 }
 
 #[test]
-fn two_writers_at_once_lose_nothing() {
+fn two_concurrent_writers_lose_nothing() {
     let root = Root::new();
     staged(&root, "alpha", 120);
     let children: Vec<_> = (0..12)
@@ -258,7 +258,7 @@ fn two_writers_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_writer_that_is_killed_at_any_moment_leaves_a_log_that_reads() {
+fn a_writer_killed_at_any_moment_leaves_a_readable_log() {
     let root = Root::new();
     staged(&root, "alpha", 300);
     let path = root.scope_folder("alpha").join("decisions.jsonl");
@@ -297,7 +297,7 @@ fn person(root: &Path, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn a_person_at_a_terminal_is_asked_about_what_was_not_named() {
+fn a_person_at_a_terminal_confirms_memories_selected_by_filters() {
     let root = Root::new();
     staged(&root, "alpha", 25);
     let command = ["approve", "--type", "gotcha"];
@@ -320,7 +320,7 @@ fn a_person_at_a_terminal_is_asked_about_what_was_not_named() {
 }
 
 #[test]
-fn a_queue_is_gone_through_with_keys_alone() {
+fn a_queue_is_reviewed_by_keys_alone() {
     let root = Root::new();
     let staged_on = |day: u8, title: &str, mut rest: Value| {
         rest["status"] = json!("staging");
@@ -407,7 +407,7 @@ fn a_queue_is_gone_through_with_keys_alone() {
 }
 
 #[test]
-fn a_choice_that_fits_nothing_says_so() {
+fn a_selection_without_matches_is_reported() {
     let root = Root::new();
     staged(&root, "alpha", 1);
     let error = decide(root.path(), &["approve", "--type", "bug"]).fails(2);
@@ -476,7 +476,7 @@ fn decisions_are_applied_from_a_list() {
 }
 
 #[test]
-fn memories_do_not_replace_each_other_in_a_circle() {
+fn memories_cannot_replace_each_other_in_a_cycle() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -498,7 +498,7 @@ fn memories_do_not_replace_each_other_in_a_circle() {
 }
 
 #[test]
-fn an_old_list_does_not_overturn_what_was_decided_since() {
+fn an_outdated_list_does_not_overturn_newer_decisions() {
     let root = Root::new();
     staged(&root, "alpha", 2);
     let listed = ack(root.path(), &["review", "--list", "--json"]).ok();
@@ -525,7 +525,7 @@ fn an_old_list_does_not_overturn_what_was_decided_since() {
 }
 
 #[test]
-fn the_short_forms_of_ids_that_query_prints_can_be_decided_about() {
+fn short_ids_printed_by_query_can_be_used_in_decisions() {
     let root = Root::new();
     let staged = |id: &str| memory(id, "Retry with jitter", json!({ "status": "staging" }));
     root.store(

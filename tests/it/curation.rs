@@ -41,7 +41,7 @@ pub const STATUSES: [(Option<&str>, Option<Status>); 14] = [
 ];
 
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct PlannedRow {
     pub scope: usize,
     pub status: usize,
     successor: Option<usize>,
@@ -62,7 +62,7 @@ pub struct Line {
 
 /// What the store and the decision log hold now about a memory.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct StoredRow {
     pub stored: Option<Status>,
     /// The number of the content, which changes when the text changes.
     pub content: usize,
@@ -94,9 +94,9 @@ const TORN: usize = 0;
 const UNKNOWN_VERDICT: usize = 1;
 const OTHER_CONTENT: usize = 2;
 
-impl Held {
+impl StoredRow {
     /// What a store holds at first.
-    pub fn of(planned: &Planned) -> Self {
+    pub fn of(planned: &PlannedRow) -> Self {
         Self {
             stored: STATUSES[planned.status].1,
             content: 0,
@@ -140,14 +140,14 @@ pub struct Plan {
     pub lines: Vec<Line>,
     /// Memories whose text another program changes.
     pub rewritten: Vec<usize>,
-    pub memories: Vec<Planned>,
+    pub memories: Vec<PlannedRow>,
     pub links: Vec<(usize, usize)>,
     pub requests: Vec<Vec<u8>>,
     pub changes: Vec<(usize, usize)>,
     pub current: Option<usize>,
     pub pinned: Option<usize>,
     /// Rows with the id of another one: the number of that one, and their own.
-    pub twins: Vec<(usize, usize)>,
+    pub duplicate_ids: Vec<(usize, usize)>,
 }
 
 pub fn plans() -> impl Strategy<Value = Plan> {
@@ -160,7 +160,7 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         1..28u32,
     )
         .prop_map(
-            |(scope, status, successor, session, project, day)| Planned {
+            |(scope, status, successor, session, project, day)| PlannedRow {
                 scope,
                 status,
                 successor,
@@ -203,7 +203,7 @@ pub fn plans() -> impl Strategy<Value = Plan> {
                 changes,
                 current,
                 pinned,
-                twins: Vec::new(),
+                duplicate_ids: Vec::new(),
             },
         )
 }
@@ -425,7 +425,7 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
 fn may_show(
     plan: &Plan,
     root: &Root,
-    held: &[Held],
+    held: &[StoredRow],
     number: usize,
     tool: &str,
     arguments: &Value,
@@ -479,7 +479,7 @@ fn check(
     plan: &Plan,
     root: &Root,
     service: &Service,
-    held: &[Held],
+    held: &[StoredRow],
     tool: &'static str,
     arguments: &Value,
 ) -> Option<String> {
@@ -520,7 +520,7 @@ fn check(
 pub fn inspect(
     plan: &Plan,
     root: &Root,
-    held: &[Held],
+    held: &[StoredRow],
     tool: &str,
     arguments: &Value,
     answer: &mut Value,
@@ -532,7 +532,10 @@ pub fn inspect(
     for number in 0..plan.memories.len() {
         let mark = marker(number);
         if pending.contains(&id(number)) {
-            let same = plan.twins.iter().filter(|(first, _)| *first == number);
+            let same = plan
+                .duplicate_ids
+                .iter()
+                .filter(|(first, _)| *first == number);
             let mut same = same.map(|(_, twin)| *twin).chain([number]);
             assert!(
                 same.any(|same| held[same].status() == Some(Status::Staging)),
@@ -548,7 +551,7 @@ pub fn inspect(
             continue;
         }
         // The id may be that of another row, which may be shown.
-        let has_twin = plan.twins.iter().any(|(first, _)| *first == number);
+        let has_twin = plan.duplicate_ids.iter().any(|(first, _)| *first == number);
         let is_named = tool == "get_memory" && asked.contains(&mark);
         let forbidden: Vec<String> = if is_named || has_twin {
             // An id that was asked for is named where it is refused.
@@ -584,7 +587,7 @@ pub fn inspect(
     for (scope, session) in
         (0..SCOPES.len()).flat_map(|scope| (0..SESSIONS).map(move |session| (scope, session)))
     {
-        let here = |(_, planned): &(usize, &Planned)| planned.scope == scope;
+        let here = |(_, planned): &(usize, &PlannedRow)| planned.scope == scope;
         let mut learned = plan
             .memories
             .iter()
@@ -621,7 +624,10 @@ const NOTHING: usize = usize::MAX;
 /// somebody may have decided about any of them, whichever is shown.
 fn decided_row(plan: &Plan, root: &Root, line: &Line) -> (usize, Option<String>) {
     let number = line.memory;
-    let twins = plan.twins.iter().filter(|(first, _)| *first == number);
+    let twins = plan
+        .duplicate_ids
+        .iter()
+        .filter(|(first, _)| *first == number);
     let rows: Vec<usize> = twins.map(|(_, twin)| *twin).chain([number]).collect();
     let row = rows[line.was % rows.len()];
     let database = root
@@ -647,10 +653,10 @@ fn decided_row(plan: &Plan, root: &Root, line: &Line) -> (usize, Option<String>)
 }
 
 /// Appends lines to the decision logs, and notes what they are about.
-pub fn decide(plan: &Plan, root: &Root, held: &mut [Held], lines: &[Line]) {
+pub fn decide(plan: &Plan, root: &Root, held: &mut [StoredRow], lines: &[Line]) {
     // A second row has the id of the first one.
     let has_own_id = |number: usize| {
-        number < plan.memories.len() && !plan.twins.iter().any(|(_, twin)| *twin == number)
+        number < plan.memories.len() && !plan.duplicate_ids.iter().any(|(_, twin)| *twin == number)
     };
     for line in lines.iter().filter(|line| has_own_id(line.memory)) {
         let number = line.memory;
@@ -696,7 +702,10 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [Held], lines: &[Line]) {
             .unwrap();
         // Another writer's last line may be torn: a line begins on its own.
         writeln!(log, "{text}").unwrap();
-        let twins = plan.twins.iter().filter(|(first, _)| *first == number);
+        let twins = plan
+            .duplicate_ids
+            .iter()
+            .filter(|(first, _)| *first == number);
         for same in twins.map(|(_, twin)| *twin).chain([number]) {
             let content = if same == row {
                 held[same].content
@@ -723,13 +732,13 @@ proptest! {
     })]
 
     #[test]
-    fn no_answer_of_any_tool_shows_what_the_status_filter_or_a_private_scope_hides(plan in plans()) {
+    fn no_answer_shows_memories_hidden_by_status_or_privacy(plan in plans()) {
         let root = build(&plan);
         let service = service(&plan, &root);
-        let mut held: Vec<Held> = plan
+        let mut held: Vec<StoredRow> = plan
             .memories
             .iter()
-            .map(Held::of)
+            .map(StoredRow::of)
             .collect();
         let (before, after) = plan.lines.split_at(plan.lines.len() / 2);
         decide(&plan, &root, &mut held, before);
@@ -782,7 +791,7 @@ fn ids(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_memory_that_is_rejected_between_two_pages_or_before_it_is_fetched_is_gone() {
+fn a_memory_rejected_between_requests_is_no_longer_shown() {
     let root = Root::new();
     let memories: Vec<Value> = (0..6)
         .map(|n| {
@@ -841,7 +850,7 @@ fn a_memory_that_is_rejected_between_two_pages_or_before_it_is_fetched_is_gone()
 }
 
 #[test]
-fn a_row_number_that_now_belongs_to_another_memory_shows_nothing_of_it() {
+fn a_reused_row_number_shows_nothing_of_the_new_memory() {
     let root = Root::new();
     let path = root.store(
         "alpha",
@@ -870,7 +879,7 @@ fn a_row_number_that_now_belongs_to_another_memory_shows_nothing_of_it() {
 }
 
 #[test]
-fn superseded_by_names_no_memory_that_the_request_may_not_see() {
+fn superseded_by_never_names_a_hidden_memory() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -924,7 +933,7 @@ fn superseded_by_names_no_memory_that_the_request_may_not_see() {
 }
 
 #[test]
-fn suggestions_and_lists_name_no_tag_that_only_unreviewed_memories_have() {
+fn suggestions_never_name_tags_of_unreviewed_memories() {
     let root = Root::new();
     root.store(
         "alpha",

@@ -52,7 +52,7 @@ fn texts(root: &Root, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn decisions_stand_in_the_store_and_undo_puts_every_value_back() {
+fn decisions_are_written_to_the_store_and_undo_restores_every_value() {
     let root = waiting(5);
     open(&root)
         .execute_batch("UPDATE memories SET status = ' Staging', confidence = 0.5, reviewed_at = x'00ff' WHERE id = 'alpha-0000'")
@@ -169,7 +169,7 @@ fn every_verdict_of_a_list_is_written_and_read_back() {
 }
 
 #[test]
-fn what_changed_meanwhile_is_not_decided_about_and_not_taken_back() {
+fn a_memory_changed_meanwhile_is_neither_decided_nor_undone() {
     let root = waiting(3);
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -204,7 +204,7 @@ fn what_changed_meanwhile_is_not_decided_about_and_not_taken_back() {
 }
 
 #[test]
-fn a_store_that_cannot_be_decided_in_refuses_clearly() {
+fn a_store_without_decision_columns_is_refused_clearly() {
     let root = Root::new();
     let folder = root.scope_folder("alpha");
     drop(claude_mem(&folder.join("memory.db")));
@@ -243,7 +243,7 @@ fn a_store_that_cannot_be_decided_in_refuses_clearly() {
 }
 
 #[test]
-fn a_store_that_nobody_may_write_is_left_as_it_is() {
+fn a_read_only_store_is_left_unchanged() {
     let root = waiting(1);
     // Whoever runs the tests may be root, whom permissions do not stop: a journal that cannot be made does.
     let folder = root.scope_folder("alpha");
@@ -257,7 +257,7 @@ fn a_store_that_nobody_may_write_is_left_as_it_is() {
 }
 
 #[test]
-fn a_store_that_stays_locked_is_waited_for_and_then_refused() {
+fn a_locked_store_is_refused_after_a_timeout() {
     let root = waiting(2);
     let writer = open(&root);
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -282,7 +282,7 @@ fn a_store_that_stays_locked_is_waited_for_and_then_refused() {
 }
 
 #[test]
-fn two_writers_at_once_lose_nothing() {
+fn two_concurrent_writers_lose_nothing() {
     for journal in ["delete", "wal"] {
         let root = waiting(120);
         open(&root)
@@ -316,7 +316,7 @@ fn two_writers_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_writer_that_is_killed_at_any_moment_leaves_all_or_nothing() {
+fn a_writer_killed_at_any_moment_leaves_all_or_nothing() {
     let root = waiting(400);
     let mut done = BTreeMap::<usize, usize>::new();
     for moment in 0..50_u64 {
@@ -367,7 +367,7 @@ fn read(root: &Root) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn what_the_log_says_moves_into_the_store_with_the_first_decision() {
+fn the_log_moves_into_the_store_with_the_first_decision() {
     let root = Root::new();
     staged(&root, "alpha", 8);
     open(&root)
@@ -451,7 +451,7 @@ fn triggers_of_the_owner_keep_running() {
 }
 
 #[test]
-fn an_id_that_exists_twice_is_decided_about_by_nobody() {
+fn no_decision_is_possible_about_a_duplicate_id() {
     for place in ["log", "store"] {
         let root = Root::new();
         let path = root.scope_folder("alpha").join("memory.db");
@@ -484,7 +484,7 @@ fn an_id_that_exists_twice_is_decided_about_by_nobody() {
 }
 
 #[test]
-fn nothing_but_a_persons_command_writes() {
+fn only_commands_run_by_a_person_write() {
     let root = waiting(3);
     let before = crate::support::fingerprint(root.path());
     let mut refused: Command = with_token(root.path(), &["approve", "alpha-0000"]);

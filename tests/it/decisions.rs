@@ -203,7 +203,7 @@ fn an_edited_memory_is_found_and_shown_as_it_was_edited() {
 }
 
 #[test]
-fn a_merged_memory_makes_way_for_the_other_one() {
+fn a_merged_memory_is_replaced_by_its_target() {
     let (root, _) = claude_mem();
     let folder = root.scope_folder("cm");
     let service = root.service();
@@ -239,7 +239,7 @@ fn a_merged_memory_makes_way_for_the_other_one() {
 }
 
 #[test]
-fn a_damaged_log_costs_its_lines_and_never_shows_more() {
+fn damaged_log_lines_never_reveal_more_memories() {
     let (root, _) = claude_mem();
     let folder = root.scope_folder("cm");
     let service = root.service();
@@ -269,7 +269,7 @@ fn a_damaged_log_costs_its_lines_and_never_shows_more() {
 }
 
 #[test]
-fn a_store_that_rejects_a_memory_afterwards_is_believed() {
+fn a_later_rejection_in_the_store_is_respected() {
     let root = Root::new();
     let path = root.store(
         "alpha",

@@ -13,7 +13,7 @@ use crate::cli::binary;
 use crate::support::{Root, fingerprint, memory};
 
 const OWNER: &str = "a-token-of-the-owner";
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A desk over a root, and the address that it printed.
 pub struct Desk {
@@ -67,7 +67,7 @@ impl Desk {
     /// Sends bytes and reads the answer to its end.
     fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(&self.host).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -123,7 +123,7 @@ impl Desk {
             if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
                 return status.code();
             }
-            assert!(since.elapsed() < PATIENCE, "the desk does not end");
+            assert!(since.elapsed() < TIMEOUT, "the desk does not end");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -170,7 +170,7 @@ pub fn waiting(count: usize) -> Root {
 }
 
 #[test]
-fn the_address_lets_in_once_and_nothing_else_does() {
+fn the_one_time_address_works_once_and_is_required() {
     let root = waiting(2);
     let desk = Desk::open(&root);
     let word = desk.word.clone();
@@ -270,7 +270,7 @@ fn requests_of_other_hosts_and_pages_are_refused() {
 }
 
 #[test]
-fn every_answer_forbids_what_the_page_does_not_need() {
+fn every_answer_has_a_strict_content_policy() {
     let root = waiting(1);
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -320,7 +320,7 @@ fn every_answer_forbids_what_the_page_does_not_need() {
 }
 
 #[test]
-fn bodies_are_bounded_and_nonsense_is_refused() {
+fn large_and_invalid_bodies_are_refused() {
     let root = waiting(1);
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -362,7 +362,7 @@ fn bodies_are_bounded_and_nonsense_is_refused() {
 }
 
 #[test]
-fn a_choice_is_for_memories_that_exist_each_once_and_makes_sense() {
+fn a_choice_must_name_existing_memories_once_and_be_possible() {
     let root = waiting(3);
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -397,7 +397,7 @@ fn a_choice_is_for_memories_that_exist_each_once_and_makes_sense() {
 }
 
 #[test]
-fn nothing_is_decided_until_it_is_written_and_the_store_never_changes() {
+fn nothing_is_decided_before_it_is_written() {
     let root = waiting(3);
     let store = root.scope_folder("alpha").join("memory.db");
     let before = fingerprint(&store);
@@ -460,7 +460,7 @@ fn an_interrupt_ends_the_desk_and_writes_nothing() {
 }
 
 #[test]
-fn without_a_terminal_or_the_owners_token_there_is_no_desk() {
+fn the_desk_needs_a_terminal_or_the_owners_token() {
     let root = waiting(1);
     let outcome = crate::cli::ack(root.path(), &["review", "--browser"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);

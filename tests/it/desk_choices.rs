@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::cli::binary;
-use crate::desk::{Desk, PATIENCE};
+use crate::desk::{Desk, TIMEOUT};
 use crate::support::{Root, memory};
 
 /// An approved memory `keep` and two that wait, each with something of its own.
@@ -37,7 +37,7 @@ fn beside_an_approved_one() -> Root {
 }
 
 /// What agents see of a scope, by id.
-fn seen(root: &Root) -> Vec<String> {
+fn served_ids(root: &Root) -> Vec<String> {
     let answer = crate::cli::ack(root.path(), &["query", "--limit", "50", "--json"]).ok();
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let results = answer["results"].as_array().unwrap().iter();
@@ -49,7 +49,7 @@ fn seen(root: &Root) -> Vec<String> {
 }
 
 #[test]
-fn memories_that_are_merged_into_the_same_one_add_up() {
+fn merges_into_the_same_memory_accumulate() {
     let root = beside_an_approved_one();
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -65,7 +65,7 @@ fn memories_that_are_merged_into_the_same_one_add_up() {
     let marked = choose(1, json!({ "do": "duplicate", "of": "keep" }));
     assert_eq!(marked, "Duplicate of keep, adds 1 tag");
     assert_eq!(desk.ask(&session, "/write", json!({})).json()["written"], 3);
-    assert_eq!(seen(&root), ["keep"]);
+    assert_eq!(served_ids(&root), ["keep"]);
     let kept = crate::cli::ack(root.path(), &["get", "keep", "--json"]).ok();
     for expected in [
         "Jitter spreads load",
@@ -82,7 +82,7 @@ fn memories_that_are_merged_into_the_same_one_add_up() {
 }
 
 #[test]
-fn a_choice_is_put_back_whole_if_the_other_memory_changed() {
+fn a_choice_is_returned_unwritten_if_the_other_memory_changed() {
     let root = beside_an_approved_one();
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -101,7 +101,7 @@ fn a_choice_is_put_back_whole_if_the_other_memory_changed() {
     let written = desk.ask(&session, "/write", json!({})).json();
     assert_eq!(written["written"], 1, "{written}");
     assert_eq!(written["changed"], json!(["w0"]));
-    assert_eq!(seen(&root), ["keep", "w1"]);
+    assert_eq!(served_ids(&root), ["keep", "w1"]);
     let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
     assert!(
         card["card"]["marks"][0]
@@ -115,7 +115,7 @@ fn a_choice_is_put_back_whole_if_the_other_memory_changed() {
 }
 
 #[test]
-fn an_older_memory_is_hidden_by_the_one_that_takes_its_place() {
+fn a_superseding_memory_hides_the_older_one() {
     let root = beside_an_approved_one();
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -127,11 +127,11 @@ fn an_older_memory_is_hidden_by_the_one_that_takes_its_place() {
     let wish = json!({ "numbers": [0], "choice": supersede["choice"] });
     assert_eq!(desk.ask(&session, "/choose", wish).status, 200);
     desk.ask(&session, "/write", json!({}));
-    assert_eq!(seen(&root), ["w0"]);
+    assert_eq!(served_ids(&root), ["w0"]);
 }
 
 #[test]
-fn what_cannot_be_chosen_is_said_and_nothing_is_kept() {
+fn an_impossible_choice_is_reported_and_not_recorded() {
     let root = beside_an_approved_one();
     let desk = Desk::open(&root);
     let session = desk.enter();
@@ -155,7 +155,7 @@ fn what_cannot_be_chosen_is_said_and_nothing_is_kept() {
 }
 
 #[test]
-fn memories_that_say_nearly_the_same_are_grouped() {
+fn similar_memories_are_grouped() {
     let root = Root::new();
     let text = "The worker restarts when the lease of its lock runs out after thirty seconds";
     let waits = |fact: &str| json!({ "status": "staging", "facts": [fact], "narrative": text });
@@ -185,7 +185,7 @@ fn memories_that_say_nearly_the_same_are_grouped() {
     let group = loop {
         let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
         let group = card["group"].as_array().unwrap().clone();
-        if !group.is_empty() || since.elapsed() > PATIENCE {
+        if !group.is_empty() || since.elapsed() > TIMEOUT {
             break group;
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -215,7 +215,7 @@ fn memories_that_say_nearly_the_same_are_grouped() {
 }
 
 #[test]
-fn the_card_says_what_of_a_memory_is_still_in_the_project() {
+fn the_card_reports_which_cited_files_and_names_still_exist() {
     let root = Root::new();
     let folder = root.path().join("shop");
     std::fs::create_dir_all(folder.join("src")).unwrap();
@@ -254,7 +254,7 @@ fn the_card_says_what_of_a_memory_is_still_in_the_project() {
 }
 
 #[test]
-fn what_the_instructions_of_the_project_say_stands_on_the_card_in_the_list_and_in_the_review() {
+fn matching_project_instructions_are_shown_on_the_card_in_the_list_and_in_the_review() {
     let root = Root::new().let_agents_review();
     let folder = root.path().join("shop");
     std::fs::create_dir_all(folder.join(".cursor/rules")).unwrap();

@@ -69,7 +69,7 @@ fn verdicts(root: &Root) -> Vec<(String, &'static str)> {
 }
 
 #[test]
-fn an_interrupt_asks_and_another_one_saves_what_was_decided() {
+fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     let root = three();
     let mut session = Session::start(review(&root));
     session.expect("z q ? > ").press("a\n").expect("2/3");
@@ -114,7 +114,7 @@ fn an_interrupt_asks_and_another_one_saves_what_was_decided() {
 }
 
 #[test]
-fn a_closed_terminal_saves_what_was_decided() {
+fn closing_the_terminal_saves_the_choices() {
     for (signal, expected) in [(Signal::SIGHUP, 129), (Signal::SIGTERM, 143)] {
         let root = three();
         let mut session = Session::start(review(&root));
@@ -139,7 +139,7 @@ fn a_closed_terminal_saves_what_was_decided() {
 }
 
 #[test]
-fn after_the_last_card_there_is_a_way_back_to_every_card() {
+fn after_the_last_card_every_card_can_be_reached_again() {
     let root = three();
     let mut session = Session::start(review(&root));
     session
@@ -175,7 +175,7 @@ fn after_the_last_card_there_is_a_way_back_to_every_card() {
 }
 
 #[test]
-fn decisions_that_cannot_be_written_are_kept_and_written_later() {
+fn unwritable_decisions_are_saved_and_written_later() {
     let root = three();
     let log = root.scope_folder("alpha").join("decisions.jsonl");
     let mut session = Session::start(review(&root));
@@ -193,7 +193,7 @@ fn decisions_that_cannot_be_written_are_kept_and_written_later() {
 }
 
 #[test]
-fn what_is_saved_decides_the_same_as_what_is_written() {
+fn saved_choices_decide_the_same_as_written_ones() {
     let made = || {
         let root = Root::new();
         let memories = [
@@ -316,7 +316,7 @@ fn alike() -> Root {
 }
 
 #[test]
-fn memories_that_say_nearly_the_same_are_decided_at_once() {
+fn similar_memories_are_decided_together() {
     for (keys, label, expected) in [
         ("A", "Approve 3 memories? [y/n]", ["approve"; 3]),
         ("R 9", "Reject 3 memories? [y/n]", ["reject"; 3]),
@@ -354,7 +354,7 @@ fn memories_that_say_nearly_the_same_are_decided_at_once() {
 }
 
 #[test]
-fn a_card_says_what_was_decided_about_its_like_and_how_it_differs_from_the_nearest_one() {
+fn a_card_shows_decisions_on_similar_memories_and_the_difference_from_the_nearest() {
     let root = alike();
     let mut session = Session::start(review(&root));
     session
@@ -381,7 +381,7 @@ fn a_card_says_what_was_decided_about_its_like_and_how_it_differs_from_the_neare
 }
 
 #[test]
-fn what_was_written_in_the_editor_is_not_lost_by_a_mistake() {
+fn an_invalid_edit_keeps_the_text_from_the_editor() {
     let root = three();
     // The first time a mistake, the second time what was meant.
     let editor = root.path().join("editor");
@@ -420,7 +420,7 @@ fn what_was_written_in_the_editor_is_not_lost_by_a_mistake() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_an_unknown_key_and_a_past_day_is_named() {
+fn invalid_utf8_is_an_unknown_key_and_a_past_day_is_reported() {
     let root = three();
     let mut command = review(&root);
     let file = root.path().join("typed");

@@ -9,7 +9,7 @@ use ack_memory::api::decision::{Decision, Verdict};
 use serde_json::json;
 
 use crate::cli::binary;
-use crate::desk::{Desk, PATIENCE, waiting};
+use crate::desk::{Desk, TIMEOUT, waiting};
 use crate::support::Root;
 use crate::terminal::Session;
 
@@ -46,13 +46,13 @@ fn opened(root: &Root, before: &str) -> String {
         if address.len() > 64 && address != before {
             return address;
         }
-        assert!(since.elapsed() < PATIENCE, "nothing was opened");
+        assert!(since.elapsed() < TIMEOUT, "nothing was opened");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 
 #[test]
-fn before_a_display_the_page_opens_and_the_end_asks_about_what_is_not_written() {
+fn with_a_display_the_page_opens_and_the_end_asks_about_unwritten_choices() {
     let root = waiting(2);
     let mut terminal = Session::start(review(&root, &[("DISPLAY", ":99")]));
     terminal.expect("the desk is open in your browser");
@@ -79,7 +79,7 @@ fn before_a_display_the_page_opens_and_the_end_asks_about_what_is_not_written() 
 }
 
 #[test]
-fn elsewhere_review_stays_in_the_terminal() {
+fn without_a_display_review_stays_in_the_terminal() {
     let root = waiting(2);
     let remote = [
         ("DISPLAY", ":99"),

@@ -207,7 +207,7 @@ fn the_project_is_the_given_folder_or_the_working_directory() {
 }
 
 #[test]
-fn the_longest_path_wins_whatever_its_spelling() {
+fn the_longest_matching_path_wins() {
     let root = Root::new();
     let home = folder(&root, "home");
     let service = folder(&root, "home/code/mono/services/ledger/src");
@@ -319,7 +319,7 @@ impl Bare for Root {
 }
 
 #[test]
-fn a_folder_with_wildcards_in_its_name_is_matched_as_it_stands() {
+fn a_folder_with_wildcards_in_its_name_is_matched_literally() {
     let root = Root::new();
     let project = folder(&root, "work/[draft] {v2}");
     root.store_folder_with("a", &format!("paths = ['{}']", project.display()));
@@ -478,7 +478,7 @@ fn remotes_are_equal_in_every_spelling() {
 }
 
 #[test]
-fn remotes_mean_what_the_settings_of_git_and_ssh_make_of_them() {
+fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
     let root = Root::new();
     let home = folder(&root, "home");
     folder(&root, "home/.ssh");
@@ -540,7 +540,7 @@ fn remotes_mean_what_the_settings_of_git_and_ssh_make_of_them() {
 }
 
 #[test]
-fn a_folder_is_a_remote_in_every_spelling() {
+fn a_local_remote_matches_in_every_spelling() {
     let root = Root::new();
     let project = folder(&root, "work/clone");
     let spellings = [
@@ -648,7 +648,7 @@ fn a_symbolic_link_that_leaves_the_scope_root_is_not_followed() {
 }
 
 #[test]
-fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
+fn an_invalid_manifest_is_reported_with_line_and_key() {
     let valid = [
         ("empty", ""),
         ("comment only", "# nothing\n"),
@@ -791,7 +791,7 @@ fn a_wrong_manifest_is_reported_with_line_and_key_and_a_right_one_is_not() {
 }
 
 #[test]
-fn a_wrong_configuration_is_refused_with_line_and_key_and_a_right_one_is_taken() {
+fn an_invalid_configuration_is_refused_with_line_and_key() {
     let root = Root::new();
     let load = |text: &str| {
         std::fs::write(root.path().join("config.toml"), text).unwrap();

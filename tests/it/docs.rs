@@ -282,7 +282,7 @@ fn the_docs_name_every_kind_of_note() {
 }
 
 #[test]
-fn every_command_in_the_docs_can_be_typed() {
+fn every_command_in_the_docs_parses() {
     let mut wrong = Vec::new();
     let mut tried = 0;
     for page in pages() {
@@ -385,7 +385,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn shell_lines_are_read_as_a_shell_would() {
+fn shell_lines_are_parsed_like_a_shell() {
     let read = |line: &str| {
         commands(line)
             .into_iter()
@@ -524,7 +524,7 @@ fn anchors(page: &Page) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_link_in_the_docs_leads_somewhere() {
+fn every_link_in_the_docs_resolves() {
     let mut wrong = Vec::new();
     let mut followed = 0;
     for page in pages() {
@@ -828,7 +828,7 @@ fn the_generated_parts_of_the_docs_are_up_to_date() {
 }
 
 #[test]
-fn the_picture_shows_what_the_program_prints() {
+fn the_picture_matches_the_output_of_the_program() {
     let there = |program: &str| {
         Command::new(program)
             .arg("--version")
@@ -889,7 +889,7 @@ fn the_table_of_crates_says_what_each_depends_on() {
 }
 
 #[test]
-fn the_product_is_built_without_the_bucket_of_the_tests() {
+fn the_product_does_not_depend_on_the_test_bucket() {
     let mut manifests = vec![root().join("Cargo.toml")];
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
         manifests.push(entry.unwrap().path().join("Cargo.toml"));
@@ -906,7 +906,7 @@ fn the_product_is_built_without_the_bucket_of_the_tests() {
 }
 
 #[test]
-fn contributors_are_sent_to_files_that_exist() {
+fn files_named_for_contributors_exist() {
     let mut wrong = Vec::new();
     let mut tried = 0;
     for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"].map(Page::at) {

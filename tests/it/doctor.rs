@@ -20,40 +20,40 @@ fn found(root: &Root) -> Vec<(String, String)> {
         .collect()
 }
 
-fn said(root: &Root, subject: &str) -> Option<String> {
+fn finding_about(root: &Root, subject: &str) -> Option<String> {
     let found = found(root).into_iter();
     let mut found = found.filter(|(about, _)| about == subject);
     found.next().map(|(_, message)| message)
 }
 
 #[test]
-fn the_doctor_says_what_agents_may_ask_for_where_something_waits() {
+fn the_doctor_reports_agent_access_if_memories_wait() {
     let root = Root::new();
     root.store("alpha", &[memory("a-1", "Approved", json!({}))]);
-    assert_eq!(said(&root, "alpha").unwrap(), "1 memory");
-    assert_eq!(said(&root, "agents"), None, "nothing waits");
+    assert_eq!(finding_about(&root, "alpha").unwrap(), "1 memory");
+    assert_eq!(finding_about(&root, "agents"), None, "nothing waits");
     let waiting = json!({ "status": "staging", "created_at": "2026-02-09T08:00:00Z" });
     let waiting = (0..1_200).map(|n| memory(&format!("b-{n}"), "Waits", waiting.clone()));
     let mut memories: Vec<Value> = waiting.collect();
     memories.push(memory("b-x", "Approved", json!({})));
     root.store("beta", &memories);
     assert_eq!(
-        said(&root, "beta").unwrap(),
+        finding_about(&root, "beta").unwrap(),
         "1 memory, 1,200 waiting for review, the oldest from 2026-02-09"
     );
     assert_eq!(
-        said(&root, "agents").unwrap(),
+        finding_about(&root, "agents").unwrap(),
         "see only approved memories (max_status = approved, default)"
     );
     let root = root.let_agents_review();
     assert_eq!(
-        said(&root, "agents").unwrap(),
+        finding_about(&root, "agents").unwrap(),
         "may ask for memories that are waiting for review (max_status = all, config.toml)"
     );
 }
 
 #[test]
-fn what_several_scopes_have_in_common_is_said_once_and_nobody_is_sent_to_the_doctor_by_it() {
+fn a_problem_of_several_scopes_is_reported_once() {
     let root = Root::new();
     for scope in ["one", "two"] {
         claude_mem(&root.scope_folder(scope).join("claude-mem.db"));
@@ -84,7 +84,7 @@ fn what_several_scopes_have_in_common_is_said_once_and_nobody_is_sent_to_the_doc
 }
 
 #[test]
-fn a_broken_store_is_left_out_of_the_review_and_its_database_is_not_to_be_removed_by_a_command() {
+fn a_broken_store_is_skipped_in_the_review_and_no_command_to_delete_it_is_suggested() {
     let root = Root::new();
     staged(&root, "good", 2);
     let damaged = root.store("damaged", &[memory("d-1", "One", json!({}))]);
@@ -115,13 +115,13 @@ fn a_broken_store_is_left_out_of_the_review_and_its_database_is_not_to_be_remove
 }
 
 #[test]
-fn a_default_scope_that_is_not_there_is_named() {
+fn a_missing_default_scope_is_reported() {
     let root = Root::new();
     root.store("alpha", &[memory("a-1", "One", json!({}))]);
     let default = |name: &str| {
         let text = format!("default_scope = \"{name}\"\n");
         fs::write(root.path().join("config.toml"), text).unwrap();
-        said(&root, "config.toml")
+        finding_about(&root, "config.toml")
     };
     assert_eq!(
         default("alpah").unwrap(),
@@ -152,7 +152,7 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
         let named = format!("decisions.jsonl, line {line} cannot be read: ");
         assert!(message.starts_with(&named), "{message}");
     }
-    let scope = said(&root, "alpha").unwrap();
+    let scope = finding_about(&root, "alpha").unwrap();
     assert_eq!(
         scope, "1 memory, 1 waiting for review, the oldest from 2026-01-01",
         "what a lost line may have rejected waits; the rest is as it was"
@@ -160,7 +160,7 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
 }
 
 #[test]
-fn a_root_that_cannot_be_read_is_not_called_empty() {
+fn an_unreadable_root_is_not_reported_as_empty() {
     let root = Root::new();
     fs::write(
         root.path().join("scopes"),
@@ -178,7 +178,7 @@ fn a_root_that_cannot_be_read_is_not_called_empty() {
 }
 
 #[test]
-fn if_no_scope_can_be_read_the_review_does_not_say_that_nothing_waits() {
+fn an_unreadable_scope_is_not_reported_as_an_empty_queue() {
     let root = Root::new();
     fs::write(
         root.scope_folder("garbage").join("memory.db"),
@@ -197,7 +197,7 @@ fn if_no_scope_can_be_read_the_review_does_not_say_that_nothing_waits() {
 }
 
 #[test]
-fn a_client_that_is_connected_to_other_memories_is_not_called_well() {
+fn a_client_connected_to_other_memories_is_reported() {
     let (home, one, two) = (Home::new(), Root::new(), Root::new());
     for root in [&one, &two] {
         root.store("music", &[memory("m", "Tune it", json!({}))]);

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::support::{Root, outside};
 
 #[test]
-fn retrieval_reaches_its_bars_on_the_development_sets() {
+fn retrieval_meets_its_thresholds_on_the_development_sets() {
     let Some(folder) = outside("ACK_TEST_EVALS") else {
         return;
     };
@@ -183,7 +183,7 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
 
 #[cfg(feature = "table")]
 #[test]
-fn answers_on_the_development_sets_are_the_same_with_a_table() {
+fn a_table_does_not_change_answers_on_the_development_sets() {
     let Some(folder) = outside("ACK_TEST_EVALS") else {
         return;
     };

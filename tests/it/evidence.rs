@@ -38,7 +38,7 @@ fn look(folder: &Path, entry: &str) -> FileState {
 }
 
 #[test]
-fn cited_files_are_found_however_they_are_written() {
+fn cited_files_are_found_in_every_spelling() {
     let folder = tree();
     let top = folder.path();
     let absolute = top.join("README.md").display().to_string();
@@ -88,7 +88,7 @@ fn cited_files_are_found_however_they_are_written() {
 }
 
 #[test]
-fn nothing_outside_the_tree_is_looked_at_and_what_was_not_looked_at_is_not_gone() {
+fn files_outside_the_tree_are_not_checked_and_not_reported_missing() {
     let folder = tree();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("secret.rs"), "fn secret_name() {}").unwrap();
@@ -185,7 +185,7 @@ fn the_names_of_a_memory_are_looked_for_in_the_tree() {
 }
 
 #[test]
-fn git_says_how_often_a_file_changed_since_a_memory_was_made() {
+fn commits_to_a_file_since_a_memory_are_counted() {
     let folder = tree();
     let git = |arguments: &[&str], at: &str| {
         let status = Command::new("git")

@@ -68,7 +68,7 @@ fn root() -> Root {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_stores_file_is_named() {
+fn a_pipe_in_place_of_a_store_file_is_reported() {
     for name in [
         "memory.db-journal",
         "memory.db-shm",
@@ -107,7 +107,7 @@ fn a_pipe_in_the_place_of_a_stores_file_is_named() {
 fn a_pipe_as_the_only_database_is_named() {
     let root = root();
     pipe(&root.path().join("claude-mem.db"));
-    let said = said(&ask(&root, root.path(), &["query", "marker"]));
+    let said = error_text(&ask(&root, root.path(), &["query", "marker"]));
     assert!(
         said.contains("first marker") && said.contains("a named pipe"),
         "{said}"
@@ -116,21 +116,21 @@ fn a_pipe_as_the_only_database_is_named() {
     pipe(&database);
     let mut command = binary();
     let output = run(command.arg("--db").arg(&database).args(["query", "marker"]));
-    let said = self::said(&output);
+    let said = self::error_text(&output);
     assert!(
         said.contains("a named pipe") && !said.contains("backup"),
         "{said}"
     );
 }
 
-fn said(output: &Output) -> String {
+fn error_text(output: &Output) -> String {
     [&output.stdout, &output.stderr]
         .map(|text| String::from_utf8_lossy(text).into_owned())
         .concat()
 }
 
 #[test]
-fn a_pipe_among_notes_is_left_out_and_named() {
+fn a_pipe_among_notes_is_skipped_and_reported() {
     let root = root();
     let notes = root.path().join("notes");
     pipe(&notes.join("deep/pipe.md"));
@@ -142,13 +142,13 @@ fn a_pipe_among_notes_is_left_out_and_named() {
         notes.display()
     );
     std::fs::write(folder.join("scope.toml"), manifest).unwrap();
-    let found = said(&ask(&root, root.path(), &["query", "marker"]));
+    let found = error_text(&ask(&root, root.path(), &["query", "marker"]));
     assert!(found.contains("second marker"), "{found}");
     for door in [
         &["scopes", "--json"] as &[&str],
         &["check", notes.to_str().unwrap()],
     ] {
-        let said = said(&ask(&root, root.path(), door));
+        let said = error_text(&ask(&root, root.path(), door));
         assert!(
             said.contains("pipe.md") && said.contains("a named pipe"),
             "{door:?}: {said}"
@@ -175,11 +175,11 @@ fn a_pipe_as_the_access_log_is_refused() {
         .arg(root.path());
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(said(&output).contains("a named pipe"), "{output:?}");
+    assert!(error_text(&output).contains("a named pipe"), "{output:?}");
 }
 
 #[test]
-fn a_pipe_in_the_place_of_settings_is_named() {
+fn a_pipe_in_place_of_settings_is_reported() {
     let root = root();
     pipe(&root.path().join("config.toml"));
     for door in DOORS {
@@ -211,7 +211,7 @@ fn a_pipe_in_the_place_of_settings_is_named() {
 }
 
 #[test]
-fn a_pipe_among_a_projects_files_keeps_no_session_waiting() {
+fn a_pipe_among_project_files_does_not_block_a_session() {
     for name in [
         ".git",
         ".git/HEAD",

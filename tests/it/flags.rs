@@ -72,7 +72,7 @@ fn all_shows_what_waits_for_review() {
 }
 
 #[test]
-fn what_people_type_out_of_habit_is_understood() {
+fn common_habitual_spellings_are_accepted() {
     let root = Root::samples();
     let id = "ack_a41f0c_2025-11-24_001";
     for (typed, meant) in [
@@ -88,7 +88,7 @@ fn what_people_type_out_of_habit_is_understood() {
 }
 
 #[test]
-fn old_spellings_work_and_say_what_to_write() {
+fn old_spellings_work_and_name_the_new_ones() {
     let root = Root::samples();
     let folder = root.path().join("ledger-api");
     std::fs::create_dir(&folder).unwrap();
@@ -126,7 +126,7 @@ fn old_spellings_work_and_say_what_to_write() {
 }
 
 #[test]
-fn entries_that_an_older_version_wrote_still_start() {
+fn client_entries_of_an_older_version_still_start() {
     let root = Root::samples();
     let hook = ack(
         root.path(),
@@ -148,7 +148,7 @@ fn entries_that_an_older_version_wrote_still_start() {
 }
 
 #[test]
-fn a_day_may_be_written_as_other_programs_write_it_and_a_number_is_asked_for() {
+fn dates_are_accepted_in_several_formats() {
     let root = Root::samples();
     let total = |since: &str| {
         ack(root.path(), &["query", "--since", since, "--json"]).json()["total"].clone()

@@ -286,7 +286,7 @@ fn siftcoder_search_then_get_why_and_timeline() {
 }
 
 #[test]
-fn an_id_that_begins_like_a_mark_is_found_all_the_same() {
+fn an_id_that_starts_like_a_number_prefix_is_found() {
     let root = Root::new();
     root.store(
         "notes",

@@ -14,12 +14,12 @@ use crate::arguments::call;
 use crate::support::{Root, memory, outside};
 
 /// A title with the facts below it.
-type Told<'a> = (&'a str, &'a [&'a str]);
+type Sample<'a> = (&'a str, &'a [&'a str]);
 
 /// Whether a search that matches both shows them as one.
-fn is_one(one: Told<'_>, other: Told<'_>) -> bool {
+fn is_one(one: Sample<'_>, other: Sample<'_>) -> bool {
     let root = Root::new();
-    let told = |id: &str, (title, facts): Told<'_>| memory(id, title, json!({ "facts": facts }));
+    let told = |id: &str, (title, facts): Sample<'_>| memory(id, title, json!({ "facts": facts }));
     root.store("alpha", &[told("a", one)]);
     root.store("beta", &[told("b", other)]);
     let answer = call(&root.service(), "query_memories", json!({ "query": one.0 })).unwrap();
@@ -30,7 +30,7 @@ fn is_one(one: Told<'_>, other: Told<'_>) -> bool {
     also == 1
 }
 
-const POOL: Told<'_> = (
+const POOL: Sample<'_> = (
     "Postgres pool runs dry because the migration job keeps its connections open",
     &[
         "Close the pool at the end of the job",
@@ -39,8 +39,8 @@ const POOL: Told<'_> = (
 );
 
 #[test]
-fn a_learning_that_two_sessions_told_in_other_words_is_shown_once() {
-    let told: [(Told<'_>, Told<'_>); 6] = [
+fn reworded_duplicates_are_shown_once() {
+    let told: [(Sample<'_>, Sample<'_>); 6] = [
         (
             POOL,
             (
@@ -135,7 +135,7 @@ fn a_learning_that_two_sessions_told_in_other_words_is_shown_once() {
 }
 
 #[test]
-fn what_differs_in_a_name_a_number_a_negation_or_an_opposite_is_shown_twice_however_it_is_told() {
+fn memories_that_differ_in_a_name_number_negation_or_opposite_are_not_folded() {
     let retold = [
         (
             "The migration job leaves connections open, so the MySQL pool runs dry",
@@ -186,7 +186,7 @@ fn what_differs_in_a_name_a_number_a_negation_or_an_opposite_is_shown_twice_howe
 }
 
 #[test]
-fn nearly_the_same_text_is_shown_twice_where_one_word_stands_against_the_other() {
+fn similar_texts_with_opposing_words_are_not_folded() {
     let text = |word: &'static str| -> String {
         format!(
             "Run the schema check {word} the deployment of the payment gateway so that the \
@@ -229,7 +229,7 @@ fn memories_of(folder: &Path, set: &str) -> Vec<Memory> {
 }
 
 #[test]
-fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
+fn no_two_memories_of_the_development_sets_count_as_reworded() {
     let Some(folder) = outside("ACK_TEST_EVALS") else {
         return;
     };
@@ -268,7 +268,7 @@ fn no_two_memories_of_the_development_sets_are_the_same_in_other_words() {
 /// What is nearly the same text by its words is not ruled out by its vector: each memory of the sets against itself without its
 /// tags and without the heaviest words that it can lose and still be nearly the same.
 #[test]
-fn what_is_nearly_the_same_text_lies_nearer_than_the_bound_below_which_words_are_not_compared() {
+fn nearly_equal_texts_are_above_the_cosine_bound_for_comparing_words() {
     let Some(folder) = outside("ACK_TEST_EVALS") else {
         return;
     };

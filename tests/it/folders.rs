@@ -14,7 +14,7 @@ use crate::cli::ack;
 use crate::support::{Root, fingerprint, outside};
 
 /// A scope over a folder or file, trusted, and its service.
-fn over(path: &Path) -> (Root, Service) {
+fn serve_notes(path: &Path) -> (Root, Service) {
     let root = Root::new();
     root.manifest(
         "notes",
@@ -25,18 +25,18 @@ fn over(path: &Path) -> (Root, Service) {
 }
 
 fn found(service: &Service, query: &str) -> Vec<String> {
-    asked(service, json!({ "query": query, "limit": 5 }))
+    found_ids(service, json!({ "query": query, "limit": 5 }))
 }
 
 /// What holds the words. Where nothing does, what is merely near is not shown.
 fn with_words(service: &Service, query: &str) -> Vec<String> {
-    asked(
+    found_ids(
         service,
         json!({ "query": query, "limit": 5, "mode": "lexical" }),
     )
 }
 
-fn asked(service: &Service, arguments: Value) -> Vec<String> {
+fn found_ids(service: &Service, arguments: Value) -> Vec<String> {
     let answer = call(service, "query_memories", arguments).unwrap();
     let results = answer["results"].as_array().unwrap();
     results
@@ -78,7 +78,7 @@ fn real(name: &str) -> Option<(tempfile::TempDir, PathBuf)> {
 }
 
 #[test]
-fn every_note_waits_for_review_until_somebody_decides() {
+fn every_note_waits_for_review_until_a_decision() {
     let folder = tempfile::tempdir().unwrap();
     write(
         folder.path(),
@@ -94,14 +94,14 @@ fn every_note_waits_for_review_until_somebody_decides() {
 }
 
 #[test]
-fn a_note_that_changes_is_seen_by_the_next_question() {
+fn a_changed_note_is_noticed_by_the_next_query() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(
         folder.path(),
         "deploy.md",
         "# Deploy on Tuesday\n\nNot before noon.",
     );
-    let (_root, service) = over(folder.path());
+    let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
     // The same length, at once: metadata alone might not tell.
     fs::write(&path, "# Deploy on Fridays\n\nNot before noon.").unwrap();
@@ -122,11 +122,11 @@ fn a_note_that_changes_is_seen_by_the_next_question() {
 }
 
 #[test]
-fn changes_that_the_folders_own_events_do_not_tell_are_seen_too() {
+fn changes_without_watch_events_in_the_folder_are_noticed() {
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join("kept/notes");
     let inside = write(&folder, "deploy.md", "# Deploy on Tuesday");
-    let (_root, service) = over(&folder);
+    let (_root, service) = serve_notes(&folder);
     assert_eq!(with_words(&service, "tuesday"), ["deploy"]);
     // By a name in another folder: that makes no event, and the folder is listed again in a while.
     let elsewhere = outer.path().join("elsewhere.md");
@@ -155,7 +155,7 @@ fn changes_that_the_folders_own_events_do_not_tell_are_seen_too() {
 }
 
 #[test]
-fn links_between_notes_lead_from_one_to_the_other() {
+fn links_between_notes_become_links_between_memories() {
     let folder = tempfile::tempdir().unwrap();
     write(
         folder.path(),
@@ -168,7 +168,7 @@ fn links_between_notes_lead_from_one_to_the_other() {
         "never-retry.md",
         "---\npermalink: x/never-retry\n---\nNever.",
     );
-    let (_root, service) = over(folder.path());
+    let (_root, service) = serve_notes(folder.path());
     let links = get(&service, "retry", "links")["links"].clone();
     let told: Vec<(&str, &str)> = links
         .as_array()
@@ -199,7 +199,7 @@ fn markdown_links_between_notes_are_links_between_memories() {
     write(folder.path(), "net/Two Words.md", "# When to wait\n");
     write(folder.path(), "ops/jitter.md", "# Jitter\n");
     write(folder.path(), "x.md", "# Not this\n");
-    let (_root, service) = over(folder.path());
+    let (_root, service) = serve_notes(folder.path());
     let linked = |id: &str| {
         let links = get(&service, id, "links")["links"].clone();
         let links = links.as_array().cloned().unwrap_or_default();
@@ -222,7 +222,7 @@ fn markdown_links_between_notes_are_links_between_memories() {
 }
 
 #[test]
-fn broken_files_cost_only_themselves() {
+fn broken_files_do_not_affect_others() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
     write(inside, "good.md", "# A good note about deadlocks");
@@ -239,7 +239,7 @@ fn broken_files_cost_only_themselves() {
     nix::unistd::mkfifo(&inside.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     write(inside, ".git/hidden.md", "# deadlocks in hidden files");
     let before = fingerprint(inside);
-    let (_root, service) = over(inside);
+    let (_root, service) = serve_notes(inside);
     let mut ids = found(&service, "deadlocks");
     ids.sort();
     assert_eq!(ids, ["good", "latin1", "unclosed"]);
@@ -278,11 +278,11 @@ pub fn closed_folder(inside: &Path) {
 }
 
 #[test]
-fn a_folder_that_cannot_be_looked_into_costs_only_itself() {
+fn an_unreadable_folder_does_not_affect_others() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "deploy.md", "# Deploy on Tuesday");
     closed_folder(folder.path());
-    let (_root, service) = over(folder.path());
+    let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
     let problems = scopes["scopes"][0]["health"]["problems"].to_string();
@@ -296,11 +296,11 @@ fn a_folder_that_cannot_be_looked_into_costs_only_itself() {
 }
 
 #[test]
-fn a_folder_that_goes_and_comes_back_is_an_error_and_then_is_not() {
+fn a_missing_folder_is_an_error_until_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().join("notes");
     write(&inside, "a.md", "# A note about deadlocks");
-    let (_root, service) = over(&inside);
+    let (_root, service) = serve_notes(&inside);
     assert_eq!(found(&service, "deadlocks"), ["a"]);
     fs::rename(&inside, folder.path().join("away")).unwrap();
     let error = call(&service, "query_memories", json!({ "query": "deadlocks" })).unwrap_err();
@@ -310,14 +310,14 @@ fn a_folder_that_goes_and_comes_back_is_an_error_and_then_is_not() {
 }
 
 #[test]
-fn json_lines_that_are_no_graph_are_no_store() {
+fn json_lines_that_are_not_a_graph_are_not_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let lines = write(
         folder.path(),
         "memories.jsonl",
         "{\"title\":\"An import line\"}\n",
     );
-    let (_root, service) = over(&lines);
+    let (_root, service) = serve_notes(&lines);
     let error = call(&service, "query_memories", json!({ "query": "import" })).unwrap_err();
     assert_eq!(error.code(), "store_not_sqlite");
 }
@@ -332,7 +332,7 @@ fn a_note_that_is_only_text_shows_the_sentence_that_answers() {
          digest, which the pipeline prints.\n\n- Ask Dana for access.\n",
     );
     write(folder.path(), "bare.md", "# Nothing but a rollback title\n");
-    let (_root, service) = over(folder.path());
+    let (_root, service) = serve_notes(folder.path());
     let ask = |arguments| call(&service, "query_memories", arguments).unwrap();
     let excerpts = |answer: &Value| -> Vec<Value> {
         let results = answer["results"].as_array().unwrap().iter();
@@ -363,7 +363,7 @@ fn real_auto_memory_is_served() {
         format!("{{\"type\":\"summary\"}}\n{session}\n"),
     )
     .unwrap();
-    let (_root, service) = over(&project.join("memory"));
+    let (_root, service) = serve_notes(&project.join("memory"));
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
     assert_eq!(scopes["scopes"][0]["memory_count"], 17, "{scopes:#}");
     let rounding = get(&service, "project_rounding", "links");
@@ -382,7 +382,7 @@ fn real_auto_memory_is_served() {
     );
     let pasted = get(&service, "feedback_pasted_page", "").to_string();
     assert!(!pasted.contains("\\u001b"), "{pasted}");
-    let (_root, service) = over(&path.join("projects/-home-dana-src-kiosk-web/memory"));
+    let (_root, service) = serve_notes(&path.join("projects/-home-dana-src-kiosk-web/memory"));
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
     assert_eq!(scopes["scopes"][0]["memory_count"], 12, "{scopes:#}");
     assert_eq!(get(&service, "windows_crlf", "")["status"], "approved");
@@ -442,7 +442,7 @@ fn real_basic_memory_server_memory_and_mcp_memory_service_are_served() {
             path.parent().unwrap().to_owned()
         };
         let before = fingerprint(&folder);
-        let (_root, service) = over(&path);
+        let (_root, service) = serve_notes(&path);
         let scopes = call(&service, "list_scopes", json!({})).unwrap();
         assert_eq!(
             scopes["scopes"][0]["memory_count"], count,
@@ -474,7 +474,7 @@ fn json_lines_among_notes_are_memories_line_by_line() {
     );
     // Any program may write JSON lines.
     write(inside, "events.jsonl", "{\"event\":\"deadlocks\"}\n");
-    let (_root, service) = over(inside);
+    let (_root, service) = serve_notes(inside);
     let ids = found(&service, "deadlocks");
     let made: Vec<&String> = ids.iter().filter(|id| id.starts_with("ack_")).collect();
     assert_eq!((ids.len(), made.len()), (3, 1), "{ids:?}");
@@ -496,10 +496,10 @@ fn json_lines_among_notes_are_memories_line_by_line() {
 }
 
 #[test]
-fn a_folder_with_json_lines_of_another_kind_alone_is_no_store() {
+fn a_folder_with_only_foreign_json_lines_is_not_a_store() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "events.jsonl", "{\"event\":\"deadlocks\"}\n");
-    let (root, service) = over(folder.path());
+    let (root, service) = serve_notes(folder.path());
     let answer = call(&service, "query_memories", json!({ "query": "deadlocks" }));
     assert!(format!("{answer:?}").contains("NoNotes"), "{answer:?}");
     write(folder.path(), "ours.jsonl", "{\"title\":\"Deadlocks\"}\n");
@@ -511,7 +511,7 @@ fn a_file_to_import_says_what_to_do_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let line = json!({ "id": "a", "title": "Deploy on Mondays", "status": "approved" });
     let path = write(folder.path(), "memories.jsonl", format!("{line}\n"));
-    let (_root, service) = over(&path);
+    let (_root, service) = serve_notes(&path);
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
     let told = scopes["scopes"][0]["health"]["problems"].to_string();
     assert!(told.contains("is a file to import, not a store"), "{told}");
@@ -520,6 +520,6 @@ fn a_file_to_import_says_what_to_do_with_it() {
         "{told}"
     );
     // In a folder, it is served.
-    let (_root, service) = over(folder.path());
+    let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "deploy"), ["a"]);
 }

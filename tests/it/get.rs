@@ -18,7 +18,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_memory_comes_with_everything_the_store_knows_of_it() {
+fn get_memory_returns_every_stored_field() {
     let root = Root::new();
     let writer = bulk(
         &root,
@@ -74,7 +74,7 @@ fn a_memory_comes_with_everything_the_store_knows_of_it() {
 }
 
 #[test]
-fn several_ids_are_answered_in_their_order_once_each_with_what_is_missing() {
+fn several_ids_are_answered_in_order_once_each_with_missing_ones_listed() {
     let root = Root::new();
     let memories: Vec<Value> = (0..25)
         .map(|n| {
@@ -124,7 +124,7 @@ fn several_ids_are_answered_in_their_order_once_each_with_what_is_missing() {
 }
 
 #[test]
-fn an_unapproved_memory_says_how_to_ask_for_it_and_that_way_works() {
+fn the_error_for_an_unapproved_memory_shows_a_working_request() {
     let root = Root::new();
     for (id, status) in [
         ("s", "staging"),
@@ -209,7 +209,7 @@ fn a_staged_memory_is_refused_with_the_argument_that_shows_it() {
 }
 
 #[test]
-fn a_status_that_is_no_known_word_is_not_called_rejected() {
+fn an_unknown_status_is_not_reported_as_rejected() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -251,7 +251,7 @@ fn an_unknown_id_names_the_nearest_that_may_be_shown() {
 }
 
 #[test]
-fn the_scope_of_the_current_project_comes_first_where_two_hold_the_id() {
+fn the_current_scope_comes_first_for_a_shared_id() {
     let root = Root::new();
     root.store("alpha", &[memory("same", "From alpha", json!({}))]);
     root.store("beta", &[memory("same", "From beta", json!({}))]);
@@ -327,7 +327,7 @@ fn every_id_that_a_search_shows_can_be_fetched() {
 }
 
 #[test]
-fn a_timeline_holds_real_neighbours_within_the_session_the_project_or_the_scope() {
+fn a_timeline_contains_neighbours_of_the_session_project_or_scope() {
     let root = Root::new();
     let at = |id: &str, day: u32, rest: Value| {
         let mut one = memory(id, &format!("Note {id}"), rest);
@@ -392,7 +392,7 @@ fn a_timeline_holds_real_neighbours_within_the_session_the_project_or_the_scope(
 }
 
 #[test]
-fn the_overview_of_a_session_is_told_with_the_first_of_its_memories() {
+fn a_session_overview_is_shown_only_with_its_first_memory() {
     let root = Root::new();
     let of = |id: &str, session: &str| {
         memory(
@@ -436,7 +436,7 @@ fn the_overview_of_a_session_is_told_with_the_first_of_its_memories() {
 }
 
 #[test]
-fn links_are_followed_four_steps_through_cycles_and_past_nothing_hidden() {
+fn links_are_followed_four_steps_through_cycles_but_not_through_hidden_memories() {
     let root = Root::new();
     let mut memories: Vec<Value> = (0..8)
         .map(|n| memory(&format!("n{n}"), &format!("Node {n}0"), json!({})))
@@ -506,7 +506,7 @@ fn links_are_followed_four_steps_through_cycles_and_past_nothing_hidden() {
 }
 
 #[test]
-fn a_timeline_reaches_as_far_and_within_what_is_asked_for() {
+fn a_timeline_respects_the_requested_length_and_range() {
     let root = Root::new();
     let memories: Vec<Value> = (0..60)
         .map(|n| {
@@ -611,7 +611,7 @@ fn a_timeline_reaches_as_far_and_within_what_is_asked_for() {
 }
 
 #[test]
-fn links_are_followed_as_far_and_of_the_kinds_asked_for_and_a_cut_is_said() {
+fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     let root = Root::new();
     let mut memories: Vec<Value> = (0..12)
         .map(|n| memory(&format!("n{n}"), &format!("Node {n}0"), json!({})))
@@ -727,7 +727,7 @@ fn links_are_followed_as_far_and_of_the_kinds_asked_for_and_a_cut_is_said() {
 }
 
 #[test]
-fn history_is_told_oldest_first() {
+fn history_is_listed_oldest_first() {
     let root = Root::new();
     let writer = bulk(
         &root,
@@ -844,7 +844,7 @@ fn an_id_that_is_not_found_may_be_in_a_scope_that_cannot_be_read() {
 }
 
 #[test]
-fn only_memories_that_a_search_would_call_near_are_related() {
+fn related_memories_are_above_the_search_threshold() {
     let root = Root::new();
     root.store(
         "alpha",

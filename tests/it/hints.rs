@@ -96,7 +96,7 @@ fn every_printed_command_acts_on_the_root_that_was_given() {
 }
 
 #[test]
-fn a_variable_or_the_usual_root_needs_no_flag() {
+fn printed_commands_need_no_flag_for_a_variable_or_the_default_root() {
     let home = Home::new();
     let root = Root::new();
     root.store(
@@ -125,7 +125,7 @@ fn a_variable_or_the_usual_root_needs_no_flag() {
 }
 
 #[test]
-fn a_root_that_does_not_exist_is_said_to_be_missing() {
+fn a_nonexistent_root_is_reported_as_missing() {
     let home = Home::new();
     let missing = home.path("nope");
     let ours = |arguments: &[&str]| {
@@ -146,7 +146,7 @@ fn a_root_that_does_not_exist_is_said_to_be_missing() {
 }
 
 #[test]
-fn a_wrong_database_is_said_by_every_command_with_a_hint_that_fits() {
+fn every_command_reports_a_wrong_database_with_a_matching_hint() {
     let folder = tempfile::TempDir::new().unwrap();
     let text = folder.path().join("notes.txt");
     std::fs::write(&text, "no database").unwrap();

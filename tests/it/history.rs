@@ -8,12 +8,16 @@ use ack_worktree::objects::Unknown;
 use ack_worktree::repository::Repository;
 use serde_json::json;
 
-use crate::changes::{ENOUGH, edit, git, repository, told, write};
+use crate::changes::{AMPLE_BUDGET, edit, git, repository, shown_memories, write};
 use crate::context::context;
 use crate::support::{Root, fingerprint, memory};
 
 fn changes(folder: &Path) -> Changes {
-    Changes::read(&Repository::discover(folder, None).unwrap(), None, ENOUGH)
+    Changes::read(
+        &Repository::discover(folder, None).unwrap(),
+        None,
+        AMPLE_BUDGET,
+    )
 }
 
 /// The changed files, in the order of their names.
@@ -63,7 +67,7 @@ const OF_THE_BRANCH: [&str; 5] = [
 ];
 
 #[test]
-fn what_is_staged_is_changed_under_old_and_new_names() {
+fn staged_renames_count_under_both_names() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     repository(
@@ -105,7 +109,7 @@ fn what_is_staged_is_changed_under_old_and_new_names() {
 }
 
 #[test]
-fn the_commits_of_the_branch_count_and_those_of_the_main_one_do_not() {
+fn commits_of_the_branch_count_and_those_of_the_default_branch_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     branched(top);
@@ -170,7 +174,7 @@ fn worktrees_detached_heads_and_other_hashes_are_read_too() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_note_and_no_error() {
+fn unreadable_history_is_a_note_not_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let (origin, clone) = (folder.path().join("origin"), folder.path().join("clone"));
     branched(&origin);
@@ -243,5 +247,5 @@ fn a_memory_about_a_file_of_the_branch_is_chosen() {
     ];
     // On a busy machine the time for comparing may be over too early.
     let mut answers = (0..20).map(|_| context(&root, &top, json!({})));
-    assert!(answers.any(|answer| told(&answer["recent_memories"]) == expected));
+    assert!(answers.any(|answer| shown_memories(&answer["recent_memories"]) == expected));
 }

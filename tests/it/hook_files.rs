@@ -112,7 +112,7 @@ fn about(id: &str, file: &str, rest: Value) -> Value {
 }
 
 #[test]
-fn a_file_is_told_about_once_in_a_session() {
+fn memories_about_a_file_are_shown_once_per_session() {
     let desk = Desk::new(&[about(
         "rounding",
         "src/pay/payout.rs",
@@ -149,7 +149,7 @@ fn a_file_is_told_about_once_in_a_session() {
 }
 
 #[test]
-fn only_what_is_certain_and_approved_is_told() {
+fn only_certain_and_approved_memories_are_shown() {
     let desk = Desk::new(&[
         about("exact", "src/pay/payout.rs", json!({})),
         about("folder", "src/pay/", json!({})),
@@ -193,7 +193,7 @@ fn only_what_is_certain_and_approved_is_told() {
 }
 
 #[test]
-fn what_was_replaced_or_edited_is_told_as_it_is_now() {
+fn replaced_and_edited_memories_are_shown_in_their_current_form() {
     let file = "src/pay/payout.rs";
     let old = |id: &str, newer: &str| about(id, file, json!({ "superseded_by": newer }));
     let desk = Desk::new(&[
@@ -239,7 +239,7 @@ fn what_was_replaced_or_edited_is_told_as_it_is_now() {
 }
 
 #[test]
-fn what_is_told_is_short() {
+fn the_text_before_an_edit_is_short() {
     let long = "many words about money ".repeat(40);
     let memories: Vec<Value> = (0..6)
         .map(|number| {
@@ -258,7 +258,7 @@ fn what_is_told_is_short() {
 }
 
 #[test]
-fn reasons_to_doubt_a_memory_are_told_before_an_edit() {
+fn reasons_to_doubt_a_memory_are_shown_before_an_edit() {
     let at = |id: &str, day: &str, rest: Value| {
         let mut rest = rest;
         rest["created_at"] = json!(format!("{day}T00:00:00Z"));
@@ -311,7 +311,7 @@ fn a_long_title_in_any_script_is_cut_to_fit() {
 }
 
 #[test]
-fn other_tools_other_hosts_and_broken_input_get_nothing() {
+fn other_tools_hosts_and_broken_input_get_no_output() {
     let desk = Desk::new(&[about("exact", "src/a.rs", json!({}))]);
     let mut edit = desk.edit("s", "src/a.rs");
     edit["tool_name"] = json!("Read");
@@ -359,7 +359,7 @@ fn other_tools_other_hosts_and_broken_input_get_nothing() {
 }
 
 #[test]
-fn connect_adds_the_hook_where_it_is_read_and_disconnect_takes_it_out() {
+fn connect_adds_the_edit_hook_and_disconnect_removes_it() {
     for (client, file) in [
         ("claude-code", ".claude/settings.json"),
         ("codex", ".codex/hooks.json"),

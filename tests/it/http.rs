@@ -14,7 +14,7 @@ use crate::mcp::Server;
 use crate::support::{Root, fingerprint, memory};
 
 const SECRET: &str = "a-secret-of-these-tests";
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The binary with a home folder of its own and nothing of this process's environment that it reads.
 fn command(root: &Path, home: &Path, arguments: &[&str]) -> Command {
@@ -138,7 +138,7 @@ impl Http {
     /// Writes a request as it is; everything that the server says until it closes.
     pub fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut said = String::new();
         stream.read_to_string(&mut said).unwrap();
@@ -171,7 +171,7 @@ impl Drop for Http {
 fn agent() -> ureq::Agent {
     ureq::Agent::config_builder()
         .http_status_as_error(false)
-        .timeout_global(Some(PATIENCE))
+        .timeout_global(Some(TIMEOUT))
         .build()
         .into()
 }
@@ -212,7 +212,7 @@ fn wait(child: &mut Child) -> ExitStatus {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        assert!(started.elapsed() < PATIENCE, "the server does not end");
+        assert!(started.elapsed() < TIMEOUT, "the server does not end");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -243,7 +243,7 @@ fn kept(home: &Path) -> PathBuf {
 }
 
 #[test]
-fn both_eras_are_answered_as_over_standard_input() {
+fn both_protocol_versions_are_answered_as_over_standard_input() {
     let root = Root::samples().let_agents_review();
     let http = Http::start(root.path());
     let mut stdio = Server::initialized(root.path());
@@ -318,7 +318,7 @@ fn both_eras_are_answered_as_over_standard_input() {
 }
 
 #[test]
-fn only_a_whole_token_opens_and_health_tells_nothing() {
+fn only_the_full_token_is_accepted_and_health_reveals_nothing() {
     let root = Root::samples();
     let mut http = Http::start(root.path());
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
@@ -358,7 +358,7 @@ fn only_a_whole_token_opens_and_health_tells_nothing() {
 }
 
 #[test]
-fn a_token_is_made_at_first_use_kept_for_its_owner_and_never_shown() {
+fn a_token_is_created_at_first_use_private_and_never_shown() {
     let root = Root::samples();
     let before = fingerprint(root.path());
     let mut http = Http::with(root.path(), &["--http", "127.0.0.1:0"], |_| {});
@@ -421,7 +421,7 @@ fn a_token_is_made_at_first_use_kept_for_its_owner_and_never_shown() {
 }
 
 #[test]
-fn settings_count_as_they_are_and_wrong_ones_change_nothing() {
+fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
     let root = Root::new();
     let memories: Vec<Value> = (0..12)
         .map(|number| {
@@ -523,7 +523,7 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
 }
 
 #[test]
-fn another_host_or_origin_is_turned_away_before_anything_else() {
+fn a_foreign_host_or_origin_is_refused_first() {
     let root = Root::samples();
     let http = Http::with(
         root.path(),
@@ -577,7 +577,7 @@ fn another_host_or_origin_is_turned_away_before_anything_else() {
 }
 
 #[test]
-fn wrong_messages_and_methods_get_an_answer_that_says_why() {
+fn invalid_messages_and_methods_get_an_explanation() {
     let root = Root::samples();
     let http = Http::start(root.path());
     let send = |body: &[u8]| post(&http.agent, &http.url, Some(SECRET), body, &[]);
@@ -706,7 +706,7 @@ fn several_clients_at_once_are_each_answered_and_see_new_rows() {
 }
 
 #[test]
-fn a_signal_lets_what_is_under_way_finish_and_idle_connections_go() {
+fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
     let root = Root::new();
     let rows: Vec<Value> = (0..4_000)
         .map(|row| {
@@ -759,7 +759,7 @@ fn a_signal_lets_what_is_under_way_finish_and_idle_connections_go() {
 }
 
 #[test]
-fn what_cannot_be_served_says_what_to_do() {
+fn serve_errors_state_the_next_step() {
     let root = Root::samples();
     let output = refused(root.path(), &["--http", "0.0.0.0:0", "--no-token"], None);
     let said = text(&output.stderr);

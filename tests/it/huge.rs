@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::mcp::{Server, command};
-use crate::store_support::{Other, get, got, ids, noted, words};
+use crate::store_support::{Other, fetched, get, has_note, ids, words};
 use crate::support::{Root, memory};
 
 /// A store with a narrative of so many MiB and one that everybody can read.
@@ -40,19 +40,19 @@ fn store(mebibytes: usize) -> Root {
 }
 
 #[test]
-fn a_large_value_is_cut_and_its_row_is_told() {
+fn a_large_value_is_truncated_and_its_row_is_reported() {
     let root = store(20);
     let service = root.service();
     let answer = service.query_memories(&words("zebra")).unwrap();
     assert_eq!(ids(&answer), ["huge"], "its beginning is found");
     assert!(
-        noted(&answer, NoteKind::RepairedValues),
+        has_note(&answer, NoteKind::RepairedValues),
         "{:?}",
         answer.notes
     );
     let answer = service.query_memories(&words("marker")).unwrap();
     assert_eq!(answer.total, 2);
-    let whole = got(&service, "huge");
+    let whole = fetched(&service, "huge");
     assert_eq!(whole["facts"], json!(["kept"]));
     // A change of something else in such a row is seen.
     let writer = Connection::open(root.scope_folder("one").join("memory.db")).unwrap();
@@ -84,7 +84,7 @@ fn a_large_value_is_cut_and_its_row_is_told() {
 }
 
 #[test]
-fn a_value_that_no_memory_should_hold_takes_no_memory() {
+fn an_oversized_value_takes_no_memory() {
     let peak = |root: &Root| {
         let mut command = command(root.path());
         command.stderr(Stdio::null());
@@ -126,7 +126,7 @@ fn a_value_that_no_memory_should_hold_takes_no_memory() {
 }
 
 #[test]
-fn reading_beside_a_writer_leaves_no_memory_taken() {
+fn reading_next_to_a_writer_releases_its_memory() {
     let taken = |mode: &str| {
         let root = Root::new();
         let path = root.store("one", &[memory("m1", "first marker", json!({}))]);

@@ -81,7 +81,7 @@ fn counts(report: &Value) -> (u64, u64, u64, usize) {
 }
 
 #[test]
-fn a_new_scope_is_made_and_its_memories_wait_for_review_unless_the_line_says_otherwise() {
+fn an_import_creates_a_scope_whose_memories_wait_for_review_by_default() {
     let case = Case::new();
     let report = case.report(
         lines(&[
@@ -123,7 +123,7 @@ fn a_new_scope_is_made_and_its_memories_wait_for_review_unless_the_line_says_oth
 }
 
 #[test]
-fn every_field_of_a_line_comes_back() {
+fn every_field_of_a_line_round_trips() {
     let case = Case::new();
     let line = json!({
         "id": "a", "project": "music", "session": "s", "session_id": "s-1", "date": "2026-01-04", "type": "howto", "title": "Tune the xylophone",
@@ -172,7 +172,7 @@ fn a_repeated_import_adds_nothing_and_derived_ids_are_stable() {
 }
 
 #[test]
-fn one_bad_line_of_a_thousand_means_that_nothing_is_written_not_even_a_folder() {
+fn one_bad_line_means_that_nothing_is_written() {
     let case = Case::new();
     let mut all: Vec<Value> = (0..1000)
         .map(|number| json!({ "title": format!("Memory {number}") }))
@@ -222,7 +222,7 @@ fn an_existing_store_is_left_as_it_is_when_a_line_is_bad() {
 }
 
 #[test]
-fn each_refused_line_is_named_with_its_reason() {
+fn each_refused_line_is_reported_with_its_reason() {
     let case = Case::new();
     let text = "{\"title\":\"good\"}\n\nnot json\n{\"title\":\"x\",\"statu\":\"approved\"}\n{\"facts\":[]}\n[1]\n{\"title\":\"x\",\"facts\":\"one\"}\n\
                 {\"title\":\"x\",\"confidence\":2}\n{\"title\":\"x\",\"date\":\"2026-02-30\"}\n{\"title\":\"x\",\"created_at\":\"soon\"}\n{\"title\":\"x\",\"id\":\"a\\u0007b\"}\n[null,null,null,null,null,null,\"A list\"]\n";
@@ -254,7 +254,7 @@ fn each_refused_line_is_named_with_its_reason() {
 }
 
 #[test]
-fn a_long_account_is_cut_and_the_rest_counted() {
+fn a_long_list_of_refusals_is_cut_and_counted() {
     let case = Case::new();
     let text = "{}\n".repeat(100);
     let error = case.import(text, &[]).fails(1);
@@ -392,7 +392,7 @@ fn a_store_of_another_program_is_refused_and_not_touched() {
 }
 
 #[test]
-fn a_scope_whose_store_lies_elsewhere_gets_the_rows_there_or_none() {
+fn an_import_writes_to_the_store_that_the_manifest_names() {
     let root = Root::new();
     root.manifest("linked", "store = \"elsewhere/store.db\"\n");
     let file = root.path().join("lines.jsonl");
@@ -429,7 +429,7 @@ fn a_scope_whose_store_lies_elsewhere_gets_the_rows_there_or_none() {
 }
 
 #[test]
-fn what_a_curator_decided_meanwhile_stays() {
+fn decisions_of_a_curator_survive_an_import() {
     let case = Case::new();
     let text = lines(&[
         json!({ "id": "a", "title": "Will be approved" }),
@@ -475,7 +475,7 @@ fn an_update_of_a_line_that_names_no_status_keeps_the_curators() {
 }
 
 #[test]
-fn an_update_erases_nothing_that_the_line_does_not_give() {
+fn an_update_keeps_fields_that_the_line_does_not_set() {
     let case = Case::new();
     let whole = json!({
         "id": "a", "title": "Whole", "subtitle": "Sub", "project": "shop", "type": "gotcha",
@@ -518,7 +518,7 @@ fn an_update_erases_nothing_that_the_line_does_not_give() {
 }
 
 #[test]
-fn an_update_does_not_bring_back_what_was_rejected() {
+fn an_update_does_not_restore_rejected_memories() {
     let case = Case::new();
     let text = lines(&[json!({ "id": "a", "title": "Wrong" })]);
     case.import(&text, &[]).ok();
@@ -548,7 +548,7 @@ fn standard_input_is_read_with_a_dash() {
 }
 
 #[test]
-fn byte_order_mark_carriage_returns_and_blank_lines_are_no_trouble() {
+fn byte_order_marks_carriage_returns_and_blank_lines_are_accepted() {
     let case = Case::new();
     let report = case.report(
         "\u{feff}{\"title\":\"One\"}\r\n\r\n   \n\t{\"title\":\"Two\"}  \r\n\n",
@@ -596,7 +596,7 @@ fn bytes_that_are_no_text_and_lines_that_are_too_long_are_refused_by_number() {
 }
 
 #[test]
-fn a_line_that_stands_twice_counts_once_and_an_id_with_two_contents_is_refused() {
+fn a_repeated_line_counts_once_and_an_id_with_two_contents_is_refused() {
     let case = Case::new();
     let twice = json!({ "id": "a", "title": "One" });
     let report = case.report(
@@ -622,7 +622,7 @@ fn a_line_that_stands_twice_counts_once_and_an_id_with_two_contents_is_refused()
 }
 
 #[test]
-fn a_file_or_a_name_that_cannot_be_used_is_named() {
+fn an_unusable_file_or_name_is_reported() {
     let case = Case::new();
     let file = case.file(lines(&[json!({ "title": "One" })]));
     let file = file.to_str().unwrap();
@@ -682,7 +682,7 @@ fn a_running_server_sees_imported_memories_at_once() {
 }
 
 #[test]
-fn two_imports_at_once_lose_nothing_that_they_report() {
+fn two_concurrent_imports_lose_nothing_that_they_report() {
     let case = Case::new();
     let children: Vec<_> = (0..4)
         .map(|number| {
@@ -730,7 +730,7 @@ fn two_imports_at_once_lose_nothing_that_they_report() {
 }
 
 #[test]
-fn an_import_that_is_killed_leaves_nothing_or_everything() {
+fn a_killed_import_leaves_nothing_or_everything() {
     const ROWS: usize = 20_000;
     let text = lines(
         &(0..ROWS)
@@ -832,7 +832,7 @@ fn an_import_waits_for_a_reader() {
 
 #[cfg(unix)]
 #[test]
-fn what_an_import_makes_is_for_its_owner_alone() {
+fn files_created_by_an_import_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let case = Case::new();

@@ -148,7 +148,7 @@ fn questions() -> Vec<Value> {
 }
 
 #[test]
-fn decisions_about_a_large_scope_count_at_once_whatever_its_table_holds() {
+fn decisions_about_a_large_scope_take_effect_at_once() {
     let (root, _store) = large();
     let (searching, holding) = both(&root);
     let folder = root.scope_folder("alpha");
@@ -199,7 +199,7 @@ fn decisions_about_a_large_scope_count_at_once_whatever_its_table_holds() {
 }
 
 #[test]
-fn a_large_scope_answers_from_its_table_as_one_in_memory_does() {
+fn a_large_scope_answers_like_one_in_memory() {
     let (root, store) = large();
     let (searching, holding) = both(&root);
     let compare = |what: &str| {
@@ -265,7 +265,7 @@ fn a_large_scope_answers_from_its_table_as_one_in_memory_does() {
 }
 
 #[test]
-fn a_table_is_given_indexes_where_it_is_searched_and_nowhere_else() {
+fn a_table_gets_indexes_only_if_it_is_searched_on_disk() {
     let root = Root::new();
     let _store = bulk(&root, "alpha", &memories());
     build(&root);
@@ -346,7 +346,7 @@ fn filters_never_cost_results_of_a_large_scope() {
 
 /// What matches best is in the other project, of both there are more than can be looked at one by one, and the page is filled.
 #[test]
-fn a_filter_that_leads_away_from_the_best_matches_still_fills_its_page() {
+fn a_filter_far_from_the_best_matches_still_fills_its_page() {
     const EACH: usize = 20_200;
     let mut random = Random(11);
     let memories: Vec<Value> = (0..2 * EACH)
@@ -408,7 +408,7 @@ fn a_filter_that_leads_away_from_the_best_matches_still_fills_its_page() {
 }
 
 #[test]
-fn a_table_that_is_lost_while_it_is_searched_costs_a_note_and_nothing_else() {
+fn a_table_lost_during_a_search_is_only_a_note() {
     let (root, _) = large();
     let question = json!({ "query": "docker queue timeout", "limit": 20, "max_tokens": 20_000 });
     // Asked after the damage, so that LanceDB cannot know the answer yet.
@@ -472,7 +472,7 @@ fn open_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn nothing_of_a_scope_stays_open_beside_an_idle_server() {
+fn an_idle_server_holds_no_files_open() {
     let (root, store) = large();
     drop(store);
     let (searching, in_memory) = both(&root);

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-use crate::curation::{Held, Plan, SCOPES, STATUSES, fill, id, marker};
+use crate::curation::{Plan, SCOPES, STATUSES, StoredRow, fill, id, marker};
 use crate::support::Root;
 
 /// The scope whose rows may share an id.
 const TWINS: usize = 1;
 
 /// A small generator: the plan says which states there are, this one what is asked.
-pub struct Draws(pub u64);
+pub struct RandomSource(pub u64);
 
-impl Draws {
+impl RandomSource {
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -58,9 +58,9 @@ pub fn connection(root: &Root, scope: usize) -> Connection {
 /// Gives some rows a twin: another memory with the same id and its own text. Returns both numbers.
 pub fn add_twins(
     plan: &mut Plan,
-    held: &mut Vec<Held>,
+    held: &mut Vec<StoredRow>,
     root: &Root,
-    draws: &mut Draws,
+    draws: &mut RandomSource,
 ) -> Vec<(usize, usize)> {
     let mut twins = Vec::new();
     for number in 0..plan.memories.len() {
@@ -83,7 +83,7 @@ pub fn add_twins(
             )
             .unwrap();
         twin.session = None;
-        held.push(Held::of(&twin));
+        held.push(StoredRow::of(&twin));
         plan.memories.push(twin);
         twins.push((number, other));
     }

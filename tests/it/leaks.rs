@@ -40,10 +40,11 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::cli::{ack_with_input, binary, run};
 use crate::curation::{
-    Held, Plan, SCOPES, STATUSES, decide, fill, id, inspect, marker, plans, project_folder, request,
+    Plan, SCOPES, STATUSES, StoredRow, decide, fill, id, inspect, marker, plans, project_folder,
+    request,
 };
-use crate::doors::{TOKEN, http};
-use crate::leak_states::{Draws, add_twins, connection, of_id, root};
+use crate::entry_points::{TOKEN, http};
+use crate::leak_states::{RandomSource, add_twins, connection, of_id, root};
 use crate::mcp::{Server, command};
 use crate::support::{Process, Root, http_address};
 
@@ -62,16 +63,16 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 /// A service of this process, with what it is set to.
-struct Asked {
+struct LeakRequest {
     service: Service,
     current: Option<usize>,
     pinned: Option<usize>,
 }
 
 /// Every door of one root.
-struct Doors {
+struct EntryPoints {
     root: Root,
-    services: Vec<Asked>,
+    services: Vec<LeakRequest>,
     plain: Server,
     other_tools: Server,
     address: String,
@@ -79,7 +80,7 @@ struct Doors {
     cases: BTreeMap<&'static str, u64>,
 }
 
-impl Doors {
+impl EntryPoints {
     fn open(root: Root) -> Self {
         let currents = [None, Some(0), Some(1), Some(2), Some(3)];
         let pins = [None, Some(0), Some(2)];
@@ -94,7 +95,7 @@ impl Doors {
                     let name = pinned.map(|scope: usize| SCOPES[scope].to_owned());
                     inputs.pinned = name.map(|name| Setting::flag("--pin", name));
                 });
-                services.push(Asked {
+                services.push(LeakRequest {
                     service,
                     current,
                     pinned,
@@ -137,7 +138,13 @@ impl Doors {
     }
 
     /// Asks at every door in one state.
-    fn ask(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws, with_processes: bool) {
+    fn ask(
+        &mut self,
+        plan: &Plan,
+        held: &[StoredRow],
+        draws: &mut RandomSource,
+        with_processes: bool,
+    ) {
         for _ in 0..IN_PROCESS {
             self.ask_service(plan, held, draws);
         }
@@ -152,7 +159,7 @@ impl Doors {
         }
     }
 
-    fn ask_service(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+    fn ask_service(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
         let number = draws.below(self.services.len());
         let asked = &self.services[number];
         let seen = Plan {
@@ -226,7 +233,7 @@ impl Doors {
     fn agents_request(
         &self,
         plan: &Plan,
-        draws: &mut Draws,
+        draws: &mut RandomSource,
     ) -> (&'static str, &'static str, Value, &'static str, Value) {
         let some_id = id(draws.below(plan.memories.len() + 2));
         let scope = SCOPES[draws.below(SCOPES.len())];
@@ -289,7 +296,7 @@ impl Doors {
         }
     }
 
-    fn ask_protocol(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+    fn ask_protocol(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
         let (door, method, params, tool, told) = self.agents_request(plan, draws);
         let mut answer = self.plain.request(method, params);
         let seen = seen_by(plan, Some(0));
@@ -302,7 +309,7 @@ impl Doors {
         });
     }
 
-    fn ask_http(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+    fn ask_http(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
         let (_, method, params, tool, told) = self.agents_request(plan, draws);
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let token = format!("Authorization: Bearer {TOKEN}\r\n");
@@ -315,7 +322,7 @@ impl Doors {
         self.count("HTTP");
     }
 
-    fn ask_other_tools(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+    fn ask_other_tools(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
         let some_id = id(draws.below(plan.memories.len() + 2));
         let (tool, arguments) = match draws.below(5) {
             0 => ("mem_get", json!({ "ids": [some_id, id(draws.below(24))] })),
@@ -340,7 +347,7 @@ impl Doors {
         self.count("another program's tools");
     }
 
-    fn ask_command_line(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+    fn ask_command_line(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
         let some_id = id(draws.below(plan.memories.len()));
         let status = ["approved", "staging", "all"][draws.below(3)];
         let (arguments, tool, told): (Vec<&str>, _, _) = match draws.below(4) {
@@ -373,7 +380,7 @@ impl Doors {
         self.count("command line");
     }
 
-    fn ask_hooks(&mut self, plan: &Plan, held: &[Held], draws: &mut Draws) {
+    fn ask_hooks(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
         let scope = draws.below(SCOPES.len());
         let folder = project_folder(self.root.path(), scope);
         let (hook, sent) = match draws.below(2) {
@@ -418,7 +425,7 @@ fn tool_door(tool: &str) -> &'static str {
 }
 
 #[test]
-fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
+fn no_entry_point_shows_unapproved_memories() {
     let wanted = number("ACK_TEST_LEAK_CASES").unwrap_or(PIECE);
     let seconds = number("ACK_TEST_LEAK_SECONDS").unwrap_or(u64::MAX >> 20);
     let seed = number("ACK_TEST_LEAK_SEED").unwrap_or(0x5eed);
@@ -426,12 +433,12 @@ fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let mut draws = Draws(seed | 1);
+    let mut draws = RandomSource(seed | 1);
     let strategy = plans();
     let began = Instant::now();
     let mut states: usize = 0;
     let first = strategy.new_tree(&mut runner).unwrap().current();
-    let mut doors = Doors::open(root(&first));
+    let mut doors = EntryPoints::open(root(&first));
     let mut told = began;
     while doors.total() < wanted && began.elapsed() < Duration::from_secs(seconds) {
         let mut plan = strategy.new_tree(&mut runner).unwrap().current();
@@ -441,13 +448,14 @@ fn no_door_shows_what_the_store_and_the_decisions_do_not_approve() {
             let _ = std::fs::remove_file(log);
         }
         fill(&doors.root, &plan);
-        let mut held: Vec<Held> = plan.memories.iter().map(Held::of).collect();
+        let mut held: Vec<StoredRow> = plan.memories.iter().map(StoredRow::of).collect();
         let twins = add_twins(&mut plan, &mut held, &doors.root, &mut draws);
-        plan.twins.clone_from(&twins);
-        let mut next = |doors: &mut Doors, plan: &Plan, held: &[Held], draws: &mut Draws| {
-            states += 1;
-            doors.ask(plan, held, draws, states.is_multiple_of(STATES_PER_PROCESS));
-        };
+        plan.duplicate_ids.clone_from(&twins);
+        let mut next =
+            |doors: &mut EntryPoints, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource| {
+                states += 1;
+                doors.ask(plan, held, draws, states.is_multiple_of(STATES_PER_PROCESS));
+            };
         next(&mut doors, &plan, &held, &mut draws);
 
         // Two writers in turn.

@@ -203,12 +203,12 @@ fn hit_at_one(what: &str, query: impl Fn(&str) -> String) {
 }
 
 #[test]
-fn a_bare_identifier_finds_the_memory_that_holds_it_first() {
+fn a_bare_identifier_ranks_its_memory_first() {
     hit_at_one("bare", str::to_owned);
 }
 
 #[test]
-fn an_identifier_inside_a_sentence_finds_the_memory_that_holds_it_first() {
+fn an_identifier_in_a_sentence_ranks_its_memory_first() {
     hit_at_one("sentence", |identifier| {
         format!(
             "Since this morning our pipeline stops with {identifier}. Has anyone met this before?"
@@ -217,14 +217,14 @@ fn an_identifier_inside_a_sentence_finds_the_memory_that_holds_it_first() {
 }
 
 #[test]
-fn an_identifier_in_quotes_or_brackets_finds_the_memory_that_holds_it_first() {
+fn an_identifier_in_quotes_or_brackets_ranks_its_memory_first() {
     hit_at_one("quoted", |identifier| {
         format!("error[\"{identifier}\"]: (see `{identifier}`)")
     });
 }
 
 #[test]
-fn an_identifier_between_typographic_quotes_or_in_another_script_finds_its_memory_first() {
+fn an_identifier_in_typographic_quotes_or_another_script_ranks_its_memory_first() {
     hit_at_one("typographic quotes", |identifier| {
         format!("the log says ‘{identifier}’")
     });
@@ -513,7 +513,7 @@ fn missed_typos(chosen: impl Fn(&str, &str) -> bool) -> (Vec<String>, usize) {
 }
 
 #[test]
-fn a_word_with_one_wrong_letter_behind_the_first_finds_the_word() {
+fn a_typo_after_the_first_letter_is_corrected() {
     let (missed, all) = missed_typos(|word, typo| word.chars().next() == typo.chars().next());
     assert!(
         missed.len() * 50 <= all,
@@ -524,7 +524,7 @@ fn a_word_with_one_wrong_letter_behind_the_first_finds_the_word() {
 }
 
 #[test]
-fn a_word_whose_first_letter_is_wrong_finds_the_word() {
+fn a_typo_in_the_first_letter_is_corrected() {
     let (missed, all) = missed_typos(|word, typo| word.chars().next() != typo.chars().next());
     // The index knows stems: where half of one is missing, too little is left to go by.
     assert!(
@@ -536,7 +536,7 @@ fn a_word_whose_first_letter_is_wrong_finds_the_word() {
 }
 
 #[test]
-fn a_misspelt_word_is_not_taken_for_words_that_only_unreviewed_memories_hold() {
+fn a_typo_is_not_corrected_to_words_of_unreviewed_memories() {
     let root = Root::new();
     let mut memories = vec![memory("a", "About serialization", json!({}))];
     memories.extend(
@@ -560,7 +560,7 @@ fn a_misspelt_word_is_not_taken_for_words_that_only_unreviewed_memories_hold() {
 }
 
 #[test]
-fn part_of_an_identifier_and_another_spelling_of_it_find_it() {
+fn parts_and_other_spellings_of_an_identifier_find_it() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -599,7 +599,7 @@ fn part_of_an_identifier_and_another_spelling_of_it_find_it() {
 }
 
 #[test]
-fn marks_without_a_letter_are_no_words_that_memories_share() {
+fn combining_marks_alone_are_not_words() {
     let root = Root::new();
     root.store(
         "one",
@@ -658,7 +658,7 @@ fn a_word_that_every_memory_holds_is_found_like_any_other() {
 }
 
 #[test]
-fn irregular_forms_meet_and_words_with_one_suffix_cut_off_do_not() {
+fn irregular_forms_match_and_unrelated_stems_do_not() {
     let root = Root::new();
     root.store(
         "demo",
@@ -712,7 +712,7 @@ fn best(service: &Service, query: &str, mode: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_misspelt_word_is_searched_as_it_is_written() {
+fn a_typo_is_also_searched_as_written() {
     let root = Root::new();
     let rest = |text: &str| json!({ "narrative": text });
     root.store(

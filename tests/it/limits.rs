@@ -37,7 +37,7 @@ fn large() -> Root {
 }
 
 /// Bytes of each scope's index, in the order of [`SCOPES`].
-fn held(service: &Service) -> [usize; 3] {
+fn index_sizes(service: &Service) -> [usize; 3] {
     let found = service.registry.discover().scopes;
     SCOPES.map(|name| {
         found
@@ -71,13 +71,13 @@ fn ask(service: &Service, scope: Option<&str>, row: usize) {
 }
 
 #[test]
-fn indexes_that_were_not_used_for_the_longest_time_are_given_up_and_answers_stay_right() {
+fn least_recently_used_indexes_are_evicted_and_answers_stay_correct() {
     let root = large();
     let service = root.service();
     for (row, scope) in SCOPES.iter().enumerate() {
         ask(&service, Some(scope), row);
     }
-    let [first, second, third] = held(&service);
+    let [first, second, third] = index_sizes(&service);
     assert!(
         first + second <= BOUND && second + third <= BOUND,
         "two fit: {first} {second}"
@@ -89,14 +89,14 @@ fn indexes_that_were_not_used_for_the_longest_time_are_given_up_and_answers_stay
 
     // The next request finds three, and only what was used last stays beside what it needs.
     ask(&service, Some("third"), 11);
-    let [first, second, third] = held(&service);
+    let [first, second, third] = index_sizes(&service);
     assert_eq!(first, 0, "used before the others");
     assert!(second > 0 && third > 0);
     // Using the second one makes the third the oldest.
     ask(&service, Some("second"), 12);
     ask(&service, Some("first"), 13);
     ask(&service, Some("first"), 14);
-    let [first, second, third] = held(&service);
+    let [first, second, third] = index_sizes(&service);
     assert!(
         first > 0 && second > 0 && third == 0,
         "{first} {second} {third}"
@@ -104,10 +104,10 @@ fn indexes_that_were_not_used_for_the_longest_time_are_given_up_and_answers_stay
 
     // A request that needs all of them has all of them.
     ask(&service, None, 15);
-    assert!(held(&service).iter().all(|bytes| *bytes > 0));
+    assert!(index_sizes(&service).iter().all(|bytes| *bytes > 0));
     ask(&service, Some("second"), 16);
-    let whole: usize = held(&service).iter().sum();
-    assert!(whole <= BOUND && held(&service)[1] > 0, "{whole}");
+    let whole: usize = index_sizes(&service).iter().sum();
+    assert!(whole <= BOUND && index_sizes(&service)[1] > 0, "{whole}");
 }
 
 #[test]
@@ -130,11 +130,11 @@ fn requests_at_the_same_time_keep_the_indexes_that_they_read() {
     });
     ask(&service, Some("first"), 20);
     ask(&service, Some("first"), 21);
-    assert!(held(&service).iter().sum::<usize>() <= BOUND);
+    assert!(index_sizes(&service).iter().sum::<usize>() <= BOUND);
 }
 
 #[test]
-fn an_index_stays_as_large_as_its_store_however_often_rows_change() {
+fn an_index_does_not_grow_with_repeated_changes() {
     let root = Root::new();
     let memories: Vec<_> = (0..100)
         .map(|n| {

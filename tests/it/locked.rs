@@ -10,7 +10,7 @@ use ack_memory::service::Service;
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::store_support::{Other, everything, get, hits, ids, noted, unique_word, words};
+use crate::store_support::{Other, everything, get, has_note, hits, ids, unique_word, words};
 use crate::support::{Root, fingerprint, memory};
 
 /// A store in this journal mode, and a service that has read it.
@@ -33,11 +33,11 @@ fn read(mode: &str) -> (Root, PathBuf, Service) {
         .execute_batch(&format!("PRAGMA journal_mode = {mode}"))
         .unwrap();
     let service = root.service();
-    assert_eq!(asked(&service).total, 2);
+    assert_eq!(query(&service).total, 2);
     (root, path, service)
 }
 
-fn asked(service: &Service) -> QueryResponse {
+fn query(service: &Service) -> QueryResponse {
     let request = QueryRequest {
         detail: None,
         ..words("marker torn")
@@ -52,19 +52,19 @@ fn sorted(answer: &QueryResponse) -> Vec<String> {
 }
 
 /// Asks once, which may wait a little, and then again and by eight threads, which may not.
-fn at_once(service: &Service) -> QueryResponse {
+fn query_without_delay(service: &Service) -> QueryResponse {
     let started = Instant::now();
-    asked(service);
+    query(service);
     assert!(
         started.elapsed() < Duration::from_secs(2),
         "the first: {:?}",
         started.elapsed()
     );
     let started = Instant::now();
-    let answer = asked(service);
+    let answer = query(service);
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| asked(service));
+            scope.spawn(|| query(service));
         }
     });
     assert!(
@@ -84,7 +84,7 @@ fn a_store_that_was_read_before_it_was_locked_is_answered_with_a_note() {
             "PRAGMA journal_mode = {mode}; BEGIN EXCLUSIVE; UPDATE memories SET title = 'torn ' || id, status = 'approved'"
         ));
         let before = fingerprint(root.path());
-        let answer = at_once(&service);
+        let answer = query_without_delay(&service);
         assert_eq!(sorted(&answer), ["m1", "m2"], "{mode}");
         assert!(
             answer.results.iter().all(|hit| !hit.title.contains("torn")),
@@ -113,19 +113,19 @@ fn a_store_that_was_read_before_it_was_locked_is_answered_with_a_note() {
         );
         assert_eq!(fingerprint(root.path()), before, "{mode}");
         other.sql("ROLLBACK");
-        let answer = asked(&service);
+        let answer = query(&service);
         assert_eq!(sorted(&answer), ["m1", "m2"], "{mode}");
         assert!(
-            !noted(&answer, NoteKind::StoreLocked),
+            !has_note(&answer, NoteKind::StoreLocked),
             "{mode}: the lock is gone"
         );
         other.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm1'");
-        assert_eq!(sorted(&asked(&service)), ["m2"], "{mode}");
+        assert_eq!(sorted(&query(&service)), ["m2"], "{mode}");
     }
 }
 
 #[test]
-fn what_a_writer_has_spilled_into_a_locked_store_is_not_told() {
+fn uncommitted_pages_in_a_locked_store_are_not_served() {
     for mode in ["delete", "persist"] {
         let (root, path, service) = read(mode);
         let mut other = Other::open(&path);
@@ -140,27 +140,28 @@ fn what_a_writer_has_spilled_into_a_locked_store_is_not_told() {
         );
         for service in [&service, &root.service()] {
             let before = fingerprint(root.path());
-            let answer = at_once(service);
+            let answer = query_without_delay(service);
             assert_eq!(sorted(&answer), ["m2"], "{mode}");
             assert!(
-                noted(&answer, NoteKind::StoreLocked) && answer.results[0].title == "second marker",
+                has_note(&answer, NoteKind::StoreLocked)
+                    && answer.results[0].title == "second marker",
                 "{mode}"
             );
             assert_eq!(fingerprint(root.path()), before, "{mode}");
         }
         other.sql("COMMIT");
-        let answer = asked(&service);
+        let answer = query(&service);
         assert_eq!(
             sorted(&answer),
             ["m1", "m2", "m3"],
             "{mode}: committed, found at once: {answer:?}"
         );
-        assert!(!noted(&answer, NoteKind::StoreLocked));
+        assert!(!has_note(&answer, NoteKind::StoreLocked));
     }
 }
 
 #[test]
-fn where_nobody_can_tell_what_was_committed_the_lock_is_the_error_at_once() {
+fn a_lock_with_unknown_commit_state_is_an_error_at_once() {
     let (root, path, read_before) = read("memory");
     let mut other = Other::open(&path);
     // No journal says what of this was there before.
@@ -187,11 +188,11 @@ fn where_nobody_can_tell_what_was_committed_the_lock_is_the_error_at_once() {
         );
     }
     other.sql("ROLLBACK");
-    assert_eq!(asked(&read_before).total, 2);
+    assert_eq!(query(&read_before).total, 2);
 }
 
 #[test]
-fn a_writer_that_keeps_its_lock_between_commits_hides_none_of_them() {
+fn commits_of_a_writer_that_keeps_its_lock_are_visible() {
     for mode in ["delete", "truncate", "persist"] {
         let (root, path, service) = read(mode);
         let mut other = Other::open(&path);
@@ -202,18 +203,18 @@ fn a_writer_that_keeps_its_lock_between_commits_hides_none_of_them() {
             other.sql(&format!(
                 "INSERT INTO memories (id, title, status) VALUES ('n{number}', 'another marker', 'approved')"
             ));
-            let answer = at_once(&service);
+            let answer = query_without_delay(&service);
             assert!(
                 sorted(&answer).contains(&format!("n{number}")),
                 "{mode} {number}: {:?}",
                 ids(&answer)
             );
-            assert!(noted(&answer, NoteKind::StoreLocked), "{mode}");
+            assert!(has_note(&answer, NoteKind::StoreLocked), "{mode}");
         }
         other.sql("UPDATE memories SET status = 'rejected' WHERE id = 'm1'");
         for service in [&service, &root.service()] {
             assert!(
-                !sorted(&at_once(service)).contains(&"m1".to_owned()),
+                !sorted(&query_without_delay(service)).contains(&"m1".to_owned()),
                 "{mode}"
             );
         }
@@ -221,7 +222,7 @@ fn a_writer_that_keeps_its_lock_between_commits_hides_none_of_them() {
 }
 
 #[test]
-fn many_threads_read_beside_a_writer_that_keeps_its_log_to_itself() {
+fn many_threads_read_next_to_a_writer_with_an_exclusive_log() {
     for open in [
         "PRAGMA locking_mode = exclusive",
         "SELECT count(*) FROM memories; PRAGMA locking_mode = exclusive",
@@ -266,7 +267,7 @@ fn many_threads_read_beside_a_writer_that_keeps_its_log_to_itself() {
 }
 
 #[test]
-fn going_through_a_store_holds_back_no_checkpoint() {
+fn scanning_a_store_does_not_delay_a_checkpoint() {
     let (_root, path, service) = read("wal");
     let mut other = Other::open(&path);
     other.sql(

@@ -68,7 +68,7 @@ fn ids(service: &Service, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn answers_keep_their_bound_with_many_scopes() {
+fn answers_stay_within_their_limit_with_many_scopes() {
     let root = many(300);
     for broken in 0..40 {
         let folder = root.scope_folder(&format!("broken{broken:02}"));
@@ -167,7 +167,7 @@ fn the_list_of_scopes_has_pages_that_lose_nothing() {
 
 /// A store that was at rest for a while is vouched for by its metadata; each way of changing it must show all the same.
 #[test]
-fn a_store_at_rest_that_changes_is_seen_by_the_next_question() {
+fn a_changed_store_is_noticed_by_the_next_query() {
     let root = Root::new();
     let plain = root.store(
         "plain",
@@ -275,7 +275,7 @@ fn a_store_at_rest_that_changes_is_seen_by_the_next_question() {
 
 /// Folders are not listed again while nothing was added to them.
 #[test]
-fn a_scope_or_a_manifest_that_comes_or_goes_is_seen() {
+fn added_and_removed_scopes_and_manifests_are_noticed() {
     let root = Root::new();
     root.store("one", &[memory("a", "The payout job", json!({}))]);
     let service = root.service();
@@ -307,7 +307,7 @@ fn a_scope_or_a_manifest_that_comes_or_goes_is_seen() {
 /// Scopes' folders are watched, so most questions look at no file of them. A watch does not show every change; each of these must
 /// be seen all the same.
 #[test]
-fn what_a_watch_does_not_show_is_seen_too() {
+fn changes_without_a_watch_event_are_noticed() {
     let root = Root::new();
     let one = |id: &str| memory(id, &format!("The payout of {id}"), json!({}));
     let shared = root.store("shared", &[one("s1")]);

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::support::{Root, memory};
 
 /// How long a test waits for an answer that should come at once.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running server and what it has said so far.
 pub struct Server {
@@ -146,7 +146,7 @@ impl Server {
     /// The answer to a request.
     #[track_caller]
     pub fn answer(&mut self, id: i64) -> Value {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             if let Some(answer) = self.waiting.remove(&id.to_string()) {
                 return answer;
@@ -219,7 +219,7 @@ impl Server {
                 break status;
             }
             assert!(
-                started.elapsed() < PATIENCE,
+                started.elapsed() < TIMEOUT,
                 "the server outlives its standard input"
             );
             std::thread::sleep(Duration::from_millis(1));
@@ -406,7 +406,7 @@ fn the_instructions_are_those_of_the_configuration() {
 }
 
 #[test]
-fn bad_arguments_are_answered_with_our_codes_and_no_structured_content() {
+fn invalid_arguments_get_our_codes_and_no_structured_content() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let mut transcript = String::new();
@@ -485,7 +485,7 @@ fn bad_arguments_are_answered_with_our_codes_and_no_structured_content() {
 }
 
 #[test]
-fn an_example_in_an_error_can_be_sent_as_it_stands() {
+fn an_example_in_an_error_can_be_sent_unchanged() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     for (tool, arguments) in [

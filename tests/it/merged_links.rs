@@ -83,7 +83,7 @@ const MOVED: [&str; 5] = [
 ];
 
 #[test]
-fn links_of_a_duplicate_lead_to_the_memory_that_was_kept() {
+fn links_of_a_duplicate_point_to_the_kept_memory() {
     let root = root("staging");
     assert_eq!(links(&root, "kept", json!({})), OF_KEPT);
     assert_eq!(links(&root, "after", json!({})), Vec::<String>::new());
@@ -116,7 +116,7 @@ fn links_of_a_duplicate_lead_to_the_memory_that_was_kept() {
 }
 
 #[test]
-fn links_stay_with_a_memory_that_is_back_or_has_changed() {
+fn links_stay_with_a_restored_or_changed_memory() {
     let at_first = ["dup prompted_by cause", "dup related cause"];
     let of_dup = |root: &Root| links(root, "cause", json!({}));
     let root = root("approved");
@@ -148,7 +148,7 @@ fn links_stay_with_a_memory_that_is_back_or_has_changed() {
 }
 
 #[test]
-fn links_follow_a_chain_of_merges_and_end_in_a_circle() {
+fn links_follow_a_chain_of_merges_and_stop_at_a_cycle() {
     let root = root("approved");
     decide(root.path(), &["merge", "dup", "--into", "kept"]).ok();
     decide(root.path(), &["merge", "kept", "--into", "contrary"]).ok();

@@ -7,7 +7,7 @@ use ack_memory::api::memory::Memory;
 use serde_json::{Value, json};
 
 use crate::mcp::Server;
-use crate::resources::{handed_over, prompt};
+use crate::resources::{json_block, prompt};
 use crate::support::{Root, memory};
 
 fn staged(id: &str, title: &str, rest: Value) -> Value {
@@ -67,7 +67,7 @@ fn lessons() -> Vec<Value> {
 }
 
 #[test]
-fn an_identical_approved_memory_resembles_it_wholly_and_comes_first() {
+fn an_identical_approved_memory_is_nearest() {
     let root = Root::new();
     root.store("alpha", &lessons());
     let near = root
@@ -83,7 +83,7 @@ fn an_identical_approved_memory_resembles_it_wholly_and_comes_first() {
 }
 
 #[test]
-fn another_value_contradicts_and_the_statements_are_shown() {
+fn a_different_value_is_a_contradiction_with_both_statements() {
     let root = Root::new();
     root.store("alpha", &lessons());
     let near = root
@@ -98,7 +98,7 @@ fn another_value_contradicts_and_the_statements_are_shown() {
 }
 
 #[test]
-fn a_large_scope_is_looked_through_until_its_index_is_there() {
+fn a_large_scope_is_scanned_until_its_index_exists() {
     let root = Root::new();
     let mut memories = lessons();
     let long = "The parser allocates once for each token. ".repeat(60);
@@ -111,7 +111,7 @@ fn a_large_scope_is_looked_through_until_its_index_is_there() {
     }));
     let path = root.store("alpha", &memories);
     assert!(std::fs::metadata(path).unwrap().len() > 4 << 20);
-    let service = root.service().for_the_process();
+    let service = root.service().leak();
     let scopes = service.registry.discover().scopes;
     let scope = scopes.iter().find(|scope| scope.name == "alpha").unwrap();
     let nearest = || {
@@ -169,7 +169,7 @@ fn a_review_names_the_approved_memory_that_is_nearest_and_no_other() {
     );
     let mut server = Server::initialized(root.path());
     let text = prompt(&mut server, "curate_pending", json!({ "scope": "team" }));
-    let review = handed_over(&text);
+    let review = json_block(&text);
     let partner = |id: &str| {
         let pending = review["pending"].as_array().unwrap();
         let found = pending.iter().find(|pending| pending["id"] == id);
@@ -190,7 +190,7 @@ fn a_review_names_the_approved_memory_that_is_nearest_and_no_other() {
 }
 
 #[test]
-fn what_contradicts_it_is_found_behind_memories_that_look_more_alike() {
+fn a_contradiction_is_found_after_more_similar_memories() {
     let root = Root::new();
     let mut memories: Vec<Value> = ["blue", "green", "brown", "white", "black", "amber"]
         .into_iter()

@@ -18,7 +18,7 @@ fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
 }
 
 /// A scope over a store, in which everything waits.
-fn over(store: &Path) -> Root {
+fn serve_notes(store: &Path) -> Root {
     let root = Root::new();
     root.manifest("notes", &format!("store = '{}'", store.display()));
     root
@@ -35,7 +35,7 @@ fn health(root: &Root) -> Value {
 }
 
 #[test]
-fn the_header_of_a_rollout_names_its_session_its_day_and_its_project() {
+fn a_rollout_header_gives_session_day_and_project() {
     let folder = tempfile::tempdir().unwrap();
     write(
         folder.path(),
@@ -44,7 +44,7 @@ fn the_header_of_a_rollout_names_its_session_its_day_and_its_project() {
          cwd: /home/dana/src/ledger-api\ngit_branch: main\n\n# Import in two passes\n\nText.\n",
     );
     write(folder.path(), "MEMORY.md", "");
-    let root = over(folder.path());
+    let root = serve_notes(folder.path());
     decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
     let id = "rollout_summaries/2026-02-11T15-35-19-jqmb-import";
     let got = ack(root.path(), &["get", id, "--json"]).json();
@@ -60,12 +60,12 @@ fn the_header_of_a_rollout_names_its_session_its_day_and_its_project() {
 }
 
 #[test]
-fn a_task_group_stays_what_it_is_if_another_one_comes_before_it() {
+fn a_task_group_keeps_its_id_if_another_is_inserted() {
     let folder = tempfile::tempdir().unwrap();
     let two = "# Task Group: Ledger import\nRead twice.\n\n# Task Group: Kiosk fonts\nFrom disk.\n";
     write(folder.path(), "MEMORY.md", two);
     write(folder.path(), "memory_summary.md", "");
-    let root = over(folder.path());
+    let root = serve_notes(folder.path());
     decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
     let ids = ["MEMORY#kiosk-fonts", "MEMORY#ledger-import"];
     assert_eq!(approved(root.path()), ids);
@@ -78,7 +78,7 @@ fn a_task_group_stays_what_it_is_if_another_one_comes_before_it() {
 }
 
 #[test]
-fn the_card_says_what_the_author_of_a_note_says_against_it() {
+fn the_card_shows_the_objections_of_the_author() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
     write(
@@ -102,7 +102,7 @@ fn the_card_says_what_the_author_of_a_note_says_against_it() {
         "d.md",
         "---\nid: own\nstatus: Obsolete\n---\n# Renamed\n",
     );
-    let root = over(inside);
+    let root = serve_notes(inside);
     let waits = waiting(&root);
     let marks = |id: &str| {
         let card = waits.iter().find(|card| card["id"] == id).unwrap();
@@ -123,7 +123,7 @@ fn a_note_without_the_required_type_is_named_where_the_folder_follows_the_format
     let inside = folder.path();
     write(inside, "a.md", "# No type\n");
     write(inside, "b.md", "---\ntype: lesson\n---\n# With one\n");
-    let root = over(inside);
+    let root = serve_notes(inside);
     assert_eq!(
         health(&root)["problems"]
             .to_string()
@@ -144,7 +144,7 @@ fn a_note_without_the_required_type_is_named_where_the_folder_follows_the_format
 }
 
 #[test]
-fn broken_lines_of_a_graph_are_named_and_cost_themselves() {
+fn broken_lines_of_a_graph_are_reported_and_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("memory.jsonl");
     let good =
@@ -166,7 +166,7 @@ fn broken_lines_of_a_graph_are_named_and_cost_themselves() {
         (deep.as_str(), "invalid JSON at column"),
     ] {
         fs::write(&file, format!("{good}\n{line}\nnull\n\n")).unwrap();
-        let root = over(&file);
+        let root = serve_notes(&file);
         let health = health(&root);
         assert_eq!(health["state"], "degraded", "{reason}");
         let problems = health["problems"].to_string();
@@ -181,7 +181,7 @@ fn broken_lines_of_a_graph_are_named_and_cost_themselves() {
         r#"{"entities":[{"name":"a","entityType":"b"}],"relations":[]}"#,
     )
     .unwrap();
-    let problems = health(&over(&file))["problems"].to_string();
+    let problems = health(&serve_notes(&file))["problems"].to_string();
     assert!(problems.contains("line 1 was left out"), "{problems}");
 }
 
@@ -214,7 +214,7 @@ fn a_graph_may_be_larger_than_a_note_and_what_is_left_out_is_told_when_it_is_add
 }
 
 #[test]
-fn a_pipe_or_a_device_is_no_store_of_notes() {
+fn a_pipe_or_a_device_is_not_a_notes_store() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("memory.jsonl");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -239,7 +239,7 @@ fn a_pipe_or_a_device_is_no_store_of_notes() {
 }
 
 #[test]
-fn a_folder_that_is_too_deep_and_ids_that_meet_are_named() {
+fn deep_folders_and_conflicting_ids_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
     let deep = (0..40)
@@ -254,7 +254,7 @@ fn a_folder_that_is_too_deep_and_ids_that_meet_are_named() {
         "yaml.md",
         "---\ntitle: \"\\e[31mred\\u202Eevil\\nline\"\n---\nText\n",
     );
-    let root = over(inside);
+    let root = serve_notes(inside);
     let problems = health(&root)["problems"].to_string();
     assert!(
         problems.contains("is deeper than 32 folders; its notes are left out"),

@@ -27,7 +27,7 @@ fn large(root: &Root) -> PathBuf {
 }
 
 #[test]
-fn the_first_question_to_a_large_store_says_at_a_terminal_what_takes_so_long() {
+fn the_first_query_of_a_large_store_shows_progress_at_a_terminal() {
     let root = Root::new();
     large(&root);
     let mut terminal = Terminal::new();
@@ -56,7 +56,7 @@ fn the_first_question_to_a_large_store_says_at_a_terminal_what_takes_so_long() {
 }
 
 #[test]
-fn an_import_shows_how_far_it_is_at_a_terminal_alone() {
+fn an_import_shows_progress_only_at_a_terminal() {
     let root = Root::new();
     let lines: String = (0..3_000)
         .map(|n| json!({ "id": format!("m-{n}"), "title": format!("Rule {n}") }).to_string() + "\n")

@@ -82,7 +82,7 @@ fn context(service: &Service, folder: &Path) -> (String, Vec<String>, Vec<String
 }
 
 #[test]
-fn each_project_of_a_scope_is_one_of_its_own() {
+fn projects_of_a_scope_are_kept_apart() {
     let root = Root::new();
     root.manifest("team", "projects = ['web', 'ledger']\npaths = ['src']");
     root.store(
@@ -305,7 +305,7 @@ fn a_scope_of_one_project_has_it_under_every_name() {
 }
 
 #[test]
-fn a_project_that_memories_name_finds_its_scope_when_nothing_else_does() {
+fn recorded_projects_select_a_scope_as_the_last_rule() {
     let root = Root::new();
     let rejected = memory(
         "r",
@@ -500,7 +500,7 @@ fn a_pinned_server_knows_the_projects_of_its_own_scope_and_no_other_name() {
 }
 
 #[test]
-fn a_private_scope_that_is_current_tells_its_other_projects_as_those_of_others() {
+fn other_projects_of_a_current_private_scope_count_as_cross_project() {
     let root = Root::new();
     root.manifest(
         "mine",
@@ -569,7 +569,7 @@ fn an_unknown_project_is_answered_with_the_names_like_it() {
 }
 
 #[test]
-fn the_samples_have_their_projects_apart() {
+fn the_samples_keep_their_projects_apart() {
     let root = Root::samples();
     let service = root.service_with(|inputs| inputs.home = Some(root.path().join("home")));
     let total = |project: &str, status: &str| {

@@ -43,7 +43,7 @@ fn ids(answer: &Value) -> Vec<String> {
 }
 
 /// Scope and id of everything a page shows, folded near-duplicates too.
-fn shown(answer: &Value) -> Vec<(String, String)> {
+fn shown_keys(answer: &Value) -> Vec<(String, String)> {
     let mut shown = Vec::new();
     for hit in answer["results"].as_array().unwrap() {
         for entry in std::iter::once(hit).chain(hit["also"].as_array().into_iter().flatten()) {
@@ -73,7 +73,7 @@ fn pages(service: &Service, mut arguments: Value, mut between: impl FnMut(usize)
 }
 
 fn all_shown(pages: &[Value]) -> Vec<(String, String)> {
-    pages.iter().flat_map(shown).collect()
+    pages.iter().flat_map(shown_keys).collect()
 }
 
 fn repeated(mut shown: Vec<(String, String)>) -> Vec<(String, String)> {
@@ -133,7 +133,7 @@ fn root_of(memories: &[(&'static str, Value)]) -> Root {
 }
 
 #[test]
-fn without_words_the_newest_come_first() {
+fn without_a_query_the_newest_come_first() {
     let memories = varied(60);
     let root = root_of(&memories);
     let answer = query(
@@ -151,7 +151,7 @@ fn without_words_the_newest_come_first() {
 }
 
 #[test]
-fn score_decides_then_the_current_project_then_age_then_the_id() {
+fn results_are_ordered_by_score_current_project_age_and_id() {
     let root = Root::new();
     let text = "Rotate the signing key";
     root.store(
@@ -187,7 +187,7 @@ fn score_decides_then_the_current_project_then_age_then_the_id() {
         &service,
         json!({ "query": "signing key", "explain": true, "mode": "lexical" }),
     );
-    let places: Vec<(String, String)> = shown(&answer).into_iter().collect();
+    let places: Vec<(String, String)> = shown_keys(&answer).into_iter().collect();
     let expected = [
         ("alpha", "best"),
         ("alpha", "mine"),
@@ -235,7 +235,7 @@ fn the_same_request_gives_the_same_bytes_from_any_service() {
 }
 
 #[test]
-fn a_service_that_followed_changes_answers_like_one_that_starts_after_them() {
+fn an_incremental_index_answers_like_a_fresh_one() {
     let root = Root::new();
     let writer = bulk(
         &root,
@@ -295,7 +295,7 @@ fn a_service_that_followed_changes_answers_like_one_that_starts_after_them() {
 }
 
 #[test]
-fn a_concise_answer_leaves_out_what_a_full_one_adds() {
+fn a_concise_answer_omits_the_fields_of_a_full_one() {
     let root = Root::new();
     let facts: Vec<String> = (0..9)
         .map(|n| format!("fact {n} {}", "long ".repeat(100)))
@@ -336,7 +336,7 @@ fn a_concise_answer_leaves_out_what_a_full_one_adds() {
 }
 
 #[test]
-fn an_empty_result_says_what_to_try() {
+fn an_empty_result_has_suggestions() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -426,7 +426,7 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
 }
 
 #[test]
-fn as_many_matches_are_hidden_as_are_found_when_everything_is_asked_for() {
+fn the_hidden_count_matches_a_query_for_every_status() {
     let root = Root::new();
     let waits = |id: &str, title: &str| memory(id, title, json!({ "status": "staging" }));
     let twin = "Open the terminal in a split with control and backtick";
@@ -457,7 +457,7 @@ fn as_many_matches_are_hidden_as_are_found_when_everything_is_asked_for() {
 }
 
 #[test]
-fn a_word_that_nothing_knows_finds_nothing_and_a_missing_word_is_named() {
+fn an_unknown_word_finds_nothing_and_a_missing_word_is_named() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -516,7 +516,7 @@ fn the_review_status_is_explained_only_for_scopes_that_hide_a_match() {
 }
 
 #[test]
-fn a_type_that_no_memory_has_is_said_with_those_like_it() {
+fn an_unknown_type_is_reported_with_similar_ones() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -546,7 +546,7 @@ fn a_type_that_no_memory_has_is_said_with_those_like_it() {
 }
 
 #[test]
-fn what_a_status_filter_hides_is_counted_and_rejected_memories_are_not() {
+fn hidden_matches_are_counted_without_rejected_ones() {
     let root = Root::new();
     let with = |id: &str, status: &str| {
         memory(id, &format!("Lock rule {id}"), json!({ "status": status }))
@@ -577,7 +577,7 @@ fn what_a_status_filter_hides_is_counted_and_rejected_memories_are_not() {
 }
 
 #[test]
-fn explain_tells_rank_score_and_terms() {
+fn explain_shows_rank_score_and_terms() {
     let root = root_of(&varied(40));
     let answer = query(
         &root.service(),
@@ -605,7 +605,7 @@ fn explain_tells_rank_score_and_terms() {
 }
 
 #[test]
-fn a_query_of_common_words_alone_and_an_empty_one_say_so() {
+fn stop_word_queries_and_empty_queries_get_a_note() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -632,7 +632,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, max_shrink_iters: 100, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_asked_pages_keep_their_limit_and_show_each_match_once(
+    fn pages_respect_their_limit_and_show_each_match_once(
         rows in proptest::collection::vec((0..12usize, 0..12usize, 0..3usize, 0..2usize, 0..4usize), 1..40),
         words in proptest::collection::vec(0..12usize, 0..3),
         limit in 1..12usize,

@@ -33,7 +33,7 @@ fn head(root: &Root) -> String {
 }
 
 #[test]
-fn the_head_of_the_queue_says_how_much_waits_how_long_and_how_long_it_takes() {
+fn the_queue_header_reports_size_age_and_pace() {
     let root = Root::new();
     let ages = [30, 20, 10, 3, 2, 1];
     let mut memories: Vec<Value> = ages
@@ -67,7 +67,7 @@ fn the_head_of_the_queue_says_how_much_waits_how_long_and_how_long_it_takes() {
 }
 
 #[test]
-fn what_is_put_off_is_out_of_the_queue_until_its_day_and_staging_for_everybody() {
+fn a_postponed_memory_leaves_the_queue_until_its_day() {
     let root = Root::new().let_agents_review();
     root.store(
         "alpha",
@@ -126,7 +126,7 @@ fn what_is_put_off_is_out_of_the_queue_until_its_day_and_staging_for_everybody()
 }
 
 #[test]
-fn the_person_is_told_of_a_queue_that_outruns_them() {
+fn the_user_is_warned_about_a_queue_that_grows_too_fast() {
     let told = |waiting_count: usize, decided: usize| {
         let root = Root::new();
         let mut memories: Vec<Value> = (0..waiting_count)
@@ -149,7 +149,7 @@ fn the_person_is_told_of_a_queue_that_outruns_them() {
 }
 
 #[test]
-fn scopes_and_doctor_tell_the_pace_of_the_queue() {
+fn scopes_and_doctor_report_the_pace_of_the_queue() {
     let root = Root::new();
     let mut memories = vec![waiting("w0", 2), waiting("w1", 30)];
     memories.push(reviewed("done", "approved", 40, 2));

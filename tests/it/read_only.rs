@@ -411,7 +411,7 @@ fn change<'a>(line: &'a str, root: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn the_binary_asks_the_system_for_no_change_under_the_root() {
+fn the_binary_makes_no_writing_system_call_under_the_root() {
     let works = Command::new("strace")
         .args(["-qq", "-e", "trace=none", "true"])
         .output()
@@ -439,7 +439,7 @@ fn the_binary_asks_the_system_for_no_change_under_the_root() {
 }
 
 #[test]
-fn the_owner_of_a_log_is_left_as_it_is() {
+fn the_owner_of_a_log_is_unchanged() {
     let root = Root::new();
     let path = root.store("one", &[memory("m1", "a marker", json!({}))]);
     Connection::open(&path)
@@ -472,7 +472,7 @@ fn the_owner_of_a_log_is_left_as_it_is() {
 }
 
 #[test]
-fn the_private_copies_are_gone_when_the_process_is() {
+fn private_copies_are_removed_when_the_process_ends() {
     let (root, _others) = every_state();
     let temporary = tempfile::tempdir().unwrap();
     for arguments in READING {

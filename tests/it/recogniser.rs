@@ -83,7 +83,7 @@ impl Person {
 }
 
 #[test]
-fn every_real_store_is_recognised_and_counted_where_it_usually_lies() {
+fn every_real_store_is_recognised_in_its_default_place() {
     let Some(stores) = outside("ACK_TEST_REAL_STORES") else {
         return;
     };
@@ -154,7 +154,7 @@ fn every_real_store_is_recognised_and_counted_where_it_usually_lies() {
 }
 
 #[test]
-fn a_writers_database_is_counted_beside_its_log() {
+fn a_database_in_use_is_counted_with_its_log() {
     let Some(stores) = outside("ACK_TEST_REAL_STORES") else {
         return;
     };
@@ -214,7 +214,7 @@ fn a_native_store_says_how_much_is_approved() {
 }
 
 #[test]
-fn a_name_alone_makes_no_store() {
+fn a_file_name_alone_is_not_a_store() {
     let person = Person::new();
     let path = person.write(".claude-mem/claude-mem.db", "");
     fs::remove_file(&path).unwrap();
@@ -233,7 +233,7 @@ fn a_name_alone_makes_no_store() {
 }
 
 #[test]
-fn what_is_broken_is_listed_with_the_reason_and_stops_nothing() {
+fn broken_stores_are_listed_with_the_reason() {
     let person = Person::new();
     person.write(
         ".claude-mem/claude-mem.db",
@@ -280,7 +280,7 @@ fn what_is_broken_is_listed_with_the_reason_and_stops_nothing() {
 }
 
 #[test]
-fn discover_lists_what_lies_here_with_what_can_be_done() {
+fn discover_lists_stores_with_the_next_step() {
     let person = Person::new();
     fs::create_dir_all(person.path(".claude-mem")).unwrap();
     drop(claude_mem(&person.path(".claude-mem/claude-mem.db")));

@@ -259,12 +259,12 @@ fn holds_the_bounds(half: &str, least: f64) {
 }
 
 #[test]
-fn a_contradiction_that_is_named_is_nearly_always_one() {
+fn reported_contradictions_have_high_precision() {
     holds_the_bounds("development", 0.65);
 }
 
 #[test]
-fn on_other_texts_a_contradiction_that_is_named_is_nearly_always_one() {
+fn reported_contradictions_have_high_precision_on_other_texts() {
     let sets = [
         ("held_out", 0.6),
         ("second", 0.5),

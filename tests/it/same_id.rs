@@ -44,7 +44,7 @@ fn address(scope: &str, id: &str) -> String {
 }
 
 /// Scope, and the message of the note about others.
-fn told(answer: &Value) -> (String, String) {
+fn scope_and_note(answer: &Value) -> (String, String) {
     let notes = answer["notes"].as_array().into_iter().flatten();
     let note = notes
         .filter(|note| note["kind"] == "same_id")
@@ -53,7 +53,7 @@ fn told(answer: &Value) -> (String, String) {
 }
 
 #[test]
-fn approved_goes_before_staged_then_the_current_scope_and_a_note_names_the_others() {
+fn a_shared_id_prefers_approved_then_the_current_scope_and_notes_the_others() {
     let root = root();
     let mut wrong = Vec::new();
     for (current, status, expected, others) in [
@@ -103,7 +103,7 @@ fn approved_goes_before_staged_then_the_current_scope_and_a_note_names_the_other
             json!({ "id": "same", "status": status }),
         )
         .unwrap();
-        let (scope, note) = told(&answer);
+        let (scope, note) = scope_and_note(&answer);
         let many = call(
             &service,
             "get_memory",
@@ -124,18 +124,18 @@ fn approved_goes_before_staged_then_the_current_scope_and_a_note_names_the_other
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let service = root.service();
     let alone = call(&service, "get_memory", json!({ "id": "only-beta" })).unwrap();
-    assert_eq!(told(&alone), ("beta".to_owned(), String::new()));
+    assert_eq!(scope_and_note(&alone), ("beta".to_owned(), String::new()));
     let named = call(
         &service,
         "get_memory",
         json!({ "id": "same", "scope": "gamma" }),
     )
     .unwrap();
-    assert_eq!(told(&named), ("gamma".to_owned(), String::new()));
+    assert_eq!(scope_and_note(&named), ("gamma".to_owned(), String::new()));
 }
 
 #[test]
-fn what_waits_is_refused_rather_than_what_was_rejected() {
+fn a_waiting_memory_is_refused_before_a_rejected_one() {
     let root = Root::new();
     root.store(
         "alpha",
@@ -157,7 +157,7 @@ fn what_waits_is_refused_rather_than_what_was_rejected() {
 }
 
 #[test]
-fn an_address_reaches_exactly_one_memory_whatever_its_id() {
+fn an_address_names_exactly_one_memory() {
     let root = Root::new();
     let odd = [
         "same",
@@ -223,7 +223,7 @@ fn an_address_reaches_exactly_one_memory_whatever_its_id() {
 }
 
 #[test]
-fn like_and_expect_mean_the_same_memory_as_get_memory() {
+fn like_and_expect_resolve_ids_as_get_memory_does() {
     let root = Root::new();
     let near = |subject: &str| {
         memory(
@@ -296,7 +296,7 @@ fn like_and_expect_mean_the_same_memory_as_get_memory() {
 }
 
 #[test]
-fn the_command_line_and_sets_of_tools_name_the_others_in_their_own_words() {
+fn the_command_line_and_toolsets_name_other_holders_in_their_own_terms() {
     let root = root();
     let out = ack(root.path(), &["get", "same"]).ok();
     assert!(
@@ -316,16 +316,16 @@ fn the_command_line_and_sets_of_tools_name_the_others_in_their_own_words() {
     server.initialize("2025-11-25");
     let answer = server.call("mem_get", json!({ "id": "same" }));
     let answer = &answer["structuredContent"];
-    assert_eq!(told(answer).0, "beta");
+    assert_eq!(scope_and_note(answer).0, "beta");
     let named = server.call("mem_get", json!({ "id": "same", "scope": "gamma" }));
     assert_eq!(
-        told(&named["structuredContent"]),
+        scope_and_note(&named["structuredContent"]),
         ("gamma".to_owned(), String::new())
     );
 }
 
 /// What a hook adds to the conversation of a project.
-fn hooked(root: &Root, hook: &str, event: Value) -> String {
+fn hook_text(root: &Root, hook: &str, event: Value) -> String {
     let out = ack_with_input(root.path(), &["hook", hook], event.to_string().as_bytes()).ok();
     let answer: Value =
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out:?}"));
@@ -336,7 +336,7 @@ fn hooked(root: &Root, hook: &str, event: Value) -> String {
 }
 
 /// The title, id and scope of each memory in a hook's text.
-fn printed(text: &str) -> Vec<(String, String, Option<String>)> {
+fn printed_ids(text: &str) -> Vec<(String, String, Option<String>)> {
     let lines: Vec<&str> = text.lines().collect();
     let ids = lines
         .iter()
@@ -364,7 +364,7 @@ fn printed(text: &str) -> Vec<(String, String, Option<String>)> {
 }
 
 #[test]
-fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
+fn an_id_in_hook_output_resolves_to_its_memory() {
     let root = root();
     // A memory that a newer one replaces is told by no hook, and found by its id all the same.
     root.store(
@@ -391,10 +391,10 @@ fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
     let service =
         root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", folder.clone())));
     let start = json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" });
-    let text = hooked(&root, "session-start", start);
+    let text = hook_text(&root, "session-start", start);
     let prompt = json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "when do we rotate the beta keys every month?" });
-    let near = hooked(&root, "user-prompt", prompt);
-    let mut all = printed(&text);
+    let near = hook_text(&root, "user-prompt", prompt);
+    let mut all = printed_ids(&text);
     assert!(
         all.iter().any(|(.., scope)| scope.is_none()),
         "an id that one scope holds stands alone: {text}"
@@ -404,7 +404,7 @@ fn an_id_in_a_hook_leads_back_to_the_memory_above_it() {
             .any(|(_, id, scope)| id == "twice" && scope.is_some()),
         "{text}"
     );
-    let found = printed(&near);
+    let found = printed_ids(&near);
     assert!(found.len() > 1, "{near}");
     all.extend(found);
     for (title, id, scope) in all {

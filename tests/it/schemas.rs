@@ -113,7 +113,7 @@ fn the_schema_files_are_those_of_the_types() {
 }
 
 #[test]
-fn no_schema_file_is_left_over() {
+fn there_is_no_stale_schema_file() {
     let known: BTreeSet<String> = schemas()
         .iter()
         .map(|(name, _)| format!("{name}.json"))
@@ -149,7 +149,7 @@ fn every_schema_is_a_valid_schema_and_says_what_each_property_is() {
 }
 
 #[test]
-fn answers_over_the_sample_scopes_keep_to_their_schemas() {
+fn answers_match_their_schemas() {
     let root = Root::samples();
     let service = root.service_with(|inputs| {
         inputs.project = Some(Setting::flag("-C", root.path().join("ledger-api")))
@@ -244,7 +244,7 @@ fn answers_over_the_sample_scopes_keep_to_their_schemas() {
 }
 
 #[test]
-fn errors_keep_to_their_schema() {
+fn errors_match_their_schema() {
     let root = Root::samples();
     let service = root.service();
     let query = |change: fn(&mut QueryRequest)| {
@@ -310,7 +310,7 @@ fn the_input_schemas_refuse_what_the_service_refuses() {
 }
 
 #[test]
-fn every_line_of_the_sample_scopes_keeps_to_the_import_schema() {
+fn every_sample_line_matches_the_import_schema() {
     let validator = validator("import-line");
     let mut lines = 0;
     for scope in std::fs::read_dir(samples()).unwrap() {
@@ -362,7 +362,7 @@ fn the_import_schema_and_the_reader_of_import_lines_agree() {
 }
 
 #[test]
-fn every_manifest_of_the_sample_scopes_keeps_to_its_schema() {
+fn every_sample_manifest_matches_its_schema() {
     let validator = validator("manifest");
     let mut manifests = 0;
     for scope in std::fs::read_dir(samples()).unwrap() {

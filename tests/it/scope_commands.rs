@@ -36,7 +36,7 @@ fn ack_words(words: &[String]) -> Outcome {
 }
 
 #[test]
-fn scopes_set_changes_the_keys_that_are_named_and_its_undo_sets_every_byte_back() {
+fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
     for (assignments, after) in [
         (
             &["visibility=private"] as &[&str],
@@ -177,7 +177,7 @@ fn a_list_over_several_lines_stays_one() {
 }
 
 #[test]
-fn scopes_set_refuses_what_would_be_no_manifest() {
+fn scopes_set_refuses_an_invalid_manifest() {
     let root = Root::new();
     root.store("ledger", &[]);
     root.manifest("ledger", MANIFEST);
@@ -223,7 +223,7 @@ fn scopes_set_refuses_what_would_be_no_manifest() {
 }
 
 #[test]
-fn a_new_manifest_is_for_its_owner_alone_and_ends_with_a_line_end() {
+fn a_new_manifest_is_private_and_ends_with_a_newline() {
     let elsewhere = Root::new();
     let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
     let root = Root::new();
@@ -246,7 +246,7 @@ fn a_new_manifest_is_for_its_owner_alone_and_ends_with_a_line_end() {
 }
 
 #[test]
-fn one_database_is_one_scope_under_whatever_name_it_is_given() {
+fn one_database_is_one_scope_under_every_path() {
     let elsewhere = Root::new();
     let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
     let link = elsewhere.path().join("link.db");
@@ -273,7 +273,7 @@ fn one_database_is_one_scope_under_whatever_name_it_is_given() {
 }
 
 #[test]
-fn scopes_remove_takes_the_scope_away_and_never_a_store() {
+fn scopes_remove_removes_the_scope_and_never_a_store() {
     let elsewhere = Root::new();
     let store = elsewhere.store("x", &[memory("m", "Tune the xylophone", json!({}))]);
     let root = Root::new();
@@ -329,7 +329,7 @@ fn scopes_remove_takes_the_scope_away_and_never_a_store() {
 }
 
 #[test]
-fn a_wrong_name_or_store_is_answered_with_what_that_command_takes() {
+fn a_wrong_name_or_store_is_answered_with_the_expected_arguments() {
     let root = Root::new();
     root.store("music", &[memory("o", "Keep the organ", json!({}))]);
     for arguments in [

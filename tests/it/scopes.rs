@@ -31,7 +31,7 @@ fn neutral(root: &Root, answer: &Value) -> Value {
 }
 
 #[test]
-fn a_scope_is_described_by_what_it_holds() {
+fn a_scope_is_described_by_its_contents() {
     let root = Root::new();
     root.manifest(
         "ledger",
@@ -150,7 +150,7 @@ fn one_scope_in_detail_lists_more_of_it() {
 }
 
 #[test]
-fn broken_scopes_are_named_with_the_next_step_and_the_good_ones_answer() {
+fn broken_scopes_are_reported_and_the_others_answer() {
     let root = Root::new();
     root.store("good", &[memory("a", "Deploy rule", json!({}))]);
     root.manifest("absent", "description = \"no database yet\"");
@@ -304,7 +304,7 @@ fn without_any_scope_every_answer_says_how_to_start() {
 }
 
 #[test]
-fn a_scope_that_is_added_changed_or_removed_is_seen_by_the_next_request() {
+fn added_changed_and_removed_scopes_are_noticed_by_the_next_request() {
     let root = Root::new();
     root.store("one", &[memory("a", "Deploy rule", json!({}))]);
     let service = root.service();
@@ -352,7 +352,7 @@ fn a_store_elsewhere_is_opened_in_place() {
 }
 
 #[test]
-fn of_a_private_scope_that_is_not_current_nothing_but_its_name_is_told() {
+fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
     let root = Root::new();
     root.store("open", &[memory("a", "Deploy rule", json!({}))]);
     root.store(

@@ -11,7 +11,7 @@ use crate::support::{Root, fingerprint, memory};
 use crate::terminal::Terminal;
 
 /// The files a terminal's commands left in its home.
-fn left(terminal: &Terminal) -> Vec<std::path::PathBuf> {
+fn recall_files(terminal: &Terminal) -> Vec<std::path::PathBuf> {
     walkdir::WalkDir::new(terminal.home.path())
         .into_iter()
         .map(|entry| entry.unwrap().into_path())
@@ -20,7 +20,7 @@ fn left(terminal: &Terminal) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn what_a_person_sees_at_a_terminal_of_80_columns() {
+fn output_at_a_terminal_of_80_columns() {
     let root = Root::samples();
     let mut terminal = Terminal::new();
     let mut text = String::new();
@@ -157,7 +157,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     );
 
     // Another terminal knows nothing of it, and nobody else may read what is kept.
-    let kept = left(&terminal);
+    let kept = recall_files(&terminal);
     assert_eq!(kept.len(), 1, "{kept:?}");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(
@@ -186,7 +186,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
 }
 
 #[test]
-fn a_number_opens_what_that_query_showed_also_an_unreviewed_memory() {
+fn a_number_opens_a_shown_result_even_if_unreviewed() {
     let root = Root::new();
     let waiting = memory("m-1", "Xylophone", json!({ "status": "staging" }));
     root.store("music", &[waiting]);
@@ -210,7 +210,7 @@ fn without_a_terminal_nothing_is_kept_or_wrapped() {
         &mut terminal.command(root.path(), &["query", "deadlock", "-l", "-n", "3"]),
     )
     .ok();
-    assert_eq!(left(&terminal), Vec::<std::path::PathBuf>::new());
+    assert_eq!(recall_files(&terminal), Vec::<std::path::PathBuf>::new());
     assert!(
         said.lines().any(|line| line.chars().count() > 100),
         "{said}"
@@ -253,7 +253,7 @@ fn a_long_answer_goes_through_the_pager() {
 }
 
 #[test]
-fn the_doctor_says_what_works_and_what_to_do() {
+fn the_doctor_reports_the_state_and_the_next_steps() {
     let root = Root::new();
     root.store("ledger", &[memory("m-1", "Deploy rule", json!({}))]);
     let waiting = json!({ "status": "staging" });
@@ -322,7 +322,7 @@ fn regex_of(path: &Path) -> String {
 }
 
 #[test]
-fn words_that_no_memory_holds_are_said_first_and_contradictions_beside_both() {
+fn missing_words_are_reported_first_and_contradictions_with_both_memories() {
     let root = Root::samples();
     let mut terminal = Terminal::new();
     let said = terminal.plain(root.path(), &["query", "kafka"]);

@@ -20,7 +20,7 @@ fn cases(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn text_is_cut_into_tokens_exactly_as_the_teacher_does() {
+fn text_is_tokenized_exactly_as_by_the_teacher() {
     let vocabulary = Encoder::embedded().unwrap().vocabulary();
     let mut wrong = Vec::new();
     let all = cases(WORDPIECE);
@@ -49,7 +49,7 @@ fn text_is_cut_into_tokens_exactly_as_the_teacher_does() {
 }
 
 #[test]
-fn letters_that_are_no_word_are_near_to_nothing() {
+fn gibberish_is_near_nothing() {
     let root = Root::samples();
     let service = root.service();
     let found = |query: &str| {
@@ -106,7 +106,7 @@ fn a_text_without_a_known_word_has_no_vector() {
 }
 
 #[test]
-fn a_text_counts_as_far_as_its_words_are_known() {
+fn a_text_is_weighted_by_its_share_of_known_words() {
     let encoder = Encoder::embedded().unwrap();
     for (text, share) in [
         ("the database is locked", 1.0),
@@ -205,7 +205,7 @@ fn ids(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn meaning_finds_what_shares_no_word_and_modes_keep_to_their_legs() {
+fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs() {
     let root = root();
     let service = root.service();
     let question = "the server has no free database handles left";
@@ -241,7 +241,7 @@ fn meaning_finds_what_shares_no_word_and_modes_keep_to_their_legs() {
 }
 
 #[test]
-fn where_all_are_far_the_nearest_are_shown_and_expect_says_why_others_are_not() {
+fn if_nothing_is_near_the_nearest_are_shown_and_expect_explains_the_others() {
     let root = Root::new();
     let titles = [
         "Coffee",
@@ -363,7 +363,7 @@ fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itsel
 }
 
 #[test]
-fn what_was_expected_says_where_it_was_lost() {
+fn expect_reports_the_stage_that_dropped_a_memory() {
     let root = root();
     bulk(
         &root,

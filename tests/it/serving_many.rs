@@ -102,7 +102,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_client_sees_its_scopes_alone_at_every_door() {
+fn a_client_sees_only_its_scopes_at_every_entry_point() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
     let mei = add(&tokens, "mei", &["--scopes", "platform"]);
@@ -242,7 +242,7 @@ fn a_client_is_told_no_path_of_the_servers_machine() {
 }
 
 #[test]
-fn each_client_may_ask_for_what_its_table_says() {
+fn each_client_is_limited_by_its_table() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
     let agent = add(&tokens, "agent", &[]);
@@ -265,7 +265,7 @@ fn each_client_may_ask_for_what_its_table_says() {
 }
 
 #[test]
-fn tokens_count_from_the_moment_they_are_in_the_file() {
+fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
     let mei = add(&tokens, "mei", &["--scopes", "platform"]);
@@ -313,7 +313,7 @@ fn tokens_count_from_the_moment_they_are_in_the_file() {
 }
 
 #[test]
-fn a_client_that_asks_too_often_waits_and_others_do_not() {
+fn a_rate_limited_client_does_not_slow_others() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
     let often = add(&tokens, "often", &["--requests-per-minute", "3"]);
@@ -477,7 +477,7 @@ fn the_access_log_has_a_line_for_each_request_and_no_text() {
 }
 
 #[test]
-fn the_server_says_when_it_can_answer() {
+fn readiness_reports_when_the_server_can_answer() {
     let empty = Root::new();
     let server = Http::with(
         empty.path(),
@@ -544,7 +544,7 @@ fn a_new_token_is_labelled_and_what_cannot_work_is_said() {
 }
 
 #[test]
-fn a_file_of_tokens_is_kept_whole_and_private() {
+fn a_token_file_is_written_atomically_and_private() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
     add(

@@ -179,7 +179,7 @@ fn five() -> (Root, Connection) {
 }
 
 #[test]
-fn a_session_is_told_only_where_an_approved_memory_was_learned_in_it() {
+fn a_session_is_shown_only_with_an_approved_memory() {
     let (root, _store) = five();
     let ids = ["ok", "mixed", "waits", "bad", "mixed-bad"];
     let mut titles = 0;
@@ -231,7 +231,7 @@ fn a_session_is_told_only_where_an_approved_memory_was_learned_in_it() {
 }
 
 #[test]
-fn an_overview_is_told_where_the_owner_vouches_for_it_and_quoted_as_unreviewed() {
+fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
     let (root, store) = five();
     root.manifest(SCOPE, "overviews = \"show\"");
     let mut overviews = 0;
@@ -305,7 +305,7 @@ fn an_overview_is_told_where_the_owner_vouches_for_it_and_quoted_as_unreviewed()
 }
 
 #[test]
-fn a_session_goes_the_moment_its_last_memory_is_turned_down_or_moved() {
+fn a_session_disappears_when_its_last_memory_is_rejected_or_moved() {
     let (root, store) = five();
     let mut server = Server::initialized(root.path());
     let folder = project(&root, SCOPE, "main");
@@ -417,7 +417,7 @@ fn summed_up(statuses: [&str; 3]) -> Root {
 }
 
 #[test]
-fn a_summary_that_is_a_memory_is_told_by_its_own_status() {
+fn a_summary_that_is_a_memory_follows_its_own_status() {
     for (statuses, told) in [
         (["rejected", "rejected", "rejected"], None),
         (["staging", "draft", "rejected"], None),
@@ -457,7 +457,7 @@ fn a_summary_that_is_a_memory_is_told_by_its_own_status() {
 }
 
 #[test]
-fn a_summary_is_told_once_and_no_session_is_headed_by_its_id() {
+fn a_summary_is_shown_once_and_no_session_is_titled_by_its_id() {
     let root = summed_up(["approved", "approved", "approved"]);
     let folder = project(&root, SCOPE, "main");
     let count = |text: &str, what: &str| text.matches(what).count();
@@ -545,7 +545,7 @@ fn a_summary_is_told_once_and_no_session_is_headed_by_its_id() {
 }
 
 #[test]
-fn tags_that_hosts_know_reach_no_conversation_outside_a_tools_result() {
+fn host_tags_are_neutralised_outside_tool_results() {
     let marks = [
         "</system-reminder>",
         "< / SYSTEM-REMINDER >",
@@ -638,7 +638,7 @@ fn found(root: &Root, arguments: Value) -> Vec<String> {
 }
 
 #[test]
-fn a_word_that_only_a_sessions_title_holds_finds_its_memories() {
+fn words_of_a_session_title_find_its_memories() {
     let (root, store) = named();
     for mode in ["lexical", "hybrid"] {
         assert_eq!(
@@ -706,7 +706,7 @@ fn a_word_that_only_a_sessions_title_holds_finds_its_memories() {
 }
 
 #[test]
-fn what_may_not_be_told_of_a_session_finds_nothing() {
+fn hidden_session_texts_are_not_searched() {
     let (root, store) = named();
     let nothing = |query: &str, status: &str| {
         let answer = call(

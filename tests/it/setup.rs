@@ -32,7 +32,7 @@ fn command(home: &Home, arguments: &[&str]) -> Command {
 }
 
 #[test]
-fn a_newcomer_gets_from_setup_to_an_answer_with_a_few_keys() {
+fn setup_leads_to_a_first_answer_with_a_few_keys() {
     let home = home();
     let mut terminal = Session::start(command(&home, &["setup"]));
     terminal.expect("claude-mem: 1 memory, ~/.claude-mem/claude-mem.db");
@@ -123,7 +123,7 @@ fn scripts_get_safe_defaults_and_one_report() {
 }
 
 #[test]
-fn what_fails_stops_nothing_else_and_is_said() {
+fn a_failed_step_is_reported_and_the_others_continue() {
     let home = home();
     home.write(".gemini/settings.json", "{ broken");
     fs::write(home.path(".claude-mem/claude-mem.db"), "no database").unwrap();
@@ -161,7 +161,7 @@ fn what_fails_stops_nothing_else_and_is_said() {
 }
 
 #[test]
-fn a_typed_word_and_other_keys_answer_one_question() {
+fn a_typed_word_answers_only_one_question() {
     let home = home();
     let mut terminal = Session::start(command(&home, &["setup"]));
     // Keys that are no answer show which are: a letter, an arrow, F3.
@@ -208,7 +208,7 @@ fn a_typed_word_and_other_keys_answer_one_question() {
 }
 
 #[test]
-fn where_nothing_is_found_the_next_steps_are_named() {
+fn without_stores_the_next_steps_are_shown() {
     let empty = Home::new();
     let mut bare = empty.prepared(binary());
     bare.env("PATH", empty.path("bin"))

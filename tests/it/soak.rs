@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use self::questions::{Call, Dice, Expected, WORDS, ask, id};
+use self::questions::{Call, Expected, RandomSource, WORDS, ask, id};
 use crate::support::{Process, Root, http_address};
 
 /// How many calls are made, and for how many seconds at most.
@@ -35,21 +35,21 @@ const DEFAULT_CALLS: usize = 100_000;
 const DEFAULT_SECONDS: usize = 3_600;
 
 /// Clients of a process each, and clients of the HTTP server.
-const ALONE: usize = 4;
-const TOGETHER: usize = 4;
+const OWN_SERVER_CLIENTS: usize = 4;
+const SHARED_SERVER_CLIENTS: usize = 4;
 /// Requests that a client has under way.
 const WINDOW: usize = 6;
 /// Requests of a flood, and connections of a client that are never read.
 const FLOOD: usize = 300;
-const DEAF: usize = 8;
+const UNREAD_REQUESTS: usize = 8;
 /// Memories of a scope.
 const ROWS: usize = 200;
 /// No answer takes longer, with two scopes' indexes being written to on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const TOKEN: &str = "a-token-of-the-soak";
 /// More of these than that is a leak, however slow.
-const MOST_DESCRIPTORS: usize = 128;
-const MOST_THREADS: usize = 64;
+const MAX_DESCRIPTORS: usize = 128;
+const MAX_THREADS: usize = 64;
 
 /// What all threads of a run share.
 struct Run {
@@ -78,7 +78,7 @@ impl Run {
     }
 
     /// Whether one more call may be made.
-    fn goes_on(&self) -> bool {
+    fn is_running(&self) -> bool {
         Instant::now() < self.until
             && self.faults.lock().unwrap().len() < 20
             && self.calls.fetch_add(1, Ordering::Relaxed) < self.most
@@ -89,7 +89,7 @@ impl Run {
         from..to
     }
 
-    fn gone_so_far(&self) -> usize {
+    fn calls_done(&self) -> usize {
         self.gone.read().unwrap().len()
     }
 
@@ -161,7 +161,7 @@ fn from_environment(variable: &str, default: usize) -> usize {
 
 // The writer and the indexer.
 
-fn insert(connection: &Connection, dice: &mut Dice, number: usize) {
+fn insert(connection: &Connection, dice: &mut RandomSource, number: usize) {
     let status = answers::STATUSES[number % answers::STATUSES.len()];
     let superseded_by = number.is_multiple_of(17).then(|| id(number + 2));
     let text: Vec<String> = (0..1 + dice.roll(4)).map(|_| dice.words(12)).collect();
@@ -189,7 +189,7 @@ fn insert(connection: &Connection, dice: &mut Dice, number: usize) {
 
 /// Inserts, updates, rejects and deletes rows until the run is over; the stores keep their size.
 fn write(run: &Run, stores: Vec<Connection>) {
-    let mut dice = Dice(77);
+    let mut dice = RandomSource(77);
     let mut turn = 0;
     while run.writing.load(Ordering::Relaxed) {
         turn += 1;
@@ -321,7 +321,7 @@ impl Alone {
         if !stateless {
             let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "soak", "version": "0" } });
             client.line(&json!({ "jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello }));
-            client.lines.recv_timeout(PATIENCE).unwrap();
+            client.lines.recv_timeout(TIMEOUT).unwrap();
             client.line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         }
         client
@@ -339,7 +339,7 @@ impl Alone {
         self.next += 1;
         let id = self.next;
         self.waiting
-            .insert(id, (call.clone(), run.gone_so_far(), take_back));
+            .insert(id, (call.clone(), run.calls_done(), take_back));
         self.line(
             &json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params }),
         );
@@ -379,7 +379,7 @@ impl Alone {
     }
 
     /// Requests that have to be answered and were not.
-    fn owed(&self) -> usize {
+    fn open_requests(&self) -> usize {
         self.waiting
             .values()
             .filter(|(.., taken_back)| !taken_back)
@@ -405,10 +405,10 @@ impl Alone {
     }
 
     fn work(&mut self, run: &Run, seed: u64) {
-        let mut dice = Dice(seed);
+        let mut dice = RandomSource(seed);
         let mut cursor = None;
         let mut under_way = 0;
-        while run.goes_on() {
+        while run.is_running() {
             if dice.roll(200) == 0 {
                 // Its answer has no id and is no answer to a request.
                 self.line(&json!({ "jsonrpc": "2.0", "method": "notifications/no_such_thing", "params": [] }));
@@ -420,19 +420,19 @@ impl Alone {
             let call = ask(&mut dice, run.live(), &mut cursor);
             self.send(run, call, take_back);
             under_way += 1;
-            while self.owed() >= WINDOW || under_way > 64 {
-                if !self.take(run, &mut cursor, PATIENCE) {
+            while self.open_requests() >= WINDOW || under_way > 64 {
+                if !self.take(run, &mut cursor, TIMEOUT) {
                     run.fault(format!("no answer to {:?}", self.waiting.values().next()));
                     return;
                 }
-                under_way = self.owed();
+                under_way = self.open_requests();
             }
             // A request that was taken back is answered at most once; it is not waited for.
             self.waiting
                 .retain(|id, (.., taken_back)| !*taken_back || *id + 2_000 > self.next);
         }
-        while self.owed() > 0 {
-            if !self.take(run, &mut cursor, PATIENCE) {
+        while self.open_requests() > 0 {
+            if !self.take(run, &mut cursor, TIMEOUT) {
                 run.fault(format!("no answer to {:?}", self.waiting.values().next()));
                 return;
             }
@@ -441,7 +441,7 @@ impl Alone {
     }
 
     /// Many requests, all taken back at once: the server answers the next one soon, and then does nothing more.
-    fn rest(&mut self, run: &Run, dice: &mut Dice) {
+    fn rest(&mut self, run: &Run, dice: &mut RandomSource) {
         for _ in 0..40 {
             let arguments =
                 json!({ "query": dice.words(200), "limit": 50, "detail": "full", "status": "all" });
@@ -459,8 +459,8 @@ impl Alone {
             expected: Expected::Answer,
         };
         self.send(run, call, false);
-        while self.owed() > 0 {
-            if !self.take(run, &mut None, PATIENCE) {
+        while self.open_requests() > 0 {
+            if !self.take(run, &mut None, TIMEOUT) {
                 run.fault("no answer after forty requests that were taken back".to_owned());
                 return;
             }
@@ -470,21 +470,21 @@ impl Alone {
 
 /// A client of the HTTP server: a connection a request, some of which it drops.
 fn together(run: &Run, address: &str, seed: u64) {
-    let mut dice = Dice(seed);
+    let mut dice = RandomSource(seed);
     let mut cursor = None;
     let mut deaf = VecDeque::new();
-    while run.goes_on() {
+    while run.is_running() {
         if dice.roll(40) == 0 {
             attack(run, address, &mut deaf);
         }
         let take_back = dice.roll(12) == 0;
         let call = ask(&mut dice, run.live(), &mut cursor);
-        let gone = run.gone_so_far();
+        let gone = run.calls_done();
         let body =
             json!({ "jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params })
                 .to_string();
         if dice.roll(20) == 0
-            && let Some(fault) = answers::stranger(&mut dice, address, &body)
+            && let Some(fault) = answers::unauthorised(&mut dice, address, &body)
         {
             run.fault(format!("{} {}: {fault}", call.method, call.params));
         }
@@ -532,12 +532,12 @@ fn attack(run: &Run, address: &str, deaf: &mut VecDeque<TcpStream>) {
     let asked = format!("GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n").repeat(1_000);
     (0..20).all(|_| stream.write(asked.as_bytes()).is_ok());
     deaf.push_back(stream);
-    if deaf.len() > DEAF {
+    if deaf.len() > UNREAD_REQUESTS {
         deaf.pop_front();
     }
     for host in ["x@localhost", "localhost.evil.example", "[localhost]"] {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         write!(
             stream,
             "GET /health HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n\r\n"
@@ -554,7 +554,7 @@ fn attack(run: &Run, address: &str, deaf: &mut VecDeque<TcpStream>) {
 
 /// Waits until a process has used no processor time for a second; false where it never does.
 fn comes_to_rest(pid: u32) -> bool {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while Instant::now() < until {
         let before = figures::ticks(pid);
         std::thread::sleep(Duration::from_secs(1));
@@ -569,7 +569,7 @@ fn comes_to_rest(pid: u32) -> bool {
 #[ignore = "minutes of work: cargo test --test it soak -- --ignored --nocapture"]
 fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
     let root = Root::new().let_agents_review();
-    let mut dice = Dice(42);
+    let mut dice = RandomSource(42);
     let stores: Vec<Connection> = ["one", "two"]
         .into_iter()
         .enumerate()
@@ -584,7 +584,7 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         })
         .collect();
 
-    let mut clients: Vec<Alone> = (0..ALONE)
+    let mut clients: Vec<Alone> = (0..OWN_SERVER_CLIENTS)
         .map(|number| Alone::start(root.path(), number % 2 == 1))
         .collect();
     let http = binary(root.path())
@@ -627,7 +627,7 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
                 scope.spawn(move || client.work(run, number * 1_000_003))
             })
             .collect();
-        let together: Vec<_> = (0..TOGETHER as u64)
+        let together: Vec<_> = (0..SHARED_SERVER_CLIENTS as u64)
             .map(|number| {
                 let (run, address) = (&run, address.as_str());
                 scope.spawn(move || together(run, address, 7 + number * 1_000_003))
@@ -651,15 +651,15 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
         "{calls} answers in {:.0} s, {} requests taken back, {} memories rejected or deleted meanwhile",
         started.elapsed().as_secs_f64(),
         run.taken_back.load(Ordering::Relaxed),
-        run.gone_so_far()
+        run.calls_done()
     );
     let mut faults = run.faults.into_inner().unwrap();
     for figures in &figures {
         let (told, grown) = figures.verdict();
         println!("{told}");
         faults.extend(grown);
-        let (descriptors, threads) = figures.most();
-        if descriptors > MOST_DESCRIPTORS || threads > MOST_THREADS {
+        let (descriptors, threads) = figures.maxima();
+        if descriptors > MAX_DESCRIPTORS || threads > MAX_THREADS {
             faults.push(format!(
                 "{told}: {descriptors} descriptors, {threads} threads"
             ));

@@ -48,7 +48,7 @@ fn expected(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_memory_past_the_day_of_its_author_is_marked_until_a_person_keeps_it() {
+fn an_expired_memory_is_marked_until_a_person_keeps_it() {
     let root = Root::new();
     let dated = |id: &str, title: &str, day: &str| {
         memory(id, title, json!({ "stale_after": day, "project": "p" }))
@@ -235,7 +235,7 @@ fn a_memory_of_the_current_project_whose_files_are_all_gone_is_marked() {
 }
 
 #[test]
-fn a_note_in_a_file_may_say_how_long_it_holds() {
+fn a_note_may_state_its_expiry() {
     let root = Root::new();
     let notes = root.path().join("notes");
     fs::create_dir_all(&notes).unwrap();

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use ack_memory::api::decision::Verdict;
 use ack_memory::config::Setting;
-use ack_memory::service::context::brief::{AT_START, BriefRequest};
+use ack_memory::service::context::brief::{BriefRequest, MEMORIES_AT_START};
 use serde_json::{Value, json};
 
 use crate::cli::binary;
 use crate::curate::{decide, log};
-use crate::desk::{Desk, PATIENCE};
+use crate::desk::{Desk, TIMEOUT};
 use crate::stale::{marks, repository};
 use crate::support::{Root, memory};
 use crate::terminal::Session;
@@ -49,7 +49,7 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 #[test]
-fn the_lane_is_decided_with_keys_and_what_is_kept_has_no_mark_until_the_evidence_changes() {
+fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_new_evidence() {
     for manifest in ["", "decisions = \"store\"\n"] {
         let (root, folder) = repository();
         root.manifest("shop", manifest);
@@ -132,7 +132,7 @@ fn the_lane_is_decided_with_keys_and_what_is_kept_has_no_mark_until_the_evidence
 }
 
 #[test]
-fn another_reason_than_the_one_that_was_kept_marks_again() {
+fn a_new_reason_marks_a_kept_memory_again() {
     let (root, folder) = repository();
     let mut keep = crate::curate::with_token(root.path(), &["approve", "gone"]);
     crate::cli::run(keep.arg("-C").arg(&folder)).ok();
@@ -153,7 +153,7 @@ fn another_reason_than_the_one_that_was_kept_marks_again() {
 }
 
 #[test]
-fn the_lane_is_gone_through_at_a_terminal() {
+fn the_stale_lane_is_reviewed_at_a_terminal() {
     let (root, folder) = repository();
     let mut command = binary();
     command
@@ -202,7 +202,7 @@ fn the_lane_fills_while_the_queue_is_worked_on() {
             );
             break;
         }
-        assert!(since.elapsed() < PATIENCE, "{standing}");
+        assert!(since.elapsed() < TIMEOUT, "{standing}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -236,7 +236,7 @@ fn a_note_past_its_day_that_check_warns_of_is_in_the_lane() {
 }
 
 #[test]
-fn files_that_changed_a_lot_and_names_that_are_lost_count_for_the_curator_alone() {
+fn changed_files_and_missing_names_are_shown_only_to_the_curator() {
     let (root, folder) = repository();
     git(&folder, &["commit", "-qm", "first"]);
     for number in 0..11 {
@@ -323,7 +323,7 @@ fn project(approved: usize) -> (Root, PathBuf) {
 }
 
 #[test]
-fn the_card_says_what_a_memory_hides_what_it_pushes_out_and_where_it_came_from() {
+fn the_card_shows_hidden_and_displaced_memories_and_the_origin() {
     for (approved, pushed_out) in [(8, true), (3, false)] {
         let (root, folder) = project(approved);
         let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
@@ -343,7 +343,7 @@ fn the_card_says_what_a_memory_hides_what_it_pushes_out_and_where_it_came_from()
 }
 
 #[test]
-fn what_a_memory_pushes_out_is_what_is_missing_once_it_is_approved() {
+fn the_predicted_displaced_memories_are_those_missing_after_approval() {
     let dated = |at: &str| json!({ "project": "shop", "created_at": at });
     let cases = [
         // As new as nothing else; as old, but a decision; old; a copy of one that is there.
@@ -397,7 +397,7 @@ fn what_a_memory_pushes_out_is_what_is_missing_once_it_is_approved() {
             let service = root.service();
             let brief = service.session_brief(&BriefRequest {
                 project_path: Some(folder.to_str().unwrap().to_owned()),
-                own: AT_START,
+                own: MEMORIES_AT_START,
                 ..BriefRequest::default()
             });
             let hits = brief.unwrap().context.recent_memories;
@@ -414,7 +414,7 @@ fn what_a_memory_pushes_out_is_what_is_missing_once_it_is_approved() {
         let after = started();
         let gone: Vec<&String> = before.iter().filter(|id| !after.contains(id)).collect();
         assert!(
-            gone.len() <= 1 && before.len() == AT_START,
+            gone.len() <= 1 && before.len() == MEMORIES_AT_START,
             "{before:?} {after:?}"
         );
         let line = "a session starts with it in place of ";

@@ -13,7 +13,7 @@ use crate::store_support::{Other, everything, get, ids, message, unique_word, wo
 use crate::support::{Root, memory};
 
 /// What a run of [`beside_writer`] saw.
-struct Seen {
+struct Observation {
     checks: usize,
     requests: usize,
     missing: Vec<String>,
@@ -23,7 +23,7 @@ struct Seen {
 }
 
 /// Lets a child process insert rows into a store in this journal mode while the service is asked for them.
-fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
+fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Observation {
     let root = Root::new();
     let path = root.store("one", &[memory("base", "a base row", json!({}))]);
     Connection::open(&path)
@@ -59,7 +59,7 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
         })
     };
     let service = root.service();
-    let mut seen = Seen {
+    let mut seen = Observation {
         checks: 0,
         requests: 0,
         missing: Vec::new(),
@@ -120,7 +120,7 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Seen {
     seen
 }
 
-fn assert_undisturbed(seen: &Seen, checks: usize) {
+fn assert_undisturbed(seen: &Observation, checks: usize) {
     let told = format!(
         "{} requests, {} checks, {} missing {:?}, {} failures {:?}, slowest request {:?}, writer {}",
         seen.requests,
@@ -150,37 +150,37 @@ fn assert_undisturbed(seen: &Seen, checks: usize) {
     assert!(seen.checks >= checks, "too few checks: {told}");
 }
 
-const A_WHILE: Duration = Duration::from_secs(4);
+const OBSERVATION_TIME: Duration = Duration::from_secs(4);
 
 #[test]
-fn a_writer_with_a_log_is_never_disturbed_and_its_rows_are_found_at_once() {
+fn a_wal_writer_is_never_disturbed_and_its_rows_are_found_at_once() {
     let job = json!({ "pause_us": 2_000, "setup": "PRAGMA synchronous = normal" });
-    assert_undisturbed(&beside_writer(&job, "wal", A_WHILE), 500);
+    assert_undisturbed(&beside_writer(&job, "wal", OBSERVATION_TIME), 500);
 }
 
 #[test]
 fn a_writer_that_checkpoints_all_the_time_is_never_disturbed() {
     let job = json!({ "pause_us": 2_000, "setup": "PRAGMA synchronous = normal; PRAGMA wal_autocheckpoint = 2" });
-    assert_undisturbed(&beside_writer(&job, "wal", A_WHILE), 500);
+    assert_undisturbed(&beside_writer(&job, "wal", OBSERVATION_TIME), 500);
 }
 
 #[test]
 fn a_writer_that_opens_and_closes_a_store_with_a_log_is_never_disturbed() {
     let job = json!({ "pause_us": 3_000, "reopen": true, "setup": "PRAGMA synchronous = off" });
-    assert_undisturbed(&beside_writer(&job, "wal", A_WHILE), 300);
+    assert_undisturbed(&beside_writer(&job, "wal", OBSERVATION_TIME), 300);
 }
 
 #[test]
 fn a_writer_with_a_rollback_journal_never_finds_the_store_busy() {
     let job = json!({ "pause_us": 5_000, "setup": "PRAGMA synchronous = normal" });
-    assert_undisturbed(&beside_writer(&job, "delete", A_WHILE), 300);
+    assert_undisturbed(&beside_writer(&job, "delete", OBSERVATION_TIME), 300);
 }
 
 #[test]
-fn a_writer_whose_transactions_take_long_never_finds_the_store_busy() {
+fn a_writer_with_long_transactions_never_finds_the_store_busy() {
     for journal in ["delete", "persist", "memory"] {
         let job = json!({ "pause_us": 1_000, "hold_us": 60_000, "rows": 4_000, "setup": "PRAGMA synchronous = normal" });
-        assert_undisturbed(&beside_writer(&job, journal, A_WHILE), 20);
+        assert_undisturbed(&beside_writer(&job, journal, OBSERVATION_TIME), 20);
     }
 }
 
@@ -190,14 +190,14 @@ fn a_large_store_that_changes_all_the_time_still_answers() {
         let job =
             json!({ "pause_us": 30_000, "rows": 10_000, "setup": "PRAGMA synchronous = normal" });
         // That it answers at all, and right: how often is a matter of the machine.
-        assert_undisturbed(&beside_writer(&job, journal, A_WHILE), 1);
+        assert_undisturbed(&beside_writer(&job, journal, OBSERVATION_TIME), 1);
     }
 }
 
 #[test]
 fn a_writer_that_opens_and_closes_a_store_with_a_rollback_journal_is_never_disturbed() {
     let job = json!({ "pause_us": 5_000, "reopen": true, "setup": "PRAGMA synchronous = off" });
-    assert_undisturbed(&beside_writer(&job, "truncate", A_WHILE), 300);
+    assert_undisturbed(&beside_writer(&job, "truncate", OBSERVATION_TIME), 300);
 }
 
 fn approved(service: &Service, word: &str) -> Vec<String> {
@@ -210,7 +210,7 @@ fn approved(service: &Service, word: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_change_by_another_process_shows_in_the_very_next_answer() {
+fn every_change_by_another_process_is_in_the_next_answer() {
     for journal in ["wal", "delete", "persist", "truncate", "memory"] {
         let root = Root::new();
         let path = root.store("one", &[memory("base", "a base row", json!({}))]);
@@ -315,7 +315,7 @@ fn a_rolled_back_change_never_shows() {
 }
 
 #[test]
-fn many_threads_of_one_service_read_beside_a_writer() {
+fn many_threads_of_one_service_read_next_to_a_writer() {
     let root = Root::new();
     let path = root.store("one", &[memory("base", "a base row", json!({}))]);
     Connection::open(&path)

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::store_support::{
-    Other, database, everything, hits, ids, noted, run_json, unprivileged, within, words,
+    Other, database, everything, has_note, hits, ids, run_json, unprivileged, within, words,
 };
 use crate::support::{Root, fingerprint, memory};
 use ack_memory::config::Setting;
@@ -46,7 +46,7 @@ fn at_rest(root: &Root, mode: &str) -> PathBuf {
     path
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn sidecar(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -113,15 +113,15 @@ fn a_store_at_rest_is_read_in_every_journal_mode() {
 }
 
 #[test]
-fn an_empty_log_beside_a_store_is_no_obstacle() {
+fn an_empty_wal_next_to_a_store_is_accepted() {
     for mode in ["delete", "wal"] {
         let root = Root::new();
         let path = at_rest(&root, mode);
-        fs::write(beside(&path, "-wal"), "").unwrap();
+        fs::write(sidecar(&path, "-wal"), "").unwrap();
         assert_eq!(found(&root, &root.service()), ["m1", "m2", "m3"], "{mode}");
-        fs::write(beside(&path, "-shm"), "").unwrap();
+        fs::write(sidecar(&path, "-shm"), "").unwrap();
         assert_eq!(found(&root, &root.service()), ["m1", "m2", "m3"], "{mode}");
-        fs::write(beside(&path, "-journal"), "").unwrap();
+        fs::write(sidecar(&path, "-journal"), "").unwrap();
         assert_eq!(found(&root, &root.service()), ["m1", "m2", "m3"], "{mode}");
     }
 }
@@ -158,7 +158,7 @@ fn a_log_without_its_shared_memory_is_read() {
     let copied = Root::new();
     let target = copied.scope_folder("one").join("memory.db");
     fs::copy(&path, &target).unwrap();
-    fs::copy(beside(&path, "-wal"), beside(&target, "-wal")).unwrap();
+    fs::copy(sidecar(&path, "-wal"), sidecar(&target, "-wal")).unwrap();
     let service = copied.service();
     assert_eq!(found(&copied, &service), ["m1", "m2", "m3", "m4"]);
     assert!(
@@ -171,9 +171,9 @@ fn a_log_without_its_shared_memory_is_read() {
         Vec::new(),
         vec![0; 32_768],
         vec![0xff; 32_768],
-        fs::read(beside(&path, "-shm")).unwrap(),
+        fs::read(sidecar(&path, "-shm")).unwrap(),
     ] {
-        fs::write(beside(&target, "-shm"), &stale).unwrap();
+        fs::write(sidecar(&target, "-shm"), &stale).unwrap();
         assert_eq!(
             found(&copied, &copied.service()),
             ["m1", "m2", "m3", "m4"],
@@ -184,7 +184,7 @@ fn a_log_without_its_shared_memory_is_read() {
 }
 
 #[test]
-fn the_log_of_a_killed_writer_is_read_and_left_for_the_next_one() {
+fn the_wal_of_a_killed_writer_is_read_and_left_in_place() {
     let root = Root::new();
     let path = at_rest(&root, "wal");
     let service = root.service();
@@ -192,7 +192,7 @@ fn the_log_of_a_killed_writer_is_read_and_left_for_the_next_one() {
     other.sql("INSERT INTO memories (id, title, status) VALUES ('m4', 'in the log', 'approved')");
     other.sql("BEGIN; UPDATE memories SET title = 'torn', narrative = hex(zeroblob(50000)); INSERT INTO memories (id, title) VALUES ('m5', 'torn')");
     other.kill();
-    assert!(beside(&path, "-wal").exists() && beside(&path, "-shm").exists());
+    assert!(sidecar(&path, "-wal").exists() && sidecar(&path, "-shm").exists());
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "m4"]);
     assert!(
         service
@@ -222,7 +222,7 @@ fn a_hot_journal_is_rolled_back_in_a_copy_and_not_in_place() {
     let spilled = fs::metadata(&path).unwrap().len();
     other.kill();
     assert!(spilled > 400_000, "the writer did not spill: {spilled}");
-    assert!(beside(&path, "-journal").exists());
+    assert!(sidecar(&path, "-journal").exists());
     for service in [service, root.service()] {
         assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
         assert!(
@@ -253,7 +253,7 @@ fn a_hot_journal_is_rolled_back_in_a_copy_and_not_in_place() {
 }
 
 #[test]
-fn a_writer_that_keeps_its_locks_is_read_or_named() {
+fn a_store_with_a_lasting_lock_is_read_or_reported() {
     for (mode, open) in [
         (
             "wal",
@@ -330,7 +330,7 @@ fn assert_named(answer: &QueryResponse, scope: &str) {
 }
 
 #[test]
-fn a_locked_store_is_read_or_named_as_locked_and_answers_when_the_lock_is_gone() {
+fn a_locked_store_is_read_or_reported_and_answers_after_the_lock() {
     for mode in ["delete", "persist", "wal"] {
         let root = Root::new();
         let path = at_rest(&root, mode);
@@ -352,7 +352,7 @@ fn a_locked_store_is_read_or_named_as_locked_and_answers_when_the_lock_is_gone()
 }
 
 #[test]
-fn a_transaction_that_is_under_way_delays_no_answer() {
+fn a_running_transaction_does_not_delay_an_answer() {
     for mode in ["delete", "truncate", "persist", "memory", "off", "wal"] {
         let root = Root::new();
         let path = at_rest(&root, mode);
@@ -407,7 +407,7 @@ fn paths_of_every_kind_are_opened() {
             );
             drop(other);
             for suffix in ["", "-wal", "-shm", "-journal"] {
-                let _ = fs::remove_file(beside(&path, suffix));
+                let _ = fs::remove_file(sidecar(&path, suffix));
             }
         }
         let elsewhere = root.path().join(format!("{name}.sqlite"));
@@ -494,7 +494,7 @@ fn a_missing_store_is_named_with_its_path_and_how_to_start() {
 }
 
 #[test]
-fn empty_foreign_and_garbled_files_are_told_apart_and_named() {
+fn empty_foreign_and_corrupt_files_are_distinguished() {
     let root = Root::new();
     let path = root.scope_folder("one").join("memory.db");
     let service = root.service();
@@ -542,7 +542,7 @@ fn empty_foreign_and_garbled_files_are_told_apart_and_named() {
 }
 
 #[test]
-fn a_truncated_store_is_named_and_the_others_answer_and_it_comes_back_when_repaired() {
+fn a_truncated_store_is_reported_and_answers_again_when_repaired() {
     for mode in ["delete", "wal"] {
         let root = Root::new();
         let path = at_rest(&root, mode);
@@ -603,7 +603,7 @@ fn a_truncated_store_is_named_and_the_others_answer_and_it_comes_back_when_repai
 }
 
 #[test]
-fn a_store_with_a_damaged_page_is_named_or_read_and_never_crashes() {
+fn a_damaged_page_is_reported_or_read_without_a_crash() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
     root.store("two", &[memory("n1", "the other scope", json!({}))]);
@@ -627,7 +627,7 @@ fn a_store_with_a_damaged_page_is_named_or_read_and_never_crashes() {
 }
 
 #[test]
-fn a_store_that_is_replaced_is_read_anew() {
+fn a_replaced_store_is_read_again() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
     let service = root.service();
@@ -670,7 +670,7 @@ fn thaw(root: &Root) {
 }
 
 #[test]
-fn stores_that_may_not_be_written_are_read_all_the_same() {
+fn read_only_stores_are_read() {
     for state in [
         "rollback",
         "wal at rest",
@@ -707,7 +707,7 @@ fn stores_that_may_not_be_written_are_read_all_the_same() {
                 }
                 other.kill();
                 if state == "log without shared memory" {
-                    fs::remove_file(beside(&path, "-shm")).unwrap();
+                    fs::remove_file(sidecar(&path, "-shm")).unwrap();
                 }
             }
         }
@@ -736,7 +736,7 @@ fn check_frozen(root: &Root, state: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_store_that_may_not_be_read_is_named_with_its_path() {
+fn an_unreadable_store_is_reported_with_its_path() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
     chmod(root.path(), 0o755);
@@ -796,7 +796,7 @@ fn a_single_database_is_served_without_a_root() {
 }
 
 #[test]
-fn scopes_that_fail_are_named_in_every_tool_while_the_others_answer() {
+fn failing_scopes_are_reported_in_every_tool_and_the_others_answer() {
     let root = Root::new();
     let path = at_rest(&root, "delete");
     database(&root, "foreign", "CREATE TABLE notes (a)");
@@ -818,7 +818,7 @@ fn scopes_that_fail_are_named_in_every_tool_while_the_others_answer() {
         .collect();
     skipped.sort_unstable();
     assert_eq!(skipped, ["foreign", "garbled", "missing"]);
-    assert!(noted(&answer, NoteKind::ScopeUnavailable));
+    assert!(has_note(&answer, NoteKind::ScopeUnavailable));
     let memory = service
         .get_memory(&ack_api::GetRequest {
             id: Some("m1".to_owned()),
@@ -850,7 +850,7 @@ fn scopes_that_fail_are_named_in_every_tool_while_the_others_answer() {
 }
 
 #[test]
-fn a_store_that_is_locked_after_it_was_indexed_keeps_nothing_from_the_others() {
+fn a_store_locked_after_indexing_does_not_affect_others() {
     let root = Root::new();
     root.store("good", &[memory("good_1", "A zebra rule", json!({}))]);
     let path = root.store("bad", &[memory("bad_1", "Another zebra rule", json!({}))]);

@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::store_support::{
-    CLAUDE_MEM, assert_neutral, database, every_answer, everything, get, got, hits, ids, noted,
-    served, words,
+    CLAUDE_MEM, assert_neutral, database, every_answer, everything, fetched, get, has_note, hits,
+    ids, served, words,
 };
 use crate::support::Root;
 
@@ -53,7 +53,7 @@ fn a_store_with_nothing_but_id_and_title_answers_every_tool() {
     );
     let found = service.query_memories(&words("marker")).unwrap();
     assert_eq!(ids(&found), ["m1"]);
-    let memory = got(&service, "m1");
+    let memory = fetched(&service, "m1");
     let keys: Vec<&String> = memory.as_object().unwrap().keys().collect();
     for key in keys {
         assert!(
@@ -75,7 +75,7 @@ fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
              INSERT INTO memories VALUES ('m1', 'a marker', {value}), ('m9', 'other words', NULL)"
         );
         let (_root, service) = served(&sql);
-        let memory = got(&service, "m1");
+        let memory = fetched(&service, "m1");
         assert_eq!(
             memory[field],
             serde_json::from_str::<Value>(shown).unwrap(),
@@ -157,7 +157,7 @@ fn unknown_columns_and_tables_are_ignored() {
 }
 
 #[test]
-fn a_column_named_rowid_is_no_row_number() {
+fn a_column_named_rowid_is_not_the_row_number() {
     let (_root, service) = served(
         "CREATE TABLE memories (id TEXT PRIMARY KEY, title TEXT, rowid TEXT);
          INSERT INTO memories VALUES ('m1', 'a marker', 'not a number'), ('m2', 'other words', 'not a number'), ('m3', 'third one', NULL)",
@@ -167,7 +167,7 @@ fn a_column_named_rowid_is_no_row_number() {
         ["m1"]
     );
     assert_eq!(hits(&service, &everything()).len(), 3);
-    assert_eq!(got(&service, "m2")["title"], "other words");
+    assert_eq!(fetched(&service, "m2")["title"], "other words");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn tables_without_row_numbers_are_read() {
             .query_memories(&words("marker"))
             .unwrap_or_else(|error| panic!("{tail}: {error}"));
         assert_eq!(ids(&found), ["m2"], "{tail}");
-        assert_eq!(got(&service, "m1")["title"], "another thing", "{tail}");
+        assert_eq!(fetched(&service, "m1")["title"], "another thing", "{tail}");
     }
 }
 
@@ -231,7 +231,7 @@ fn tables_around_the_memories_may_lack_row_numbers_and_columns() {
          CREATE TABLE curation_log (n INTEGER PRIMARY KEY, memory_id TEXT, action TEXT) WITHOUT ROWID; INSERT INTO curation_log VALUES (1, 'm1', 'approve');
          CREATE TABLE memory_links (from_id TEXT, to_id TEXT, PRIMARY KEY (from_id, to_id)) WITHOUT ROWID; INSERT INTO memory_links VALUES ('m1', 'm2')",
     );
-    let memory = got(&service, "m1");
+    let memory = fetched(&service, "m1");
     assert_eq!(
         memory["session_context"],
         json!({ "title": "a session", "overview": "what it was about", "unreviewed": true })
@@ -311,12 +311,12 @@ fn a_store_in_another_text_encoding_is_read() {
             (ids(&found), &found.results[0].concepts),
             (vec!["mä".to_owned()], &vec!["größe".to_owned()])
         );
-        assert_eq!(got(&service, "mä")["title"], "データ marker");
+        assert_eq!(fetched(&service, "mä")["title"], "データ marker");
     }
 }
 
 #[test]
-fn a_change_of_the_schema_is_noticed_by_the_next_answer() {
+fn a_schema_change_is_noticed_by_the_next_answer() {
     let root = Root::new();
     let path = database(
         &root,
@@ -390,7 +390,7 @@ fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
         .collect();
     found.sort();
     assert_eq!(found, ["obs-123", "obs-124", "obs-125", "sum-12"]);
-    let memory = got(&service, "obs-123");
+    let memory = fetched(&service, "obs-123");
     for (field, value) in [
         ("type", json!("bugfix")),
         ("title", json!("Webhook retries")),
@@ -414,7 +414,7 @@ fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
             .contains("linear is wrong"),
         "{memory}"
     );
-    let summary = got(&service, "sum-12");
+    let summary = fetched(&service, "sum-12");
     assert_eq!(
         (&summary["title"], &summary["type"]),
         (&json!("Fix the retries"), &json!("session_summary"))
@@ -445,7 +445,7 @@ fn claude_mem_observations_and_summaries_are_memories_with_stable_ids() {
 }
 
 #[test]
-fn an_unreviewed_store_says_so_and_its_owner_may_vouch_for_it() {
+fn an_unreviewed_store_is_marked_unless_its_owner_vouches_for_it() {
     let root = Root::new();
     database(&root, "cm", &claude_mem());
     let service = root.service();
@@ -458,7 +458,7 @@ fn an_unreviewed_store_says_so_and_its_owner_may_vouch_for_it() {
     assert!(found.results.is_empty());
     assert!(found.hidden.unwrap().by_status >= 1);
     assert!(
-        noted(&found, NoteKind::HiddenByStatus) && noted(&found, NoteKind::NoStatusColumn),
+        has_note(&found, NoteKind::HiddenByStatus) && has_note(&found, NoteKind::NoStatusColumn),
         "{:?}",
         found.notes
     );
@@ -521,7 +521,7 @@ fn an_old_claude_mem_store_with_other_names_and_fewer_columns_is_read() {
          CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT, project TEXT, text TEXT, type TEXT, created_at TEXT, created_at_epoch INTEGER);
          INSERT INTO observations VALUES (1, 'k1', 'ledger-api', 'First line is the title' || char(10) || 'the rest', 'bugfix', '2026-01-12T11:00:00Z', 1768215600000)",
     );
-    let memory = got(&service, "obs-1");
+    let memory = fetched(&service, "obs-1");
     assert_eq!(memory["title"], "First line is the title");
     assert_eq!(memory["session_id"], "k1");
     assert!(memory["narrative"].as_str().unwrap().ends_with("the rest"));
@@ -535,7 +535,7 @@ fn an_old_claude_mem_store_with_other_names_and_fewer_columns_is_read() {
 }
 
 #[test]
-fn the_least_a_claude_mem_store_may_hold_is_read() {
+fn a_minimal_claude_mem_store_is_read() {
     let (_root, service) = served(
         "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); INSERT INTO observations \
          VALUES (5, 'a marker')",
@@ -544,7 +544,7 @@ fn the_least_a_claude_mem_store_may_hold_is_read() {
         ids(&service.query_memories(&words("marker")).unwrap()),
         ["obs-5"]
     );
-    assert_eq!(got(&service, "obs-5")["title"], "a marker");
+    assert_eq!(fetched(&service, "obs-5")["title"], "a marker");
     let (_root, service) = served(
         "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT); CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, sdk_session_id TEXT, request TEXT);
          INSERT INTO session_summaries VALUES (3, 'k1', 'a marker')",
@@ -553,7 +553,7 @@ fn the_least_a_claude_mem_store_may_hold_is_read() {
         ids(&service.query_memories(&words("marker")).unwrap()),
         ["sum-3"]
     );
-    assert_eq!(got(&service, "sum-3")["type"], "session_summary");
+    assert_eq!(fetched(&service, "sum-3")["type"], "session_summary");
 }
 
 #[test]
@@ -575,7 +575,7 @@ fn claude_mem_three_is_read_with_its_public_ids() {
         .collect();
     found.sort();
     assert_eq!(found, ["doc_1", "mem-2", "mem-3"]);
-    let memory = got(&service, "doc_1");
+    let memory = fetched(&service, "doc_1");
     assert_eq!(memory["facts"], json!(["one fact", "two, facts"]));
     assert_eq!(memory["concepts"], json!(["retry", "gotcha"]));
     assert_eq!(memory["files"], json!(["src/a.rs"]));
@@ -588,10 +588,10 @@ fn claude_mem_three_is_read_with_its_public_ids() {
     );
     root.manifest("odd", "overviews = \"show\"");
     assert_eq!(
-        got(&root.service(), "doc_1")["session_context"],
+        fetched(&root.service(), "doc_1")["session_context"],
         json!({ "title": "Retries", "overview": "About retries", "unreviewed": true })
     );
-    assert_eq!(got(&service, "mem-2")["title"], "Text alone");
+    assert_eq!(fetched(&service, "mem-2")["title"], "Text alone");
     let request = QueryRequest {
         project: Some("kiosk-web".to_owned()),
         ..everything()

@@ -124,7 +124,7 @@ pub fn get(service: &Service, id: &str) -> Result<GetResponse, Error> {
 }
 
 /// One memory with everything around it, as JSON.
-pub fn got(service: &Service, id: &str) -> Value {
+pub fn fetched(service: &Service, id: &str) -> Value {
     serde_json::to_value(
         get(service, id).unwrap_or_else(|error| panic!("get_memory {id:?}: {error}")),
     )
@@ -132,7 +132,7 @@ pub fn got(service: &Service, id: &str) -> Value {
 }
 
 /// Whether an answer holds a note of this kind.
-pub fn noted(response: &QueryResponse, kind: NoteKind) -> bool {
+pub fn has_note(response: &QueryResponse, kind: NoteKind) -> bool {
     response.notes.iter().any(|note| note.kind == kind)
 }
 

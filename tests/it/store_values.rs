@@ -5,7 +5,8 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 use crate::store_support::{
-    assert_neutral, binary, database, every_answer, everything, got, hits, noted, served, words,
+    assert_neutral, binary, database, every_answer, everything, fetched, has_note, hits, served,
+    words,
 };
 use crate::support::Root;
 
@@ -21,14 +22,14 @@ fn with(column: &str, value: &str) -> String {
 /// What `get_memory` shows of one column, and whether the answer says that something was repaired.
 fn read(column: &str, value: &str) -> (Value, bool) {
     let (_root, service) = served(&with(column, value));
-    let memory = got(&service, "m1");
+    let memory = fetched(&service, "m1");
     let repaired = memory["notes"]
         .as_array()
         .is_some_and(|notes| notes.iter().any(|note| note["kind"] == "repaired_values"));
     let found = service.query_memories(&words("marker")).unwrap();
     assert_eq!(found.total, 1, "{column} = {value}");
     assert_eq!(
-        noted(&found, NoteKind::RepairedValues),
+        has_note(&found, NoteKind::RepairedValues),
         repaired,
         "{column} = {value}: both tools say the same"
     );
@@ -39,7 +40,7 @@ fn read(column: &str, value: &str) -> (Value, bool) {
 }
 
 #[test]
-fn lists_that_are_no_json_are_read_as_far_as_possible() {
+fn malformed_lists_are_read_as_far_as_possible() {
     let cases = [
         (
             "facts",
@@ -165,13 +166,13 @@ fn the_epoch_wins_over_an_impossible_date() {
         "CREATE TABLE observations (id INTEGER PRIMARY KEY, title TEXT, created_at TEXT, created_at_epoch INTEGER);
          INSERT INTO observations VALUES (679, 'a marker', '2026-02-30 25:61', 1768215600000)",
     );
-    let memory = got(&service, "obs-679");
+    let memory = fetched(&service, "obs-679");
     assert_eq!(memory["created_at"], "2026-01-12T11:00:00Z");
     assert_eq!(memory["notes"][0]["kind"], "repaired_values", "{memory}");
 }
 
 #[test]
-fn a_row_of_nulls_is_served_with_what_there_is() {
+fn a_row_with_nulls_is_served() {
     let mut sql = NATIVE.to_owned();
     sql.push_str("INSERT INTO memories (id, title, status) VALUES ('m1', '', 'approved'), ('m2', '   ', 'approved'), ('m3', char(27) || '[31m', 'approved');");
     sql.push_str("INSERT INTO memories (id, title, subtitle, status) VALUES ('m4', '', 'the subtitle', 'approved');");
@@ -184,7 +185,7 @@ fn a_row_of_nulls_is_served_with_what_there_is() {
         ("m4", "the subtitle"),
         ("m5", "first line"),
     ] {
-        assert_eq!(got(&service, id)["title"], title, "{id}");
+        assert_eq!(fetched(&service, id)["title"], title, "{id}");
     }
     for (name, answer) in every_answer(&service) {
         assert_neutral(&name, &answer);
@@ -203,15 +204,15 @@ fn long_ids_with_the_same_beginning_are_two_memories() {
     let found = hits(&service, &everything());
     assert_eq!(found.len(), 2, "{found:#?}");
     for hit in &found {
-        assert_eq!(got(&service, &hit.id)["title"], hit.title.as_str());
+        assert_eq!(fetched(&service, &hit.id)["title"], hit.title.as_str());
     }
     for (end, title) in [("one", "first marker"), ("two", "second marker")] {
-        assert_eq!(got(&service, &long(end))["title"], title);
+        assert_eq!(fetched(&service, &long(end))["title"], title);
     }
 }
 
 #[test]
-fn rows_without_an_id_are_no_reason_to_fail() {
+fn rows_without_an_id_are_skipped() {
     let (_root, service) = served(
         "CREATE TABLE memories (id TEXT, title TEXT, status TEXT);
          INSERT INTO memories VALUES (NULL, 'no marker id', 'approved'), ('', 'empty marker id', 'approved'), ('twice', 'first marker', 'approved'), ('twice', 'second marker', 'approved'), ('m1', 'a marker', 'approved'), (x'ff', 'blob marker', 'approved')",
@@ -287,9 +288,9 @@ fn a_narrative_of_a_megabyte_is_cut_and_searched() {
     let found = service.query_memories(&words("needleword")).unwrap();
     assert_eq!(found.results[0].id, "m1");
     assert!(serde_json::to_string(&found).unwrap().len() < 200_000);
-    let memory = got(&service, "m1");
+    let memory = fetched(&service, "m1");
     assert!(memory["narrative"].as_str().unwrap().len() <= 24_000);
-    let title = got(&service, "m2");
+    let title = fetched(&service, "m2");
     assert!(
         title["title"].as_str().unwrap().chars().count() <= 300,
         "{title}"
@@ -474,7 +475,7 @@ fn hostile_names_of_tables_are_neutralised_in_the_error() {
 }
 
 #[test]
-fn a_collation_of_the_writing_program_alone_hides_nothing() {
+fn an_unknown_collation_hides_no_rows() {
     let custom = |name: &str| NATIVE.replace(" TEXT", &format!(" TEXT COLLATE {name}"));
     let rows = "
         INSERT INTO memories (id, title, status, session, superseded_by, created_at) VALUES
@@ -533,9 +534,13 @@ fn a_collation_of_the_writing_program_alone_hides_nothing() {
             "{case}: the one that is superseded stays out"
         );
         for hit in &found {
-            assert_eq!(got(&service, &hit.id)["title"], json!(hit.title), "{case}");
+            assert_eq!(
+                fetched(&service, &hit.id)["title"],
+                json!(hit.title),
+                "{case}"
+            );
         }
-        let memory = got(&service, "b2");
+        let memory = fetched(&service, "b2");
         assert_eq!(memory["session_context"]["title"], "The session", "{case}");
         assert_eq!(
             memory["session_context"]["overview"], "What it was about",

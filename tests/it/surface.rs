@@ -105,7 +105,7 @@ fn notes(answer: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn each_set_lists_its_tools_with_schemas_that_hosts_take() {
+fn each_toolset_lists_tools_with_schemas_that_hosts_accept() {
     let root = Root::samples();
     for (set, expected) in SETS {
         let mut server = with_surface(root.path(), set);
@@ -181,7 +181,7 @@ fn the_first_line_of_the_instructions_names_the_tool_to_search_with() {
 }
 
 #[test]
-fn a_call_that_names_no_memory_is_told_how_to_name_one() {
+fn a_call_without_a_memory_gets_an_explanation() {
     let root = numbered();
     let mut server = with_surface(root.path(), "claude-mem");
     let none = server.fail("timeline", json!({}));
@@ -194,7 +194,7 @@ fn a_call_that_names_no_memory_is_told_how_to_name_one() {
 }
 
 #[test]
-fn the_set_of_the_four_is_what_there_is_without_one() {
+fn the_default_toolset_is_the_four_tools() {
     let root = Root::samples();
     let mut named = with_surface(root.path(), "ack");
     let mut plain = Server::start(root.path());
@@ -207,7 +207,7 @@ fn the_set_of_the_four_is_what_there_is_without_one() {
 }
 
 #[test]
-fn a_set_is_a_config_file_that_anybody_could_write() {
+fn every_preset_is_an_ordinary_config_file() {
     for set in ack_memory::toolset::ToolsetPreset::ALL {
         let root = Root::samples();
         let mut named = with_surface(root.path(), set.name());
@@ -615,7 +615,7 @@ preset = { type = "decision", since = 2026-01-01 }
 }
 
 #[test]
-fn what_an_alias_does_not_offer_is_said_where_it_would_help() {
+fn arguments_missing_in_an_alias_are_mentioned_in_hints() {
     let root = Root::new();
     root.store(
         "notes",
@@ -651,7 +651,7 @@ fn what_an_alias_does_not_offer_is_said_where_it_would_help() {
 }
 
 #[test]
-fn both_eras_see_the_same_tools() {
+fn both_protocol_versions_list_the_same_tools() {
     let root = Root::samples();
     configured(&root, "[tools]\nsurface = \"siftcoder\"\n");
     let mut with = Server::initialized(root.path());
@@ -850,7 +850,7 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
 }
 
 #[test]
-fn a_set_on_the_command_line_goes_before_the_file() {
+fn a_preset_on_the_command_line_overrides_the_file() {
     let root = Root::samples();
     configured(
         &root,
@@ -864,7 +864,7 @@ fn a_set_on_the_command_line_goes_before_the_file() {
 }
 
 #[test]
-fn nothing_but_serve_fails_over_what_serve_offers() {
+fn only_serve_fails_because_of_tool_settings() {
     let root = Root::samples();
     configured(
         &root,
@@ -890,7 +890,7 @@ fn nothing_but_serve_fails_over_what_serve_offers() {
 }
 
 #[test]
-fn a_hook_calls_the_tools_as_the_file_does() {
+fn a_hook_uses_the_configured_tool_names() {
     let root = Root::samples();
     let project = root.path().join("ledger-api");
     let project = project.to_str().unwrap();
@@ -920,7 +920,7 @@ fn a_hook_calls_the_tools_as_the_file_does() {
 }
 
 #[test]
-fn a_client_is_connected_to_a_set() {
+fn connect_can_select_a_preset() {
     let root = Root::samples();
     let shown = run(&root, &["print-config", "cursor", "--surface", "siftcoder"]);
     let text = String::from_utf8(shown.stdout).unwrap();

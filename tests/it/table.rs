@@ -113,7 +113,7 @@ fn info(service: &Service) -> Value {
 }
 
 #[test]
-fn answers_are_the_same_with_a_table_and_without() {
+fn answers_are_the_same_with_and_without_a_table() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(1_500));
     let without = answers(&root.service());
@@ -144,7 +144,7 @@ fn answers_are_the_same_with_a_table_and_without() {
 }
 
 #[test]
-fn what_changes_after_a_build_is_found_as_if_it_were_indexed_and_what_was_rejected_is_gone() {
+fn changes_after_a_build_are_found_and_rejected_rows_are_not_served() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(300));
     build(&root);
@@ -206,7 +206,7 @@ fn what_changes_after_a_build_is_found_as_if_it_were_indexed_and_what_was_reject
 }
 
 #[test]
-fn many_small_builds_leave_one_table_that_is_read_as_a_whole() {
+fn many_small_builds_leave_one_compact_table() {
     let root = Root::new();
     let all = memories(60);
     let connection = bulk(&root, "alpha", &all[..20]);
@@ -235,7 +235,7 @@ fn many_small_builds_leave_one_table_that_is_read_as_a_whole() {
 }
 
 #[test]
-fn the_policy_for_unreviewed_rows_is_read_anew() {
+fn a_changed_unreviewed_policy_takes_effect() {
     let root = Root::new();
     let path = root.scope_folder("alpha").join("memory.db");
     Connection::open(path)
@@ -267,7 +267,7 @@ fn the_policy_for_unreviewed_rows_is_read_anew() {
 }
 
 #[test]
-fn a_damaged_removed_or_foreign_table_costs_a_note_at_most_and_is_mended() {
+fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(400));
     let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
@@ -344,7 +344,7 @@ fn a_damaged_removed_or_foreign_table_costs_a_note_at_most_and_is_mended() {
 }
 
 #[test]
-fn a_build_that_is_killed_at_any_moment_leaves_a_table_that_readers_and_the_next_build_can_use() {
+fn a_build_killed_at_any_moment_leaves_a_usable_table() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(2_000));
     let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
@@ -407,7 +407,7 @@ fn a_build_that_is_killed_at_any_moment_leaves_a_table_that_readers_and_the_next
 }
 
 #[test]
-fn of_two_builds_at_once_one_waits_for_its_turn_and_a_server_answers_through_both() {
+fn concurrent_builds_take_turns_and_a_server_keeps_answering() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(2_000));
     let service = root.service();
@@ -502,7 +502,7 @@ fn a_build_without_the_transformer_says_so() {
 
 #[cfg(feature = "transformer")]
 #[test]
-fn the_transformer_gives_the_reference_vectors_and_its_work_is_kept_where_the_text_is_the_same() {
+fn the_transformer_reproduces_the_reference_vectors_and_unchanged_texts_keep_them() {
     let wrong = Root::new();
     bulk(&wrong, "alpha", &memories(3));
     let folder = wrong.path().join("model");
@@ -568,7 +568,7 @@ fn the_transformer_gives_the_reference_vectors_and_its_work_is_kept_where_the_te
 }
 
 #[test]
-fn a_mark_without_a_letter_shifts_no_term_of_the_table() {
+fn a_combining_mark_does_not_shift_terms_of_the_table() {
     let root = Root::new();
     let titles = [
         "Alpha \u{659} anchors",
@@ -627,7 +627,7 @@ fn in_time(command: &mut Command) -> Output {
 }
 
 #[test]
-fn a_pipe_in_a_table_keeps_nothing_waiting_and_is_named() {
+fn a_pipe_in_a_table_blocks_nothing_and_is_reported() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(40));
     bulk(

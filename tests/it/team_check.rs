@@ -93,7 +93,7 @@ fn good_notes_pass_and_nothing_is_written() {
 }
 
 #[test]
-fn each_fault_is_found_at_its_line() {
+fn each_problem_is_reported_at_its_line() {
     let note = |text: &str| format!("---\ntype: note\ntitle: Faulty\n---\n# Faulty\n\n{text}\n");
     let cases: Vec<(Vec<u8>, &[&str])> = vec![
         (
@@ -241,7 +241,7 @@ fn each_fault_is_found_at_its_line() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_looked_into_is_named_and_the_rest_is_checked() {
+fn an_unreadable_folder_is_reported_and_the_rest_is_checked() {
     let scene = Scene::new();
     closed_folder(&scene.notes());
     scene.write("docs/memory/x.md", "---\ntype: note\n---\n[[Nobody]]");
@@ -306,7 +306,7 @@ fn a_name_that_is_not_utf_8_is_reported_in_every_format() {
 }
 
 #[test]
-fn warnings_fail_only_if_that_is_wanted() {
+fn warnings_fail_only_with_strict() {
     let scene = Scene::new();
     scene.write(
         "docs/memory/x.md",
@@ -325,7 +325,7 @@ fn warnings_fail_only_if_that_is_wanted() {
 }
 
 #[test]
-fn annotations_name_files_from_the_top_and_cannot_be_broken_out_of() {
+fn annotations_use_repository_paths_and_escape_their_text() {
     let scene = Scene::new();
     scene.write(
         "docs/memory/a,b:c%.md",

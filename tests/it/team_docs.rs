@@ -78,7 +78,7 @@ impl Person {
 }
 
 #[test]
-fn ten_commands_lead_from_the_first_memory_to_everybodys_agents() {
+fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
     let folder = tempfile::tempdir().unwrap();
     let remote = folder.path().join("remote.git");
     git(folder.path(), &["init", "-q", "--bare", "remote.git"]);
@@ -159,7 +159,7 @@ fn ten_commands_lead_from_the_first_memory_to_everybodys_agents() {
 }
 
 #[test]
-fn the_workflow_installs_and_runs_the_check_and_nothing_else_gets_rights() {
+fn the_workflow_runs_the_check_with_minimal_permissions() {
     let workflow = block("workflow");
     for line in [
         "  contents: read",

@@ -99,7 +99,7 @@ fn scene() -> (Root, TempDir, PathBuf) {
 }
 
 #[test]
-fn approved_memories_become_files_and_nothing_else_does() {
+fn only_approved_memories_become_files() {
     let (root, _keep, folder) = scene();
     let planned = publish(&root, &folder, &["--dry-run"]);
     assert_eq!(planned.code, Some(0), "{}", planned.err);
@@ -196,7 +196,7 @@ fn publishing_again_changes_only_what_changed() {
 }
 
 #[test]
-fn what_people_add_to_a_file_stays_and_files_of_others_are_left_alone() {
+fn edits_by_people_are_kept_and_foreign_files_are_left_alone() {
     let (root, _keep, folder) = scene();
     fs::create_dir_all(&folder).unwrap();
     fs::write(
@@ -302,7 +302,7 @@ fn what_people_add_to_a_file_stays_and_files_of_others_are_left_alone() {
 }
 
 #[test]
-fn what_must_not_be_published_is_refused_with_what_to_do() {
+fn unpublishable_memories_are_refused_with_the_next_step() {
     let (root, _keep, folder) = scene();
     let refused = |scope: &str, to: &Path, words: &[&str]| {
         let outcome = publish_scope(&root, scope, to, &["--yes"]);

@@ -69,7 +69,7 @@ fn git_says(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// A scope over a folder with a reference, and a service whose agents may ask for what waits.
-fn over(notes: &Path, reference: &str) -> (Root, Service) {
+fn serve_notes(notes: &Path, reference: &str) -> (Root, Service) {
     let root = Root::new().let_agents_review();
     root.manifest(
         "team",
@@ -105,7 +105,7 @@ fn problems(service: &Service) -> String {
 const NOTHING: [String; 0] = [];
 
 #[test]
-fn what_is_committed_is_approved_and_what_is_written_here_waits() {
+fn committed_notes_are_approved_and_local_edits_wait() {
     let repository = Repository::new();
     repository
         .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
@@ -114,7 +114,7 @@ fn what_is_committed_is_approved_and_what_is_written_here_waits() {
             "# Deploy again after a rollback\n\nAt once.",
         )
         .commit();
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "approved"), ["monday", "ops/rollback"]);
     assert_eq!(ids(&service, "staging"), NOTHING);
     repository.write("new.md", "# Deploy by hand\n\nWith the button.");
@@ -147,7 +147,7 @@ fn what_is_committed_is_approved_and_what_is_written_here_waits() {
 }
 
 #[test]
-fn what_a_note_says_of_its_own_status_only_takes_away() {
+fn the_status_of_a_note_can_only_restrict() {
     let repository = Repository::new();
     let with = |status: &str| format!("---\ntitle: Deploy {status}\nstatus: {status}\n---\nText");
     for status in [
@@ -165,7 +165,7 @@ fn what_a_note_says_of_its_own_status_only_takes_away() {
     for status in ["approved", "promoted", "rejected", "stable"] {
         repository.write(&format!("new-{status}.md"), &with(status));
     }
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(
         ids(&service, "approved"),
         ["approved", "promoted", "resolved", "stable"]
@@ -180,7 +180,7 @@ fn what_a_note_says_of_its_own_status_only_takes_away() {
 }
 
 #[test]
-fn a_branch_waits_until_the_remote_has_it_and_a_fetch_is_enough() {
+fn notes_on_a_branch_wait_until_the_remote_has_them() {
     let upstream = Repository::new();
     upstream
         .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
@@ -191,7 +191,7 @@ fn a_branch_waits_until_the_remote_has_it_and_a_fetch_is_enough() {
     let from = upstream.path().display().to_string();
     git(home.path(), &["clone", "-q", &from, "clone"]);
     let notes = clone.join("docs/memory");
-    let (_root, service) = over(&notes, "origin/main");
+    let (_root, service) = serve_notes(&notes, "origin/main");
     assert_eq!(ids(&service, "all"), ["monday", "old"]);
     git(&clone, &["switch", "-q", "-c", "work"]);
     note(&notes, "mine.md", "# Deploy as I like\n\nToday.");
@@ -242,7 +242,7 @@ fn a_branch_waits_until_the_remote_has_it_and_a_fetch_is_enough() {
 }
 
 #[test]
-fn a_reference_that_leads_nowhere_approves_nothing_and_says_why() {
+fn an_unresolvable_reference_approves_nothing_and_says_why() {
     let repository = Repository::new();
     repository
         .write("monday.md", "# Deploy on Mondays")
@@ -263,7 +263,7 @@ fn a_reference_that_leads_nowhere_approves_nothing_and_says_why() {
         (&hash, "that is a commit"),
         (&hash[..8], "that is a commit"),
     ] {
-        let (_root, service) = over(&repository.notes(), reference);
+        let (_root, service) = serve_notes(&repository.notes(), reference);
         assert_eq!(ids(&service, "approved"), NOTHING, "{reference}");
         assert_eq!(ids(&service, "staging"), ["monday"], "{reference}");
         assert!(
@@ -272,7 +272,7 @@ fn a_reference_that_leads_nowhere_approves_nothing_and_says_why() {
             problems(&service)
         );
     }
-    let (_root, service) = over(&repository.notes(), "main");
+    let (_root, service) = serve_notes(&repository.notes(), "main");
     assert_eq!(ids(&service, "approved"), ["monday"]);
     // The branch goes while it is served, and comes back.
     git(repository.path(), &["branch", "-m", "main", "trunk"]);
@@ -435,7 +435,7 @@ fn forms() -> Vec<Form> {
 #[test]
 fn repositories_of_every_form_are_read() {
     for (name, folder, notes, reference) in forms() {
-        let (_root, service) = over(&notes, reference);
+        let (_root, service) = serve_notes(&notes, reference);
         assert_eq!(
             ids(&service, "approved"),
             ["monday"],
@@ -450,7 +450,7 @@ fn repositories_of_every_form_are_read() {
 }
 
 #[test]
-fn a_partial_clone_says_which_texts_it_lacks_and_asks_nobody_for_them() {
+fn a_partial_clone_reports_missing_objects_without_fetching() {
     let upstream = Repository::new();
     git(
         upstream.path(),
@@ -471,7 +471,7 @@ fn a_partial_clone_says_which_texts_it_lacks_and_asks_nobody_for_them() {
     // Nobody answers from here on.
     let away = upstream.path().with_extension("away");
     fs::rename(upstream.path(), &away).unwrap();
-    let (_root, service) = over(&clone.join("docs/memory"), "origin/main");
+    let (_root, service) = serve_notes(&clone.join("docs/memory"), "origin/main");
     // What is approved is the text that is not here, so the old one is not served for it.
     assert_eq!(ids(&service, "all"), ["sunday"]);
     let told = problems(&service);
@@ -496,7 +496,7 @@ fn references_in_a_reftable_are_not_read_and_approve_nothing() {
     repository
         .write("monday.md", "# Deploy on Mondays")
         .commit();
-    let (_root, service) = over(&repository.notes(), "main");
+    let (_root, service) = serve_notes(&repository.notes(), "main");
     assert_eq!(ids(&service, "approved"), NOTHING);
     assert_eq!(ids(&service, "staging"), ["monday"]);
     assert!(
@@ -510,7 +510,7 @@ fn references_in_a_reftable_are_not_read_and_approve_nothing() {
 fn a_reference_without_a_commit_or_in_a_bare_repository_says_so() {
     let repository = Repository::new();
     repository.write("monday.md", "# Deploy on Mondays");
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "staging"), ["monday"]);
     assert!(
         problems(&service).contains("nothing is committed yet"),
@@ -523,7 +523,7 @@ fn a_reference_without_a_commit_or_in_a_bare_repository_says_so() {
         "monday.md",
         "# Deploy on Mondays",
     );
-    let (_root, service) = over(&bare.path().join("notes"), "main");
+    let (_root, service) = serve_notes(&bare.path().join("notes"), "main");
     assert_eq!(ids(&service, "approved"), NOTHING);
     assert!(
         problems(&service).contains("the repository is bare; clone it"),
@@ -558,7 +558,7 @@ fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
         "deploy-not",
         "deploy-unclear",
     ];
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     let check = |place: &str| {
         assert_eq!(ids(&service, "approved"), ["monday"], "{place}");
         assert_eq!(ids(&service, "staging"), waiting, "{place}");
@@ -588,7 +588,7 @@ fn a_note_that_git_lfs_keeps_elsewhere_waits_and_says_why() {
         .write("monday.md", "# Deploy on Mondays\n\nBefore noon.")
         .write("deploy-lfs.md", pointer)
         .commit();
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "all"), ["monday"]);
     let told = problems(&service);
     let reason = "`deploy-lfs.md` is a Git LFS pointer, not the note's text; run `git lfs pull`";
@@ -621,7 +621,7 @@ fn a_file_whose_name_is_not_utf_8_waits_and_says_why() {
         return;
     }
     repository.commit();
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "approved"), ["monday"]);
     assert_eq!(ids(&service, "staging").len(), 1);
     assert!(
@@ -632,13 +632,13 @@ fn a_file_whose_name_is_not_utf_8_waits_and_says_why() {
 }
 
 #[test]
-fn line_ends_that_git_changed_are_no_edit() {
+fn line_endings_changed_by_git_are_not_an_edit() {
     let repository = Repository::new();
     repository
         .write("monday.md", "# Deploy on Mondays\n\nBefore noon.\n")
         .commit();
     repository.write("monday.md", "# Deploy on Mondays\r\n\r\nBefore noon.\r\n");
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "all"), ["monday"]);
     assert_eq!(get(&service, "monday")["status"], "approved");
     repository.write("monday.md", "# Deploy on Mondays\r\n\r\nAfter noon.\r\n");
@@ -646,14 +646,14 @@ fn line_ends_that_git_changed_are_no_edit() {
 }
 
 #[test]
-fn decisions_count_above_the_reference() {
+fn decisions_override_the_reference() {
     let repository = Repository::new();
     repository
         .write("monday.md", "# Deploy on Mondays")
         .write("friday.md", "# Deploy on Fridays")
         .commit();
     repository.write("new.md", "# Deploy by hand");
-    let (root, service) = over(&repository.notes(), "HEAD");
+    let (root, service) = serve_notes(&repository.notes(), "HEAD");
     let decide = |arguments: &[&str]| crate::curate::decide(root.path(), arguments);
     decide(&["reject", "friday"]);
     assert_eq!(ids(&service, "all"), ["monday", "new"]);
@@ -671,7 +671,7 @@ fn decisions_count_above_the_reference() {
 }
 
 #[test]
-fn nobody_takes_the_id_of_an_approved_note() {
+fn the_id_of_an_approved_note_cannot_be_taken() {
     let repository = Repository::new();
     repository
         .write(
@@ -684,7 +684,7 @@ fn nobody_takes_the_id_of_an_approved_note() {
         "---\nid: deploy-1\ntitle: Deploy as I say\n---\nText",
     );
     repository.write("deploy-1.md", "# Deploy as the file is called");
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "approved"), ["deploy-1"]);
     assert_eq!(get(&service, "deploy-1")["title"], "Deploy on Mondays");
     assert_eq!(ids(&service, "staging"), ["a", "deploy-1@2"]);
@@ -707,7 +707,7 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
         + "{\"id\":\"old\",\"title\":\"Deploy by mail\",\"status\":\"rejected\"}\n"
         + "{\"id\":\"idea\",\"title\":\"Deploy hourly\",\"status\":\"staging\"}\n";
     repository.write("lessons.jsonl", &committed).commit();
-    let (_root, service) = over(&repository.notes(), "HEAD");
+    let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "approved"), ["monday", "noon"]);
     assert_eq!(ids(&service, "staging"), ["idea"]);
     let edited = committed.replace("on Mondays", "on Fridays") + &line("new", "Deploy by hand");

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::cli::{Outcome, binary};
 
 /// How long a command may stay silent before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Both ends of a terminal. Ours stays open between commands, so that it keeps its name.
 struct Pty {
@@ -181,7 +181,7 @@ impl Session {
             }
             let screen = self.screen();
             assert!(!ended, "the command ended without {text:?}:\n{screen}");
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > TIMEOUT {
                 let _ = self.child.kill();
                 panic!("{text:?} never came:\n{screen}");
             }
@@ -215,7 +215,7 @@ impl Session {
                 since = Instant::now();
             } else if let Some(status) = ended {
                 return (status.code(), self.screen());
-            } else if since.elapsed() > PATIENCE {
+            } else if since.elapsed() > TIMEOUT {
                 let _ = self.child.kill();
                 panic!("the command never ended:\n{}", self.screen());
             }

@@ -54,7 +54,7 @@ fn is_word(piece: &[u8]) -> bool {
     let tail = letters.get(1..).unwrap_or_default();
     letters.first().is_some_and(u8::is_ascii_alphabetic)
         && (tail.iter().all(u8::is_ascii_lowercase) || letters.iter().all(u8::is_ascii_uppercase))
-        && piece.len() <= vocabulary::LONGEST_WORD
+        && piece.len() <= vocabulary::MAX_WORD_BYTES
 }
 
 /// Whether a piece is a run of signs, with at most a blank before it.
@@ -62,7 +62,7 @@ fn is_signs(piece: &[u8]) -> bool {
     let signs = piece.strip_prefix(b" ").unwrap_or(piece);
     !signs.is_empty()
         && signs.iter().all(u8::is_ascii_punctuation)
-        && piece.len() <= vocabulary::LONGEST_SIGNS
+        && piece.len() <= vocabulary::MAX_SIGNS_BYTES
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_filters_of_common_pieces_are_those_of_the_vocabularies() {
 }
 
 #[test]
-fn the_docs_say_what_a_session_costs() {
+fn the_docs_state_the_token_cost_of_a_session() {
     let root = Root::samples();
     let folder = project(&root, "ledger-api", "main");
     let sent = json!({ "cwd": folder, "hook_event_name": "SessionStart", "source": "startup" });
@@ -168,7 +168,7 @@ fn the_docs_say_what_a_session_costs() {
 }
 
 #[test]
-fn the_estimate_stands_above_what_vocabularies_count_for_real_texts() {
+fn the_estimate_is_an_upper_bound_for_real_texts() {
     let mut texts: Vec<String> = Vec::new();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     for folder in ["scopes-example", "src", "schemas", "tests/it", "encoder"] {
@@ -230,7 +230,7 @@ fn the_estimate_stands_above_what_vocabularies_count_for_real_texts() {
 }
 
 #[test]
-fn the_estimate_stands_above_what_vocabularies_count_for_what_no_word_is() {
+fn the_estimate_is_an_upper_bound_for_random_text() {
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;
     let mut roll = move || {
         seed ^= seed << 13;

@@ -8,13 +8,18 @@ use ack_worktree::changes::Changes;
 use ack_worktree::repository::Repository;
 use serde_json::json;
 
-use crate::changes::{ENOUGH, edit, git, repository, told, write};
+use crate::changes::{AMPLE_BUDGET, edit, git, repository, shown_memories, write};
 use crate::cli::ack_with_input;
 use crate::context::context;
 use crate::support::{Root, memory};
 
 fn found(top: &Path, home: Option<&Path>) -> Vec<String> {
-    Changes::read(&Repository::discover(top, None).unwrap(), home, ENOUGH).files
+    Changes::read(
+        &Repository::discover(top, None).unwrap(),
+        home,
+        AMPLE_BUDGET,
+    )
+    .files
 }
 
 #[track_caller]
@@ -38,7 +43,7 @@ fn by_git(top: &Path, home: &Path) -> Vec<String> {
 }
 
 #[test]
-fn new_files_are_found_wherever_they_lie_the_newest_first() {
+fn new_files_are_found_anywhere_newest_first() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     repository(top, &["src/deep/below/a.rs", "docs/x.md"]);
@@ -63,7 +68,7 @@ fn new_files_are_found_wherever_they_lie_the_newest_first() {
 }
 
 #[test]
-fn what_git_ignores_is_never_told() {
+fn files_ignored_by_git_are_never_listed() {
     let folder = tempfile::tempdir().unwrap();
     let (top, home) = (&folder.path().join("work"), &folder.path().join("home"));
     repository(
@@ -160,7 +165,7 @@ fn what_git_ignores_is_never_told() {
 }
 
 #[test]
-fn what_programs_write_is_passed_over_even_where_nobody_told_git() {
+fn generated_files_are_skipped_even_if_git_does_not_ignore_them() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     repository(top, &["packages/app/a.ts", ".github/workflows/ci.yml"]);
@@ -205,7 +210,7 @@ fn a_repository_without_a_commit_has_only_new_files() {
 }
 
 #[test]
-fn new_files_that_were_left_alone_for_long_and_those_of_a_heap_are_not_told() {
+fn old_new_files_and_large_groups_are_not_listed() {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path();
     repository(top, &["a.rs"]);
@@ -245,7 +250,7 @@ fn a_new_file_is_found_among_thousands_and_none_without_time() {
 }
 
 #[test]
-fn memories_about_a_new_file_are_told_when_a_session_starts() {
+fn memories_about_a_new_file_are_shown_at_session_start() {
     let root = Root::new();
     let top = root.path().join("work/ledger-api");
     repository(&top, &["src/pay/mod.rs", "notes.md"]);
@@ -260,7 +265,7 @@ fn memories_about_a_new_file_are_told_when_a_session_starts() {
     own[8]["created_at"] = json!("2020-01-01T00:00:00Z");
     root.store("ledger-api", &own);
     let ids = |answer: &serde_json::Value| {
-        told(&answer["recent_memories"])
+        shown_memories(&answer["recent_memories"])
             .iter()
             .any(|(id, _)| *id == "refunds")
     };
@@ -271,7 +276,7 @@ fn memories_about_a_new_file_are_told_when_a_session_starts() {
     write(&top.join("src/pay/refund_job.rs"), "new\n", 10);
     let answer = context(&root, &top, json!({}));
     assert_eq!(
-        told(&answer["recent_memories"])[0],
+        shown_memories(&answer["recent_memories"])[0],
         ("refunds", "about changed files: refund_job.rs")
     );
     let sent = json!({ "cwd": top, "hook_event_name": "SessionStart", "source": "startup" });

@@ -268,7 +268,7 @@ fn a_panic_says_one_clean_line() {
 }
 
 #[test]
-fn what_a_start_resolved_is_told_where_it_is_wanted_and_nowhere_else() {
+fn resolved_start_settings_are_logged_only_on_request() {
     let root = Root::samples();
     let serve = |arguments: &[&str], log: Option<&str>| {
         let mut command = binary();
@@ -341,7 +341,7 @@ fn what_a_start_resolved_is_told_where_it_is_wanted_and_nowhere_else() {
 }
 
 #[test]
-fn offline_nothing_is_connected_to() {
+fn offline_opens_no_connection() {
     let root = Root::samples();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::mcp::Server;
 use crate::support::Root;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A root whose `config.toml` names upstream servers, and the folder of the script's traces.
 struct Site {
@@ -119,7 +119,7 @@ fn is_alive(process: u32) -> bool {
 fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let started = Instant::now();
     while !happened() {
-        assert!(started.elapsed() < PATIENCE, "{what}");
+        assert!(started.elapsed() < TIMEOUT, "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -185,7 +185,7 @@ impl Decision {
     /// The field that does not fit.
     pub fn validate(&self) -> Result<(), InvalidDecision> {
         let needs_target = matches!(self.verdict, Verdict::Supersede | Verdict::Merge);
-        let wrong = if self.id.is_empty() {
+        let problem = if self.id.is_empty() {
             "`id` is empty"
         } else if !is_digest(&self.digest) {
             "`digest` must be `sha256:` and 64 hexadecimal digits"
@@ -212,7 +212,7 @@ impl Decision {
         } else {
             return Ok(());
         };
-        Err(InvalidDecision::Field(wrong))
+        Err(InvalidDecision::Field(problem))
     }
 
     /// The day until which the memory stays out of the review queue.
@@ -261,13 +261,13 @@ mod tests {
         assert_eq!(ids_of_damaged_line(r#"{ "verdict": 1, "id" : "a" "#), ["a"]);
         let joined = r#"{"id":"a","reason":"\"id\":\"no\"","dig{"id":"b","verdict":"reject"}"#;
         assert_eq!(ids_of_damaged_line(joined), ["a", "b"]);
-        for lost in ["", "{", r#"{"id":"ob"#, r#"{"id":7}"#, "<<<<<<< HEAD"] {
-            assert!(ids_of_damaged_line(lost).is_empty(), "{lost}");
+        for damaged in ["", "{", r#"{"id":"ob"#, r#"{"id":7}"#, "<<<<<<< HEAD"] {
+            assert!(ids_of_damaged_line(damaged).is_empty(), "{damaged}");
         }
     }
 
     #[test]
-    fn fields_must_fit_the_verdict() {
+    fn fields_must_match_the_verdict() {
         let digest = format!("sha256:{}", "0".repeat(64));
         let line = |extra: &str| {
             format!(

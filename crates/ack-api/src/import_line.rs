@@ -13,7 +13,7 @@ use crate::{settings, text, time};
 /// A memory, one JSON object a line. Only `title` is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = other_names)]
+#[schemars(transform = add_aliases)]
 pub struct ImportLine {
     /// Public id, unique in the scope. If it is missing, it is made from the content, so that a
     /// repeated import finds it again.
@@ -94,7 +94,7 @@ pub struct ImportLine {
 }
 
 /// The other names that are read, in the schema.
-fn other_names(schema: &mut schemars::Schema) {
+fn add_aliases(schema: &mut schemars::Schema) {
     let Some(properties) = schema
         .get_mut("properties")
         .and_then(serde_json::Value::as_object_mut)
@@ -125,13 +125,13 @@ pub struct Row {
     /// Its status.
     pub status: Status,
     /// Whether the line named its own id.
-    pub named: bool,
+    pub has_id: bool,
     /// Whether the line said when it was written.
-    pub dated: bool,
+    pub has_date: bool,
     /// Whether the line named its status.
-    pub stated: bool,
+    pub has_status: bool,
     /// The fields that the line gave a value, under the names of their columns.
-    pub given: Vec<String>,
+    pub given_fields: Vec<String>,
 }
 
 /// Reads one line.
@@ -144,11 +144,11 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     }
     let values: Map<String, Value> =
         serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
-    let given = given(&values);
+    let given = given_fields(&values);
     let values = Value::Object(values);
     let mut parsed: ImportLine =
         serde_path_to_error::deserialize(&values).map_err(|error| explain(&values, &error))?;
-    let stated = parsed.status.is_some();
+    let has_status = parsed.status.is_some();
     if parsed.title.trim().is_empty() {
         return Err("`title` is missing or empty; it is the one key that is required".to_owned());
     }
@@ -179,20 +179,20 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
             text::line(date, 60)
         ));
     }
-    let dated = parsed.created_at.is_some() || parsed.date.is_some();
+    let has_date = parsed.created_at.is_some() || parsed.date.is_some();
     for (key, value) in [
         ("created_at", &mut parsed.created_at),
         ("updated_at", &mut parsed.updated_at),
         ("reviewed_at", &mut parsed.reviewed_at),
     ] {
-        if let Some(written) = value {
-            let instant = time::instant(written).ok_or_else(|| {
+        if let Some(text) = value {
+            let instant = time::parse(text).ok_or_else(|| {
                 format!(
                     "`{key}` is `{}`, which is no date; write RFC 3339, for instance 2026-01-04T10:00:00Z",
-                    text::line(written, 60)
+                    text::line(text, 60)
                 )
             })?;
-            *written = time::show(instant);
+            *text = time::to_rfc3339(instant);
         }
     }
     let content = xxh3_64(
@@ -203,11 +203,11 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     let created = parsed
         .created_at
         .clone()
-        .or_else(|| Some(time::show(time::instant(parsed.date.as_deref()?)?)));
-    parsed.created_at = Some(created.unwrap_or_else(|| time::show(now)));
+        .or_else(|| Some(time::to_rfc3339(time::parse(parsed.date.as_deref()?)?)));
+    parsed.created_at = Some(created.unwrap_or_else(|| time::to_rfc3339(now)));
     parsed.status = Some(status.as_str().to_owned());
-    let named = parsed.id.as_deref().is_some_and(|id| !id.trim().is_empty());
-    let id = match parsed.id.take().filter(|_| named) {
+    let has_id = parsed.id.as_deref().is_some_and(|id| !id.trim().is_empty());
+    let id = match parsed.id.take().filter(|_| has_id) {
         Some(id) => {
             let id = id.trim().to_owned();
             if id.len() > 200 || id.chars().any(char::is_control) || text::line(&id, 200) != id {
@@ -224,7 +224,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
             parsed
                 .date
                 .as_deref()
-                .or(parsed.created_at.as_deref().filter(|_| dated)),
+                .or(parsed.created_at.as_deref().filter(|_| has_date)),
         ),
     };
     parsed.id = Some(id.clone());
@@ -232,17 +232,17 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         line: parsed,
         id,
         status,
-        named,
-        dated,
-        stated,
-        given,
+        has_id,
+        has_date,
+        has_status,
+        given_fields: given,
     })
 }
 
 /// The fields that have a value; `null` is none.
-fn given(values: &Map<String, Value>) -> Vec<String> {
-    let given = values.iter().filter(|(_, value)| !value.is_null());
-    given
+fn given_fields(values: &Map<String, Value>) -> Vec<String> {
+    let fields = values.iter().filter(|(_, value)| !value.is_null());
+    fields
         .map(|(name, _)| match name.as_str() {
             "tags" => "concepts".to_owned(),
             "body" => "narrative".to_owned(),
@@ -254,16 +254,16 @@ fn given(values: &Map<String, Value>) -> Vec<String> {
 /// `ack_<six characters>_<day>_<three digits>`, from the content.
 fn derived_id(content: u64, day: Option<&str>) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    let mut rest = content;
+    let mut number = content;
     let mut code = String::new();
     for _ in 0..6 {
         code.push(char::from(
-            DIGITS.get((rest % 36) as usize).copied().unwrap_or(b'0'),
+            DIGITS.get((number % 36) as usize).copied().unwrap_or(b'0'),
         ));
-        rest /= 36;
+        number /= 36;
     }
     let day = day.and_then(|day| day.get(..10)).unwrap_or("undated");
-    format!("ack_{code}_{day}_{:03}", rest % 1_000)
+    format!("ack_{code}_{day}_{:03}", number % 1_000)
 }
 
 fn not_an_object(error: &serde_json::Error) -> String {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_refused_by_name() {
+    fn an_invalid_line_is_refused_with_the_field() {
         for (line, expected) in [
             (r#"{"title":""}"#, "`title` is missing"),
             (

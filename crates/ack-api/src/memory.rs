@@ -225,11 +225,11 @@ impl Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Successor<'a> {
     /// The store does not contain it.
-    Gone,
+    Missing,
     /// It was rejected.
     Rejected,
     /// It exists.
-    There {
+    Present {
         /// Its status.
         status: Status,
         /// The memory that supersedes it.
@@ -244,22 +244,22 @@ pub fn is_superseded<'a>(
     id: &str,
     first: Option<&'a str>,
     filter: StatusFilter,
-    look: impl Fn(&str) -> Successor<'a>,
+    lookup: impl Fn(&str) -> Successor<'a>,
 ) -> bool {
     let Some(first) = first else { return false };
-    let mut next = match look(first) {
-        Successor::Gone | Successor::Rejected => return false,
-        Successor::There { status, .. } if !filter.allows(status) => return false,
-        Successor::There { next, .. } => (first, next),
+    let mut next = match lookup(first) {
+        Successor::Missing | Successor::Rejected => return false,
+        Successor::Present { status, .. } if !filter.allows(status) => return false,
+        Successor::Present { next, .. } => (first, next),
     };
     for _ in 0..32 {
         if next.0 == id {
             return false;
         }
-        let Some(following) = next.1 else { return true };
-        match look(following) {
-            Successor::There { next: after, .. } => next = (following, after),
-            Successor::Gone | Successor::Rejected => return true,
+        let Some(successor) = next.1 else { return true };
+        match lookup(successor) {
+            Successor::Present { next: after, .. } => next = (successor, after),
+            Successor::Missing | Successor::Rejected => return true,
         }
     }
     true
@@ -276,9 +276,9 @@ pub struct ProjectRows {
 
 impl ProjectRows {
     /// Whether a row belongs to the project, given the project and the alias that it records.
-    pub fn hold(&self, project: &str, alias: &str) -> bool {
-        let named = |name: &str| !name.is_empty() && self.names.contains(&fold_name(name));
-        named(project) || named(alias) || (project.is_empty() && self.unnamed)
+    pub fn contain(&self, project: &str, alias: &str) -> bool {
+        let is_listed = |name: &str| !name.is_empty() && self.names.contains(&fold_name(name));
+        is_listed(project) || is_listed(alias) || (project.is_empty() && self.unnamed)
     }
 }
 
@@ -316,7 +316,7 @@ pub fn nearest<'a>(
             } else {
                 0.0
             };
-            let least = match (
+            let max_distance = match (
                 contained,
                 comparable && has_swapped_letters(&folded, &other),
             ) {
@@ -324,7 +324,7 @@ pub fn nearest<'a>(
                 (false, true) => 0.8,
                 (false, false) => 0.0,
             };
-            (similarity.max(least), candidate)
+            (similarity.max(max_distance), candidate)
         })
         .filter(|(similarity, _)| *similarity >= 0.75)
         .collect();

@@ -26,19 +26,19 @@ impl Note {
     pub fn by_message<'a>(
         notes: impl IntoIterator<Item = &'a Self>,
     ) -> Vec<(&'a str, Vec<&'a str>)> {
-        let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
         for note in notes {
             let scope = note.scope.as_deref();
-            let known = told.iter_mut();
+            let known = groups.iter_mut();
             let mut known = known.filter(|(message, scopes)| {
                 *message == note.message && scopes.is_empty() == scope.is_none()
             });
             match known.next() {
                 Some((_, scopes)) => scopes.extend(scope),
-                None => told.push((&note.message, scope.into_iter().collect())),
+                None => groups.push((&note.message, scope.into_iter().collect())),
             }
         }
-        told
+        groups
     }
 
     /// A note about the answer as a whole.

@@ -24,8 +24,8 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// The form of a verb that agrees with a number: `1 row is`, `2 rows are`.
-pub const fn verb(number: u64, one: &'static str, many: &'static str) -> &'static str {
-    if number == 1 { one } else { many }
+pub const fn verb(number: u64, singular: &'static str, plural: &'static str) -> &'static str {
+    if number == 1 { singular } else { plural }
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use crate::memory::Status;
 /// The number of days over which the pace of the queue is measured.
 pub const PACE_DAYS: i64 = 7;
 /// A queue of at most this length never counts as outrun.
-const MAX_CALM: u64 = 50;
+const MIN_ALERT_QUEUE: u64 = 50;
 /// A queue is outrun if at least this many times as many memories arrive as are decided.
-const OUTRUN_FACTOR: u64 = 3;
+const ALERT_FACTOR: u64 = 3;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// The start of the period over which the pace is measured.
-pub fn pace_began(now: Timestamp) -> Timestamp {
+pub fn pace_start(now: Timestamp) -> Timestamp {
     now.checked_sub((PACE_DAYS * 24).hours()).unwrap_or(now)
 }
 
@@ -28,7 +28,7 @@ pub fn pace_began(now: Timestamp) -> Timestamp {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flow {
     /// How many entered.
-    pub came: u64,
+    pub entered: u64,
     /// How many were decided.
     pub decided: u64,
 }
@@ -44,21 +44,21 @@ impl Flow {
     ) {
         let waits = status == Status::Staging;
         let is_recent = |time: Option<Timestamp>| time.is_some_and(|time| time >= began);
-        self.came += u64::from(is_recent(created) && (waits || reviewed.is_some()));
+        self.entered += u64::from(is_recent(created) && (waits || reviewed.is_some()));
         self.decided += u64::from(is_recent(reviewed) && !waits);
     }
 
     /// `last 7 days: 12 new, 26 decided`; `None` if both are zero.
-    pub fn in_words(self) -> Option<String> {
-        let Self { came, decided } = self;
-        (came > 0 || decided > 0)
-            .then(|| format!("last {}: {came} new, {decided} decided", days(PACE_DAYS)))
+    pub fn describe(self) -> Option<String> {
+        let Self { entered, decided } = self;
+        (entered > 0 || decided > 0)
+            .then(|| format!("last {}: {entered} new, {decided} decided", days(PACE_DAYS)))
     }
 
     /// Whether the queue grows too fast to be worked off: at least three times as many memories
     /// came as were decided, and more than fifty wait.
     pub const fn outruns(self, waiting: u64) -> bool {
-        waiting > MAX_CALM && self.came > 0 && self.came >= self.decided * OUTRUN_FACTOR
+        waiting > MIN_ALERT_QUEUE && self.entered > 0 && self.entered >= self.decided * ALERT_FACTOR
     }
 }
 
@@ -84,22 +84,22 @@ pub struct QueueNumbers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// Nothing came and nothing was decided.
-    Still,
+    Idle,
     /// It is empty in this many days.
     Days(u64),
     /// It does not get shorter: it grows by this many memories in [`PACE_DAYS`] days.
-    Grows(u64),
+    Growing(u64),
 }
 
 impl QueueNumbers {
     /// How long the queue takes if memories come and are decided at the recent rate.
     pub fn pace(&self) -> Pace {
-        let Flow { came, decided } = self.flow;
+        let Flow { entered, decided } = self.flow;
         let days = PACE_DAYS.unsigned_abs();
-        match decided.checked_sub(came) {
-            _ if came == 0 && decided == 0 => Pace::Still,
+        match decided.checked_sub(entered) {
+            _ if entered == 0 && decided == 0 => Pace::Idle,
             Some(shorter @ 1..) => Pace::Days((self.waiting * days).div_ceil(shorter)),
-            _ => Pace::Grows(came - decided),
+            _ => Pace::Growing(entered - decided),
         }
     }
 }
@@ -107,7 +107,7 @@ impl QueueNumbers {
 impl QueueNumbers {
     /// The rest of the summary: how many are replaced, how many were put off and, on a second line, the pace. Empty if
     /// there is nothing to report.
-    pub fn pace_in_words(&self) -> String {
+    pub fn describe_pace(&self) -> String {
         let mut words = match self.replaced {
             0 => String::new(),
             replaced => format!("; {replaced} of them replaced by newer ones"),
@@ -116,17 +116,17 @@ impl QueueNumbers {
             words.push_str(&format!("; {} put off", self.put_off));
         }
         let pace = match self.pace() {
-            Pace::Still => return words,
+            Pace::Idle => return words,
             _ if self.waiting == 0 => return words,
-            Pace::Days(left) => {
-                let left = days(i64::try_from(left).unwrap_or(i64::MAX));
-                format!("at this pace the rest takes {left}")
+            Pace::Days(remaining) => {
+                let remaining = days(i64::try_from(remaining).unwrap_or(i64::MAX));
+                format!("at this pace the rest takes {remaining}")
             }
-            Pace::Grows(0) => "at this pace it stays as long as it is".to_owned(),
+            Pace::Growing(0) => "at this pace it stays as long as it is".to_owned(),
             // The pace is that of seven days.
-            Pace::Grows(more) => format!("growing by {more} a week"),
+            Pace::Growing(more) => format!("growing by {more} a week"),
         };
-        let flow = self.flow.in_words().unwrap_or_default();
+        let flow = self.flow.describe().unwrap_or_default();
         words.push_str(&format!("\n{flow}; {pace}"));
         words
     }
@@ -147,7 +147,7 @@ impl fmt::Display for QueueNumbers {
                 days(oldest)
             )?;
         }
-        out.write_str(&self.pace_in_words())
+        out.write_str(&self.describe_pace())
     }
 }
 
@@ -176,7 +176,7 @@ impl QueueCount {
     pub fn new(now: Timestamp) -> Self {
         Self {
             now,
-            began: pace_began(now),
+            began: pace_start(now),
             waiting: 0,
             replaced: 0,
             put_off: 0,
@@ -233,32 +233,32 @@ impl QueueCount {
 mod tests {
     use super::*;
 
-    fn numbers(waiting: u64, came: u64, decided: u64) -> QueueNumbers {
+    fn numbers(waiting: u64, entered: u64, decided: u64) -> QueueNumbers {
         QueueNumbers {
             waiting,
-            flow: Flow { came, decided },
+            flow: Flow { entered, decided },
             ..QueueNumbers::default()
         }
     }
 
     #[test]
-    fn the_pace_is_what_is_decided_beyond_what_comes() {
+    fn the_pace_is_the_outflow_less_the_inflow() {
         assert_eq!(numbers(14, 0, 7).pace(), Pace::Days(14));
         assert_eq!(numbers(10, 3, 6).pace(), Pace::Days(24));
-        assert_eq!(numbers(10, 6, 6).pace(), Pace::Grows(0));
-        assert_eq!(numbers(10, 9, 2).pace(), Pace::Grows(7));
-        assert_eq!(numbers(10, 0, 0).pace(), Pace::Still);
+        assert_eq!(numbers(10, 6, 6).pace(), Pace::Growing(0));
+        assert_eq!(numbers(10, 9, 2).pace(), Pace::Growing(7));
+        assert_eq!(numbers(10, 0, 0).pace(), Pace::Idle);
     }
 
     #[test]
-    fn a_queue_is_outrun_by_three_times_the_outflow_and_more_than_fifty() {
-        let outrun = |waiting, came, decided| Flow { came, decided }.outruns(waiting);
+    fn a_queue_outruns_its_curator_at_three_times_the_outflow_and_more_than_fifty() {
+        let outrun = |waiting, entered, decided| Flow { entered, decided }.outruns(waiting);
         assert!(outrun(51, 30, 10) && outrun(51, 1, 0));
         assert!(!outrun(50, 30, 10) && !outrun(51, 29, 10) && !outrun(51, 0, 0));
     }
 
     #[test]
-    fn a_queue_is_counted_and_said_in_a_line_or_two() {
+    fn a_queue_is_summarised_in_one_or_two_lines() {
         let now: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
         let ago = |days: i64| Some(now - (days * 24).hours());
         let mut count = QueueCount::new(now);
@@ -274,7 +274,7 @@ mod tests {
         count.count(Status::Approved, ago(90), ago(8), false);
         let numbers = count.numbers();
         let flow = Flow {
-            came: 2,
+            entered: 2,
             decided: 2,
         };
         assert_eq!(

@@ -72,7 +72,7 @@ pub struct Record {
 
 impl From<&Memory> for Record {
     fn from(memory: &Memory) -> Self {
-        let shown = |instant: Option<Timestamp>| instant.map(|instant| instant.to_string());
+        let as_text = |instant: Option<Timestamp>| instant.map(|instant| instant.to_string());
         Self {
             id: memory.id.clone(),
             project: memory.project.clone(),
@@ -88,11 +88,11 @@ impl From<&Memory> for Record {
             narrative: memory.narrative.clone(),
             status: memory.status,
             confidence: memory.confidence,
-            reviewed_at: shown(memory.reviewed_at),
+            reviewed_at: as_text(memory.reviewed_at),
             reviewed_by: memory.reviewed_by.clone(),
             superseded_by: memory.superseded_by.clone(),
-            created_at: shown(memory.created_at),
-            updated_at: shown(memory.updated_at),
+            created_at: as_text(memory.created_at),
+            updated_at: as_text(memory.updated_at),
             stale_after: memory.stale_after.map(|day| day.to_string()),
         }
     }

@@ -78,7 +78,7 @@ impl RemoteSettings {
         if let Some(endpoint) = &self.endpoint {
             check_endpoint(endpoint).map_err(|allowed| SettingProblem {
                 key: "endpoint",
-                problem: wrong(endpoint, allowed),
+                problem: invalid_value(endpoint, allowed),
             })?;
         }
         if (self.credentials == Credentials::Command) == self.command.is_empty() {
@@ -94,7 +94,10 @@ impl RemoteSettings {
         {
             return Err(SettingProblem {
                 key: "command",
-                problem: wrong(program, "an absolute path or the name of a program on PATH"),
+                problem: invalid_value(
+                    program,
+                    "an absolute path or the name of a program on PATH",
+                ),
             });
         }
         Ok(())
@@ -136,7 +139,7 @@ impl RemoteSettings {
         });
         parsed.ok_or_else(|| SettingProblem {
             key: "cache",
-            problem: wrong(
+            problem: invalid_value(
                 value,
                 "a number and KiB, MiB, GiB or TiB, for instance `2GiB`",
             ),
@@ -146,7 +149,7 @@ impl RemoteSettings {
 
 /// How up to date the local copy is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum Freshness {
     /// It is what was published, as of at most `max_age` ago.
     Current,
     /// It may be out of date: the bucket was not asked recently, did not answer, or a newer version
@@ -166,9 +169,9 @@ pub enum Standing {
 
 /// Whether a question may wait for the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitPolicy {
     /// It may wait for a short time.
-    Some,
+    Brief,
     /// It may not wait: the bucket is not asked.
     None,
 }
@@ -192,11 +195,11 @@ pub fn duration(
     });
     parsed.ok_or_else(|| SettingProblem {
         key,
-        problem: wrong(value, "a whole number and s, m, h or d, for instance `60s`"),
+        problem: invalid_value(value, "a whole number and s, m, h or d, for instance `60s`"),
     })
 }
 
-fn wrong(value: &str, allowed: &str) -> String {
+fn invalid_value(value: &str, allowed: &str) -> String {
     format!("`{}`; allowed is {allowed}", crate::text::line(value, 60))
 }
 
@@ -231,7 +234,7 @@ pub fn check_endpoint(endpoint: &str) -> Result<(), &'static str> {
 mod tests {
     use super::*;
 
-    fn with(max_age: &str, cache: &str, endpoint: &str) -> RemoteSettings {
+    fn settings(max_age: &str, cache: &str, endpoint: &str) -> RemoteSettings {
         RemoteSettings {
             max_age: Some(max_age.to_owned()),
             cache: Some(cache.to_owned()),
@@ -242,7 +245,7 @@ mod tests {
 
     #[test]
     fn values_have_units() {
-        let settings = with("5m", "512MiB", "https://minio.example.com");
+        let settings = settings("5m", "512MiB", "https://minio.example.com");
         settings.check().unwrap();
         assert_eq!(settings.max_age().unwrap(), Duration::from_mins(5));
         assert_eq!(settings.cache().unwrap(), 512 << 20);
@@ -266,16 +269,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn unusable_values_are_named() {
         for (settings, key) in [
-            (with("5", "1GiB", "https://a.example"), "max_age"),
-            (with("5m", "1GB", "https://a.example"), "cache"),
-            (with("5m", "1GiB", "http://a.example"), "endpoint"),
-            (with("5m", "1GiB", "a.example"), "endpoint"),
+            (settings("5", "1GiB", "https://a.example"), "max_age"),
+            (settings("5m", "1GB", "https://a.example"), "cache"),
+            (settings("5m", "1GiB", "http://a.example"), "endpoint"),
+            (settings("5m", "1GiB", "a.example"), "endpoint"),
         ] {
             let error = settings.check().unwrap_err().to_string();
             assert!(error.contains(key), "{error}");
         }
-        with("5m", "1GiB", "http://127.0.0.1:9000").check().unwrap();
+        settings("5m", "1GiB", "http://127.0.0.1:9000")
+            .check()
+            .unwrap();
     }
 }

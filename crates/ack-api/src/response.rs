@@ -163,20 +163,20 @@ impl MemoryHit {
     /// The reasons to doubt it, each in a few words: memories that contradict it, newer ones first,
     /// and why else it may be out of date.
     pub fn doubts(&self) -> Vec<String> {
-        let said = |others: &[&Contradiction], verb: &str| {
-            let names = others.iter().map(|other| other.named(&other.id));
+        let name_others = |others: &[&Contradiction], verb: &str| {
+            let names = others.iter().map(|other| other.describe(&other.id));
             let names: Vec<String> = names.collect();
             (!names.is_empty()).then(|| format!("{verb} {}", names.join(", ")))
         };
         let (newer, others): (Vec<_>, Vec<_>) =
             self.contradicts.iter().partition(|other| other.is_newer());
         let stale = self.stale.as_ref().map(|why| format!("stale: {why}"));
-        let told = [
-            said(&newer, "contradicted by"),
-            said(&others, "contradicts"),
+        let reasons = [
+            name_others(&newer, "contradicted by"),
+            name_others(&others, "contradicts"),
             stale,
         ];
-        told.into_iter().flatten().collect()
+        reasons.into_iter().flatten().collect()
     }
 }
 
@@ -208,7 +208,7 @@ impl Contradiction {
     }
 
     /// A name for it, with its age: `3 (older)`.
-    pub fn named(&self, name: impl std::fmt::Display) -> String {
+    pub fn describe(&self, name: impl std::fmt::Display) -> String {
         match self.age {
             Some(RelativeAge::Older) => format!("{name} (older)"),
             Some(RelativeAge::Newer) => format!("{name} (newer)"),
@@ -325,8 +325,8 @@ impl QueryResponse {
 
     /// Whether the page contains every memory that matches.
     pub fn is_complete(&self) -> bool {
-        let shown = self.results.len() as u64 + self.folded();
-        !self.total_is_lower_bound && shown == self.total
+        let returned = self.results.len() as u64 + self.folded();
+        !self.total_is_lower_bound && returned == self.total
     }
 }
 
@@ -570,7 +570,7 @@ pub struct SessionEntry {
 impl SessionEntry {
     /// Whether it says more than which session it is. Of a session without a title, the memories in
     /// the same answer may say everything.
-    pub const fn tells_something(&self) -> bool {
+    pub const fn has_content(&self) -> bool {
         self.title.is_some() || self.overview.is_some()
     }
 }

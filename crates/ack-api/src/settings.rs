@@ -41,7 +41,11 @@ impl Problem {
 
     /// Adds the names that are allowed instead of `word`.
     #[must_use]
-    pub fn among<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn with_candidates<'a>(
+        mut self,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         self.known = known.into_iter().map(str::to_owned).collect();
         self.nearest = nearest(word, self.known.iter().map(String::as_str), 1);
         if let Some(near) = self.nearest.first() {
@@ -54,7 +58,7 @@ impl Problem {
 
     /// Adds keys before the ones that lead to the problem.
     #[must_use]
-    pub fn under(mut self, path: &[&str]) -> Self {
+    pub fn below_path(mut self, path: &[&str]) -> Self {
         self.path
             .splice(0..0, path.iter().map(|key| (*key).to_owned()));
         self
@@ -68,7 +72,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// The error message for a name that clients do not accept.
-pub fn no_name(name: &str) -> String {
+pub fn invalid_name_message(name: &str) -> String {
     format!(
         "`{}` is no name of a tool: 1 to {MAX_NAME_CHARS} letters, digits, `_` and `-`",
         text::line(name, 80)
@@ -79,7 +83,7 @@ pub fn no_name(name: &str) -> String {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn described(raw: &str) -> Result<String, String> {
+pub fn checked_description(raw: &str) -> Result<String, String> {
     let length = raw.chars().count();
     if length > MAX_DESCRIPTION_CHARS {
         return Err(format!(

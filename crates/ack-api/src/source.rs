@@ -63,7 +63,7 @@ pub enum ListedRow {
     /// The id of a rejected record.
     Rejected(String),
     /// The record's row, the hash of all its values, and its status.
-    There(RowKey, u64, Status),
+    Present(RowKey, u64, Status),
 }
 
 /// One record during a scan. It is decoded on demand.
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_agents_see_goes_first_then_what_waits_then_the_first_as_stored() {
+    fn a_served_row_beats_a_waiting_one_and_then_the_first_stored_wins() {
         let claim = |status, source, rowid| Claim::new(status, RowKey { source, rowid });
         let ordered = [
             claim(Status::Promoted, 0, 7),

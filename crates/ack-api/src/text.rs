@@ -3,8 +3,9 @@
 //!
 //! Removed: terminal escape sequences with their parameters, control characters, bidirectional
 //! overrides and isolates, zero-width and tag characters that hide text from a reader. Kept: every
-//! script, emoji with their joiners and, in long text, line breaks and tabs. [`untagged`] also
-//! neutralizes tags that hosts interpret, for text that reaches a model outside a tool's result.
+//! script, emoji with their joiners and, in long text, line breaks and tabs. [`untagged`]
+//! also neutralizes tags that hosts interpret, for text that reaches a model outside a tool's
+//! result.
 
 mod tags;
 mod tokens;
@@ -12,7 +13,7 @@ pub mod vocabulary;
 
 use std::borrow::Cow;
 
-pub use self::tags::{remove_host_tags, untag, untagged, without_host_tags};
+pub use self::tags::{neutralize_host_tags, untagged, remove_host_tags, untag};
 pub use self::tokens::{is_common_word, tokens};
 
 /// The longest one-line field (title, subtitle, fact, tag, name), in characters.
@@ -31,8 +32,12 @@ pub fn id(raw: &str) -> String {
         return whole;
     }
     let digest = format!("…{:016x}", fnv(whole.bytes()));
-    let kept = ID_CAP - digest.chars().count();
-    whole.chars().take(kept).chain(digest.chars()).collect()
+    let prefix_chars = ID_CAP - digest.chars().count();
+    whole
+        .chars()
+        .take(prefix_chars)
+        .chain(digest.chars())
+        .collect()
 }
 
 /// The 64-bit FNV-1a hash.
@@ -60,8 +65,8 @@ pub fn line(raw: &str, cap: usize) -> String {
         if count + lead + length > cap {
             let room = cap.saturating_sub(count + lead + 1);
             out.extend(word.chars().take(room));
-            let kept = out.trim_end().len();
-            out.truncate(kept);
+            let kept_bytes = out.trim_end().len();
+            out.truncate(kept_bytes);
             out.push('…');
             return out;
         }
@@ -76,8 +81,8 @@ pub fn line_within(raw: &str, max: usize) -> String {
     let mut short = line(raw, usize::MAX);
     let mut count = tokens(&short);
     while count > max {
-        let kept = short.chars().count();
-        let cap = (kept * max / count).min(kept.saturating_sub(2));
+        let char_count = short.chars().count();
+        let cap = (char_count * max / count).min(char_count.saturating_sub(2));
         if cap == 0 {
             return String::new();
         }
@@ -137,12 +142,12 @@ pub fn json_line_problem(error: &serde_json::Error) -> String {
     if !error.is_data() {
         return format!("invalid JSON at column {}", error.column());
     }
-    let said = error.to_string();
-    let said = said.split(" at line ").next().unwrap_or(&said);
-    match said.strip_prefix("missing field ") {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or(&message);
+    match message.strip_prefix("missing field ") {
         Some(field) => format!("{field} is missing"),
-        None if said.contains("expected struct ") => "expected a JSON object".to_owned(),
-        None => said.to_owned(),
+        None if message.contains("expected struct ") => "expected a JSON object".to_owned(),
+        None => message.to_owned(),
     }
 }
 
@@ -152,8 +157,8 @@ pub fn cut(text: &str, cap: usize) -> (Cow<'_, str>, bool) {
         return (Cow::Borrowed(text), false);
     }
     let end = text.floor_char_boundary(cap.saturating_sub('…'.len_utf8()));
-    let kept = text.get(..end).unwrap_or_default();
-    (Cow::Owned(format!("{kept}…")), true)
+    let prefix = text.get(..end).unwrap_or_default();
+    (Cow::Owned(format!("{prefix}…")), true)
 }
 
 fn clean(raw: &str) -> Cow<'_, str> {
@@ -170,7 +175,7 @@ fn clean(raw: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(raw)
     };
-    Cow::Owned(plain.chars().filter_map(keep).collect())
+    Cow::Owned(plain.chars().filter_map(keep_char).collect())
 }
 
 /// Removes terminal escape sequences: CSI up to its final byte, OSC, DCS, SOS, PM and APC up to
@@ -250,7 +255,7 @@ enum Sequence {
     Text,
 }
 
-fn keep(c: char) -> Option<char> {
+fn keep_char(c: char) -> Option<char> {
     match c {
         '\n' | '\t' | '\r' => Some(c),
         '\u{2028}' | '\u{2029}' => Some('\n'),
@@ -272,16 +277,16 @@ pub fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let shown: Vec<String> = names
+    let quoted: Vec<String> = names
         .iter()
         .take(8)
         .map(|name| format!("`{}`", line(name, 80)))
         .collect();
     let more = names.len().saturating_sub(8);
     if more > 0 {
-        format!("{} and {more} more", shown.join(", "))
+        format!("{} and {more} more", quoted.join(", "))
     } else {
-        shown.join(", ")
+        quoted.join(", ")
     }
 }
 
@@ -303,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_escape_swallows_no_more_than_its_line() {
+    fn an_unterminated_escape_removes_at_most_its_line() {
         assert_eq!(block("\u{1b}]0;never closed\nsecond line"), "second line");
     }
 
@@ -345,7 +350,7 @@ mod tests {
     #[test]
     fn cutting_respects_characters() {
         assert_eq!(cut("äöü", 100), (Cow::Borrowed("äöü"), false));
-        let (kept, was_cut) = cut("äöüäöü", 7);
-        assert!(was_cut && kept.len() <= 7);
+        let (prefix, was_cut) = cut("äöüäöü", 7);
+        assert!(was_cut && prefix.len() <= 7);
     }
 }

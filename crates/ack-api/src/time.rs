@@ -6,7 +6,7 @@ use jiff::{Timestamp, ToSpan};
 
 /// Parses a time: RFC 3339, a date and time without a zone (taken as UTC), a date, or a number of
 /// seconds or milliseconds since 1970. An invalid date such as 30 February is `None`.
-pub fn instant(text: &str) -> Option<Timestamp> {
+pub fn parse(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if text.is_empty() {
         return None;
@@ -15,7 +15,7 @@ pub fn instant(text: &str) -> Option<Timestamp> {
         return Some(instant);
     }
     if let Ok(number) = text.parse::<f64>() {
-        return epoch(number);
+        return from_epoch(number);
     }
     let civil = text.parse::<jiff::civil::DateTime>().ok()?;
     civil
@@ -30,7 +30,7 @@ pub fn instant(text: &str) -> Option<Timestamp> {
     clippy::cast_possible_truncation,
     reason = "the range is checked before the conversion"
 )]
-pub fn epoch(number: f64) -> Option<Timestamp> {
+pub fn from_epoch(number: f64) -> Option<Timestamp> {
     if !number.is_finite() || number <= 0.0 {
         return None;
     }
@@ -48,12 +48,12 @@ pub fn epoch(number: f64) -> Option<Timestamp> {
 }
 
 /// Formats a time for answers: UTC, whole seconds.
-pub fn show(instant: Timestamp) -> String {
+pub fn to_rfc3339(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// The calendar day of an instant in UTC, `YYYY-MM-DD`.
-pub fn day(instant: Timestamp) -> String {
+pub fn to_date(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%d").to_string()
 }
 
@@ -70,14 +70,14 @@ pub fn day_bound(text: &str, until: bool) -> Option<Timestamp> {
         return Some(
             day.checked_add(1.day())
                 .ok()
-                .and_then(start)
+                .and_then(start_of_day)
                 .unwrap_or(Timestamp::MAX),
         );
     }
-    Some(start(day).unwrap_or(Timestamp::MAX))
+    Some(start_of_day(day).unwrap_or(Timestamp::MAX))
 }
 
-fn start(day: Date) -> Option<Timestamp> {
+fn start_of_day(day: Date) -> Option<Timestamp> {
     day.to_zoned(TimeZone::UTC)
         .ok()
         .map(|zoned| zoned.timestamp())
@@ -114,28 +114,28 @@ mod tests {
             "1767520800.0",
         ] {
             assert_eq!(
-                instant(text).map(show).as_deref(),
+                parse(text).map(to_rfc3339).as_deref(),
                 Some("2026-01-04T10:00:00Z"),
                 "{text}"
             );
         }
         assert_eq!(
-            instant("2026-01-04").map(show).as_deref(),
+            parse("2026-01-04").map(to_rfc3339).as_deref(),
             Some("2026-01-04T00:00:00Z")
         );
         for text in ["", "2026-02-30 25:61", "yesterday", "0", "-5", "1e300"] {
-            assert_eq!(instant(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_named_day_is_included() {
+    fn the_named_day_is_included() {
         assert_eq!(
-            day_bound("2026-02-28", true).map(show).as_deref(),
+            day_bound("2026-02-28", true).map(to_rfc3339).as_deref(),
             Some("2026-03-01T00:00:00Z")
         );
         assert_eq!(
-            day_bound("2026-02-28", false).map(show).as_deref(),
+            day_bound("2026-02-28", false).map(to_rfc3339).as_deref(),
             Some("2026-02-28T00:00:00Z")
         );
         assert_eq!(day_bound("2026-02-30", false), None);

@@ -16,7 +16,7 @@ pub const SCOPE_TEMPLATE: &str = "memory://scope/{name}";
 pub const MEMORY_TEMPLATE: &str = "memory://scope/{name}/memory/{id}";
 
 /// The characters that are encoded: everything except letters, digits, `-`, `.`, `_` and `~`.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+const PERCENT_ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
@@ -66,12 +66,16 @@ impl fmt::Display for Address {
         match self {
             Self::Scopes => out.write_str(SCOPES),
             Self::Scope { name } => {
-                write!(out, "memory://scope/{}", utf8_percent_encode(name, ENCODED))
+                write!(
+                    out,
+                    "memory://scope/{}",
+                    utf8_percent_encode(name, PERCENT_ENCODED)
+                )
             }
             Self::Memory { scope, id } => {
                 let (scope, id) = (
-                    utf8_percent_encode(scope, ENCODED),
-                    utf8_percent_encode(id, ENCODED),
+                    utf8_percent_encode(scope, PERCENT_ENCODED),
+                    utf8_percent_encode(id, PERCENT_ENCODED),
                 );
                 write!(out, "memory://scope/{scope}/memory/{id}")
             }
@@ -91,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn an_invalid_address_is_refused() {
         for uri in [
             "",
             "memory://",
@@ -110,7 +114,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_and_id_comes_back_as_it_was(scope in "\\PC{1,40}", id in "\\PC{1,40}") {
+        fn every_name_and_id_round_trips(scope in "\\PC{1,40}", id in "\\PC{1,40}") {
             let memory = Address::Memory { scope: scope.clone(), id };
             prop_assert!(memory.to_string().is_ascii());
             prop_assert_eq!(Address::parse(&memory.to_string()), Some(memory));

@@ -9,7 +9,7 @@ use crate::BucketError;
 
 /// The kind of service that hosts a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum Provider {
     /// Amazon S3, or a server that speaks its protocol.
     S3,
     /// Google Cloud Storage.
@@ -18,7 +18,7 @@ pub enum Kind {
     Azure,
 }
 
-impl Kind {
+impl Provider {
     const ALL: [(Self, &'static str); 3] =
         [(Self::S3, "s3"), (Self::Gcs, "gs"), (Self::Azure, "az")];
 
@@ -32,7 +32,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
     /// The kind of service.
-    pub kind: Kind,
+    pub kind: Provider,
     /// The bucket; with Azure, the container.
     pub bucket: String,
     /// The prefix of all object names. It is not empty, and does not begin or end with a slash.
@@ -41,7 +41,7 @@ pub struct Address {
 
 impl Address {
     /// Whether a value looks like an address of any kind, and not a path.
-    pub fn is_one(value: &str) -> bool {
+    pub fn is_address(value: &str) -> bool {
         value.contains("://")
     }
 
@@ -81,7 +81,7 @@ impl FromStr for Address {
             value: ack_api::text::line(value, 200),
         };
         let (scheme, rest) = value.trim().split_once("://").ok_or_else(refused)?;
-        let known = Kind::ALL.iter().find(|(_, known)| *known == scheme);
+        let known = Provider::ALL.iter().find(|(_, known)| *known == scheme);
         let (kind, _) = known.ok_or_else(refused)?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let prefix = prefix.trim_matches('/');
@@ -112,7 +112,7 @@ mod tests {
         let address: Address = "s3://acme-memory/platform/".parse().unwrap();
         assert_eq!(address.to_string(), "s3://acme-memory/platform");
         assert_eq!(address.key("HEAD.json"), "platform/HEAD.json");
-        for wrong in [
+        for invalid in [
             "s3://acme",
             "s3:///x",
             "http://acme/x",
@@ -122,7 +122,7 @@ mod tests {
             "acme/x",
             "s3://acme/x?y",
         ] {
-            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+            assert!(invalid.parse::<Address>().is_err(), "{invalid}");
         }
     }
 }

@@ -28,9 +28,9 @@ use crate::address::Address;
 use crate::format::{self, Head, LINKS, Version};
 
 /// How long a version is kept after it is no longer current, because a reader may still use it.
-const GRACE: Duration = Duration::from_mins(10);
+const OLD_VERSION_RETENTION: Duration = Duration::from_mins(10);
 /// The largest state file that is read.
-const MAX_STATE: u64 = 1 << 20;
+const MAX_STATE_BYTES: u64 = 1 << 20;
 const VERSION_FILE: &str = "version.json";
 /// The file that marks the folder of a version as damaged.
 const DAMAGED_FILE: &str = "damaged";
@@ -95,7 +95,7 @@ impl Cache {
 
     /// What is known of the bucket; the default if it cannot be read.
     pub fn state(&self) -> State {
-        let text = ack_sys::files::read_text(&self.folder.join("state.json"), MAX_STATE);
+        let text = ack_sys::files::read_text(&self.folder.join("state.json"), MAX_STATE_BYTES);
         text.ok()
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default()
@@ -105,7 +105,7 @@ impl Cache {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn note(&self, state: &State) -> Result<(), BucketError> {
+    pub fn save_state(&self, state: &State) -> Result<(), BucketError> {
         let path = self.folder.join("state.json");
         let text = serde_json::to_vec_pretty(state).unwrap_or_default();
         replace(&path, &text)
@@ -144,11 +144,11 @@ impl Cache {
     /// It cannot be created.
     pub fn work_folder(&self) -> Result<tempfile::TempDir, BucketError> {
         make_folder(&self.folder)?;
-        let made = tempfile::Builder::new()
+        let work = tempfile::Builder::new()
             .prefix("work-")
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .tempdir_in(&self.folder);
-        made.map_err(BucketError::io("make a folder in", &self.folder))
+        work.map_err(BucketError::io("make a folder in", &self.folder))
     }
 
     /// Makes a folder the version that is served. The lock must be held.
@@ -157,34 +157,34 @@ impl Cache {
     /// A file cannot be written.
     pub fn install(
         &self,
-        made: tempfile::TempDir,
+        work: tempfile::TempDir,
         name: &str,
         version: &Version,
     ) -> Result<PathBuf, BucketError> {
         let text = serde_json::to_vec(version).unwrap_or_default();
-        replace(&made.path().join(VERSION_FILE), &text)?;
+        replace(&work.path().join(VERSION_FILE), &text)?;
         let versions = self.folder.join("versions");
         make_folder(&versions)?;
         // Readers may use a damaged version until they have its replacement, and keep its files
         // open under their names.
-        let mut place = versions.join(name);
+        let mut target = versions.join(name);
         let mut number = 2;
-        while place.symlink_metadata().is_ok() {
-            place = versions.join(format!("{name}.{number}"));
+        while target.symlink_metadata().is_ok() {
+            target = versions.join(format!("{name}.{number}"));
             number += 1;
         }
-        fs::rename(made.path(), &place).map_err(BucketError::io("rename", &place))?;
+        fs::rename(work.path(), &target).map_err(BucketError::io("rename", &target))?;
         // The folder was renamed.
-        let _ = made.keep();
-        self.serve(&place)?;
-        Ok(place)
+        let _ = work.keep();
+        self.set_current(&target)?;
+        Ok(target)
     }
 
     /// Serves a version that is already installed.
     ///
     /// # Errors
     /// The link cannot be replaced.
-    pub fn serve(&self, version: &Path) -> Result<(), BucketError> {
+    pub fn set_current(&self, version: &Path) -> Result<(), BucketError> {
         let link = self.folder.join(format!(".current-{}", std::process::id()));
         let _ = fs::remove_file(&link);
         let name = version.file_name().unwrap_or_default();
@@ -194,7 +194,7 @@ impl Cache {
     }
 
     /// The folder of a version that was fetched earlier and is whole.
-    pub fn kept(&self, name: &str) -> Option<PathBuf> {
+    pub fn fetched_version(&self, name: &str) -> Option<PathBuf> {
         let mut versions = entries(&self.folder.join("versions")).into_iter();
         versions.find(|folder| is_of(folder, name) && is_whole(folder))
     }
@@ -205,14 +205,15 @@ impl Cache {
     pub fn remove_damaged(&self, folder: Option<&Path>, version: &Version) -> bool {
         let mut found = false;
         for file in &version.files {
-            let is_sound = |path: &Path| digest(path).is_ok_and(|digest| digest == file.sha256);
+            let is_sound =
+                |path: &Path| file_digest(path).is_ok_and(|digest| digest == file.sha256);
             let kept = self.file(&file.sha256);
             let is_kept_sound = !kept.exists() || is_sound(&kept);
             if !is_kept_sound {
                 let _ = fs::remove_file(&kept);
             }
             // Both are the same file, except where the file system has no hard links.
-            let in_version = folder.is_none_or(|folder| is_sound(&place(folder, &file.path)));
+            let in_version = folder.is_none_or(|folder| is_sound(&file_path(folder, &file.path)));
             found |= !is_kept_sound || !in_version;
         }
         found
@@ -224,7 +225,7 @@ impl Cache {
         let current = self.installed();
         let old = |path: &Path| {
             let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| age(modified) > GRACE)
+            modified.is_ok_and(|modified| age(modified) > OLD_VERSION_RETENTION)
         };
         for entry in entries(&self.folder.join("versions")) {
             if Some(&entry) != current.as_ref() && old(&entry) {
@@ -277,7 +278,7 @@ pub fn is_whole(folder: &Path) -> bool {
         return false;
     };
     let fits = |file: &format::FileEntry| {
-        let metadata = fs::metadata(place(folder, &file.path));
+        let metadata = fs::metadata(file_path(folder, &file.path));
         metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == file.bytes)
     };
     !is_damaged(folder) && folder.join("memory.db").is_file() && version.files.iter().all(fits)
@@ -298,11 +299,11 @@ pub fn is_damaged(folder: &Path) -> bool {
 pub fn is_new_replacement(folder: &Path) -> bool {
     let is_replacement = folder.extension().is_some();
     let modified = fs::metadata(folder).and_then(|metadata| metadata.modified());
-    is_replacement && modified.is_ok_and(|modified| age(modified) < GRACE)
+    is_replacement && modified.is_ok_and(|modified| age(modified) < OLD_VERSION_RETENTION)
 }
 
 /// The path of a version's file.
-pub fn place(folder: &Path, path: &str) -> PathBuf {
+pub fn file_path(folder: &Path, path: &str) -> PathBuf {
     if path == LINKS {
         folder.join(path)
     } else {
@@ -314,7 +315,7 @@ pub fn place(folder: &Path, path: &str) -> PathBuf {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn digest(path: &Path) -> std::io::Result<String> {
+pub fn file_digest(path: &Path) -> std::io::Result<String> {
     let mut file = ack_sys::files::open(path)?;
     let mut hasher = Sha256::new();
     let mut block = vec![0; 1 << 18];

@@ -15,12 +15,12 @@ use object_store::{
 use tokio::runtime::Runtime;
 
 use crate::BucketError;
-use crate::address::{Address, Kind};
+use crate::address::{Address, Provider};
 use crate::credentials::CredentialsProblem;
 use crate::servers::{azure, gcs, s3};
 
 /// How long one request may take.
-pub(crate) const REQUEST: Duration = Duration::from_mins(1);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A bucket that can be read and written.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct ObjectState {
 
 impl ObjectState {
     /// The state with this entity tag.
-    pub const fn of_tag(tag: String) -> Self {
+    pub const fn from_etag(tag: String) -> Self {
         Self {
             tag: Some(tag),
             version: None,
@@ -56,7 +56,7 @@ impl ObjectState {
 
     /// A state that differs from this one.
     #[must_use]
-    pub fn another(&self) -> Self {
+    pub fn altered(&self) -> Self {
         Self {
             tag: self.tag.as_ref().map(|_| format!("\"{}\"", "0".repeat(32))),
             version: self.version.as_ref().map(|_| "1".to_owned()),
@@ -64,14 +64,14 @@ impl ObjectState {
     }
 
     /// Its entity tag.
-    pub fn tag(&self) -> Option<&str> {
+    pub fn etag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 }
 
 /// The result of a read.
 #[derive(Debug)]
-pub enum Read {
+pub enum ReadOutcome {
     /// The object.
     Found(Object),
     /// The object is still in the given state.
@@ -82,7 +82,7 @@ pub enum Read {
 
 /// An object in a listing.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedObject {
     /// Its name, without the prefix of the address.
     pub name: String,
     /// Its length.
@@ -93,13 +93,13 @@ pub struct Listed {
 
 /// The condition under which an object is written.
 #[derive(Debug, Clone)]
-pub enum Condition<'a> {
+pub enum WriteCondition<'a> {
     /// Unconditionally.
     Always,
     /// Only if it does not exist yet.
-    New,
+    IfAbsent,
     /// Only if it is still in this state.
-    Still(&'a ObjectState),
+    IfUnchanged(&'a ObjectState),
 }
 
 impl Client {
@@ -107,16 +107,16 @@ impl Client {
     /// credentials, if there is one.
     ///
     /// # Errors
-    /// [`BucketError::Setting`] or [`BucketError::Credentials`].
+    /// [`BucketError::InvalidSetting`] or [`BucketError::Credentials`].
     pub fn new(address: &Address, settings: &RemoteSettings) -> Result<Self, BucketError> {
         settings.check()?;
         // The first provider in a process stays; this program's upstream connections use the same
         // one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let store: Arc<dyn ObjectStore> = match address.kind {
-            Kind::S3 => Arc::new(s3(address, settings)?),
-            Kind::Gcs => Arc::new(gcs(address, settings)?),
-            Kind::Azure => Arc::new(azure(address, settings)?),
+            Provider::S3 => Arc::new(s3(address, settings)?),
+            Provider::Gcs => Arc::new(gcs(address, settings)?),
+            Provider::Azure => Arc::new(azure(address, settings)?),
         };
         Ok(Self {
             store,
@@ -142,7 +142,7 @@ impl Client {
         name: &str,
         known: Option<&ObjectState>,
         within: Duration,
-    ) -> Result<Read, BucketError> {
+    ) -> Result<ReadOutcome, BucketError> {
         let options = GetOptions {
             if_none_match: known.and_then(|state| state.tag.clone()),
             ..GetOptions::default()
@@ -158,9 +158,9 @@ impl Client {
             Ok(Object { bytes, state })
         };
         match self.wait(within, read)? {
-            Ok(object) => Ok(Read::Found(object)),
-            Err(Error::NotModified { .. }) => Ok(Read::Unchanged),
-            Err(Error::NotFound { .. }) => Ok(Read::Missing),
+            Ok(object) => Ok(ReadOutcome::Found(object)),
+            Err(Error::NotModified { .. }) => Ok(ReadOutcome::Unchanged),
+            Err(Error::NotFound { .. }) => Ok(ReadOutcome::Missing),
             Err(error) => Err(self.failed("read", name, &error)),
         }
     }
@@ -171,8 +171,8 @@ impl Client {
     /// As [`Client::read`], and [`BucketError::Missing`].
     pub fn get(&self, name: &str, within: Duration) -> Result<Object, BucketError> {
         match self.read(name, None, within)? {
-            Read::Found(object) => Ok(object),
-            Read::Unchanged | Read::Missing => Err(BucketError::Missing {
+            ReadOutcome::Found(object) => Ok(object),
+            ReadOutcome::Unchanged | ReadOutcome::Missing => Err(BucketError::Missing {
                 address: self.address.to_string(),
                 key: name.to_owned(),
             }),
@@ -184,13 +184,13 @@ impl Client {
     ///
     /// # Errors
     /// The first failure.
-    pub fn get_parts(
+    pub fn get_ranges(
         &self,
         parts: Vec<(usize, String, Range<u64>)>,
-        together: usize,
+        concurrency: usize,
         mut take: impl FnMut(usize, Range<u64>, Bytes) -> Result<(), BucketError>,
     ) -> Result<(), BucketError> {
-        let (sender, receiver) = std::sync::mpsc::sync_channel(together);
+        let (sender, receiver) = std::sync::mpsc::sync_channel(concurrency);
         let store = Arc::clone(&self.store);
         let prefix = self.address.clone();
         let task = runtime()?.spawn(async move {
@@ -204,31 +204,31 @@ impl Client {
                         }
                         store.get_range(&path, range.clone()).await
                     };
-                    let read = tokio::time::timeout(REQUEST, read).await;
+                    let read = tokio::time::timeout(REQUEST_TIMEOUT, read).await;
                     Ok((number, name, range, read))
                 })
             });
-            let mut reads = futures::stream::iter(reads).try_buffer_unordered(together);
-            while let Ok(Some(done)) = reads.try_next().await {
+            let mut reads = futures::stream::iter(reads).try_buffer_unordered(concurrency);
+            while let Ok(Some(part)) = reads.try_next().await {
                 // Sending may block until a part is written; the runtime has another thread.
-                if tokio::task::block_in_place(|| sender.send(done)).is_err() {
+                if tokio::task::block_in_place(|| sender.send(part)).is_err() {
                     break;
                 }
             }
         });
         let mut result = Ok(());
         for (number, name, range, read) in receiver {
-            let taken = match read {
+            let outcome = match read {
                 Ok(Ok(bytes)) => take(number, range, bytes),
                 Ok(Err(Error::NotFound { .. })) => Err(BucketError::Missing {
                     address: self.address.to_string(),
                     key: name,
                 }),
                 Ok(Err(error)) => Err(self.failed("read", &name, &error)),
-                Err(_) => Err(self.timeout(REQUEST)),
+                Err(_) => Err(self.timeout(REQUEST_TIMEOUT)),
             };
-            if taken.is_err() {
-                result = taken;
+            if outcome.is_err() {
+                result = outcome;
                 break;
             }
         }
@@ -244,12 +244,12 @@ impl Client {
         &self,
         name: &str,
         bytes: Bytes,
-        condition: &Condition<'_>,
+        condition: &WriteCondition<'_>,
     ) -> Result<Option<ObjectState>, BucketError> {
         let mode = match condition {
-            Condition::Always => PutMode::Overwrite,
-            Condition::New => PutMode::Create,
-            Condition::Still(state) => PutMode::Update(UpdateVersion {
+            WriteCondition::Always => PutMode::Overwrite,
+            WriteCondition::IfAbsent => PutMode::Create,
+            WriteCondition::IfUnchanged(state) => PutMode::Update(UpdateVersion {
                 e_tag: state.tag.clone(),
                 version: state.version.clone(),
             }),
@@ -258,14 +258,16 @@ impl Client {
         let put = self
             .store
             .put_opts(&path, PutPayload::from(bytes), PutOptions::from(mode));
-        match self.wait(REQUEST, put)? {
+        match self.wait(REQUEST_TIMEOUT, put)? {
             Ok(put) => Ok(Some(ObjectState {
                 tag: put.e_tag,
                 version: put.version,
             })),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
             // A condition on a missing object does not hold either.
-            Err(Error::NotFound { .. }) if matches!(condition, Condition::Still(_)) => Ok(None),
+            Err(Error::NotFound { .. }) if matches!(condition, WriteCondition::IfUnchanged(_)) => {
+                Ok(None)
+            }
             Err(error) => Err(self.failed("write", name, &error)),
         }
     }
@@ -281,7 +283,7 @@ impl Client {
         mut next: impl FnMut(&mut Vec<u8>) -> Result<(), BucketError>,
     ) -> Result<(), BucketError> {
         let path = self.path(name);
-        let started = self.wait(REQUEST, self.store.put_multipart(&path))?;
+        let started = self.wait(REQUEST_TIMEOUT, self.store.put_multipart(&path))?;
         let mut upload = started.map_err(|error| self.failed("write", name, &error))?;
         let mut sent = Ok(());
         loop {
@@ -291,15 +293,15 @@ impl Client {
                 break;
             }
             sent = self
-                .wait(REQUEST, upload.put_part(bytes.into()))?
+                .wait(REQUEST_TIMEOUT, upload.put_part(bytes.into()))?
                 .map_err(|error| self.failed("write", name, &error));
         }
         if sent.is_err() {
-            let _ = self.wait(REQUEST, upload.abort());
+            let _ = self.wait(REQUEST_TIMEOUT, upload.abort());
             return sent;
         }
-        let done = self.wait(REQUEST, upload.complete())?;
-        done.map_err(|error| self.failed("write", name, &error))?;
+        let outcome = self.wait(REQUEST_TIMEOUT, upload.complete())?;
+        outcome.map_err(|error| self.failed("write", name, &error))?;
         Ok(())
     }
 
@@ -310,7 +312,7 @@ impl Client {
     pub fn delete(&self, names: &[String]) -> Result<(), BucketError> {
         for name in names {
             let path = self.path(name);
-            match self.wait(REQUEST, self.store.delete(&path))? {
+            match self.wait(REQUEST_TIMEOUT, self.store.delete(&path))? {
                 Ok(()) | Err(Error::NotFound { .. }) => {}
                 Err(error) => return Err(self.failed("remove", name, &error)),
             }
@@ -322,13 +324,13 @@ impl Client {
     ///
     /// # Errors
     /// The server refuses, fails or takes too long.
-    pub fn list(&self, folder: &str) -> Result<Vec<Listed>, BucketError> {
+    pub fn list(&self, folder: &str) -> Result<Vec<ListedObject>, BucketError> {
         let path = if folder.is_empty() {
             Path::from(self.address.prefix.clone())
         } else {
             self.path(folder)
         };
-        let listed = self.wait(REQUEST, async {
+        let listed = self.wait(REQUEST_TIMEOUT, async {
             self.store.list(Some(&path)).try_collect::<Vec<_>>().await
         })?;
         let listed = listed.map_err(|error| self.failed("list", folder, &error))?;
@@ -336,7 +338,7 @@ impl Client {
         Ok(listed
             .into_iter()
             .filter_map(|object| {
-                Some(Listed {
+                Some(ListedObject {
                     name: object.location.as_ref().strip_prefix(&root)?.to_owned(),
                     bytes: object.size,
                     modified: jiff::Timestamp::from_second(object.last_modified.timestamp())
@@ -433,11 +435,11 @@ fn runtime() -> Result<&'static Runtime, BucketError> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    let made = tokio::runtime::Builder::new_multi_thread()
+    let built = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("bucket")
         .enable_all()
         .build()
         .map_err(BucketError::io("start the threads for", "bucket".as_ref()))?;
-    Ok(RUNTIME.get_or_init(|| made))
+    Ok(RUNTIME.get_or_init(|| built))
 }

@@ -22,7 +22,7 @@ pub enum BucketError {
     },
     /// A setting of `[remote]` has a value that cannot be used.
     #[error(transparent)]
-    Setting(#[from] SettingProblem),
+    InvalidSetting(#[from] SettingProblem),
     /// There are no credentials.
     #[error("there are no credentials for {address}: {problem}")]
     Credentials {
@@ -69,7 +69,7 @@ pub enum BucketError {
     },
     /// Nothing is published yet.
     #[error("nothing is published in {address}")]
-    Unpublished {
+    NothingPublished {
         /// The bucket.
         address: String,
     },
@@ -83,7 +83,7 @@ pub enum BucketError {
     },
     /// A newer program published it.
     #[error("{address} was published in format {found}; this program reads up to {known}")]
-    Newer {
+    NewerFormat {
         /// The bucket.
         address: String,
         /// Its format.
@@ -138,7 +138,7 @@ pub enum BucketError {
     },
     /// There is no such version.
     #[error("{address} has no version {version}")]
-    NoVersion {
+    NoSuchVersion {
         /// The bucket.
         address: String,
         /// The version.
@@ -146,7 +146,7 @@ pub enum BucketError {
     },
     /// Withdrawn memories would come back.
     #[error("version {version} has memories that were withdrawn since: {}", ids.join(", "))]
-    BringsBack {
+    RestoresWithdrawn {
         /// The version.
         version: u64,
         /// Which.
@@ -224,7 +224,7 @@ impl BucketError {
             Self::Address { .. } => {
                 "write `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`"
             }
-            Self::Setting(_) => "docs/buckets.md lists what [remote] may hold",
+            Self::InvalidSetting(_) => "docs/buckets.md lists what [remote] may hold",
             Self::Credentials { .. } => {
                 "set them in the environment (docs/buckets.md names the variables), or write \
                  `credentials = \"anonymous\"`, \"instance\" or \"command\" under [remote]"
@@ -239,10 +239,10 @@ impl BucketError {
             Self::Missing { .. } | Self::Damaged { .. } => {
                 "publish again, or go back: `ack-memory publish SCOPE --to ADDRESS --list`, then --rollback"
             }
-            Self::Unpublished { .. } => {
+            Self::NothingPublished { .. } => {
                 "publish a scope there: `ack-memory publish SCOPE --to ADDRESS`"
             }
-            Self::Newer { .. } => "install the newest ack-memory",
+            Self::NewerFormat { .. } => "install the newest ack-memory",
             Self::TooLarge { .. } => {
                 "raise `cache`, or let a shared `ack-memory serve --http` search it for you"
             }
@@ -259,10 +259,10 @@ impl BucketError {
                 )
                 .into();
             }
-            Self::NoVersion { .. } | Self::NotPublished { .. } => {
+            Self::NoSuchVersion { .. } | Self::NotPublished { .. } => {
                 "`--list` shows what was published"
             }
-            Self::BringsBack { .. } => "add `--restore ID` for each that may come back",
+            Self::RestoresWithdrawn { .. } => "add `--restore ID` for each that may come back",
             Self::Busy { .. } => "wait until it has finished",
             Self::Io { .. } | Self::Sqlite { .. } => {
                 "check the folder's permissions and the free space"
@@ -279,7 +279,7 @@ impl BucketError {
     }
 
     /// Whether trying again later can help, without any change on this machine.
-    pub const fn is_passing(&self) -> bool {
+    pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Timeout { .. })
     }
 }
@@ -297,10 +297,10 @@ impl Diagnostic for BucketError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Address { .. }
-            | Self::NoVersion { .. }
+            | Self::NoSuchVersion { .. }
             | Self::NotPublished { .. }
             | Self::OtherScope { .. } => ErrorCode::InvalidArgument,
-            Self::Setting(_) => ErrorCode::InvalidSettings,
+            Self::InvalidSetting(_) => ErrorCode::InvalidSettings,
             Self::Io { .. } | Self::Sqlite { .. } | Self::Copy { .. } => ErrorCode::IoError,
             Self::Store(error) => error.code(),
             _ => ErrorCode::BucketFailed,

@@ -18,28 +18,32 @@ use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, hex, sha256};
 use crate::mirror;
 
 /// How many bytes one request asks for.
-const PART: u64 = 8 << 20;
+const PART_BYTES: u64 = 8 << 20;
 /// How many requests run at once.
-const TOGETHER: usize = 6;
+const MAX_CONCURRENT_REQUESTS: usize = 6;
 /// How often a file is fetched if its digest does not match.
-const ATTEMPTS: usize = 2;
+const MAX_FETCH_ATTEMPTS: usize = 2;
 /// How much more than its files a version takes: the records are stored a second time.
-const WITH_RECORDS: u64 = 3;
+const RECORDS_SIZE_FACTOR: u64 = 3;
 
 /// The progress of a fetch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes that are fetched.
-    pub done: u64,
+    pub fetched: u64,
     /// Bytes of the whole version.
-    pub whole: u64,
+    pub total: u64,
 }
 
 /// Reads the version that a head names.
 ///
 /// # Errors
 /// It is missing, or does not match the head.
-pub fn version(client: &Client, head: &Head, within: Duration) -> Result<Version, BucketError> {
+pub fn fetch_version(
+    client: &Client,
+    head: &Head,
+    within: Duration,
+) -> Result<Version, BucketError> {
     let damaged = |problem: String| BucketError::Damaged {
         address: client.address().to_string(),
         problem,
@@ -79,7 +83,7 @@ pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketErr
 /// Decodes `HEAD.json`.
 ///
 /// # Errors
-/// [`BucketError::Damaged`] or [`BucketError::Newer`].
+/// [`BucketError::Damaged`] or [`BucketError::NewerFormat`].
 pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
     let head: Head = serde_json::from_slice(bytes).map_err(|error| BucketError::Damaged {
         address: client.address().to_string(),
@@ -91,7 +95,7 @@ pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
 
 fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
     if found > FORMAT {
-        return Err(BucketError::Newer {
+        return Err(BucketError::NewerFormat {
             address: client.address().to_string(),
             found,
             known: FORMAT,
@@ -101,8 +105,8 @@ fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
 }
 
 /// Fetches a version and makes it the one that is served. The lock of the cache must be held. Once
-/// the files are fetched, `beside` gets their folder and runs while the records are written. The
-/// folder is renamed afterwards.
+/// the files are fetched, `in_parallel` gets their folder and runs while the records are written.
+/// The folder is renamed afterwards.
 ///
 /// # Errors
 /// It cannot be fetched, or is damaged. The previous version is still served.
@@ -113,14 +117,14 @@ pub fn install(
     version: &Version,
     allowed: u64,
     progress: &mut dyn FnMut(Progress),
-    beside: &(dyn Fn(&Path) + Sync),
+    in_parallel: &(dyn Fn(&Path) + Sync),
 ) -> Result<PathBuf, BucketError> {
     let name = cache::version_name(head.version, &head.log);
-    if let Some(folder) = cache.kept(&name) {
-        cache.serve(&folder)?;
+    if let Some(folder) = cache.fetched_version(&name) {
+        cache.set_current(&folder)?;
         return Ok(folder);
     }
-    let needed = version.bytes().saturating_mul(WITH_RECORDS);
+    let needed = version.bytes().saturating_mul(RECORDS_SIZE_FACTOR);
     if needed > allowed {
         return Err(BucketError::TooLarge {
             version: version.version,
@@ -130,11 +134,11 @@ pub fn install(
     }
     fetch(client, cache, version, progress)?;
     let address = client.address();
-    let folder = match assemble(address, cache, &name, version, beside) {
+    let folder = match assemble(address, cache, &name, version, in_parallel) {
         // Files that an earlier version has too were not checked again.
         Err(_) if cache.remove_damaged(None, version) => {
             fetch(client, cache, version, progress)?;
-            assemble(address, cache, &name, version, beside)?
+            assemble(address, cache, &name, version, in_parallel)?
         }
         assembled => assembled?,
     };
@@ -155,10 +159,10 @@ pub fn assemble(
 ) -> Result<PathBuf, BucketError> {
     let work = cache.work_folder()?;
     for file in &version.files {
-        let to = cache::place(work.path(), &file.path);
+        let to = cache::file_path(work.path(), &file.path);
         cache::link(&cache.file(&file.sha256), &to)?;
     }
-    mirror::tag(work.path(), version)?;
+    mirror::tag_version(work.path(), version)?;
     let before = cache
         .installed()
         .filter(|before| !cache::is_damaged(before));
@@ -178,10 +182,10 @@ fn fetch(
 ) -> Result<(), BucketError> {
     cache::make_folder(&cache.folder().join("files"))?;
     let mut here = Progress {
-        done: 0,
-        whole: version.bytes(),
+        fetched: 0,
+        total: version.bytes(),
     };
-    for attempt in 0..ATTEMPTS {
+    for attempt in 0..MAX_FETCH_ATTEMPTS {
         let missing: Vec<&FileEntry> = version
             .files
             .iter()
@@ -190,16 +194,16 @@ fn fetch(
                 !fs::metadata(&path).is_ok_and(|metadata| metadata.len() == file.bytes)
             })
             .collect();
-        let left: u64 = missing.iter().map(|file| file.bytes).sum();
-        here.done = here.whole - left;
+        let missing_bytes: u64 = missing.iter().map(|file| file.bytes).sum();
+        here.fetched = here.total - missing_bytes;
         progress(here);
         let damaged = fetch_once(client, cache, &missing, &mut |bytes| {
-            here.done += bytes;
+            here.fetched += bytes;
             progress(here);
         })?;
         match damaged.first() {
             None => return Ok(()),
-            Some(file) if attempt + 1 == ATTEMPTS => {
+            Some(file) if attempt + 1 == MAX_FETCH_ATTEMPTS => {
                 return Err(BucketError::Damaged {
                     address: client.address().to_string(),
                     problem: format!("`{}` is not what was published", file.object),
@@ -212,7 +216,7 @@ fn fetch(
 }
 
 /// A file that is being fetched.
-struct Partial<'a> {
+struct PartialFile<'a> {
     entry: &'a FileEntry,
     file: File,
     path: PathBuf,
@@ -221,15 +225,15 @@ struct Partial<'a> {
     /// How many bytes from the start are hashed.
     hashed: u64,
     /// Parts that arrived ahead of those: start and end.
-    ahead: BTreeMap<u64, u64>,
+    out_of_order: BTreeMap<u64, u64>,
     /// Whether a part had the wrong length.
     is_damaged: bool,
 }
 
-impl Partial<'_> {
+impl PartialFile<'_> {
     /// Writes a part in its place, and hashes it if it is the next one. Parts arrive nearly in
     /// order; a part that arrived early is read back when its turn comes.
-    fn take(&mut self, range: &Range<u64>, bytes: &[u8]) -> Result<(), BucketError> {
+    fn write_part(&mut self, range: &Range<u64>, bytes: &[u8]) -> Result<(), BucketError> {
         self.file
             .write_all_at(bytes, range.start)
             .map_err(BucketError::io("write", &self.path))?;
@@ -240,19 +244,19 @@ impl Partial<'_> {
             return Ok(());
         }
         if range.start != self.hashed {
-            self.ahead.insert(range.start, range.end);
+            self.out_of_order.insert(range.start, range.end);
             return Ok(());
         }
         self.hasher.update(bytes);
         self.hashed = range.end;
-        while let Some(end) = self.ahead.remove(&self.hashed) {
-            self.hash_again(end)?;
+        while let Some(end) = self.out_of_order.remove(&self.hashed) {
+            self.hash_from_disk(end)?;
         }
         Ok(())
     }
 
     /// Hashes the file up to `end`, from disk.
-    fn hash_again(&mut self, end: u64) -> Result<(), BucketError> {
+    fn hash_from_disk(&mut self, end: u64) -> Result<(), BucketError> {
         let mut block = vec![0; 1 << 18];
         while self.hashed < end {
             let length = block
@@ -277,7 +281,7 @@ fn fetch_once<'a>(
     arrived: &mut dyn FnMut(u64),
 ) -> Result<Vec<&'a FileEntry>, BucketError> {
     let mut parts = Vec::new();
-    let mut partial: HashMap<usize, Partial<'a>> = HashMap::new();
+    let mut partial: HashMap<usize, PartialFile<'a>> = HashMap::new();
     for (number, entry) in missing.iter().enumerate() {
         let path = cache.file(&format!("{}.part", entry.sha256));
         let file = File::options()
@@ -290,31 +294,31 @@ fn fetch_once<'a>(
             .map_err(BucketError::io("write", &path))?;
         partial.insert(
             number,
-            Partial {
+            PartialFile {
                 entry,
                 file,
                 path,
                 left: entry.bytes,
                 hasher: Sha256::new(),
                 hashed: 0,
-                ahead: BTreeMap::new(),
+                out_of_order: BTreeMap::new(),
                 is_damaged: false,
             },
         );
         parts.extend(ranges(entry.bytes).map(|range| (number, entry.object.clone(), range)));
     }
     let mut damaged = Vec::new();
-    client.get_parts(parts, TOGETHER, |number, range, bytes| {
+    client.get_ranges(parts, MAX_CONCURRENT_REQUESTS, |number, range, bytes| {
         let Some(part) = partial.get_mut(&number) else {
             return Ok(());
         };
-        part.take(&range, &bytes)?;
+        part.write_part(&range, &bytes)?;
         arrived(bytes.len() as u64);
         if part.left == 0
-            && let Some(done) = partial.remove(&number)
+            && let Some(partial_file) = partial.remove(&number)
         {
-            let entry = done.entry;
-            if !finish(cache, done)? {
+            let entry = partial_file.entry;
+            if !finish_file(cache, partial_file)? {
                 damaged.push(entry);
             }
         }
@@ -324,26 +328,27 @@ fn fetch_once<'a>(
 }
 
 /// Gives a file its name if its digest matches.
-fn finish(cache: &Cache, done: Partial<'_>) -> Result<bool, BucketError> {
-    let digest = hex(&done.hasher.finalize());
-    if done.is_damaged || done.hashed != done.entry.bytes || digest != done.entry.sha256 {
-        let _ = fs::remove_file(&done.path);
+fn finish_file(cache: &Cache, partial: PartialFile<'_>) -> Result<bool, BucketError> {
+    let digest = hex(&partial.hasher.finalize());
+    if partial.is_damaged || partial.hashed != partial.entry.bytes || digest != partial.entry.sha256
+    {
+        let _ = fs::remove_file(&partial.path);
         return Ok(false);
     }
-    let place = cache.file(&done.entry.sha256);
-    fs::rename(&done.path, &place).map_err(BucketError::io("rename", &place))?;
+    let target = cache.file(&partial.entry.sha256);
+    fs::rename(&partial.path, &target).map_err(BucketError::io("rename", &target))?;
     Ok(true)
 }
 
 fn ranges(bytes: u64) -> impl Iterator<Item = Range<u64>> {
-    let count = bytes.div_ceil(PART).max(1);
+    let count = bytes.div_ceil(PART_BYTES).max(1);
     (0..count).map(move |number| {
-        let start = number * PART;
-        start..bytes.min(start + PART)
+        let start = number * PART_BYTES;
+        start..bytes.min(start + PART_BYTES)
     })
 }
 
 /// Whether this is the file of links.
-pub(crate) fn is_links(file: &FileEntry) -> bool {
+pub(crate) fn is_links_file(file: &FileEntry) -> bool {
     file.path == LINKS
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ack_api::remote::{Credentials, Patience, RemoteSettings, Standing};
+use ack_api::remote::{Credentials, Freshness, RemoteSettings, WaitPolicy};
 use ack_lance::TableError;
 use ack_lance::load::load;
 use ack_search::encoder::Encoder;
@@ -23,27 +23,27 @@ use jiff::Timestamp;
 use crate::BucketError;
 use crate::address::Address;
 use crate::cache::{self, Cache, State};
-use crate::client::{Client, ObjectState, Read};
+use crate::client::{Client, ObjectState, ReadOutcome};
 use crate::fetch::{self, Progress};
 use crate::format::{HEAD, Head};
 use crate::mirror;
 
 /// How long a request waits for the bucket if there is a local version.
-const FOREGROUND: Duration = Duration::from_millis(1_500);
+const FOREGROUND_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// The same after a failure: the bucket is probably still out of reach.
 const AFTER_FAILURE: Duration = Duration::from_millis(500);
 /// How much longer if a command has to give the credentials first.
 const COMMAND: Duration = Duration::from_millis(1_500);
 /// How long a request waits for the first version.
-const FIRST: Duration = Duration::from_secs(10);
+const FIRST_VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a request waits for files that replace damaged ones, once they are being fetched.
 const REPAIR: Duration = Duration::from_secs(5);
 /// How long reading a small object may take.
-const SMALL: Duration = Duration::from_secs(10);
+const SMALL_OBJECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait for another process that fetches the same version.
-const OTHER: Duration = Duration::from_mins(10);
+const OTHER_PROCESS_TIMEOUT: Duration = Duration::from_mins(10);
 /// The longest pause after a failure.
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
 
 /// The published memories of a bucket, as far as they are fetched.
 #[derive(Debug)]
@@ -52,27 +52,27 @@ pub struct Remote {
     settings: RemoteSettings,
     max_age: Duration,
     offline: Duration,
-    allowed: u64,
+    max_bytes: u64,
     cache: Cache,
     /// Kept, with its connections and credentials, as long as it works.
     client: Mutex<Option<Client>>,
-    work: Mutex<Work>,
-    done: Condvar,
+    work: Mutex<BackgroundWork>,
+    fetched: Condvar,
     /// The largest table, in memories, that may be loaded before it is requested.
     resident: AtomicUsize,
-    early: Mutex<Option<Early>>,
+    preloaded: Mutex<Option<PreloadedTable>>,
 }
 
 /// The result of loading a table.
-pub type Loaded = Result<(Index, TableInfo), TableError>;
+pub type LoadedTable = Result<(Index, TableInfo), TableError>;
 
 /// The first version's table, loaded while its records are written, and kept until it is requested.
-struct Early {
+struct PreloadedTable {
     table: PathBuf,
-    loaded: Loaded,
+    loaded: LoadedTable,
 }
 
-impl std::fmt::Debug for Early {
+impl std::fmt::Debug for PreloadedTable {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Early")
             .field("table", &self.table)
@@ -82,12 +82,12 @@ impl std::fmt::Debug for Early {
 
 /// The state of the background work.
 #[derive(Debug, Default)]
-struct Work {
+struct BackgroundWork {
     /// When the running work began.
-    began: Option<Instant>,
+    started_at: Option<Instant>,
     progress: Progress,
     /// The version whose files exist in full length.
-    whole: Option<PathBuf>,
+    total: Option<PathBuf>,
     /// The version whose files were compared with what was published and do not differ.
     sound: Option<PathBuf>,
 }
@@ -97,22 +97,22 @@ impl Remote {
     /// yet.
     ///
     /// # Errors
-    /// [`BucketError::Address`] or [`BucketError::Setting`].
+    /// [`BucketError::Address`] or [`BucketError::InvalidSetting`].
     pub fn new(scope: &Path, address: &str, settings: RemoteSettings) -> Result<Self, BucketError> {
         settings.check()?;
         let address: Address = address.parse()?;
         Ok(Self {
             max_age: settings.max_age()?,
             offline: settings.offline()?,
-            allowed: settings.cache()?,
+            max_bytes: settings.cache()?,
             cache: Cache::new(scope, &address),
             address,
             settings,
             client: Mutex::default(),
             work: Mutex::default(),
-            done: Condvar::new(),
+            fetched: Condvar::new(),
             resident: AtomicUsize::new(0),
-            early: Mutex::default(),
+            preloaded: Mutex::default(),
         })
     }
 
@@ -136,13 +136,13 @@ impl Remote {
 
     /// The database of the version that is served, whether or not it exists.
     pub fn database(&self) -> PathBuf {
-        mirror::database(&self.cache.current())
+        mirror::database_path(&self.cache.current())
     }
 
     /// The folder of the table of the version that is served. Each version has its own.
     pub fn table_folder(&self) -> PathBuf {
         let current = self.cache.current();
-        mirror::table(&self.cache.installed().unwrap_or(current))
+        mirror::table_folder(&self.cache.installed().unwrap_or(current))
     }
 
     /// Allows the table of the first version to be loaded while its records are written, if it has
@@ -152,57 +152,60 @@ impl Remote {
     }
 
     /// Takes the table that was loaded early. Only the first call returns it.
-    pub fn take_loaded(&self, table: &Path) -> Option<Loaded> {
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        let early = early.take()?;
-        (early.table == table).then_some(early.loaded)
+    pub fn take_preloaded(&self, table: &Path) -> Option<LoadedTable> {
+        let mut preloaded = self
+            .preloaded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let preloaded = preloaded.take()?;
+        (preloaded.table == table).then_some(preloaded.loaded)
     }
 
     /// Loads the table of a version that is being installed, if no version is served yet: two
     /// indexes would take twice the memory.
-    fn load_early(&self, rows: u64, folder: &Path) -> Option<Loaded> {
+    fn preload(&self, rows: u64, folder: &Path) -> Option<LoadedTable> {
         let resident = self.resident.load(Ordering::Relaxed);
         let fits = usize::try_from(rows).is_ok_and(|rows| rows <= resident);
         if !fits || self.cache.installed().is_some() {
             return None;
         }
         let encoder = Encoder::embedded()?;
-        Some(load(&mirror::table(folder), encoder, resident))
+        Some(load(&mirror::table_folder(folder), encoder, resident))
     }
 
     /// Brings the local memories up to date, as far as that is possible without a long wait.
-    pub fn prepare(self: &Arc<Self>, patience: Patience) -> Standing {
-        let standing = self.standing();
-        if patience == Patience::None {
-            return standing;
+    pub fn prepare(self: &Arc<Self>, wait_policy: WaitPolicy) -> Freshness {
+        let freshness = self.freshness();
+        if wait_policy == WaitPolicy::None {
+            return freshness;
         }
-        match standing {
-            Standing::Current => {
+        match freshness {
+            Freshness::Current => {
                 if self.is_due(self.max_age * 3 / 4) {
-                    self.start();
+                    self.start_check();
                 }
-                Standing::Current
+                Freshness::Current
             }
-            Standing::Stale { .. } | Standing::Cold { .. } if self.pauses() => standing,
-            Standing::Stale { .. } => {
-                let patience = self.foreground();
+            Freshness::Stale { .. } | Freshness::Cold { .. } if self.is_backing_off() => freshness,
+            Freshness::Stale { .. } => {
+                let wait_policy = self.foreground();
                 let installed = self.cache.installed();
-                let is_damaged = installed.is_some_and(|folder| !self.is_whole(&folder));
-                self.wait(patience, if is_damaged { REPAIR } else { patience });
-                self.standing()
+                let is_damaged = installed.is_some_and(|folder| !self.is_complete(&folder));
+                self.wait(wait_policy, if is_damaged { REPAIR } else { wait_policy });
+                self.freshness()
             }
-            Standing::Cold { .. } => {
-                self.wait(FIRST, FIRST);
-                self.standing()
+            Freshness::Cold { .. } => {
+                self.wait(FIRST_VERSION_TIMEOUT, FIRST_VERSION_TIMEOUT);
+                self.freshness()
             }
         }
     }
 
     /// Begins to ask the bucket in the background, unless the local version is current.
     pub fn begin(self: &Arc<Self>) {
-        let is_current = self.standing() == Standing::Current;
-        if !self.pauses() && (!is_current || self.is_due(self.max_age * 3 / 4)) {
-            self.start();
+        let is_current = self.freshness() == Freshness::Current;
+        if !self.is_backing_off() && (!is_current || self.is_due(self.max_age * 3 / 4)) {
+            self.start_check();
         }
     }
 
@@ -214,8 +217,8 @@ impl Remote {
             _ => Duration::ZERO,
         };
         let failures = self.cache.state().failures;
-        if failures == 0 || pause(failures) == LONGEST_PAUSE {
-            FOREGROUND + for_command
+        if failures == 0 || pause(failures) == MAX_BACKOFF {
+            FOREGROUND_TIMEOUT + for_command
         } else {
             AFTER_FAILURE + for_command
         }
@@ -227,7 +230,7 @@ impl Remote {
     /// Why that failed.
     pub fn refresh(&self, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
         let result = self.client().and_then(|client| {
-            self.ask(&client, progress)?;
+            self.check_bucket(&client, progress)?;
             Ok(client)
         });
         let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
@@ -238,13 +241,13 @@ impl Remote {
             }
             Err(error) => {
                 *kept = None;
-                self.note_failure(&error);
+                self.record_failure(&error);
                 Err(error)
             }
         }
     }
 
-    fn note_failure(&self, error: &BucketError) {
+    fn record_failure(&self, error: &BucketError) {
         let mut state = self.cache.state();
         state.address = self.address.to_string();
         state.failed_at = now();
@@ -257,11 +260,11 @@ impl Remote {
         state.failures = state.failures.saturating_add(1);
         state.problem = Some(format!("{}; {}", error.line(), error.advice()));
         if cache::make_folder(self.cache.folder()).is_ok() {
-            let _ = self.cache.note(&state);
+            let _ = self.cache.save_state(&state);
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn freshness(&self) -> Freshness {
         let state = self.cache.state();
         let age = age(state.asked_at);
         let asked_at = Timestamp::from_millisecond(state.asked_at)
@@ -270,9 +273,9 @@ impl Remote {
         let Some(folder) = self
             .cache
             .installed()
-            .filter(|folder| mirror::database(folder).is_file())
+            .filter(|folder| mirror::database_path(folder).is_file())
         else {
-            return Standing::Cold {
+            return Freshness::Cold {
                 reason: format!(
                     "nothing of it is on this machine yet: {}",
                     self.reason(&state)
@@ -280,15 +283,15 @@ impl Remote {
             };
         };
         if age.is_some_and(|age| age > self.offline.max(self.max_age)) {
-            return Standing::Cold {
+            return Freshness::Cold {
                 reason: format!(
                     "what is on this machine is older than `offline` of [remote] allows: {}",
                     self.reason(&state)
                 ),
             };
         }
-        if !self.is_whole(&folder) {
-            return Standing::Stale {
+        if !self.is_complete(&folder) {
+            return Freshness::Stale {
                 asked_at,
                 reason: match self.trouble(&state) {
                     Some(trouble) => {
@@ -303,9 +306,9 @@ impl Remote {
             cache::is_of(&folder, &cache::version_name(head.version, &head.log))
         });
         if is_newest && age.is_some_and(|age| age <= self.max_age) {
-            return Standing::Current;
+            return Freshness::Current;
         }
-        Standing::Stale {
+        Freshness::Stale {
             asked_at,
             reason: self.reason(&state),
         }
@@ -320,8 +323,11 @@ impl Remote {
     /// How far the version that is being fetched is, or why the bucket could not be asked.
     fn trouble(&self, state: &State) -> Option<String> {
         let work = self.work();
-        if work.began.is_some() && work.progress.whole > 0 {
-            let Progress { done, whole } = work.progress;
+        if work.started_at.is_some() && work.progress.total > 0 {
+            let Progress {
+                fetched: done,
+                total: whole,
+            } = work.progress;
             return Some(format!(
                 "version {} is being fetched: {} of {} MB",
                 state.head.as_ref().map_or(0, |head| head.version),
@@ -337,19 +343,19 @@ impl Remote {
 
     /// Whether all files of a version exist in full length, which is checked once per process, and
     /// none was found damaged.
-    fn is_whole(&self, folder: &Path) -> bool {
-        if self.work().whole.as_deref() == Some(folder) {
+    fn is_complete(&self, folder: &Path) -> bool {
+        if self.work().total.as_deref() == Some(folder) {
             return !cache::is_damaged(folder);
         }
         let is_whole = cache::is_whole(folder);
         if is_whole {
-            self.work().whole = Some(folder.to_owned());
+            self.work().total = Some(folder.to_owned());
         }
         is_whole
     }
 
     /// Whether the bucket failed recently and is not asked for a while.
-    fn pauses(&self) -> bool {
+    fn is_backing_off(&self) -> bool {
         let state = self.cache.state();
         if state.failures == 0 {
             return false;
@@ -361,57 +367,57 @@ impl Remote {
         age(self.cache.state().asked_at).is_none_or(|age| age > after)
     }
 
-    fn work(&self) -> MutexGuard<'_, Work> {
+    fn work(&self) -> MutexGuard<'_, BackgroundWork> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts to ask the bucket, unless that is running already.
-    fn start(self: &Arc<Self>) {
+    fn start_check(self: &Arc<Self>) {
         let mut work = self.work();
-        if work.began.is_some() {
+        if work.started_at.is_some() {
             return;
         }
-        work.began = Some(Instant::now());
+        work.started_at = Some(Instant::now());
         work.progress = Progress::default();
         drop(work);
         let remote = Arc::clone(self);
         let run = move || {
             let _ = remote.refresh(&mut |progress| remote.work().progress = progress);
-            remote.work().began = None;
-            remote.done.notify_all();
+            remote.work().started_at = None;
+            remote.fetched.notify_all();
         };
         let started = std::thread::Builder::new()
             .name("bucket-fetch".to_owned())
             .spawn(run);
         if started.is_err() {
-            self.work().began = None;
+            self.work().started_at = None;
         }
     }
 
-    /// Waits until the bucket is asked, for at most `patience` after that began, or `fetching` once
+    /// Waits until the bucket is asked, for at most `timeout` after that began, or `fetching` once
     /// files are fetched.
-    fn wait(self: &Arc<Self>, patience: Duration, fetching: Duration) {
-        self.start();
+    fn wait(self: &Arc<Self>, timeout: Duration, fetching: Duration) {
+        self.start_check();
         let mut work = self.work();
-        while let Some(began) = work.began {
-            let limit = match work.progress.whole {
-                0 => patience,
+        while let Some(began) = work.started_at {
+            let limit = match work.progress.total {
+                0 => timeout,
                 _ => fetching,
             };
-            let left = limit.saturating_sub(began.elapsed());
-            if left.is_zero() {
+            let remaining = limit.saturating_sub(began.elapsed());
+            if remaining.is_zero() {
                 // It may still answer. If this process ends first, the next one need not wait
                 // again.
-                if work.progress.whole == 0 {
+                if work.progress.total == 0 {
                     drop(work);
-                    self.note_failure(&BucketError::Timeout {
+                    self.record_failure(&BucketError::Timeout {
                         address: self.address.to_string(),
-                        waited: patience,
+                        waited: timeout,
                     });
                 }
                 break;
             }
-            let woken = self.done.wait_timeout(work, left);
+            let woken = self.fetched.wait_timeout(work, remaining);
             work = woken.map_or_else(|poisoned| poisoned.into_inner().0, |(work, _)| work);
         }
     }
@@ -425,19 +431,27 @@ impl Remote {
         }
     }
 
-    fn ask(&self, client: &Client, progress: &mut dyn FnMut(Progress)) -> Result<(), BucketError> {
+    fn check_bucket(
+        &self,
+        client: &Client,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), BucketError> {
         let before = self.cache.state();
         let known = before.head.as_ref().and(before.tag.clone());
         let before_log = before.head.as_ref().map(|head| head.log.clone());
-        let read = client.read(HEAD, known.map(ObjectState::of_tag).as_ref(), SMALL)?;
+        let read = client.read(
+            HEAD,
+            known.map(ObjectState::from_etag).as_ref(),
+            SMALL_OBJECT_TIMEOUT,
+        )?;
         let (head, tag) = match (read, before.head) {
-            (Read::Found(object), _) => {
+            (ReadOutcome::Found(object), _) => {
                 let head = fetch::parse_head(client, &object.bytes)?;
-                (head, object.state.tag().map(str::to_owned))
+                (head, object.state.etag().map(str::to_owned))
             }
-            (Read::Unchanged, Some(head)) => (head, before.tag),
-            (Read::Unchanged | Read::Missing, _) => {
-                return Err(BucketError::Unpublished {
+            (ReadOutcome::Unchanged, Some(head)) => (head, before.tag),
+            (ReadOutcome::Unchanged | ReadOutcome::Missing, _) => {
+                return Err(BucketError::NothingPublished {
                     address: self.address.to_string(),
                 });
             }
@@ -448,9 +462,9 @@ impl Remote {
             coming.head = Some(head.clone());
             coming.tag = None;
             cache::make_folder(self.cache.folder())?;
-            self.cache.note(&coming)?;
+            self.cache.save_state(&coming)?;
         }
-        self.bring(client, &head, progress)?;
+        self.ensure_served(client, &head, progress)?;
         let state = State {
             address: self.address.to_string(),
             head: Some(head),
@@ -459,11 +473,11 @@ impl Remote {
             ..State::default()
         };
         cache::make_folder(self.cache.folder())?;
-        self.cache.note(&state)
+        self.cache.save_state(&state)
     }
 
     /// Makes sure that the version that a head names is served.
-    fn bring(
+    fn ensure_served(
         &self,
         client: &Client,
         head: &Head,
@@ -482,7 +496,7 @@ impl Remote {
             if let Some(lock) = self.cache.lock()? {
                 break lock;
             }
-            if began.elapsed() > OTHER {
+            if began.elapsed() > OTHER_PROCESS_TIMEOUT {
                 return Err(BucketError::Busy {
                     path: self.cache.folder().to_owned(),
                 });
@@ -492,13 +506,13 @@ impl Remote {
         if is_here() {
             return Ok(());
         }
-        let version = fetch::version(client, head, SMALL)?;
+        let version = fetch::fetch_version(client, head, SMALL_OBJECT_TIMEOUT)?;
         let loaded = Mutex::new(None);
-        let beside = |work: &Path| {
-            let read = self.load_early(version.rows, work);
+        let preload = |work: &Path| {
+            let read = self.preload(version.rows, work);
             *loaded.lock().unwrap_or_else(PoisonError::into_inner) = read;
         };
-        let allowed = self.allowed;
+        let allowed = self.max_bytes;
         let folder = fetch::install(
             client,
             &self.cache,
@@ -506,12 +520,15 @@ impl Remote {
             &version,
             allowed,
             progress,
-            &beside,
+            &preload,
         )?;
         let loaded = loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        *early = loaded.map(|loaded| Early {
-            table: mirror::table(&folder),
+        let mut preloaded = self
+            .preloaded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *preloaded = loaded.map(|loaded| PreloadedTable {
+            table: mirror::table_folder(&folder),
             loaded,
         });
         Ok(())
@@ -522,7 +539,7 @@ impl Remote {
 fn pause(failures: u32) -> Duration {
     Duration::from_secs(1)
         .saturating_mul(1 << failures.saturating_sub(1).min(16))
-        .min(LONGEST_PAUSE)
+        .min(MAX_BACKOFF)
 }
 
 fn now() -> i64 {

@@ -121,13 +121,13 @@ impl Version {
             return Some(format!("it lists {} files", self.files.len()));
         }
         self.files.iter().find_map(|file| {
-            let told = || ack_api::text::line(&file.path, 100);
+            let shown_path = || ack_api::text::line(&file.path, 100);
             if !is_inside(&file.path) || !is_inside(&file.object) {
-                Some(format!("`{}` is not a path inside it", told()))
+                Some(format!("`{}` is not a path inside it", shown_path()))
             } else if file.sha256.len() != 64
                 || !file.sha256.bytes().all(|byte| byte.is_ascii_hexdigit())
             {
-                Some(format!("the digest of `{}` is none", told()))
+                Some(format!("the digest of `{}` is none", shown_path()))
             } else {
                 None
             }

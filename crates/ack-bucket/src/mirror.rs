@@ -31,11 +31,11 @@ const COLUMNS: &str = "id, project, session, session_id, date, type, title, subt
     created_at, updated_at, stale_after";
 
 /// How many records are sent at once.
-const TOGETHER: usize = 256;
+const RECORDS_PER_BATCH: usize = 256;
 /// How many such batches may wait to be written.
-const WAITING: usize = 4;
+const MAX_QUEUED_BATCHES: usize = 4;
 /// SQLite's page cache while it writes, in KiB: the index of ids is filled in random order.
-const PAGES_KIB: i64 = 32 << 10;
+const PAGE_CACHE_KIB: i64 = 32 << 10;
 
 /// A link between two memories.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,25 +55,25 @@ pub struct Link {
 }
 
 /// The database in the folder of a version.
-pub fn database(folder: &Path) -> PathBuf {
+pub fn database_path(folder: &Path) -> PathBuf {
     folder.join("memory.db")
 }
 
 /// The folder of the table in the folder of a version.
-pub fn table(folder: &Path) -> PathBuf {
+pub fn table_folder(folder: &Path) -> PathBuf {
     folder.join("lance")
 }
 
 /// A store of the records in the folder of a version.
 pub fn store(folder: &Path) -> Store {
-    Store::new(database(folder), Unreviewed::Staging)
+    Store::new(database_path(folder), Unreviewed::Staging)
 }
 
 /// Tags the version of the table that readers use, in Lance's format.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn tag(folder: &Path, version: &Version) -> Result<(), BucketError> {
+pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> {
     let damaged = || BucketError::Damaged {
         address: version.scope.clone(),
         problem: "no file of it is the list of fragments".to_owned(),
@@ -84,7 +84,7 @@ pub fn tag(folder: &Path, version: &Version) -> Result<(), BucketError> {
         .find(|file| file.path.ends_with(".manifest"))
         .ok_or_else(damaged)?;
     let number = manifest_number(&manifest.path).ok_or_else(damaged)?;
-    let path = tag_file(&table(folder));
+    let path = tag_file(&table_folder(folder));
     if let Some(folder) = path.parent() {
         cache::make_folder(folder)?;
     }
@@ -116,12 +116,12 @@ fn manifest_number(path: &str) -> Option<u64> {
 /// # Errors
 /// The table cannot be read, or the database cannot be written.
 pub fn update(address: &Address, before: Option<&Path>, folder: &Path) -> Result<(), BucketError> {
-    let path = database(folder);
-    let before = before.filter(|before| fs::copy(database(before), &path).is_ok());
+    let path = database_path(folder);
+    let before = before.filter(|before| fs::copy(database_path(before), &path).is_ok());
     if let Some(before) = before {
         let known = fingerprints(&store(before));
-        let written = known.and_then(|known| write(address, folder, known));
-        if written.is_ok() {
+        let outcome = known.and_then(|known| write(address, folder, known));
+        if outcome.is_ok() {
             return Ok(());
         }
         let _ = fs::remove_file(&path);
@@ -143,22 +143,22 @@ fn write(
     folder: &Path,
     mut known: HashMap<i64, u64>,
 ) -> Result<(), BucketError> {
-    let mut writer = Writer::open(&database(folder), known.is_empty())?;
-    let mut seen: HashSet<i64> = HashSet::new();
-    let (mut twice, mut unreadable) = (false, 0_u64);
+    let mut writer = Writer::open(&database_path(folder), known.is_empty())?;
+    let mut present: HashSet<i64> = HashSet::new();
+    let (mut has_duplicates, mut unreadable) = (false, 0_u64);
     // One thread decodes the table and the records; the other one only writes.
-    let (read, written) = std::thread::scope(|threads| {
-        let (sender, receiver) = sync_channel::<Vec<Row>>(WAITING);
+    let (read, outcome) = std::thread::scope(|threads| {
+        let (sender, receiver) = sync_channel::<Vec<Row>>(MAX_QUEUED_BATCHES);
         let writing = threads.spawn(|| {
-            let written = write_all(&mut writer, &receiver);
+            let outcome = write_all(&mut writer, &receiver);
             drop(receiver);
-            written
+            outcome
         });
-        let mut bundle = Vec::with_capacity(TOGETHER);
+        let mut bundle = Vec::with_capacity(RECORDS_PER_BATCH);
         let read = records::read(
-            &table(folder),
+            &table_folder(folder),
             |RowKey { source, rowid }, fingerprint| {
-                twice |= source != 0 || !seen.insert(rowid);
+                has_duplicates |= source != 0 || !present.insert(rowid);
                 known.remove(&rowid) != Some(fingerprint)
             },
             |key, json| {
@@ -166,34 +166,35 @@ fn write(
                     Some(record) => bundle.push((key.rowid, values(record))),
                     None => unreadable += 1,
                 }
-                if bundle.len() == TOGETHER {
-                    let whole = std::mem::replace(&mut bundle, Vec::with_capacity(TOGETHER));
+                if bundle.len() == RECORDS_PER_BATCH {
+                    let batch =
+                        std::mem::replace(&mut bundle, Vec::with_capacity(RECORDS_PER_BATCH));
                     // The receiver stops early if it failed, and reports why.
-                    let _ = sender.send(whole);
+                    let _ = sender.send(batch);
                 }
             },
         );
         let _ = sender.send(bundle);
         drop(sender);
-        let written = writing
+        let outcome = writing
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (read, written)
+        (read, outcome)
     });
-    written?;
+    outcome?;
     read?;
-    if twice || unreadable > 0 {
+    if has_duplicates || unreadable > 0 {
         return Err(BucketError::Damaged {
             address: address.to_string(),
-            problem: if twice {
+            problem: if has_duplicates {
                 "a record is in it twice".to_owned()
             } else {
                 format!("{unreadable} records cannot be read")
             },
         });
     }
-    let gone: Vec<i64> = known.into_keys().collect();
-    writer.remove(&gone)?;
+    let removed: Vec<i64> = known.into_keys().collect();
+    writer.remove(&removed)?;
     writer.set_links(&links(folder)?)?;
     writer.finish()
 }
@@ -205,7 +206,7 @@ type Row = (i64, [Value; 20]);
 fn write_all(writer: &mut Writer, rows: &Receiver<Vec<Row>>) -> Result<(), BucketError> {
     rows.iter()
         .flatten()
-        .try_for_each(|(rowid, values)| writer.put_values(rowid, values))
+        .try_for_each(|(rowid, values)| writer.upsert_values(rowid, values))
 }
 
 /// The links of a version.
@@ -230,9 +231,9 @@ pub struct Writer {
     connection: Connection,
     path: PathBuf,
     /// The SQL that creates the indexes, at the end.
-    indexes: String,
+    create_indexes: String,
     /// The SQL that adds or replaces a record.
-    put: String,
+    upsert: String,
 }
 
 impl Writer {
@@ -253,7 +254,7 @@ impl Writer {
         connection
             .execute_batch(&format!(
                 "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; \
-                 PRAGMA cache_size = -{PAGES_KIB}; BEGIN"
+                 PRAGMA cache_size = -{PAGE_CACHE_KIB}; BEGIN"
             ))
             .map_err(failed)?;
         // Creating the indexes at the end takes half the time.
@@ -268,12 +269,12 @@ impl Writer {
         Ok(Self {
             connection,
             path: path.to_owned(),
-            indexes: if is_new {
+            create_indexes: if is_new {
                 indexes.join("\n")
             } else {
                 String::new()
             },
-            put: format!(
+            upsert: format!(
                 "INSERT OR REPLACE INTO memories (rowid, {COLUMNS}) VALUES \
                  (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
             ),
@@ -291,17 +292,17 @@ impl Writer {
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn put(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
-        self.put_values(rowid, values(record.clone()))
+    pub fn upsert(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
+        self.upsert_values(rowid, values(record.clone()))
     }
 
-    fn put_values(&mut self, rowid: i64, values: [Value; 20]) -> Result<(), BucketError> {
-        let done = (|| {
-            let mut statement = self.connection.prepare_cached(&self.put)?;
+    fn upsert_values(&mut self, rowid: i64, values: [Value; 20]) -> Result<(), BucketError> {
+        let result = (|| {
+            let mut statement = self.connection.prepare_cached(&self.upsert)?;
             let values = std::iter::once(Value::Integer(rowid)).chain(values);
             statement.execute(rusqlite::params_from_iter(values))
         })();
-        self.sqlite(done).map(drop)
+        self.sqlite(result).map(drop)
     }
 
     /// The highest row number.
@@ -317,7 +318,7 @@ impl Writer {
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn row_of(&self, id: &str) -> Result<Option<i64>, BucketError> {
+    pub fn find_row(&self, id: &str) -> Result<Option<i64>, BucketError> {
         let found = (|| {
             let sql = "SELECT rowid FROM memories WHERE id = ?1";
             let mut statement = self.connection.prepare_cached(sql)?;
@@ -332,14 +333,14 @@ impl Writer {
     /// # Errors
     /// The error from SQLite.
     pub fn remove(&mut self, rows: &[i64]) -> Result<(), BucketError> {
-        let done = (|| {
+        let result = (|| {
             let mut statement = self
                 .connection
                 .prepare_cached("DELETE FROM memories WHERE rowid = ?1")?;
             rows.iter()
                 .try_for_each(|row| statement.execute([row]).map(drop))
         })();
-        self.sqlite(done)
+        self.sqlite(result)
     }
 
     /// Replaces all links.
@@ -347,7 +348,7 @@ impl Writer {
     /// # Errors
     /// The error from SQLite.
     pub fn set_links(&mut self, links: &[Link]) -> Result<(), BucketError> {
-        let done = (|| {
+        let result = (|| {
             self.connection.execute("DELETE FROM memory_links", [])?;
             let mut statement = self.connection.prepare_cached(
                 "INSERT OR REPLACE INTO memory_links (from_id, to_id, kind, source, confidence) \
@@ -358,7 +359,7 @@ impl Writer {
                 statement.execute(values).map(drop)
             })
         })();
-        self.sqlite(done)
+        self.sqlite(result)
     }
 
     /// Completes the database.
@@ -371,7 +372,7 @@ impl Writer {
             source,
         };
         self.connection
-            .execute_batch(&format!("{}\nCOMMIT", self.indexes))
+            .execute_batch(&format!("{}\nCOMMIT", self.create_indexes))
             .map_err(failed)?;
         self.connection
             .close()

@@ -17,7 +17,7 @@ use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
 use ack_lance::build::{self, Target};
 use ack_lance::extent::Extent;
-use ack_lance::indexes::is_for_disk;
+use ack_lance::indexes::will_search_on_disk;
 use ack_lance::records;
 use ack_search::encoder::Encoder;
 use ack_store::READ_TIMEOUT;
@@ -25,18 +25,18 @@ use bytes::Bytes;
 use serde::Serialize;
 use tempfile::TempDir;
 
-pub use self::history::{Pruned, Standing};
-pub use self::plan::{Base, Item, Plan, Wanted};
+pub use self::history::{PrunePlan, VersionSummary};
+pub use self::plan::{Base, DesiredState, Item, Plan};
 use crate::BucketError;
 use crate::address::Address;
 use crate::cache::{self, Cache};
-use crate::client::{Client, Condition, ObjectState, Read};
+use crate::client::{Client, ObjectState, ReadOutcome, WriteCondition};
 use crate::fetch::{self, Progress};
 use crate::format::{FORMAT, FileEntry, HEAD, Head, LINKS, Version, sha256};
 use crate::mirror::{self, Link, Writer};
 
 /// How long reading a small object may take.
-const SMALL: Duration = Duration::from_secs(20);
+const SMALL_OBJECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Publishes to one address.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Origin<'_> {
 
 /// The conditions of a publication.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms<'a> {
+pub struct PublicationTerms<'a> {
     /// The scope it comes from.
     pub scope: &'a str,
     /// Who publishes.
@@ -92,14 +92,14 @@ pub enum Step {
     /// Fetches the previous version.
     Fetching(Progress),
     /// Builds the table: rows done, and all rows.
-    Making(usize, usize),
+    Building(usize, usize),
     /// Uploads files.
     Uploading(Progress),
 }
 
 /// A version that was built locally and is not uploaded yet.
 #[derive(Debug)]
-pub struct Made {
+pub struct BuiltVersion {
     version: Version,
     name: String,
     work: TempDir,
@@ -110,7 +110,7 @@ pub struct Made {
 
 /// The cost of uploading a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Cost {
+pub struct UploadCost {
     /// Bytes to upload.
     pub upload_bytes: u64,
     /// Write requests.
@@ -141,7 +141,7 @@ impl Publisher {
     ///
     /// # Errors
     /// It cannot be fetched or read, or [`BucketError::OtherScope`].
-    pub fn base(
+    pub fn fetch_base(
         &self,
         origin: Option<Origin<'_>>,
         step: &mut dyn FnMut(Step),
@@ -154,7 +154,7 @@ impl Publisher {
                 records: BTreeMap::new(),
             });
         };
-        let version = fetch::version(&self.client, &head, SMALL)?;
+        let version = fetch::fetch_version(&self.client, &head, SMALL_OBJECT_TIMEOUT)?;
         if let Some(origin) = origin {
             origin.check(self.client.address(), &version)?;
         }
@@ -171,7 +171,7 @@ impl Publisher {
         let mut records = BTreeMap::new();
         mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {
             records.clear();
-            snapshot.curate(&mut |curated| {
+            snapshot.visit_curated(&mut |curated| {
                 let record = Record::from(&curated.memory);
                 records.insert(record.id.clone(), record);
             })
@@ -185,12 +185,12 @@ impl Publisher {
     }
 
     fn head(&self) -> Result<Option<(Head, ObjectState)>, BucketError> {
-        match self.client.read(HEAD, None, SMALL)? {
-            Read::Found(object) => {
+        match self.client.read(HEAD, None, SMALL_OBJECT_TIMEOUT)? {
+            ReadOutcome::Found(object) => {
                 let head = fetch::parse_head(&self.client, &object.bytes)?;
                 Ok(Some((head, object.state)))
             }
-            Read::Unchanged | Read::Missing => Ok(None),
+            ReadOutcome::Unchanged | ReadOutcome::Missing => Ok(None),
         }
     }
 
@@ -200,7 +200,7 @@ impl Publisher {
             if let Some(lock) = self.cache.lock()? {
                 return Ok(lock);
             }
-            if began.elapsed() > SMALL {
+            if began.elapsed() > SMALL_OBJECT_TIMEOUT {
                 return Err(BucketError::Busy {
                     path: self.cache.folder().to_owned(),
                 });
@@ -213,13 +213,13 @@ impl Publisher {
     ///
     /// # Errors
     /// It cannot be built.
-    pub fn make(
+    pub fn build(
         &self,
         base: &Base,
         plan: &Plan,
-        terms: &Terms<'_>,
+        terms: &PublicationTerms<'_>,
         step: &mut dyn FnMut(Step),
-    ) -> Result<Made, BucketError> {
+    ) -> Result<BuiltVersion, BucketError> {
         let made = self.make_version(base, plan, terms, step);
         // The table is made from the local copy of the version before.
         let (Err(BucketError::Build(_) | BucketError::Table(_)), Some(folder), Some(version)) =
@@ -241,21 +241,21 @@ impl Publisher {
         &self,
         base: &Base,
         plan: &Plan,
-        terms: &Terms<'_>,
+        terms: &PublicationTerms<'_>,
         step: &mut dyn FnMut(Step),
-    ) -> Result<Made, BucketError> {
+    ) -> Result<BuiltVersion, BucketError> {
         let lock = self.lock()?;
         let work = self.cache.work_folder()?;
-        begin(base, work.path())?;
+        copy_base(base, work.path())?;
         let rows = write_records(base, plan, work.path())?;
         write_links(&plan.links, work.path())?;
         let extent = Extent::Records {
-            on_disk: is_for_disk(rows, terms.resident),
+            on_disk: will_search_on_disk(rows, terms.resident),
         };
         let store = mirror::store(work.path());
         let target = Target {
             scope: terms.scope,
-            folder: mirror::table(work.path()),
+            folder: mirror::table_folder(work.path()),
             store: &store,
             extent,
             resident: terms.resident,
@@ -271,17 +271,17 @@ impl Publisher {
                 build::Progress::Added(rows) => done += rows,
                 build::Progress::Indexing => {}
             }
-            step(Step::Making(done, whole));
+            step(Step::Building(done, whole));
         })?;
         drop(store);
         let number = plan.base + 1;
-        let name = format!("{number}-{}", random()?);
-        let files = files(base, work.path(), &name)?;
+        let name = format!("{number}-{}", random_name()?);
+        let files = list_files(base, work.path(), &name)?;
         let version = Version {
             format: FORMAT,
             version: number,
             scope: terms.scope.to_owned(),
-            published_at: ack_api::time::show(jiff::Timestamp::now()),
+            published_at: ack_api::time::to_rfc3339(jiff::Timestamp::now()),
             by: terms.by.to_owned(),
             rows: rows as u64,
             added: plan.added.len() as u64,
@@ -289,7 +289,7 @@ impl Publisher {
             withdrawn: plan.withdrawn.len() as u64,
             before: base.head.as_ref().map(|(head, _)| head.log.clone()),
             restores: None,
-            held_back: plan.marks.clone(),
+            held_back: plan.withdrawals.clone(),
             encoder: Encoder::embedded()
                 .map_or_else(String::new, |encoder| encoder.name().to_owned()),
             files,
@@ -306,7 +306,7 @@ impl Publisher {
             .filter(|file| !there.contains(file.object.as_str()))
             .cloned()
             .collect();
-        Ok(Made {
+        Ok(BuiltVersion {
             version,
             name,
             work,
@@ -323,32 +323,32 @@ impl Publisher {
     pub fn publish(
         &self,
         base: &Base,
-        made: Made,
+        built: BuiltVersion,
         step: &mut dyn FnMut(Step),
     ) -> Result<Head, BucketError> {
-        self.probe()?;
-        self.upload(&made, step)?;
-        let Made {
+        self.check_conditional_writes()?;
+        self.upload(&built, step)?;
+        let BuiltVersion {
             version,
             name,
             work,
             uploads,
             _lock,
-        } = made;
-        let (head, state) = self.show(base, &version, &name)?;
+        } = built;
+        let (head, state) = self.commit_version(base, &version, &name)?;
         // The rest only saves fetching what was built here.
-        let kept = uploads.iter().try_for_each(|file| {
-            let kept = self.cache.file(&file.sha256);
-            if kept.exists() {
+        let result = uploads.iter().try_for_each(|file| {
+            let result = self.cache.file(&file.sha256);
+            if result.exists() {
                 return Ok(());
             }
-            cache::link(&cache::place(work.path(), &file.path), &kept)
+            cache::link(&cache::file_path(work.path(), &file.path), &result)
         });
-        if kept.is_ok() && self.cache.install(work, &name, &version).is_ok() {
-            let _ = self.cache.note(&cache::State {
+        if result.is_ok() && self.cache.install(work, &name, &version).is_ok() {
+            let _ = self.cache.save_state(&cache::State {
                 address: self.client.address().to_string(),
                 head: Some(head.clone()),
-                tag: state.tag().map(str::to_owned),
+                tag: state.etag().map(str::to_owned),
                 asked_at: jiff::Timestamp::now().as_millisecond(),
                 ..cache::State::default()
             });
@@ -358,7 +358,7 @@ impl Publisher {
     }
 
     /// Writes the description of a version, and then the head.
-    fn show(
+    fn commit_version(
         &self,
         base: &Base,
         version: &Version,
@@ -377,25 +377,25 @@ impl Publisher {
             previous: base.head.as_ref().map(|(head, _)| head.version),
         };
         self.client
-            .put(&log, described.into(), &Condition::Always)?;
+            .put(&log, described.into(), &WriteCondition::Always)?;
         let condition = match &base.head {
-            Some((_, state)) => Condition::Still(state),
-            None => Condition::New,
+            Some((_, state)) => WriteCondition::IfUnchanged(state),
+            None => WriteCondition::IfAbsent,
         };
         let text = serde_json::to_vec_pretty(&head).unwrap_or_default();
-        let written = self.client.put(HEAD, Bytes::from(text), &condition);
-        if let Ok(Some(state)) = written {
+        let outcome = self.client.put(HEAD, Bytes::from(text), &condition);
+        if let Ok(Some(state)) = outcome {
             return Ok((head, state));
         }
         // A lost response looks like a failure: reading the head tells whether it was one.
         match self.head() {
-            Ok(Some((there, state))) if there == head => Ok((head, state)),
-            Ok(Some((there, _))) if matches!(written, Ok(None)) => Err(BucketError::Conflict {
+            Ok(Some((published, state))) if published == head => Ok((head, state)),
+            Ok(Some((published, _))) if matches!(outcome, Ok(None)) => Err(BucketError::Conflict {
                 address: self.client.address().to_string(),
-                version: there.version,
+                version: published.version,
                 problem: "what was to be published does not follow from it".to_owned(),
             }),
-            _ => Err(written.err().unwrap_or_else(|| BucketError::Conflict {
+            _ => Err(outcome.err().unwrap_or_else(|| BucketError::Conflict {
                 address: self.client.address().to_string(),
                 version: version.version,
                 problem: "the bucket cannot be read".to_owned(),
@@ -405,8 +405,8 @@ impl Publisher {
 
     /// Makes sure that the server honours conditional writes: many acknowledge them and ignore the
     /// condition.
-    fn probe(&self) -> Result<(), BucketError> {
-        let name = format!("probe-{}", random()?);
+    fn check_conditional_writes(&self) -> Result<(), BucketError> {
+        let name = format!("probe-{}", random_name()?);
         let word = || Bytes::from_static(b"ack-memory asks whether conditional writes work here\n");
         let answer = |problem: &str| {
             Err(BucketError::Unsafe {
@@ -414,16 +414,20 @@ impl Publisher {
                 problem: problem.to_owned(),
             })
         };
-        let Some(state) = self.client.put(&name, word(), &Condition::New)? else {
+        let Some(state) = self.client.put(&name, word(), &WriteCondition::IfAbsent)? else {
             return answer("it refuses to write a new object if it is not there yet");
         };
-        let again = self.client.put(&name, word(), &Condition::New)?;
-        let other = state.another();
-        let changed = self.client.put(&name, word(), &Condition::Still(&other))?;
-        let kept = self.client.put(&name, word(), &Condition::Still(&state))?;
+        let again = self.client.put(&name, word(), &WriteCondition::IfAbsent)?;
+        let other = state.altered();
+        let changed = self
+            .client
+            .put(&name, word(), &WriteCondition::IfUnchanged(&other))?;
+        let conflicting = self
+            .client
+            .put(&name, word(), &WriteCondition::IfUnchanged(&state))?;
         // A publisher without the permission to delete leaves a small object.
         let _ = self.client.delete(&[name]);
-        match (again, changed, kept) {
+        match (again, changed, conflicting) {
             (Some(_), ..) => answer("it replaced an object that was to be written only if new"),
             (_, Some(_), _) => answer("it replaced an object in another state than was named"),
             (_, _, None) => answer("it does not replace an object in the state that was named"),
@@ -432,11 +436,11 @@ impl Publisher {
     }
 }
 
-impl Made {
+impl BuiltVersion {
     /// What uploading the version takes.
-    pub fn cost(&self) -> Cost {
-        let parts = |file: &FileEntry| upload::requests(file.bytes);
-        Cost {
+    pub fn cost(&self) -> UploadCost {
+        let parts = |file: &FileEntry| upload::upload_requests(file.bytes);
+        UploadCost {
             upload_bytes: self.uploads.iter().map(|file| file.bytes).sum(),
             // The probe, the description and the head come with every version.
             write_requests: self.uploads.iter().map(parts).sum::<u64>() + 7,
@@ -446,32 +450,36 @@ impl Made {
 }
 
 /// Fills a folder with the version that a plan is based on.
-fn begin(base: &Base, work: &Path) -> Result<(), BucketError> {
+fn copy_base(base: &Base, work: &Path) -> Result<(), BucketError> {
     let (Some(folder), Some(version)) = (&base.folder, &base.version) else {
         return Ok(());
     };
-    let from = mirror::database(folder);
-    fs::copy(&from, mirror::database(work)).map_err(BucketError::io("copy", &from))?;
-    for file in version.files.iter().filter(|file| !fetch::is_links(file)) {
+    let from = mirror::database_path(folder);
+    fs::copy(&from, mirror::database_path(work)).map_err(BucketError::io("copy", &from))?;
+    for file in version
+        .files
+        .iter()
+        .filter(|file| !fetch::is_links_file(file))
+    {
         cache::link(
-            &cache::place(folder, &file.path),
-            &cache::place(work, &file.path),
+            &cache::file_path(folder, &file.path),
+            &cache::file_path(work, &file.path),
         )?;
     }
-    mirror::tag(work, version)
+    mirror::tag_version(work, version)
 }
 
 /// Applies a plan to the records in a folder, and returns how many there are.
 fn write_records(base: &Base, plan: &Plan, work: &Path) -> Result<usize, BucketError> {
-    let mut writer = Writer::open(&mirror::database(work), base.folder.is_none())?;
-    let mut gone = Vec::new();
+    let mut writer = Writer::open(&mirror::database_path(work), base.folder.is_none())?;
+    let mut withdrawn_rows = Vec::new();
     for item in &plan.withdrawn {
-        gone.extend(writer.row_of(&item.id)?);
+        withdrawn_rows.extend(writer.find_row(&item.id)?);
     }
     let mut next = writer.last_row()? + 1;
-    writer.remove(&gone)?;
-    for record in &plan.puts {
-        let row = match writer.row_of(&record.id)? {
+    writer.remove(&withdrawn_rows)?;
+    for record in &plan.upserts {
+        let row = match writer.find_row(&record.id)? {
             Some(row) => row,
             None => {
                 next += 1;
@@ -496,23 +504,23 @@ fn write_links(links: &[Link], work: &Path) -> Result<(), BucketError> {
 }
 
 /// The files of a new version. Files of the previous version keep their objects.
-fn files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, BucketError> {
+fn list_files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, BucketError> {
     let known: HashMap<&str, &FileEntry> = base
         .version
         .iter()
         .flat_map(|version| &version.files)
         .map(|file| (file.path.as_str(), file))
         .collect();
-    let listed = records::files(&mirror::table(work))?;
+    let listed = records::published_files(&mirror::table_folder(work))?;
     let paths = listed
         .paths
         .iter()
         .map(|path| path.to_string_lossy().into_owned());
     let mut files = Vec::new();
     for path in paths.chain([LINKS.to_owned()]) {
-        let place = cache::place(work, &path);
-        let failed = BucketError::io("read", &place);
-        let bytes = fs::metadata(&place).map_err(&failed)?.len();
+        let path_in_work = cache::file_path(work, &path);
+        let failed = BucketError::io("read", &path_in_work);
+        let bytes = fs::metadata(&path_in_work).map_err(&failed)?.len();
         // Lance never writes a data file twice. The list of fragments and the links are the same
         // only if their contents are.
         let is_data = path != LINKS && !path.ends_with(".manifest");
@@ -523,7 +531,7 @@ fn files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, BucketE
             files.push((*known).clone());
             continue;
         }
-        let sha256 = cache::digest(&place).map_err(&failed)?;
+        let sha256 = cache::file_digest(&path_in_work).map_err(&failed)?;
         if let Some(known) = known.filter(|known| known.sha256 == sha256) {
             files.push((*known).clone());
             continue;
@@ -546,7 +554,7 @@ fn files(base: &Base, work: &Path, name: &str) -> Result<Vec<FileEntry>, BucketE
 }
 
 /// Eight random hexadecimal digits.
-fn random() -> Result<String, BucketError> {
+fn random_name() -> Result<String, BucketError> {
     let mut bytes = [0_u8; 4];
     getrandom::fill(&mut bytes).map_err(|error| BucketError::Io {
         action: "ask the system for random numbers",

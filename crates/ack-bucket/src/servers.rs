@@ -14,11 +14,11 @@ use object_store::{Error, ObjectStore, RetryConfig};
 
 use crate::BucketError;
 use crate::address::Address;
-use crate::client::{REQUEST, reason};
+use crate::client::{REQUEST_TIMEOUT, reason};
 use crate::credentials;
 
 /// How long connecting may take.
-const CONNECT: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The settings of the environment that give credentials for Google's storage.
 const GCS_CREDENTIALS: [GoogleConfigKey; 4] = [
@@ -40,18 +40,18 @@ const AZURE_CREDENTIALS: [AzureConfigKey; 6] = [
 const AZURE_SWITCHES: [AzureConfigKey; 2] =
     [AzureConfigKey::UseEmulator, AzureConfigKey::UseAzureCli];
 
-fn options(settings: &RemoteSettings) -> ClientOptions {
+fn client_options(settings: &RemoteSettings) -> ClientOptions {
     let is_plain = settings
         .endpoint
         .as_ref()
         .is_some_and(|endpoint| endpoint.starts_with("http://"));
     ClientOptions::new()
         .with_allow_http(is_plain)
-        .with_connect_timeout(CONNECT)
-        .with_timeout(REQUEST)
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_timeout(REQUEST_TIMEOUT)
 }
 
-fn retry() -> RetryConfig {
+fn retry_config() -> RetryConfig {
     RetryConfig {
         max_retries: 3,
         retry_timeout: Duration::from_secs(30),
@@ -59,7 +59,7 @@ fn retry() -> RetryConfig {
     }
 }
 
-fn unusable(address: &Address) -> impl Fn(Error) -> BucketError + '_ {
+fn unusable_settings(address: &Address) -> impl Fn(Error) -> BucketError + '_ {
     move |error| BucketError::Credentials {
         address: address.to_string(),
         problem: reason(&error),
@@ -79,8 +79,8 @@ pub(crate) fn s3(
     }
     builder = builder
         .with_bucket_name(&address.bucket)
-        .with_client_options(options(settings))
-        .with_retry(retry());
+        .with_client_options(client_options(settings))
+        .with_retry(retry_config());
     builder = credentials::add(builder, settings.credentials, &settings.command)
         .map_err(|problem| none(address, &problem.to_string()))?;
     if let Some(endpoint) = &settings.endpoint {
@@ -88,7 +88,7 @@ pub(crate) fn s3(
             .with_endpoint(endpoint.trim_end_matches('/'))
             .with_virtual_hosted_style_request(false);
     }
-    builder.build().map_err(unusable(address))
+    builder.build().map_err(unusable_settings(address))
 }
 
 fn none(address: &Address, problem: &str) -> BucketError {
@@ -122,10 +122,10 @@ pub(crate) fn gcs(
     }
     builder
         .with_bucket_name(&address.bucket)
-        .with_client_options(options(settings))
-        .with_retry(retry())
+        .with_client_options(client_options(settings))
+        .with_retry(retry_config())
         .build()
-        .map_err(unusable(address))
+        .map_err(unusable_settings(address))
 }
 
 pub(crate) fn azure(
@@ -153,10 +153,10 @@ pub(crate) fn azure(
     }
     builder
         .with_container_name(&address.bucket)
-        .with_client_options(options(settings))
-        .with_retry(retry())
+        .with_client_options(client_options(settings))
+        .with_retry(retry_config())
         .build()
-        .map_err(unusable(address))
+        .map_err(unusable_settings(address))
 }
 
 /// Whether the user logged in with `gcloud auth application-default login`.
@@ -169,7 +169,7 @@ fn has_gcloud_credentials() -> bool {
 }
 
 fn only_for_s3() -> BucketError {
-    BucketError::Setting(SettingProblem {
+    BucketError::InvalidSetting(SettingProblem {
         key: "credentials",
         problem: "`command`, which is for s3:// alone".to_owned(),
     })

@@ -17,31 +17,31 @@ use crate::lexicon;
 use crate::profile::Profile;
 use crate::quantity::{Quantity, Unit};
 use crate::statement::Statement;
-use crate::subject::{are_other_things, is_label, topic};
+use crate::subject::{are_different_things, is_label, topic};
 use crate::term::{NameKind, RARE_WEIGHT as RARE, Term, TermKind};
 
 /// Minimum share of common content for statements about the same subject.
-pub(crate) const SAME_MATTER: f32 = 0.5;
+pub(crate) const MIN_SUBJECT_SHARE: f32 = 0.5;
 /// The same, for statements that must differ in nothing else.
-const SAME_FRAME: f32 = 0.66;
+const MIN_FRAME_SHARE: f32 = 0.66;
 /// Weight of words that count like a name.
-const HEAVY: f32 = 0.9;
+const NAME_LIKE_WEIGHT: f32 = 0.9;
 /// Topic score of memories that are certainly about the same subject.
-const SURE_TOPIC: f32 = 0.6;
+const CERTAIN_TOPIC: f32 = 0.6;
 /// Topic score that is enough if one memory says that a name in the other was replaced.
-const SAME_TOPIC: f32 = 0.4;
+const MIN_REPLACEMENT_TOPIC: f32 = 0.4;
 /// More pairs of statements than this count as two long texts.
-const MANY_PAIRS: usize = 24;
+const LONG_TEXT_PAIRS: usize = 24;
 /// How much more two statements of long texts must have in common.
-const MARGIN: f32 = 0.2;
+const LONG_TEXT_MARGIN: f32 = 0.2;
 /// Weight of a meaningful word.
-const WORTH: f32 = 0.9;
+const MEANINGFUL_WEIGHT: f32 = 0.9;
 /// Weight of one word: the most that the newer statement may add.
-const ONE_WORD: f32 = 1.25;
+const MAX_ADDED_BY_NEWER: f32 = 1.25;
 /// Weight of two words: the most that the older statement may add.
-const TWO_WORDS: f32 = 2.7;
+const MAX_ADDED_BY_OLDER: f32 = 2.7;
 /// How many words around a number tell what it measures.
-const NEAR: usize = 4;
+const CONTEXT_WORDS: usize = 4;
 
 /// Two statements that cannot both be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,15 +86,15 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     {
         return None;
     }
-    if are_other_things(newer, older) {
+    if are_different_things(newer, older) {
         return None;
     }
     let topic = topic(newer, older);
     // The more pairs there are, the likelier one of them looks like a conflict by chance.
-    let is_long = newer.length * older.length > MANY_PAIRS;
-    let margin = if is_long { MARGIN } else { 0.0 };
-    let newer_claims: Vec<&Statement> = unsaid(newer, older).collect();
-    let older_claims: Vec<&Statement> = unsaid(older, newer).collect();
+    let is_long = newer.length * older.length > LONG_TEXT_PAIRS;
+    let margin = if is_long { LONG_TEXT_MARGIN } else { 0.0 };
+    let newer_claims: Vec<&Statement> = unshared_claims(newer, older).collect();
+    let older_claims: Vec<&Statement> = unshared_claims(older, newer).collect();
     for one in newer_claims {
         for other in &older_claims {
             let pair = Pair {
@@ -118,11 +118,14 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
 }
 
 /// The claims of a memory that the other does not make too. What both say, neither denies.
-fn unsaid<'a>(own: &'a Profile, other: &'a Profile) -> impl Iterator<Item = &'a Statement> {
-    let claims = own.claims().iter();
+fn unshared_claims<'a>(
+    profile: &'a Profile,
+    other: &'a Profile,
+) -> impl Iterator<Item = &'a Statement> {
+    let claims = profile.claims().iter();
     claims.filter(|claim| {
         let mut others = other.claims().iter();
-        !others.any(|statement| claim.is_said_by(statement))
+        !others.any(|statement| claim.is_contained_in(statement))
     })
 }
 
@@ -142,13 +145,13 @@ impl Pair<'_> {
         if self.newer.shared(self.older) <= 0.0 || self.are_different_cases() {
             return None;
         }
-        if self.assignments() || self.values() {
+        if self.have_conflicting_settings() || self.have_conflicting_values() {
             Some(ConflictReason::Value)
-        } else if self.denial() {
+        } else if self.contains_denial() {
             Some(ConflictReason::Denial)
-        } else if self.opposites() {
+        } else if self.have_opposites() {
             Some(ConflictReason::Opposite)
-        } else if self.names() {
+        } else if self.have_conflicting_names() {
             Some(ConflictReason::Name)
         } else {
             None
@@ -156,7 +159,7 @@ impl Pair<'_> {
     }
 
     /// Whether both give one setting different values: `timeout=30`.
-    fn assignments(&self) -> bool {
+    fn have_conflicting_settings(&self) -> bool {
         let assigned = |statement: &Statement| -> Vec<Term> {
             let terms = statement.terms.iter();
             let terms = terms.filter(|term| !term.denied && term.assigned_to.is_some());
@@ -166,7 +169,8 @@ impl Pair<'_> {
         assigned(self.newer).iter().any(|one| {
             older.iter().any(|other| {
                 one.assigned_to == other.assigned_to
-                    && (self.is_setting(one.assigned_to) || self.matter() >= SAME_FRAME)
+                    && (self.is_setting(one.assigned_to)
+                        || self.subject_certainty() >= MIN_FRAME_SHARE)
                     && one.identity() != other.identity()
                     && !self.memories.0.says(other.assigned_to, other)
                     && !self.memories.1.says(one.assigned_to, one)
@@ -183,7 +187,7 @@ impl Pair<'_> {
     }
 
     /// How certain it is that the statements are about the same subject.
-    fn matter(&self) -> f32 {
+    fn subject_certainty(&self) -> f32 {
         let covered = self
             .newer
             .covered_by(self.older)
@@ -231,7 +235,7 @@ impl Pair<'_> {
     /// Whether the two are about different things: each has names that the other's memory does not
     /// contain.
     fn are_different_subjects(&self) -> bool {
-        let own = |statement: &Statement, other: &Profile| {
+        let unshared_weight = |statement: &Statement, other: &Profile| {
             statement.terms.iter().any(|term| {
                 term.name().is_some()
                     && !term.denied
@@ -239,7 +243,9 @@ impl Pair<'_> {
                     && !other.content.contains_key(&term.key)
             })
         };
-        if own(self.newer, self.memories.1) && own(self.older, self.memories.0) {
+        if unshared_weight(self.newer, self.memories.1)
+            && unshared_weight(self.older, self.memories.0)
+        {
             return true;
         }
         if self.has_another_title(self.newer, self.memories)
@@ -271,22 +277,22 @@ impl Pair<'_> {
             .is_some_and(|key| first(statement) == Some(key) && !other.content.contains_key(&key))
     }
 
-    fn values(&self) -> bool {
+    fn have_conflicting_values(&self) -> bool {
         if self.are_different_subjects() || self.have_other_words() {
             return false;
         }
-        let is_certain = self.margin == 0.0 && self.topic >= SURE_TOPIC;
-        let is_near = is_certain || self.matter() >= SAME_MATTER + self.margin;
+        let is_certain = self.margin == 0.0 && self.topic >= CERTAIN_TOPIC;
+        let is_near = is_certain || self.subject_certainty() >= MIN_SUBJECT_SHARE + self.margin;
         let is_possible = |newer: usize, older: usize| {
-            is_near || self.topic >= SURE_TOPIC && self.is_of_one_name(newer, older)
+            is_near || self.topic >= CERTAIN_TOPIC && self.is_of_one_name(newer, older)
         };
-        let said = |statement: &Statement| -> Vec<usize> {
+        let mentioned = |statement: &Statement| -> Vec<usize> {
             let numbers = statement.terms.iter().enumerate();
             let numbers = numbers.filter(|(_, term)| term.quantity().is_some() && !term.denied);
             let numbers = numbers.map(|(at, _)| at);
             numbers.filter(|at| !statement.is_since(*at)).collect()
         };
-        let (newer, older) = (said(self.newer), said(self.older));
+        let (newer, older) = (mentioned(self.newer), mentioned(self.older));
         newer.iter().any(|one| {
             let mut others = older.iter();
             others.any(|other| is_possible(*one, *other) && self.differ(*one, *other))
@@ -295,13 +301,15 @@ impl Pair<'_> {
 
     /// Whether the newer statement, or each of them, has many words that the other memory lacks.
     fn have_other_words(&self) -> bool {
-        let own = |statement: &Statement, other: &Profile| -> f32 {
-            let own = statement.content.iter();
-            let own =
-                own.filter(|(key, weight)| **weight >= WORTH && !other.content.contains_key(key));
-            own.map(|(_, weight)| *weight).sum()
+        let unshared_weight = |statement: &Statement, other: &Profile| -> f32 {
+            let unshared_weight = statement.content.iter();
+            let unshared_weight = unshared_weight.filter(|(key, weight)| {
+                **weight >= MEANINGFUL_WEIGHT && !other.content.contains_key(key)
+            });
+            unshared_weight.map(|(_, weight)| *weight).sum()
         };
-        own(self.newer, self.memories.1) > ONE_WORD || own(self.older, self.memories.0) > TWO_WORDS
+        unshared_weight(self.newer, self.memories.1) > MAX_ADDED_BY_NEWER
+            || unshared_weight(self.older, self.memories.0) > MAX_ADDED_BY_OLDER
     }
 
     /// Whether two numbers measure the same thing and differ, and neither statement has both.
@@ -313,18 +321,18 @@ impl Pair<'_> {
         else {
             return false;
         };
-        if one.unit != other.unit || one.same(&other) {
+        if one.unit != other.unit || one.equals(&other) {
             return false;
         }
-        let says = |statement: &Statement, value: &Quantity| {
+        let mentions = |statement: &Statement, value: &Quantity| {
             statement.terms.iter().any(|term| {
                 !term.denied
-                    && term
-                        .quantity()
-                        .is_some_and(|own| own.unit == value.unit && own.same(value))
+                    && term.quantity().is_some_and(|value_of_older| {
+                        value_of_older.unit == value.unit && value_of_older.equals(value)
+                    })
             })
         };
-        if says(self.newer, &other) || says(self.older, &one) {
+        if mentions(self.newer, &other) || mentions(self.older, &one) {
             return false;
         }
         // `two ways` does not conflict with `port 8080`.
@@ -346,29 +354,31 @@ impl Pair<'_> {
         if self.is_of_one_name(newer, older) {
             return true;
         }
-        let around = |statement: &Statement, at: usize, own: &Profile| -> Vec<Term> {
-            let title = own.title().filter(|title| is_label(title));
+        let around = |statement: &Statement, at: usize, value_of_older: &Profile| -> Vec<Term> {
+            let title = value_of_older.title().filter(|title| is_label(title));
             let titled = title.into_iter().flat_map(|title| &title.terms);
             let titled = titled.filter(|term| term.is_content());
-            near(statement, at)
+            nearby_words(statement, at)
                 .into_iter()
                 .chain(titled)
                 .cloned()
                 .collect()
         };
-        let near = around(self.newer, newer, self.memories.0);
+        let context = around(self.newer, newer, self.memories.0);
         let others = around(self.older, older, self.memories.1);
-        let shared: Vec<&Term> = near
+        let shared: Vec<&Term> = context
             .iter()
             .filter(|term| others.iter().any(|other| other.key == term.key))
             .collect();
         let has_attribute = shared.iter().any(|term| {
-            lexicon::is_attribute(&ack_search::stems::stem(lexicon::usual(&term.word)))
+            lexicon::is_attribute(&ack_search::stems::stem(lexicon::canonical_spelling(
+                &term.word,
+            )))
         });
         let is_close = shared.iter().map(|term| term.weight).sum::<f32>() >= 0.6;
         match one.unit {
-            Unit::None => has_attribute || is_close && self.dice >= SAME_FRAME,
-            _ => has_attribute || is_close || self.dice >= SAME_FRAME,
+            Unit::None => has_attribute || is_close && self.dice >= MIN_FRAME_SHARE,
+            _ => has_attribute || is_close || self.dice >= MIN_FRAME_SHARE,
         }
     }
 
@@ -385,15 +395,15 @@ impl Pair<'_> {
         name.is_some() && name == before(self.older, older)
     }
 
-    fn denial(&self) -> bool {
+    fn contains_denial(&self) -> bool {
         !self.are_labels()
             && (self.denies(self.newer, self.older) || self.denies(self.older, self.newer))
     }
 
     /// Whether both are titles that only name something.
     fn are_labels(&self) -> bool {
-        let is_title = |statement: &Statement, own: &Profile| {
-            let title = own.title().filter(|_| own.claims().len() > 1);
+        let is_title = |statement: &Statement, profile: &Profile| {
+            let title = profile.title().filter(|_| profile.claims().len() > 1);
             title.is_some_and(|title| std::ptr::eq(title, statement)) && !statement.is_sentence()
         };
         is_title(self.newer, self.memories.0) && is_title(self.older, self.memories.1)
@@ -401,7 +411,8 @@ impl Pair<'_> {
 
     /// Whether one statement denies what the other says.
     fn denies(&self, one: &Statement, other: &Statement) -> bool {
-        if tells_a_cause(one) || tells_a_cause(other) || other.tells_how() || other.is_past() {
+        if explains_cause(one) || explains_cause(other) || other.is_instruction() || other.is_past()
+        {
             return false;
         }
         let memory = if std::ptr::eq(one, self.newer) {
@@ -409,7 +420,7 @@ impl Pair<'_> {
         } else {
             self.memories.0
         };
-        let says = |statement: &Statement, key: u64| {
+        let mentions = |statement: &Statement, key: u64| {
             let mut terms = statement.terms.iter();
             terms.any(|term| term.key == key && !term.denied)
         };
@@ -418,9 +429,9 @@ impl Pair<'_> {
             .iter()
             .filter(|term| term.denied)
             .filter(|term| term.is_content() || term.quantity().is_some() || term.pole.is_some())
-            .filter(|term| !says(one, term.key))
+            .filter(|term| !mentions(one, term.key))
             .collect();
-        // `not enabled` and `disabled`: see [`Pair::opposites`].
+        // `not enabled` and `disabled`: see [`Pair::have_opposites`].
         let has_pole = one.terms.iter().filter(|term| term.denied).any(|term| {
             term.pole.is_some_and(|(group, _)| {
                 let mut poles = other.terms.iter().filter_map(|term| term.pole);
@@ -429,7 +440,7 @@ impl Pair<'_> {
         });
         let flipped: Vec<&&Term> = denied
             .iter()
-            .filter(|term| says(other, term.key) && !memory.denies(term.key, one))
+            .filter(|term| mentions(other, term.key) && !memory.denies(term.key, one))
             .filter(|term| !memory.denies_anywhere(term.key))
             .collect();
         if flipped.is_empty() || has_pole {
@@ -438,7 +449,7 @@ impl Pair<'_> {
         if other.is_heading() && memory.claims().len() > 1 {
             return false;
         }
-        if self.margin > 0.0 && (one.is_about_it() || other.is_about_it()) {
+        if self.margin > 0.0 && (one.has_pronoun_subject() || other.has_pronoun_subject()) {
             return false;
         }
         if flipped
@@ -449,9 +460,11 @@ impl Pair<'_> {
         }
         // `Use uv instead of poetry` adds nothing to a memory that says uv is used.
         let is_known = |term: &Term| {
-            term.denied || !is_named(term) && term.weight < WORTH || memory.says(None, term)
+            term.denied
+                || !is_named(term) && term.weight < MEANINGFUL_WEIGHT
+                || memory.says(None, term)
         };
-        if flipped.iter().any(|term| term.set_aside) && one.terms.iter().all(is_known) {
+        if flipped.iter().any(|term| term.has_replacement) && one.terms.iter().all(is_known) {
             return false;
         }
         let weight: f32 = flipped.iter().map(|term| term.weight.max(0.5)).sum();
@@ -462,27 +475,28 @@ impl Pair<'_> {
         let rest = one.shared(other) - flipped.iter().map(|term| term.weight).sum::<f32>();
         if flipped.iter().any(|term| term.replaced) {
             // In long texts, many sentences contain the same words.
-            if self.margin > 0.0 && self.matter() < SAME_MATTER + self.margin {
+            if self.margin > 0.0 && self.subject_certainty() < MIN_SUBJECT_SHARE + self.margin {
                 return false;
             }
-            let has_name = weight >= HEAVY || flipped.iter().any(|term| term.name().is_some());
+            let has_name =
+                weight >= NAME_LIKE_WEIGHT || flipped.iter().any(|term| term.name().is_some());
             let has_number = flipped.iter().any(|term| term.quantity().is_some());
             return rest >= 0.8 + self.margin
-                || self.topic >= SAME_MATTER && weight >= 1.0
-                || has_name && self.topic >= SAME_TOPIC
-                || has_number && self.margin == 0.0 && self.topic >= SURE_TOPIC;
+                || self.topic >= MIN_SUBJECT_SHARE && weight >= 1.0
+                || has_name && self.topic >= MIN_REPLACEMENT_TOPIC
+                || has_number && self.margin == 0.0 && self.topic >= CERTAIN_TOPIC;
         }
         let covered = one.covered_by(other).max(other.covered_by(one));
         weight >= 0.75 * all
-            && (self.dice >= SAME_FRAME + self.margin
-                || self.dice >= SAME_MATTER + self.margin && covered >= 0.75)
+            && (self.dice >= MIN_FRAME_SHARE + self.margin
+                || self.dice >= MIN_SUBJECT_SHARE + self.margin && covered >= 0.75)
     }
 
-    fn opposites(&self) -> bool {
-        let tells_how = self.newer.tells_how() || self.older.tells_how();
+    fn have_opposites(&self) -> bool {
+        let tells_how = self.newer.is_instruction() || self.older.is_instruction();
         // A long text contains many statements on both sides.
         let is_long = self.margin > 0.0;
-        if is_long || tells_how || self.matter() < SAME_MATTER {
+        if is_long || tells_how || self.subject_certainty() < MIN_SUBJECT_SHARE {
             return false;
         }
         let is_negative = |one: &Statement, other: &Statement| {
@@ -505,17 +519,19 @@ impl Pair<'_> {
         let (all_newer, all_older) = (sides(&newer), sides(&older));
         newer.iter().any(|one| {
             older.iter().any(|other| {
-                let (Some((group, here)), Some((same, there))) = (side(one), side(other)) else {
+                let (Some((group, newer_side)), Some((same, older_side))) =
+                    (side(one), side(other))
+                else {
                     return false;
                 };
                 let is_opposite = group == same
-                    && here != there
-                    && !all_older.contains(&(group, here))
-                    && !all_newer.contains(&(group, there));
+                    && newer_side != older_side
+                    && !all_older.contains(&(group, newer_side))
+                    && !all_newer.contains(&(group, older_side));
                 is_opposite
-                    && (self.dice >= SAME_FRAME
+                    && (self.dice >= MIN_FRAME_SHARE
                         || one.before == other.before
-                        || one.behind == other.behind)
+                        || one.after == other.after)
             })
         })
     }
@@ -527,20 +543,20 @@ fn is_named(term: &Term) -> bool {
 }
 
 /// Whether a statement explains why something went wrong. That denies nothing.
-fn tells_a_cause(statement: &Statement) -> bool {
+fn explains_cause(statement: &Statement) -> bool {
     let mut words = statement.terms.iter().map(|term| term.word.as_str());
     let first = [words.next(), words.next()];
     first.contains(&Some("cause")) || matches!(first[0], Some("symptom" | "problem"))
 }
 
 /// The content words around a term.
-fn near(statement: &Statement, at: usize) -> Vec<&Term> {
+fn nearby_words(statement: &Statement, at: usize) -> Vec<&Term> {
     let before = statement.terms.iter().take(at).rev();
-    let behind = statement.terms.iter().skip(at + 1);
+    let following = statement.terms.iter().skip(at + 1);
     let content = |term: &&Term| matches!(term.kind, TermKind::Word | TermKind::Name(_));
     before
         .filter(content)
-        .take(NEAR)
-        .chain(behind.filter(content).take(NEAR))
+        .take(CONTEXT_WORDS)
+        .chain(following.filter(content).take(CONTEXT_WORDS))
         .collect()
 }

@@ -71,7 +71,7 @@ fn split(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn told(older: &str, newer: &str) -> String {
+    fn marked(older: &str, newer: &str) -> String {
         let parts = words(older, newer).into_iter().map(|part| match part.side {
             DiffSide::Both => part.text,
             DiffSide::Older => format!("[-{}-]", part.text),
@@ -83,20 +83,20 @@ mod tests {
     #[test]
     fn a_changed_word_is_shown_with_the_older_one_first() {
         assert_eq!(
-            told("retry after 30 seconds", "retry after 60 seconds"),
+            marked("retry after 30 seconds", "retry after 60 seconds"),
             "retry after [-30-]{+60+} seconds"
         );
-        assert_eq!(told("a b", "a b c"), "a b{+ c+}");
-        assert_eq!(told("", ""), "");
+        assert_eq!(marked("a b", "a b c"), "a b{+ c+}");
+        assert_eq!(marked("", ""), "");
     }
 
     #[test]
-    fn both_texts_can_be_put_together_from_their_difference() {
+    fn both_texts_can_be_rebuilt_from_their_difference() {
         let (older, newer) = ("Порт 8080, nicht 80.\n", "Порт 9090.\n\nNeu: 東京");
-        let side = |wanted| -> String {
+        let side = |excluded| -> String {
             let parts = words(older, newer);
-            let own = parts.into_iter().filter(|part| part.side != wanted);
-            own.map(|part| part.text).collect()
+            let texts = parts.into_iter().filter(|part| part.side != excluded);
+            texts.map(|part| part.text).collect()
         };
         assert_eq!(side(DiffSide::Newer), older);
         assert_eq!(side(DiffSide::Older), newer);

@@ -33,7 +33,10 @@ struct Sketch {
 /// the order of their first members, and members in ascending order. Memories that contradict the
 /// first member of a group are not in it.
 pub fn near_duplicates(memories: &[&Memory]) -> Vec<Vec<usize>> {
-    let sketches: Vec<Sketch> = memories.par_iter().map(|memory| sketched(memory)).collect();
+    let sketches: Vec<Sketch> = memories
+        .par_iter()
+        .map(|memory| sketch_of(memory))
+        .collect();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut profiles: FxHashMap<usize, Profile> = FxHashMap::default();
     let mut buckets: FxHashMap<(usize, u64), Vec<usize>> = FxHashMap::default();
@@ -52,8 +55,8 @@ pub fn near_duplicates(memories: &[&Memory]) -> Vec<Vec<usize>> {
             let leader = groups.get(*group).and_then(|group| group.first()).copied();
             leader.is_some_and(|leader| {
                 let pair = sketches.get(leader).zip(memories.get(leader));
-                let own = memories.get(position);
-                pair.zip(own).is_some_and(|((other, leading), memory)| {
+                let current = memories.get(position);
+                pair.zip(current).is_some_and(|((other, leading), memory)| {
                     is_near(&sketch.words, &other.words) && {
                         let leading = profiles
                             .entry(leader)
@@ -95,7 +98,7 @@ fn is_near(one: &FxHashSet<u64>, other: &FxHashSet<u64>) -> bool {
         || (small.len() >= 6 && common as f64 / small.len() as f64 >= MIN_COVERED)
 }
 
-fn sketched(memory: &Memory) -> Sketch {
+fn sketch_of(memory: &Memory) -> Sketch {
     let mut words = FxHashSet::default();
     let facts = memory.facts.iter().map(String::as_str);
     let texts = [Some(&*memory.title), memory.subtitle.as_deref()];
@@ -137,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_the_first_of_a_group_is_not_in_it() {
+    fn a_memory_that_contradicts_the_first_of_a_group_is_not_in_it() {
         let groups = grouped(&[
             "The webhook sender waits 30 seconds for an answer before it retries",
             "The webhook sender waits 60 seconds for an answer before it retries",

@@ -113,7 +113,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
 
 /// Further words that say that something is not so, or goes wrong.
 #[rustfmt::skip]
-const NEGATIVE: &[&str] = &[
+const NEGATIVE_WORDS: &[&str] = &[
     "away", "bad", "breaks", "broken", "broke", "crashed", "crashes", "dead", "disable",
     "disabled", "disables", "ended", "ends", "eol", "error", "errors", "except", "exclude",
     "excluded", "excludes", "expired", "fail", "failed", "failing", "fails", "false", "forbid",
@@ -129,7 +129,7 @@ const NEGATIVE: &[&str] = &[
 
 /// Words for what was, or what could be.
 #[rustfmt::skip]
-const PAST: &[&str] = &[
+const PAST_WORDS: &[&str] = &[
     "could", "earlier", "formerly", "had", "might", "once", "originally", "previously", "used",
     "maybe", "perhaps", "probably", "was", "were", "would", "früher", "war", "waren", "wurde", "wurden", "était", "étaient", "era",
     "eran", "был", "была", "было", "были",
@@ -137,7 +137,7 @@ const PAST: &[&str] = &[
 
 /// Words for a change, after which `from` names the old state and `to` the new one.
 #[rustfmt::skip]
-const CHANGES: &[&str] = &[
+const CHANGE_WORDS: &[&str] = &[
     "bumped", "changed", "changes", "cut", "decreased", "doubled", "down", "dropped", "increased",
     "lowered", "migrated", "migrating", "migration", "move", "moved", "moving", "raised",
     "reduced", "renamed", "shortened", "lengthened", "extended", "switch", "switched",
@@ -165,7 +165,7 @@ const FOREIGN_STOPS: &[&str] = &[
 
 /// Different spellings of the same thing.
 #[rustfmt::skip]
-const SAME: &[(&str, &str)] = &[
+const CANONICAL_SPELLINGS: &[(&str, &str)] = &[
     ("auth", "authentication"), ("config", "configuration"), ("configs", "configuration"),
     ("conf", "configuration"), ("db", "database"), ("dbs", "database"), ("dev", "development"),
     ("dir", "directory"), ("dirs", "directory"), ("docs", "documentation"),
@@ -223,14 +223,14 @@ pub fn is_auxiliary(word: &str) -> bool {
 /// Whether a word says that something is not so, or goes wrong.
 pub fn is_negative(word: &str) -> bool {
     ["0", "zero"].contains(&word)
-        || NEGATIVE.contains(&word)
+        || NEGATIVE_WORDS.contains(&word)
         || denies_next(word)
         || denies_previous(word)
 }
 
 /// Whether a word is about what was, or what could be.
 pub fn is_past(word: &str) -> bool {
-    PAST.contains(&word)
+    PAST_WORDS.contains(&word)
 }
 
 /// The group of opposites that a word belongs to, and its side.
@@ -257,7 +257,7 @@ pub fn is_verb(word: &str) -> bool {
 
 /// Whether a word says that something changed.
 pub fn is_change(word: &str) -> bool {
-    CHANGES.contains(&word)
+    CHANGE_WORDS.contains(&word)
 }
 
 /// Whether a word is a stop word of another language than English.
@@ -266,9 +266,11 @@ pub fn is_foreign_stop(word: &str) -> bool {
 }
 
 /// The usual spelling of a word.
-pub fn usual(word: &str) -> &str {
-    let found = SAME.iter().find(|(spelling, _)| *spelling == word);
-    found.map_or(word, |(_, usual)| usual)
+pub fn canonical_spelling(word: &str) -> &str {
+    let found = CANONICAL_SPELLINGS
+        .iter()
+        .find(|(spelling, _)| *spelling == word);
+    found.map_or(word, |(_, canonical)| canonical)
 }
 
 /// Whether a stem names what a number measures.

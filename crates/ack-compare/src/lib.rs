@@ -27,15 +27,15 @@ pub use crate::conflict::{Conflict, ConflictReason};
 pub use crate::profile::Profile;
 
 /// Share of the newer memory's content in the older one, if the newer one adds nothing.
-const NOTHING_NEW: f32 = 0.85;
+const MIN_COVERED_BY_OLDER: f32 = 0.85;
 /// Share of the older memory's content in the newer one, if the newer one contains all of it.
-const ALL_OF_IT: f32 = 0.7;
+const MIN_COVERED_BY_NEWER: f32 = 0.7;
 /// Cosine of memories that say the same in other words.
-const REWORDED: f32 = 0.85;
+const REWORDED_COSINE: f32 = 0.85;
 /// Cosine of memories about the same subject.
-const RELATED: f32 = 0.35;
+const RELATED_COSINE: f32 = 0.35;
 /// Resemblance of memories about the same subject.
-const RESEMBLING: f32 = 0.18;
+const MIN_RESEMBLANCE: f32 = 0.18;
 
 /// How a newer memory relates to an older one.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,23 +78,23 @@ pub fn relate(newer: &Profile, older: &Profile) -> Relation {
 }
 
 fn without_conflict(newer: &Profile, older: &Profile, resemblance: f64) -> RelationKind {
-    let has_own_detail = |own: &Profile, other: &Profile| {
-        let mut details = own.details.iter();
+    let has_own_detail = |profile: &Profile, other: &Profile| {
+        let mut details = profile.details.iter();
         details.any(|detail| !other.details.contains(detail))
     };
     let has_new_detail = has_own_detail(newer, older);
     // `Release 1.2.0` and `Release 1.3.0`: neither contains the other.
     let replaces_a_detail = has_new_detail && has_own_detail(older, newer);
     let cosine = newer.cosine(older);
-    let (own, others) = (newer.covered_by(older), older.covered_by(newer));
-    let adds = has_new_detail || newer.adds_a_statement_to(older);
-    if !adds && (own >= NOTHING_NEW || cosine >= REWORDED && own >= 0.5) {
+    let (profile, others) = (newer.covered_by(older), older.covered_by(newer));
+    let adds = has_new_detail || newer.adds_statement_to(older);
+    if !adds && (profile >= MIN_COVERED_BY_OLDER || cosine >= REWORDED_COSINE && profile >= 0.5) {
         RelationKind::Same
-    } else if others >= ALL_OF_IT && !replaces_a_detail {
+    } else if others >= MIN_COVERED_BY_NEWER && !replaces_a_detail {
         RelationKind::SaysMore
-    } else if replaces_a_detail && others >= ALL_OF_IT
-        || cosine >= RELATED
-        || resemblance >= f64::from(RESEMBLING)
+    } else if replaces_a_detail && others >= MIN_COVERED_BY_NEWER
+        || cosine >= RELATED_COSINE
+        || resemblance >= f64::from(MIN_RESEMBLANCE)
     {
         RelationKind::SaysOther
     } else {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_so_any_more_contradicts_who_says_it() {
+    fn a_denial_contradicts_the_claim() {
         let older = [
             "Feature flags",
             "Feature flags are read from flags.yml at start.",
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_of_two_things_of_one_kind_keep_their_values_apart() {
+    fn titles_of_two_items_keep_their_values_apart() {
         let logs = ["Retention of logs", "They are kept for 30 days."];
         let days = |title| [title, "They are kept for 90 days."];
         contradicts(&days("Retention of logs"), &logs, true);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_say_is_denied_by_neither() {
+    fn a_shared_statement_is_denied_by_neither() {
         let older = ["Cart", "Do not use localStorage for the cart."];
         contradicts(
             &["Cart", "localStorage is not to be used for the cart."],
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_of_another_thing_keeps_its_values_to_itself() {
+    fn values_of_another_subject_do_not_conflict() {
         let older = [
             "Editor config",
             "Indentation is four spaces in Python files.",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_after_is_a_value_and_since_when_is_none() {
+    fn a_duration_is_a_value_and_a_start_is_not() {
         let idle = |time: &str| format!("The kiosk shows the idle screen after {time} seconds.");
         let (older, newer) = (idle("90"), idle("30"));
         contradicts(&["Idle screen", &newer], &["Idle screen", &older], true);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn two_spellings_and_two_ways_are_no_other_name() {
+    fn spellings_and_alternatives_are_not_conflicting_names() {
         let older = ["Staging", "`git add --patch` stages changes one by one."];
         contradicts(
             &["Staging", "`git add -p` stages changes one by one."],
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_link_leads_is_no_value() {
+    fn a_link_target_is_not_a_value() {
         let older = [
             "Clip",
             "The clip is [here](https://example.com/watch?v=12).",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_things_of_one_kind_are_two_things() {
+    fn numbered_items_are_different_subjects() {
         for (newer, older) in [
             ("Topic 1", "Topic 0"),
             (

@@ -7,7 +7,7 @@ use ack_api::text;
 use ack_search::encoder::Encoder;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::conflict::SAME_MATTER;
+use crate::conflict::MIN_SUBJECT_SHARE;
 use crate::statement::{Statement, shared_weight};
 use crate::term::{NameKind, Term, TermKind, hash};
 
@@ -89,17 +89,18 @@ impl Profile {
                     wording.push_str(&term.word);
                     wording.push(' ');
                 }
-                let own: String = statement.terms.iter().map(|term| &*term.word).collect();
-                let is_new = !own.is_empty() && seen.insert(own);
+                let words: String = statement.terms.iter().map(|term| &*term.word).collect();
+                let is_new = !words.is_empty() && seen.insert(words);
                 if !is_new && position > 0 {
                     // The title is not cut if it is a whole sentence of the text.
                     let title = profile.statements.first();
-                    if title.is_some_and(|title| title.has_the_words_of(&statement)) {
+                    if title.is_some_and(|title| title.has_same_words(&statement)) {
                         profile.is_title_repeated = false;
                     }
                 }
-                let is_claim = !is_code && !statement.is_pointer();
-                profile.length += usize::from(is_new && (!is_code || is_frame(&sentence)));
+                let is_claim = !is_code && !statement.is_source_reference();
+                profile.length +=
+                    usize::from(is_new && (!is_code || is_structural_line(&sentence)));
                 if is_new && is_claim && profile.statements.len() < MAX_STATEMENTS {
                     profile.statements.push(statement);
                 }
@@ -140,7 +141,7 @@ impl Profile {
     }
 
     /// Whether it has a statement that is mostly new to the other memory.
-    pub(crate) fn adds_a_statement_to(&self, other: &Self) -> bool {
+    pub(crate) fn adds_statement_to(&self, other: &Self) -> bool {
         self.claims().iter().any(|statement| {
             let known = statement
                 .content
@@ -174,7 +175,7 @@ impl Profile {
                     .iter()
                     .any(|term| term.key == key && term.denied)
             })
-            .any(|statement| statement.dice(like) >= SAME_MATTER)
+            .any(|statement| statement.dice(like) >= MIN_SUBJECT_SHARE)
     }
 
     /// Whether any of its statements denies a term.
@@ -212,9 +213,9 @@ impl Profile {
 
     /// The share of the shorter one's content that both have, from 0 to 1.
     pub fn common(&self, other: &Self) -> f32 {
-        let least = self.weight.min(other.weight);
-        if least > 0.0 {
-            self.shared(other) / least
+        let smaller_weight = self.weight.min(other.weight);
+        if smaller_weight > 0.0 {
+            self.shared(other) / smaller_weight
         } else {
             0.0
         }
@@ -262,7 +263,7 @@ fn sentences(text: &str) -> Vec<(String, bool)> {
                 sentences.push((trimmed.to_owned(), true));
                 continue;
             }
-            if is_frame(trimmed) {
+            if is_structural_line(trimmed) {
                 split(&mut paragraph, &mut sentences);
                 sentences.push((trimmed.to_owned(), true));
                 continue;
@@ -281,7 +282,7 @@ fn sentences(text: &str) -> Vec<(String, bool)> {
 
 /// Whether a line is structure and not a statement: a heading, a table row, markup, an image, or a
 /// link definition.
-fn is_frame(line: &str) -> bool {
+fn is_structural_line(line: &str) -> bool {
     let is_link = line.starts_with('[') && line.contains("]:");
     line.starts_with(['#', '|', '<'])
         || line.starts_with("![")

@@ -14,7 +14,7 @@ pub enum Unit {
     /// A version.
     Version,
     /// A factor: `30x`.
-    Times,
+    Factor,
     /// A time of day.
     Clock,
     /// An amount of money, by its currency sign.
@@ -51,7 +51,7 @@ impl Quantity {
     }
 
     /// Whether two quantities are equal.
-    pub fn same(&self, other: &Self) -> bool {
+    pub fn equals(&self, other: &Self) -> bool {
         if let (Some(one), Some(other)) = (&self.version, &other.version) {
             // `1.4` and `1.4.2` may both be true of one thing.
             return one == other
@@ -178,6 +178,6 @@ pub fn parse(chunk: &str) -> Option<Quantity> {
         return Some(quantity);
     }
     // `v2-beta`, `16px`, `5x`: a name.
-    quantity.unit = Unit::Times;
+    quantity.unit = Unit::Factor;
     (suffix == "x").then_some(quantity)
 }

@@ -14,7 +14,7 @@ const ROWS: usize = 3;
 /// index of 0.8 agree in at least one with a probability of 0.9998.
 const FEW_BANDS: usize = 12;
 /// How many sets of one band are examined. A template that many memories share can fill a band.
-const MAX_ALIKE: usize = 1_000;
+const MAX_BAND_MEMBERS: usize = 1_000;
 
 /// A sketch of a set.
 pub type Bands = [u64; BANDS];
@@ -25,8 +25,8 @@ pub fn sketch(words: &FxHashSet<u64>) -> Bands {
     for (band, value) in bands.iter_mut().enumerate() {
         for row in 0..ROWS {
             let seed = mix((band * ROWS + row) as u64 + 1);
-            let least = words.iter().map(|word| mix(word ^ seed)).min();
-            *value = mix(*value ^ least.unwrap_or_default());
+            let min = words.iter().map(|word| mix(word ^ seed)).min();
+            *value = mix(*value ^ min.unwrap_or_default());
         }
     }
     bands
@@ -85,7 +85,7 @@ pub fn find_earlier(
         }
         for key in keys {
             let bucket = buckets.entry(key).or_default();
-            if bucket.len() < MAX_ALIKE {
+            if bucket.len() < MAX_BAND_MEMBERS {
                 bucket.push(position);
             }
         }
@@ -105,16 +105,16 @@ const fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Sets of 20 words, each of which shares `kept` words with the previous one.
-    fn chain(count: u64, kept: u64) -> Vec<FxHashSet<u64>> {
-        let first = |set: u64| set * (20 - kept);
+    /// Sets of 20 words, each of which shares `shared` words with the previous one.
+    fn chain(count: u64, shared: u64) -> Vec<FxHashSet<u64>> {
+        let first = |set: u64| set * (20 - shared);
         (0..count)
             .map(|set| (first(set)..first(set) + 20).map(mix).collect())
             .collect()
     }
 
     #[test]
-    fn sets_that_share_four_fifths_are_found_and_strangers_are_not() {
+    fn sets_that_share_four_fifths_are_found_and_others_are_not() {
         // Neighbours share 18 of 22 words, sets three apart 12 of 28.
         let sets = chain(500, 18);
         let grouped: Vec<Grouped<'_>> = sets

@@ -6,9 +6,9 @@ use crate::lexicon;
 use crate::term::{Term, TermKind, terms};
 
 /// How many words a negation covers.
-const REACH: usize = 4;
+const NEGATION_REACH: usize = 4;
 /// Minimum share of a statement's content in another one that contains it.
-const MIN_SAID: f32 = 0.8;
+const MIN_CONTAINED: f32 = 0.8;
 
 /// A sentence, a fact or a title.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ impl Statement {
     }
 
     /// Whether two statements have the same words in the same order.
-    pub fn has_the_words_of(&self, other: &Self) -> bool {
+    pub fn has_same_words(&self, other: &Self) -> bool {
         let words = |statement: &Self| -> Vec<String> {
             let terms = statement.terms.iter();
             terms.map(|term| term.word.clone()).collect()
@@ -69,7 +69,7 @@ impl Statement {
 
     /// Whether another statement contains all of it: its words, names and numbers, with the same
     /// negations.
-    pub fn is_said_by(&self, other: &Self) -> bool {
+    pub fn is_contained_in(&self, other: &Self) -> bool {
         let is_there = |term: &Term| {
             let mut others = other.terms.iter();
             others.any(|known| known.identity() == term.identity() && known.denied == term.denied)
@@ -80,7 +80,7 @@ impl Statement {
             others.any(|known| side(known) == side(term))
         };
         self.weight > 0.0
-            && self.covered_by(other) >= MIN_SAID
+            && self.covered_by(other) >= MIN_CONTAINED
             && self.terms.iter().all(|term| match term.kind {
                 TermKind::Name(_) | TermKind::Number(_) => is_there(term),
                 TermKind::Word if other.content.contains_key(&term.key) => is_there(term),
@@ -89,13 +89,13 @@ impl Statement {
     }
 
     /// Whether it is an instruction or a condition, and not an assertion: `To turn it off, …`.
-    pub fn tells_how(&self) -> bool {
+    pub fn is_instruction(&self) -> bool {
         let first = self.terms.first().map_or("", |term| &term.word);
         ["to", "if", "when", "want", "um", "pour", "para", "wenn"].contains(&first)
     }
 
     /// Whether its subject is only a word like `it`.
-    pub fn is_about_it(&self) -> bool {
+    pub fn has_pronoun_subject(&self) -> bool {
         let first = self.terms.first().map_or("", |term| &*term.word);
         ["it", "this", "that", "these", "they", "those"].contains(&first)
     }
@@ -125,14 +125,14 @@ impl Statement {
     /// Whether a clause that contains a term has a negation, or a word with that meaning, that the
     /// other statement lacks.
     pub fn is_negative_about(&self, key: u64, other: &Self) -> bool {
-        let named = self.terms.iter().filter(|term| term.key == key);
-        let clauses: Vec<u16> = named.map(|term| term.clause).collect();
+        let mentions = self.terms.iter().filter(|term| term.key == key);
+        let clauses: Vec<u16> = mentions.map(|term| term.clause).collect();
         let is_known = |word: &str| other.terms.iter().any(|term| term.word == word);
-        let mut near = self
+        let mut nearby = self
             .terms
             .iter()
             .filter(|term| clauses.contains(&term.clause));
-        near.any(|term| lexicon::is_negative(&term.word) && !is_known(&term.word))
+        nearby.any(|term| lexicon::is_negative(&term.word) && !is_known(&term.word))
     }
 
     /// Whether a number is the time or version since when, or until when, something holds.
@@ -153,7 +153,7 @@ impl Statement {
     }
 
     /// Whether it only refers to another source: `See man tac`.
-    pub fn is_pointer(&self) -> bool {
+    pub fn is_source_reference(&self) -> bool {
         let first = self.terms.first().map_or("", |term| &*term.word);
         let shows = ["similar", "given", "example", "e.g", "eg"].contains(&first)
             || self.text.trim_end().ends_with('?');
@@ -251,17 +251,17 @@ fn deny(terms: &mut [Term]) {
                 }
                 deny_after(terms, at + 1, true);
                 if word == "any" {
-                    deny_whole(terms, at);
+                    deny_assertion(terms, at);
                 }
             }
-            "off" if at > 1 && is_switched(word_at(terms, at - 1)) => {
+            "off" if at > 1 && is_switch_verb(word_at(terms, at - 1)) => {
                 deny_before(terms, at, true);
             }
             "renamed" if next == "to" => deny_name_before(terms, at),
             "no" if next == "effect" => deny_before(terms, at, true),
             "ignored" | "nothing" if at > 1 => deny_before(terms, at, true),
             // `X, not Y`
-            "not" | "nicht" | "no" | "pas" | "не" if is_aside(terms, at) => {
+            "not" | "nicht" | "no" | "pas" | "не" if is_short_contrast(terms, at) => {
                 deny_names_after(terms, at);
             }
             "no" if next == "need" => deny_after(terms, at, false),
@@ -327,7 +327,7 @@ pub fn is_preposition(word: &str) -> bool {
 }
 
 /// Further words that end the reach of a negation.
-const ENDS: [&str; 9] = ["and", "und", "et", "y", "и", "then", "so", "than", "that"];
+const NEGATION_ENDS: [&str; 9] = ["and", "und", "et", "y", "и", "then", "so", "than", "that"];
 
 /// Whether a negation only selects things and asserts nothing: `tags that are not annotated`.
 fn is_restriction(terms: &[Term], at: usize) -> bool {
@@ -338,7 +338,7 @@ fn is_restriction(terms: &[Term], at: usize) -> bool {
 }
 
 /// Whether a negation begins a clause that ends after one or two words: `X, not Y`.
-fn is_aside(terms: &[Term], at: usize) -> bool {
+fn is_short_contrast(terms: &[Term], at: usize) -> bool {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return false;
     };
@@ -361,7 +361,7 @@ fn word_at(terms: &[Term], at: usize) -> &str {
     word(terms, at)
 }
 
-fn mark(term: &mut Term, replaced: bool) {
+fn mark_denied(term: &mut Term, replaced: bool) {
     // A double negation asserts.
     term.denied = !term.denied;
     term.replaced |= replaced;
@@ -375,19 +375,19 @@ fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
     let reached = terms
         .iter_mut()
         .skip(at + 1)
-        .take_while(|term| term.clause == clause && !ENDS.contains(&&*term.word));
+        .take_while(|term| term.clause == clause && !NEGATION_ENDS.contains(&&*term.word));
     // A preposition ends it once something is denied: `not allowed in tests`.
     let mut count = 0;
     let mut is_verb_reached = false;
     for term in reached {
         let is_reached = count > 0 || is_verb_reached;
-        if is_reached && PREPOSITIONS.contains(&&*term.word) || count == REACH {
+        if is_reached && PREPOSITIONS.contains(&&*term.word) || count == NEGATION_REACH {
             return;
         }
         // `not to be used for it`
         is_verb_reached |= term.word == "used";
         if term.kind != TermKind::Stop || term.pole.is_some() {
-            mark(term, replaced);
+            mark_denied(term, replaced);
             count += 1;
         }
     }
@@ -405,7 +405,7 @@ fn deny_before(terms: &mut [Term], at: usize, replaced: bool) {
         .take_while(|term| term.clause == clause)
     {
         if term.kind != TermKind::Stop {
-            mark(term, replaced);
+            mark_denied(term, replaced);
         }
     }
 }
@@ -420,13 +420,13 @@ fn deny_names_after(terms: &mut [Term], at: usize) {
         .skip(at + 1)
         .take_while(|term| term.clause == clause);
     for term in reached.filter(|term| term.kind != TermKind::Stop).take(2) {
-        mark(term, true);
-        term.set_aside = true;
+        mark_denied(term, true);
+        term.has_replacement = true;
     }
 }
 
 /// Denies the assertion in `X is not read any more`, before and after the negation.
-fn deny_whole(terms: &mut [Term], at: usize) {
+fn deny_assertion(terms: &mut [Term], at: usize) {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return;
     };
@@ -446,14 +446,15 @@ fn is_participle(terms: &[Term], at: usize) -> bool {
     let Some(clause) = terms.get(at).map(|term| term.clause) else {
         return false;
     };
-    let behind = terms
+    let following = terms
         .iter()
         .skip(at + 1)
         .take_while(|term| term.clause == clause);
-    let mut said =
-        behind.filter(|term| term.kind != TermKind::Stop && !["to", "be"].contains(&&*term.word));
-    let first = said.next();
-    first.is_some_and(|term| term.word.ends_with("ed") || term.word == "read") && said.count() <= 3
+    let mut participle = following
+        .filter(|term| term.kind != TermKind::Stop && !["to", "be"].contains(&&*term.word));
+    let first = participle.next();
+    first.is_some_and(|term| term.word.ends_with("ed") || term.word == "read")
+        && participle.count() <= 3
 }
 
 /// `Keep summaries out of answers`: summaries are denied.
@@ -462,7 +463,7 @@ fn deny_between_keep_and(terms: &mut [Term], at: usize) {
     if let Some(keep) = keep {
         for term in terms.iter_mut().take(at).skip(keep + 1) {
             if term.kind != TermKind::Stop {
-                mark(term, false);
+                mark_denied(term, false);
             }
         }
     }
@@ -472,12 +473,12 @@ fn deny_between_keep_and(terms: &mut [Term], at: usize) {
 fn deny_name_before(terms: &mut [Term], at: usize) {
     let before = terms.iter_mut().take(at).rev();
     if let Some(term) = before.into_iter().find(|term| term.kind != TermKind::Stop) {
-        mark(term, true);
+        mark_denied(term, true);
     }
 }
 
 /// Whether the word before `off` means that something is off.
-fn is_switched(word: &str) -> bool {
+fn is_switch_verb(word: &str) -> bool {
     lexicon::is_auxiliary(word) || ["switched", "turned"].contains(&word)
 }
 
@@ -487,7 +488,7 @@ fn deny_next_name(terms: &mut [Term], at: usize) {
         .skip(at + 1)
         .find(|term| term.kind != TermKind::Stop);
     if let Some(term) = next {
-        mark(term, true);
+        mark_denied(term, true);
     }
 }
 
@@ -506,8 +507,8 @@ fn replacement(terms: &mut [Term], at: usize) {
         term.clause == clause && !["with", "by", "durch"].contains(&&*term.word)
     });
     for term in reached.filter(|term| term.kind != TermKind::Stop).take(3) {
-        mark(term, true);
-        term.set_aside = true;
+        mark_denied(term, true);
+        term.has_replacement = true;
     }
 }
 
@@ -545,8 +546,8 @@ fn changed_from(terms: &mut [Term], at: usize) {
     let end = to.map_or(at + 3, |to| at + to);
     for term in terms.iter_mut().take(end).skip(at + 1) {
         if term.kind != TermKind::Stop && term.clause == clause {
-            mark(term, true);
-            term.set_aside = true;
+            mark_denied(term, true);
+            term.has_replacement = true;
         }
     }
 }

@@ -9,14 +9,14 @@ use crate::statement::Statement;
 use crate::term::{NameKind, Term};
 
 /// Topic score if one memory says something about what the other's title names.
-const NAMED_MATTER: f32 = 0.75;
+const NAMED_SUBJECT_TOPIC: f32 = 0.75;
 /// Minimum weight of a title that names something specific.
 const MIN_LABEL: f32 = 1.0;
 /// Words in a title that precede its subject.
-const OF: [&str; 8] = ["of", "for", "in", "on", "von", "für", "de", "para"];
+const SUBJECT_PREPOSITIONS: [&str; 8] = ["of", "for", "in", "on", "von", "für", "de", "para"];
 
 /// Whether the titles show that the memories are about two things of one kind.
-pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
+pub fn are_different_things(newer: &Profile, older: &Profile) -> bool {
     let Some((one, other)) = newer.title().zip(older.title()) else {
         return false;
     };
@@ -26,17 +26,23 @@ pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
         });
         names.map(|term| term.key).collect()
     };
-    let (own, others) = (names(one), names(other));
-    if !own.is_empty() && !others.is_empty() && own.is_disjoint(&others) && one.dice(other) < 0.34 {
+    let (names_of_newer, names_of_older) = (names(one), names(other));
+    if !names_of_newer.is_empty()
+        && !names_of_older.is_empty()
+        && names_of_newer.is_disjoint(&names_of_older)
+        && one.dice(other) < 0.34
+    {
         return true;
     }
-    if are_numbered(newer, older) {
+    if differ_only_in_number(newer, older) {
         return true;
     }
     // `Retention of logs`, `Retention of metrics`
-    let own = |title: &Statement, other: &Profile| {
-        let own = title.content.keys();
-        own.filter(|key| !other.content.contains_key(key)).count()
+    let names_of_newer = |title: &Statement, other: &Profile| {
+        let names_of_newer = title.content.keys();
+        names_of_newer
+            .filter(|key| !other.content.contains_key(key))
+            .count()
     };
     // `Indentation of YAML`
     let is_of_own = |title: &Statement, other: &Profile| {
@@ -44,7 +50,8 @@ pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
         title.terms.iter().any(|term| {
             let is_own =
                 is_behind && term.is_content() && !other.content.contains_key(&term.identity());
-            is_behind = OF.contains(&&*term.word) || is_behind && !term.is_content();
+            is_behind =
+                SUBJECT_PREPOSITIONS.contains(&&*term.word) || is_behind && !term.is_content();
             is_own
         })
     };
@@ -55,13 +62,13 @@ pub fn are_other_things(newer: &Profile, older: &Profile) -> bool {
     is_label(one)
         && is_label(other)
         && one.dice(other) >= 0.3
-        && own(one, older) == 1
-        && own(other, newer) == 1
+        && names_of_newer(one, older) == 1
+        && names_of_newer(other, newer) == 1
 }
 
 /// Whether all that both say is one word and a number: `Topic 0`, `Topic 1`. What a number measures
 /// has a value.
-fn are_numbered(newer: &Profile, older: &Profile) -> bool {
+fn differ_only_in_number(newer: &Profile, older: &Profile) -> bool {
     let is_numbered = |profile: &Profile| {
         let [only] = profile.claims() else {
             return false;
@@ -74,7 +81,7 @@ fn are_numbered(newer: &Profile, older: &Profile) -> bool {
         let is_plain = numbers
             .next()
             .is_some_and(|number| number.unit == Unit::None);
-        let stem = ack_search::stems::stem(lexicon::usual(&word.word));
+        let stem = ack_search::stems::stem(lexicon::canonical_spelling(&word.word));
         is_plain && numbers.next().is_none() && !lexicon::is_attribute(&stem)
     };
     is_numbered(newer) && is_numbered(older)
@@ -84,28 +91,28 @@ fn are_numbered(newer: &Profile, older: &Profile) -> bool {
 pub fn topic(newer: &Profile, older: &Profile) -> f32 {
     let titles = newer.title().zip(older.title());
     let titles = titles.map_or(0.0, |(one, other)| {
-        let is_named = names_the_matter_of(one, other, older);
+        let is_named = asserts_about(one, other, older);
         one.dice(other)
-            .max(if is_named { NAMED_MATTER } else { 0.0 })
+            .max(if is_named { NAMED_SUBJECT_TOPIC } else { 0.0 })
     });
     titles.max(newer.cosine(older))
 }
 
 /// Whether a title asserts something about what another title only names: `Rate limit is 600`, and
 /// `Rate limit`.
-fn names_the_matter_of(title: &Statement, label: &Statement, older: &Profile) -> bool {
-    let said = title
+fn asserts_about(title: &Statement, label: &Statement, older: &Profile) -> bool {
+    let asserted = title
         .terms
         .iter()
         .take_while(|term| !lexicon::is_auxiliary(&term.word) && term.quantity().is_none());
-    let said: Vec<&Term> = said.filter(|term| term.is_content()).collect();
+    let asserted: Vec<&Term> = asserted.filter(|term| term.is_content()).collect();
     label.weight >= MIN_LABEL
         && is_label(label)
         && label
             .content
             .keys()
-            .all(|key| said.iter().any(|term| term.key == *key))
-        && said
+            .all(|key| asserted.iter().any(|term| term.key == *key))
+        && asserted
             .iter()
             .all(|term| older.content.contains_key(&term.identity()))
 }

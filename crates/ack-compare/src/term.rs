@@ -62,7 +62,7 @@ pub struct Term {
     /// Whether the sentence says that something else replaced it.
     pub replaced: bool,
     /// Whether the sentence names its replacement.
-    pub set_aside: bool,
+    pub has_replacement: bool,
     /// The name that it is assigned to: `timeout` in `timeout=30`.
     pub assigned_to: Option<u64>,
     /// The group of opposites that it belongs to, and its side.
@@ -114,16 +114,16 @@ pub fn hash(text: &str) -> u64 {
 
 /// The terms of a sentence, in order.
 pub fn terms(sentence: &str) -> Vec<Term> {
-    let mut reader = Reader::default();
+    let mut reader = TermReader::default();
     let mut in_code = false;
     for piece in sentence.split_whitespace() {
-        let (before, address, behind) = address(piece);
+        let (before, address, after) = address(piece);
         reader.piece(before, &mut in_code);
         // A link target is not content; a written-out address is.
         if !before.ends_with("](") && !before.ends_with('"') && !address.is_empty() {
             reader.push(address, TermKind::Name(NameKind::Path));
         }
-        reader.piece(behind, &mut in_code);
+        reader.piece(after, &mut in_code);
     }
     reader.terms
 }
@@ -140,19 +140,19 @@ fn address(piece: &str) -> (&str, &str, &str) {
     let end = rest
         .find([')', '>', '"', '`', ']', ',', ';'])
         .unwrap_or(rest.len());
-    let (address, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
-    (before, address.trim_end_matches(['.', ':']), behind)
+    let (address, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    (before, address.trim_end_matches(['.', ':']), after)
 }
 
 #[derive(Default)]
-struct Reader {
+struct TermReader {
     terms: Vec<Term>,
     clause: u16,
     /// The term before an equals sign.
     assigned_to: Option<u64>,
 }
 
-impl Reader {
+impl TermReader {
     /// Parses the text between two spaces.
     fn piece(&mut self, piece: &str, in_code: &mut bool) {
         let separates = |c: char| "()[]{}<>\"“”„«»,;|`=…!?".contains(c);
@@ -246,7 +246,7 @@ impl Reader {
             return;
         }
         let lower = chunk.to_lowercase().replace('’', "'");
-        if self.takes_unit(&lower) {
+        if self.accept_unit(&lower) {
             return;
         }
         if let Some(value) = lexicon::number(&lower) {
@@ -255,7 +255,7 @@ impl Reader {
         }
         let kind = self.kind_of(chunk, &lower, in_code);
         self.push(&lower, kind);
-        if BREAKS.contains(&lower.as_str()) {
+        if CLAUSE_STARTERS.contains(&lower.as_str()) {
             self.clause += 1;
             if let Some(term) = self.terms.last_mut() {
                 term.clause = self.clause;
@@ -264,7 +264,7 @@ impl Reader {
     }
 
     /// Whether a word is the unit of the number before it.
-    fn takes_unit(&mut self, word: &str) -> bool {
+    fn accept_unit(&mut self, word: &str) -> bool {
         // `half an hour`
         let is_article = |term: &Term| term.word == "a" || term.word == "an";
         let skipped = usize::from(self.terms.last().is_some_and(is_article));
@@ -283,8 +283,8 @@ impl Reader {
         let is_whole = quantity.unit == Unit::None && quantity.value.fract() == 0.0;
         let is_year = is_whole && (1990.0..2100.0).contains(&quantity.value) && chunk.len() == 4;
         let is_day = MONTHS.iter().any(|month| before.starts_with(month)) && before.len() < 10;
-        let is_code = CODES.contains(&before.as_str());
-        let kind = if (is_year && YEAR_AFTER.contains(&before.as_str())) || is_day {
+        let is_code = NUMBER_LABELS.contains(&before.as_str());
+        let kind = if (is_year && YEAR_PREPOSITIONS.contains(&before.as_str())) || is_day {
             TermKind::Date
         } else if is_code && is_whole {
             TermKind::Name(NameKind::Identifier)
@@ -341,13 +341,13 @@ impl Reader {
 
     fn push(&mut self, word: &str, kind: TermKind) {
         let word = word.to_lowercase();
-        let usual = lexicon::usual(&word);
+        let canonical = lexicon::canonical_spelling(&word);
         let key = match kind {
             TermKind::Name(NameKind::Flag) => hash(word.trim_start_matches('-')),
             TermKind::Name(NameKind::Path) => {
                 hash(word.trim_start_matches("./").trim_end_matches('/'))
             }
-            _ => hash(&ack_search::stems::stem(usual)),
+            _ => hash(&ack_search::stems::stem(canonical)),
         };
         let weight = match kind {
             TermKind::Stop | TermKind::Number(_) | TermKind::Date => 0.0,
@@ -363,7 +363,7 @@ impl Reader {
             clause: self.clause,
             denied: false,
             replaced: false,
-            set_aside: false,
+            has_replacement: false,
             assigned_to: self.assigned_to.take(),
             pole,
         });
@@ -400,17 +400,17 @@ fn is_date(chunk: &str) -> bool {
 }
 
 /// Words that begin a new clause.
-const BREAKS: [&str; 20] = [
+const CLAUSE_STARTERS: [&str; 20] = [
     "but", "while", "whereas", "unless", "because", "so", "since", "until", "when", "if", "which",
     "aber", "weil", "wenn", "sondern", "mais", "pero", "sino", "но", "а",
 ];
 /// Words before a number that is a name.
-const CODES: [&str; 27] = [
+const NUMBER_LABELS: [&str; 27] = [
     "part", "figure", "example", "volume", "appendix", "code", "error", "issue", "pr", "rfc",
     "step", "line", "lines", "chapter", "status", "http", "ticket", "row", "id", "section", "exit",
     "case", "pull", "errno", "adr", "sprint", "phase",
 ];
-const YEAR_AFTER: [&str; 10] = [
+const YEAR_PREPOSITIONS: [&str; 10] = [
     "in", "since", "of", "until", "by", "seit", "im", "en", "depuis", "до",
 ];
 const MONTHS: [&str; 12] = [

@@ -29,7 +29,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use self::offered::{OfferedTool, WithheldTool, declared};
+use self::offered::{OfferedTool, WithheldTool, declared_tools};
 use self::supervisor::{cause, list_tools, supervise};
 use crate::settings::{Upstream, UpstreamError};
 use ack_api::ErrorBody;
@@ -130,7 +130,7 @@ impl Upstreams {
         });
         let links = settings.into_iter().map(|settings| {
             Arc::new(Link {
-                tools: RwLock::new(declared(&settings, &[])),
+                tools: RwLock::new(declared_tools(&settings, &[])),
                 settings,
                 started: AtomicBool::new(false),
                 state: watch::channel(State::Connecting).0,
@@ -165,12 +165,12 @@ impl Upstreams {
 
     /// The offered tools. Waits for servers that connect for the first time, each up to its own
     /// limit.
-    pub async fn listed(&self) -> Vec<Tool> {
+    pub async fn list_tools(&self) -> Vec<Tool> {
         let waiting = self.links.iter().map(|link| async {
             self.start(link);
             let mut state = link.state.subscribe();
             let settled = state.wait_for(|state| !matches!(state, State::Connecting));
-            let _ = timeout(link.settings.list, settled).await;
+            let _ = timeout(link.settings.list_wait, settled).await;
             link.tools()
                 .iter()
                 .map(|tool| tool.listed.clone())
@@ -193,7 +193,7 @@ impl Upstreams {
                 .any(|(_, table)| table.name == name)
         })?;
         self.start(link);
-        let deadline = Instant::now() + link.settings.call;
+        let deadline = Instant::now() + link.settings.call_timeout;
         Some(link.call(name, values, deadline, context).await)
     }
 
@@ -203,7 +203,7 @@ impl Upstreams {
             self.start(link);
             let mut state = link.state.subscribe();
             let settled = timeout(
-                link.settings.start * 2,
+                link.settings.start_timeout * 2,
                 state.wait_for(|state| !matches!(state, State::Connecting)),
             );
             let down = match settled.await.ok().and_then(Result::ok).as_deref() {
@@ -301,7 +301,7 @@ impl Link {
         {
             Some(withheld) => UpstreamError::Refused {
                 name: self.settings.name.clone(),
-                tool: text::line(&withheld.theirs, 80),
+                tool: text::line(&withheld.upstream_name, 80),
                 why: withheld.why,
             },
             None => self.unavailable("it has not listed its tools yet".to_owned()),
@@ -331,7 +331,7 @@ impl Link {
     fn timed_out(&self) -> UpstreamError {
         UpstreamError::TimedOut {
             name: self.settings.name.clone(),
-            limit: self.settings.call,
+            limit: self.settings.call_timeout,
         }
     }
 
@@ -357,7 +357,7 @@ impl Link {
         let Ok(Ok(_permit)) = timeout(time_left(deadline), self.permits.acquire()).await else {
             return Answer::None(self.timed_out());
         };
-        let mut params = CallToolRequestParams::new(tool.theirs.clone());
+        let mut params = CallToolRequestParams::new(tool.upstream_name.clone());
         params.arguments = Some(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let Ok(Ok(handle)) = timeout(
@@ -424,8 +424,8 @@ impl Link {
     /// The server's result, with its origin in `_meta`.
     fn result(&self, result: ServerResult) -> Answer {
         let value = match result {
-            ServerResult::CustomResult(CustomResult(Value::String(kept))) => {
-                serde_json::from_str(&kept).unwrap_or_default()
+            ServerResult::CustomResult(CustomResult(Value::String(raw))) => {
+                serde_json::from_str(&raw).unwrap_or_default()
             }
             ServerResult::CustomResult(CustomResult(value)) => value,
             other => serde_json::to_value(other).unwrap_or_default(),
@@ -461,7 +461,7 @@ impl Link {
 
     /// After a call timed out: a server that does not even list its tools is considered dead.
     async fn probe_after_timeout(self: Arc<Self>, peer: Peer<RoleClient>) {
-        let limit = PROBE_TIMEOUT.min(self.settings.call.max(Duration::from_secs(1)));
+        let limit = PROBE_TIMEOUT.min(self.settings.call_timeout.max(Duration::from_secs(1)));
         if !matches!(timeout(limit, list_tools(&peer)).await, Ok(Ok(_))) {
             self.unresponsive.notify_one();
         }

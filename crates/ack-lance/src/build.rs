@@ -24,8 +24,11 @@ pub use self::report::{Options, Progress, Report, Target};
 use super::columns::{self, COLUMNS, Rows};
 use super::extent::{self, Extent};
 use super::indexes::{compact, update_indexes};
-use super::terms::LEXICON;
-use super::{PUBLISHED, TABLE, TableError, check_files, connect, next, open, rows, tag_file, wait};
+use super::terms::LEXICON_SOURCE;
+use super::{
+    PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
+    wait,
+};
 use ack_api::source::{Records, RowKey};
 use ack_search::analyzer::analyzer_threads;
 use ack_search::encoder::{EmbedError, Embedder, Encoder};
@@ -34,19 +37,19 @@ use ack_store::{READ_TIMEOUT, Snapshot};
 
 /// How many rows one thread prepares at once; each batch has its own lexicon. A small number of
 /// rows is divided among all threads.
-const BATCH: usize = 16_384;
-const SMALLEST_BATCH: usize = 1_024;
+const ROWS_PER_BATCH: usize = 16_384;
+const MIN_ROWS_PER_BATCH: usize = 1_024;
 /// How many batches become one version and one fragment of the table. A killed build loses at most
 /// these. Every fragment slows down each search of a large table a little.
-const TOGETHER: usize = 8;
+const BATCHES_PER_VERSION: usize = 8;
 /// Rows per batch if a transformer embeds them. That takes long, so progress is saved more often.
-const BATCH_WITH_MODEL: usize = 256;
+const ROWS_PER_MODEL_BATCH: usize = 256;
 /// Rows of one fragment.
-pub const FRAGMENT: usize = BATCH * TOGETHER;
+pub const ROWS_PER_FRAGMENT: usize = ROWS_PER_BATCH * BATCHES_PER_VERSION;
 /// How many rows one condition may name.
-const NAMED: usize = 1_000;
+const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// Versions of the table older than this are removed, except the published one.
-const KEEP_HOURS: i64 = 1;
+const RETENTION_HOURS: i64 = 1;
 
 /// What a build has to change in the table.
 struct Plan {
@@ -130,7 +133,7 @@ pub fn build(
     match write(target, encoders, options.rebuild, &wanted, progress) {
         // A table that cannot be extended is rebuilt next to the published version, which readers
         // keep until the new one is complete.
-        Err(BuildError::Table(error)) if error.is_of_the_table() && !options.rebuild => {
+        Err(BuildError::Table(error)) if error.is_table_fault() && !options.rebuild => {
             let mut report = write(target, encoders, true, &wanted, progress)?;
             report.anew = Some(error.to_string());
             Ok(report)
@@ -170,14 +173,14 @@ fn write(
     progress(Progress::Begin(plan.add.len()));
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
-    let (batch, together) = if encoders.model.is_some() {
-        (BATCH_WITH_MODEL, 1)
+    let (batch, batches_per_version) = if encoders.model.is_some() {
+        (ROWS_PER_MODEL_BATCH, 1)
     } else {
-        (batch_of(plan.add.len()), TOGETHER)
+        (rows_per_batch(plan.add.len()), BATCHES_PER_VERSION)
     };
     feed::append(
         &writer,
-        (plan.add.chunks(batch), together),
+        (plan.add.chunks(batch), batches_per_version),
         progress,
         |keys| target.store.snapshot(|snapshot| snapshot.rows(keys)),
     )?;
@@ -187,10 +190,11 @@ fn write(
 }
 
 /// Rows per batch, so that every thread prepares about the same number.
-fn batch_of(rows: usize) -> usize {
+fn rows_per_batch(rows: usize) -> usize {
     let threads = analyzer_threads();
-    let rounds = rows.div_ceil(BATCH * threads).max(2);
-    rows.div_ceil(rounds * threads).clamp(SMALLEST_BATCH, BATCH)
+    let rounds = rows.div_ceil(ROWS_PER_BATCH * threads).max(2);
+    rows.div_ceil(rounds * threads)
+        .clamp(MIN_ROWS_PER_BATCH, ROWS_PER_BATCH)
 }
 
 /// The fingerprint of every row that may be served, in the order of the store. Of several rows with
@@ -206,23 +210,23 @@ fn fingerprints(snapshot: &Snapshot<'_>) -> Result<Vec<(RowKey, u64)>, StoreErro
 }
 
 impl Plan {
-    fn new(wanted: &[(RowKey, u64)], known: &[Known]) -> Self {
-        let there: HashMap<RowKey, Option<u64>> =
+    fn new(wanted: &[(RowKey, u64)], known: &[StoredRow]) -> Self {
+        let stored: HashMap<RowKey, Option<u64>> =
             known.iter().map(|row| (row.key, row.fingerprint)).collect();
         let needed: HashMap<RowKey, u64> = wanted.iter().copied().collect();
         let add: Vec<RowKey> = wanted
             .iter()
-            .filter(|(key, fingerprint)| there.get(key) != Some(&Some(*fingerprint)))
+            .filter(|(key, fingerprint)| stored.get(key) != Some(&Some(*fingerprint)))
             .map(|(key, _)| *key)
             .collect();
         // A row that a killed build left in the table twice is written again.
-        let mut seen = HashSet::new();
+        let mut keys = HashSet::new();
         let twice: HashSet<RowKey> = known
             .iter()
             .map(|row| row.key)
-            .filter(|key| !seen.insert(*key))
+            .filter(|key| !keys.insert(*key))
             .collect();
-        let stale = |row: &&Known| {
+        let stale = |row: &&StoredRow| {
             row.fingerprint.is_none()
                 || needed.get(&row.key) != row.fingerprint.as_ref()
                 || twice.contains(&row.key)
@@ -232,7 +236,7 @@ impl Plan {
         remove.dedup();
         let again = twice.iter().filter(|key| {
             needed.contains_key(key)
-                && there.get(key).copied().flatten() == needed.get(key).copied()
+                && stored.get(key).copied().flatten() == needed.get(key).copied()
         });
         let add: Vec<RowKey> = add.into_iter().chain(again.copied()).collect();
         Self {
@@ -275,7 +279,7 @@ fn lock(folder: &Path) -> Result<File, TableError> {
 
 /// A row of the table.
 #[derive(Clone, Copy)]
-struct Known {
+struct StoredRow {
     key: RowKey,
     /// `None` if its vector is not the wanted one, or its terms cannot be read.
     fingerprint: Option<u64>,
@@ -286,7 +290,7 @@ struct Known {
 /// The contents of a table.
 #[derive(Default)]
 struct Contents {
-    rows: Vec<Known>,
+    rows: Vec<StoredRow>,
     /// The batches whose lexicons exist.
     lexicons: HashSet<u64>,
 }
@@ -305,13 +309,13 @@ impl Contents {
     /// The lexicons that no row needs once the given rows are removed.
     fn unused_lexicons(&self, remove: &[RowKey]) -> Vec<RowKey> {
         let removed: HashSet<&RowKey> = remove.iter().collect();
-        let kept = self.rows.iter().filter(|row| !removed.contains(&row.key));
-        let used: HashSet<u64> = kept.map(|row| row.batch).collect();
+        let remaining = self.rows.iter().filter(|row| !removed.contains(&row.key));
+        let used: HashSet<u64> = remaining.map(|row| row.batch).collect();
         let unused = self.lexicons.difference(&used);
         unused
             .filter_map(|batch| {
                 Some(RowKey {
-                    source: LEXICON,
+                    source: LEXICON_SOURCE,
                     rowid: i64::try_from(*batch).ok()?,
                 })
             })
@@ -382,7 +386,7 @@ impl<'a> Writer<'a> {
     }
 
     fn remove(&mut self, keys: &[RowKey]) -> Result<(), TableError> {
-        for keys in keys.chunks(NAMED) {
+        for keys in keys.chunks(MAX_KEYS_PER_CONDITION) {
             let mut by_source: HashMap<u8, Vec<String>> = HashMap::new();
             for key in keys {
                 by_source
@@ -399,7 +403,7 @@ impl<'a> Writer<'a> {
                     self.table
                         .delete(condition.as_str())
                         .await
-                        .map_err(TableError::lance("remove rows"))?;
+                        .map_err(TableError::lance_error("remove rows"))?;
                     Ok(())
                 })?;
             }
@@ -415,19 +419,19 @@ impl<'a> Writer<'a> {
                 .table
                 .count_rows(None)
                 .await
-                .map_err(TableError::lance("count the rows"))?;
+                .map_err(TableError::lance_error("count the rows"))?;
             compact(&self.table, rows).await?;
             update_indexes(&self.table, rows, target.resident, target.extent).await?;
             let version = self
                 .table
                 .version()
                 .await
-                .map_err(TableError::lance("read the version"))?;
+                .map_err(TableError::lance_error("read the version"))?;
             let mut tags = self
                 .table
                 .tags()
                 .await
-                .map_err(TableError::lance("read the tags"))?;
+                .map_err(TableError::lance_error("read the tags"))?;
             let known = match tags.list().await {
                 Ok(known) => known,
                 Err(_) => {
@@ -435,18 +439,18 @@ impl<'a> Writer<'a> {
                     let _ = std::fs::remove_file(tag_file(folder));
                     tags.list()
                         .await
-                        .map_err(TableError::lance("read the tags"))?
+                        .map_err(TableError::lance_error("read the tags"))?
                 }
             };
-            let done = match known.get(PUBLISHED) {
+            let result = match known.get(PUBLISHED) {
                 Some(tag) if tag.version == version => Ok(()),
                 Some(_) => tags.update(PUBLISHED, version).await,
                 None => tags.create(PUBLISHED, version).await,
             };
-            done.map_err(TableError::lance("publish the new version"))?;
+            result.map_err(TableError::lance_error("publish the new version"))?;
             // Earlier versions are not needed, so a failure to remove them is not an error.
             let prune = OptimizeAction::Prune {
-                older_than: Some(chrono::Duration::hours(KEEP_HOURS)),
+                older_than: Some(chrono::Duration::hours(RETENTION_HOURS)),
                 delete_unverified: None,
                 error_if_tagged_old_versions: None,
             };
@@ -458,7 +462,7 @@ impl<'a> Writer<'a> {
 
 /// Creates an empty table. An existing one keeps its published version until the new one is
 /// published. One that cannot even be replaced is moved aside.
-fn create(folder: &Path, schema: &SchemaRef, place: &Path) -> Result<Table, TableError> {
+fn create(folder: &Path, schema: &SchemaRef, table_path: &Path) -> Result<Table, TableError> {
     let make = || {
         wait(async {
             let connection = connect(folder).await?;
@@ -467,14 +471,14 @@ fn create(folder: &Path, schema: &SchemaRef, place: &Path) -> Result<Table, Tabl
                 .mode(CreateTableMode::Overwrite)
                 .execute()
                 .await
-                .map_err(TableError::lance("make the table"))
+                .map_err(TableError::lance_error("make the table"))
         })
     };
-    if place.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
+    if table_path.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
         let aside: PathBuf = folder.join(format!(".broken-{}", std::process::id()));
-        std::fs::rename(place, &aside).map_err(|source| TableError::Io {
+        std::fs::rename(table_path, &aside).map_err(|source| TableError::Io {
             action: "put aside",
-            path: place.to_owned(),
+            path: table_path.to_owned(),
             source,
         })?;
         let _ = std::fs::remove_dir_all(&aside);
@@ -491,7 +495,7 @@ async fn contents(
     let schema = table
         .schema()
         .await
-        .map_err(TableError::lance("read the schema"))?;
+        .map_err(TableError::lance_error("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
     extent::check(schema.metadata(), extent)?;
     // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
@@ -499,9 +503,9 @@ async fn contents(
         .into_iter()
         .chain(["detail", "batch", "vector"])
         .collect();
-    let mut batches = rows(table, &columns, None).await?;
+    let mut batches = select_rows(table, &columns, None).await?;
     let mut contents = Contents::default();
-    while let Some(batch) = next(&mut batches).await? {
+    while let Some(batch) = next_batch(&mut batches).await? {
         let rows = Rows::new(&batch);
         let model = rows.texts("model")?.iter();
         let numbers = rows.numbers::<UInt64Type>("fingerprint")?.values().iter();
@@ -510,7 +514,7 @@ async fn contents(
         let of = rows.numbers::<UInt64Type>("batch")?.values().iter();
         for ((((source, rowid), fingerprint), model), batch) in keys.zip(numbers).zip(model).zip(of)
         {
-            if *source == LEXICON {
+            if *source == LEXICON_SOURCE {
                 contents.lexicons.insert(*batch);
                 continue;
             }
@@ -519,7 +523,7 @@ async fn contents(
                 rowid: *rowid,
             };
             let fits = wanted.is_none() || wanted == model;
-            contents.rows.push(Known {
+            contents.rows.push(StoredRow {
                 key,
                 fingerprint: fits.then_some(*fingerprint),
                 batch: *batch,
@@ -536,9 +540,9 @@ async fn contents(
 /// The vectors that a transformer contributed to, of the rows that a condition selects.
 async fn reusable_vectors(table: &Table, condition: &str) -> Result<ReusableVectors, TableError> {
     let condition = format!("model IS NOT NULL AND ({condition})");
-    let mut batches = rows(table, &["content", "vector", "model"], Some(&condition)).await?;
+    let mut batches = select_rows(table, &["content", "vector", "model"], Some(&condition)).await?;
     let mut reusable = HashMap::new();
-    while let Some(batch) = next(&mut batches).await? {
+    while let Some(batch) = next_batch(&mut batches).await? {
         let content = batch
             .column_by_name("content")
             .and_then(|column| column.as_primitive_opt::<UInt64Type>());

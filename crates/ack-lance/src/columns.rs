@@ -27,7 +27,7 @@ use arrow::datatypes::{
 
 use super::TableError;
 use super::extent::{Extent, META_EXTENT};
-use super::terms::{self, LEXICON};
+use super::terms::{self, LEXICON_SOURCE};
 use ack_api::memory::{Memory, Status};
 use ack_api::record::Record;
 use ack_api::source::RowKey;
@@ -38,7 +38,7 @@ use ack_search::inverted::DocEntry;
 use ack_search::semantic::QuantizedVector;
 
 /// Version of the columns, of the analysis that produces the terms, and of the encoded text.
-pub const VERSION: &str = "3";
+pub const COLUMNS_VERSION: &str = "3";
 
 /// How many bytes of a memory's text the table keeps, for people who read it with other tools.
 const TEXT_CAP: usize = 4_000;
@@ -55,7 +55,7 @@ pub const META_DIMENSION: &str = "ack-memory.dimension";
 pub const META_TEMPLATE: &str = "ack-memory.template";
 
 /// The fields of a memory that are encoded, in order.
-pub const TEMPLATE: &str = "title subtitle facts narrative concepts";
+pub const ENCODED_FIELDS: &str = "title subtitle facts narrative concepts";
 
 /// The columns that every reader needs. A reader that searches in memory also needs `detail`.
 pub const COLUMNS: [&str; 17] = [
@@ -111,7 +111,7 @@ pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
         text("text", false),
         text("words", false),
         Field::new("batch", DataType::UInt64, false),
-        plain(Field::new("detail", DataType::Binary, false)),
+        uncompressed(Field::new("detail", DataType::Binary, false)),
         Field::new("vector", DataType::FixedSizeList(item, dimension), true),
         text("model", true),
     ];
@@ -129,18 +129,18 @@ pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
 
 /// A column that LanceDB does not compress: compression would slow every reader and save almost
 /// nothing.
-fn plain(field: Field) -> Field {
+fn uncompressed(field: Field) -> Field {
     field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
 }
 
 /// The metadata of a new table.
 pub fn metadata(encoder: &Encoder) -> HashMap<String, String> {
     [
-        (META_VERSION, VERSION.to_owned()),
+        (META_VERSION, COLUMNS_VERSION.to_owned()),
         (META_ENCODER, encoder.name().to_owned()),
         (META_WEIGHTS, encoder.weights_hash().to_owned()),
         (META_DIMENSION, encoder.dimension().to_string()),
-        (META_TEMPLATE, TEMPLATE.to_owned()),
+        (META_TEMPLATE, ENCODED_FIELDS.to_owned()),
     ]
     .map(|(key, value)| (key.to_owned(), value))
     .into()
@@ -165,7 +165,7 @@ pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), T
 }
 
 /// A row to write.
-pub struct Written<'a> {
+pub struct NewRow<'a> {
     /// Where it is in the store.
     pub key: RowKey,
     /// Hash of the row's values.
@@ -190,7 +190,7 @@ pub fn batch(
     schema: &SchemaRef,
     extent: Extent,
     number: u64,
-    rows: &[Written<'_>],
+    rows: &[NewRow<'_>],
 ) -> Result<RecordBatch, arrow::error::ArrowError> {
     let mut records = LargeBinaryBuilder::new();
     records.append_null();
@@ -214,9 +214,9 @@ pub fn batch(
     let mut components: Vec<f32> = Vec::with_capacity((rows.len() + 1) * dimension);
     let mut known: Vec<bool> = Vec::with_capacity(rows.len() + 1);
     let on_disk = extent.is_searched_on_disk();
-    let spelled = terms::spell(u32::try_from(number).unwrap_or(u32::MAX), rows);
+    let spelled = terms::encode_terms(u32::try_from(number).unwrap_or(u32::MAX), rows);
 
-    source.append_value(LEXICON);
+    source.append_value(LEXICON_SOURCE);
     row.append_value(i64::try_from(number).unwrap_or(i64::MAX));
     fingerprint.append_value(0);
     content.append_value(0);
@@ -243,7 +243,7 @@ pub fn batch(
         fingerprint.append_value(written.fingerprint);
         content.append_value(content_hash(memory));
         length.append_value(written.doc.length);
-        let whole = text(memory);
+        let full_text = text(memory);
         let values = [
             Some(memory.id.as_str()),
             Some(memory.status.as_str()),
@@ -253,7 +253,7 @@ pub fn batch(
             memory.session_id.as_deref(),
             memory.kind.as_deref(),
             memory.superseded_by.as_deref(),
-            Some(if on_disk { &whole } else { "" }),
+            Some(if on_disk { &full_text } else { "" }),
             Some(if on_disk { words } else { "" }),
         ];
         texts
@@ -338,8 +338,8 @@ fn text(memory: &Memory) -> String {
         .chain(memory.subtitle.as_deref())
         .chain(memory.facts.iter().map(String::as_str))
         .chain(memory.narrative.as_deref());
-    let whole = parts.collect::<Vec<_>>().join("\n");
-    ack_api::text::cut(&whole, TEXT_CAP).0.into_owned()
+    let full_text = parts.collect::<Vec<_>>().join("\n");
+    ack_api::text::cut(&full_text, TEXT_CAP).0.into_owned()
 }
 
 /// The text that a transformer encodes.
@@ -376,7 +376,7 @@ pub struct Rows<'a> {
 pub enum Detail<'a> {
     /// The lexicon of a batch: its number, its terms, and bytes for [`super::terms::read_holders`].
     Lexicon(u32, &'a str, &'a [u8]),
-    /// A memory: the number of its batch, its vector, and bytes for [`super::terms::read`].
+    /// A memory: the number of its batch, its vector, and bytes for [`super::terms::read_terms`].
     Memory(u32, Option<QuantizedVector>, &'a [u8]),
 }
 
@@ -443,15 +443,16 @@ impl<'a> Rows<'a> {
     ) -> Result<(), TableError> {
         let source = self.numbers::<UInt8Type>("source")?;
         let details = self.bytes("detail")?;
-        for (place, source) in source.values().iter().enumerate() {
-            let detail = details.value(place);
-            let detail = if *source == LEXICON {
-                terms::lexicon(detail)
+        for (row, source) in source.values().iter().enumerate() {
+            let detail = details.value(row);
+            let detail = if *source == LEXICON_SOURCE {
+                terms::decode_lexicon(detail)
                     .map(|(batch, lexicon, holders)| Detail::Lexicon(batch, lexicon, holders))
             } else {
-                terms::memory(detail).map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
+                terms::decode_memory(detail)
+                    .map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
             };
-            each(place, detail.ok_or(TableError::Damaged)?)?;
+            each(row, detail.ok_or(TableError::Damaged)?)?;
         }
         Ok(())
     }
@@ -493,30 +494,30 @@ impl<'a> Rows<'a> {
             Strings::new(self.lists("tags")?)?,
             Strings::new(self.lists("files")?)?,
         );
-        for place in 0..self.batch.num_rows() {
+        for row_index in 0..self.batch.num_rows() {
             let text = |column: &'a arrow::array::StringArray| {
-                if column.is_null(place) {
+                if column.is_null(row_index) {
                     ""
                 } else {
-                    column.value(place)
+                    column.value(row_index)
                 }
             };
             let number = |column: &arrow::array::PrimitiveArray<Int64Type>| {
-                (!column.is_null(place)).then(|| column.value(place))
+                (!column.is_null(row_index)).then(|| column.value(row_index))
             };
-            if source.value(place) == LEXICON {
+            if source.value(row_index) == LEXICON_SOURCE {
                 continue;
             }
             let entry = DocEntry {
                 key: RowKey {
-                    source: source.value(place),
-                    rowid: row.value(place),
+                    source: source.value(row_index),
+                    rowid: row.value(row_index),
                 },
-                fingerprint: fingerprint.value(place),
+                fingerprint: fingerprint.value(row_index),
                 id: text(id),
                 created: number(created).unwrap_or(i64::MIN),
                 updated: number(updated).unwrap_or(i64::MIN),
-                length: length.value(place),
+                length: length.value(row_index),
                 status: Status::parse(text(status))
                     .filter(|status| *status != Status::Rejected)
                     .ok_or(TableError::Damaged)?,
@@ -525,11 +526,11 @@ impl<'a> Rows<'a> {
                 session: text(session),
                 session_id: text(session_id),
                 kind: text(kind),
-                tags: tags.of(place)?,
-                files: files.of(place)?,
+                tags: tags.of(row_index)?,
+                files: files.of(row_index)?,
                 superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
             };
-            each(place, &entry);
+            each(row_index, &entry);
         }
         Ok(())
     }
@@ -553,13 +554,13 @@ impl<'a> Strings<'a> {
     }
 
     /// The strings of one row.
-    fn of(&self, place: usize) -> Result<Vec<&'a str>, TableError> {
-        let offset = |place: usize| {
+    fn row(&self, index: usize) -> Result<Vec<&'a str>, TableError> {
+        let offset = |index: usize| {
             self.offsets
-                .get(place)
+                .get(index)
                 .and_then(|offset| usize::try_from(*offset).ok())
         };
-        let (Some(start), Some(end)) = (offset(place), offset(place + 1)) else {
+        let (Some(start), Some(end)) = (offset(index), offset(index + 1)) else {
             return Err(TableError::Damaged);
         };
         if start > end || end > self.values.len() {

@@ -31,9 +31,9 @@ use ack_sys::idle_pool::IdlePool;
 /// The scheme of addresses that are read this way.
 pub const SCHEME: &str = "file-object-store";
 /// Reads that are closer together than this many bytes are merged.
-const BLOCK: usize = 4_096;
+const COALESCE_BYTES: usize = 4_096;
 /// How many reads may run at once.
-const PARALLEL: usize = 8;
+const MAX_PARALLEL_READS: usize = 8;
 
 /// The address of a folder.
 pub fn address(folder: &FilePath) -> Option<String> {
@@ -53,11 +53,11 @@ impl ObjectStoreProvider for Provider {
         Ok(LanceStore::new(
             direct,
             base,
-            Some(BLOCK),
+            Some(COALESCE_BYTES),
             None,
             false,
             false,
-            PARALLEL,
+            MAX_PARALLEL_READS,
             0,
             None,
         ))
@@ -85,9 +85,10 @@ impl ObjectStore for Direct {
             && options.if_unmodified_since.is_none();
         match &options.range {
             Some(GetRange::Bounded(range)) if plain => read(&self.0, location, range.clone()),
-            _ if files::is_special(&self.0.path_to_filesystem(location)?) => {
-                Err(failed(location, std::io::ErrorKind::InvalidInput.into()))
-            }
+            _ if files::is_special(&self.0.path_to_filesystem(location)?) => Err(read_error(
+                location,
+                std::io::ErrorKind::InvalidInput.into(),
+            )),
             _ => self.0.get_opts(location, options).await,
         }
     }
@@ -137,7 +138,7 @@ fn read_only() -> Error {
 
 /// A file of a table.
 #[derive(Debug)]
-struct Opened {
+struct OpenFile {
     location: Path,
     file: File,
     size: u64,
@@ -145,38 +146,39 @@ struct Opened {
 }
 
 /// Files that are read repeatedly: a table of a million memories has about twenty.
-static OPENED: IdlePool<Arc<Opened>> = IdlePool::new(96);
+static OPEN_FILES: IdlePool<Arc<OpenFile>> = IdlePool::new(96);
 
 /// Whether a file never changes once written: LanceDB gives data and indexes random names.
-fn is_final(location: &Path) -> bool {
+fn is_immutable(location: &Path) -> bool {
     let mut parts = location.parts().rev().skip(1);
     let folder = parts.next();
-    let above = parts.next();
+    let parent = parts.next();
     folder.is_some_and(|folder| folder.as_ref() == "data")
-        || above.is_some_and(|above| above.as_ref() == "_indices")
+        || parent.is_some_and(|parent| parent.as_ref() == "_indices")
 }
 
-fn open(local: &LocalFileSystem, location: &Path) -> Result<Arc<Opened>> {
-    let failed = |source| failed(location, source);
-    let known = OPENED.find(|opened| (opened.location == *location).then(|| Arc::clone(opened)));
+fn open(local: &LocalFileSystem, location: &Path) -> Result<Arc<OpenFile>> {
+    let failed = |source| read_error(location, source);
+    let known =
+        OPEN_FILES.find(|opened| (opened.location == *location).then(|| Arc::clone(opened)));
     if let Some(opened) = known {
         return Ok(opened);
     }
     let file = files::open(&local.path_to_filesystem(location)?).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
-    let opened = Arc::new(Opened {
+    let opened = Arc::new(OpenFile {
         location: location.clone(),
         file,
         size: metadata.len(),
         modified: metadata.modified().map_err(failed)?,
     });
-    if is_final(location) {
-        OPENED.keep(Arc::clone(&opened));
+    if is_immutable(location) {
+        OPEN_FILES.keep(Arc::clone(&opened));
     }
     Ok(opened)
 }
 
-fn failed(location: &Path, source: std::io::Error) -> Error {
+fn read_error(location: &Path, source: std::io::Error) -> Error {
     match source.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound {
             path: location.to_string(),
@@ -195,13 +197,16 @@ fn read(local: &LocalFileSystem, location: &Path, range: Range<u64>) -> Result<G
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or_default();
     // A file that is shorter than expected is damaged: missing bytes are never made up.
     if range.end > opened.size {
-        return Err(failed(location, std::io::ErrorKind::UnexpectedEof.into()));
+        return Err(read_error(
+            location,
+            std::io::ErrorKind::UnexpectedEof.into(),
+        ));
     }
     let mut bytes = vec![0; length];
     opened
         .file
         .read_exact_at(&mut bytes, range.start)
-        .map_err(|source| failed(location, source))?;
+        .map_err(|source| read_error(location, source))?;
     Ok(GetResult {
         payload: GetResultPayload::Stream(stream::once(async { Ok(bytes.into()) }.boxed()).boxed()),
         meta: ObjectMeta {

@@ -48,9 +48,9 @@ pub fn check(found: &HashMap<String, String>, wanted: Extent) -> Result<(), Tabl
     if found == wanted.name() {
         return Ok(());
     }
-    let told = |name: Option<&str>| format!("extent {}", name.unwrap_or("derived"));
+    let describe = |name: Option<&str>| format!("extent {}", name.unwrap_or("derived"));
     Err(TableError::Mismatch {
-        found: ack_api::text::line(&told(found), 60),
-        needed: told(wanted.name()),
+        found: ack_api::text::line(&describe(found), 60),
+        needed: describe(wanted.name()),
     })
 }

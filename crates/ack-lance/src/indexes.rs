@@ -9,22 +9,22 @@ use lancedb::index::vector::IvfRqIndexBuilder;
 use lancedb::table::{CompactionOptions, OptimizeAction};
 
 use super::TableError;
-use super::build::FRAGMENT;
+use super::build::ROWS_PER_FRAGMENT;
 use super::extent::Extent;
 
 /// The smallest table that gets indexes. A larger one gets them once it is searched on disk, or
 /// soon will be. Nothing reads them while the whole table is in memory, and creating them takes as
 /// long as writing the rows.
-const INDEXES_FROM: usize = 10_000;
+const MIN_INDEXED_ROWS: usize = 10_000;
 /// From this size on, the vectors and the other columns that a search on disk needs get an index.
-const VECTOR_FROM: usize = 100_000;
+const MIN_VECTOR_INDEX_ROWS: usize = 100_000;
 
 /// How many rows, or a tenth of all rows, may be missing in the indexes of a table that readers
 /// fetch.
-const UNINDEXED: usize = 5_000;
+const MAX_UNINDEXED_ROWS: usize = 5_000;
 
 /// How many threads index words: each of them creates a part that every search has to read.
-const WORKERS: usize = 2;
+const INDEX_THREADS: usize = 2;
 
 /// With this many fragments more than needed, reading is slow. Fragments of successive small builds
 /// are then merged.
@@ -35,8 +35,8 @@ pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
     let statistics = table
         .stats()
         .await
-        .map_err(TableError::lance("look at the fragments"))?;
-    if statistics.fragment_stats.num_fragments > rows / FRAGMENT + SPARE_FRAGMENTS {
+        .map_err(TableError::lance_error("look at the fragments"))?;
+    if statistics.fragment_stats.num_fragments > rows / ROWS_PER_FRAGMENT + SPARE_FRAGMENTS {
         let compact = OptimizeAction::Compact {
             options: CompactionOptions::default(),
             remap_options: None,
@@ -44,15 +44,15 @@ pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
         table
             .optimize(compact)
             .await
-            .map_err(TableError::lance("put fragments together"))?;
+            .map_err(TableError::lance_error("put fragments together"))?;
     }
     Ok(())
 }
 
 /// Whether a table of this size is searched on disk, or soon will be. Readers keep tables of up to
 /// `resident` rows in memory. A growing scope gets its indexes before it needs them.
-pub fn is_for_disk(rows: usize, resident: usize) -> bool {
-    rows >= (resident - resident / 4).max(INDEXES_FROM)
+pub fn will_search_on_disk(rows: usize, resident: usize) -> bool {
+    rows >= (resident - resident / 4).max(MIN_INDEXED_ROWS)
 }
 
 /// Creates the indexes that a table of this size lacks, and updates the others. Readers keep tables
@@ -63,17 +63,17 @@ pub async fn update_indexes(
     resident: usize,
     extent: Extent,
 ) -> Result<(), TableError> {
-    let there = table
+    let existing = table
         .list_indices()
         .await
-        .map_err(TableError::lance("list the indexes"))?;
-    if there.is_empty() && !is_for_disk(rows, resident) {
+        .map_err(TableError::lance_error("list the indexes"))?;
+    if existing.is_empty() && !will_search_on_disk(rows, resident) {
         return Ok(());
     }
     let has = |column: &str| {
-        there
+        existing
             .iter()
-            .any(|index| index.columns.iter().any(|own| own == column))
+            .any(|index| index.columns.iter().any(|indexed| indexed == column))
     };
     // The terms are already analysed: they only have to be split at spaces.
     let words = FtsIndexBuilder::default()
@@ -87,7 +87,7 @@ pub async fn update_indexes(
         .num_workers(
             std::thread::available_parallelism()
                 .map_or(1, usize::from)
-                .min(WORKERS),
+                .min(INDEX_THREADS),
         );
     let mut wanted: Vec<(&str, Index)> = vec![
         ("status", Index::Bitmap(BitmapIndexBuilder::default())),
@@ -96,7 +96,7 @@ pub async fn update_indexes(
         ("tags", Index::LabelList(LabelListIndexBuilder::default())),
         ("created", Index::BTree(BTreeIndexBuilder::default())),
     ];
-    if rows >= VECTOR_FROM {
+    if rows >= MIN_VECTOR_INDEX_ROWS {
         let vectors = IvfRqIndexBuilder::default()
             .distance_type(lancedb::DistanceType::Cosine)
             // It only finds candidates, whose cosine is then computed from the whole vector, so the
@@ -114,26 +114,26 @@ pub async fn update_indexes(
         vec![("words", Index::FTS(words))]
     };
     // The index on words takes one processor and about as long as the others together.
-    futures::try_join!(make(table, words), make(table, wanted))?;
-    if !there.is_empty() && (extent == Extent::Derived || is_behind(table, rows).await?) {
+    futures::try_join!(create_indexes(table, words), create_indexes(table, wanted))?;
+    if !existing.is_empty() && (extent == Extent::Derived || lacks_rows(table, rows).await?) {
         let updated = table
             .optimize(OptimizeAction::Index(
                 lancedb::table::OptimizeOptions::default(),
             ))
             .await;
-        updated.map_err(TableError::lance("update the indexes"))?;
+        updated.map_err(TableError::lance_error("update the indexes"))?;
     }
     Ok(())
 }
 
 /// Whether so many rows are missing in the indexes that readers should fetch new ones. Until then,
 /// readers scan these rows.
-async fn is_behind(table: &Table, rows: usize) -> Result<bool, TableError> {
-    let failed = TableError::lance("look at the indexes");
+async fn lacks_rows(table: &Table, rows: usize) -> Result<bool, TableError> {
+    let failed = TableError::lance_error("look at the indexes");
     for index in table.list_indices().await.map_err(&failed)? {
         let statistics = table.index_stats(&index.name).await.map_err(&failed)?;
-        let left = statistics.map_or(0, |statistics| statistics.num_unindexed_rows);
-        if left > UNINDEXED.max(rows / 10) {
+        let unindexed = statistics.map_or(0, |statistics| statistics.num_unindexed_rows);
+        if unindexed > MAX_UNINDEXED_ROWS.max(rows / 10) {
             return Ok(true);
         }
     }
@@ -141,10 +141,10 @@ async fn is_behind(table: &Table, rows: usize) -> Result<bool, TableError> {
 }
 
 /// Creates indexes, one after another.
-async fn make(table: &Table, wanted: Vec<(&str, Index)>) -> Result<(), TableError> {
+async fn create_indexes(table: &Table, wanted: Vec<(&str, Index)>) -> Result<(), TableError> {
     for (column, index) in wanted {
-        let made = table.create_index(&[column], index).execute().await;
-        made.map_err(TableError::lance("make an index"))?;
+        let result = table.create_index(&[column], index).execute().await;
+        result.map_err(TableError::lance_error("make an index"))?;
     }
     Ok(())
 }

@@ -45,10 +45,10 @@ use tokio::task::JoinHandle;
 
 /// How many rows are decoded at once. Decoded rows that are not read yet count towards the peak
 /// memory of the process.
-const BATCH: u32 = 1_024;
+const DECODED_ROWS: u32 = 1_024;
 /// The size of LanceDB's caches for the indexes and metadata of all tables, in bytes.
-const INDEX_CACHE: usize = 128 << 20;
-const METADATA_CACHE: usize = 16 << 20;
+const INDEX_CACHE_BYTES: usize = 128 << 20;
+const METADATA_CACHE_BYTES: usize = 16 << 20;
 
 /// What is wrong with a vector table. The store is not affected, and every memory is still found.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +105,7 @@ pub enum TableError {
 
 impl TableError {
     /// Whether the table itself is at fault, and not its folder or another build.
-    const fn is_of_the_table(&self) -> bool {
+    const fn is_table_fault(&self) -> bool {
         matches!(
             self,
             Self::Lance { .. } | Self::Mismatch { .. } | Self::Column { .. } | Self::Damaged
@@ -135,14 +135,14 @@ impl TableError {
         }
     }
 
-    fn reading(action: &'static str) -> impl Fn(lance::Error) -> Self {
+    fn read_error(action: &'static str) -> impl Fn(lance::Error) -> Self {
         move |source| Self::Lance {
             action,
             source: Box::new(source.into()),
         }
     }
 
-    fn lance(action: &'static str) -> impl Fn(lancedb::Error) -> Self {
+    fn lance_error(action: &'static str) -> impl Fn(lancedb::Error) -> Self {
         move |source| Self::Lance {
             action,
             source: Box::new(source),
@@ -156,7 +156,7 @@ fn runtime() -> std::io::Result<&'static Runtime> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    let made = tokio::runtime::Builder::new_multi_thread()
+    let built = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(
             std::thread::available_parallelism()
                 .map_or(2, usize::from)
@@ -165,10 +165,10 @@ fn runtime() -> std::io::Result<&'static Runtime> {
         .thread_name("lance")
         .enable_all()
         .build()?;
-    Ok(RUNTIME.get_or_init(|| made))
+    Ok(RUNTIME.get_or_init(|| built))
 }
 
-fn started() -> Result<&'static Runtime, TableError> {
+fn running_runtime() -> Result<&'static Runtime, TableError> {
     runtime().map_err(|source| TableError::Io {
         action: "start the threads for",
         path: PathBuf::from(TABLE),
@@ -180,7 +180,7 @@ fn started() -> Result<&'static Runtime, TableError> {
 fn spawn<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<JoinHandle<T>, TableError> {
-    Ok(started()?.spawn(work))
+    Ok(running_runtime()?.spawn(work))
 }
 
 /// Runs LanceDB work and waits for it. A panic of the library, which a damaged table can cause, is
@@ -188,7 +188,7 @@ fn spawn<T: Send + 'static>(
 fn wait<T: Send>(
     work: impl Future<Output = Result<T, TableError>> + Send,
 ) -> Result<T, TableError> {
-    let runtime = started()?;
+    let runtime = running_runtime()?;
     let guarded = std::panic::AssertUnwindSafe(|| runtime.block_on(work));
     std::panic::catch_unwind(guarded).unwrap_or(Err(TableError::Damaged))
 }
@@ -200,7 +200,11 @@ fn session() -> Arc<Session> {
     let make = || {
         let stores = ObjectStoreRegistry::default();
         stores.insert(direct::SCHEME, Arc::new(direct::Provider));
-        Arc::new(Session::new(INDEX_CACHE, METADATA_CACHE, Arc::new(stores)))
+        Arc::new(Session::new(
+            INDEX_CACHE_BYTES,
+            METADATA_CACHE_BYTES,
+            Arc::new(stores),
+        ))
     };
     Arc::clone(SESSION.get_or_init(make))
 }
@@ -215,11 +219,11 @@ fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
 
 /// The address from which a folder is read.
 fn address(folder: &Path) -> Result<String, TableError> {
-    let place = absolute(folder)?;
-    if let Some(address) = direct::address(&place) {
+    let path = absolute(folder)?;
+    if let Some(address) = direct::address(&path) {
         return Ok(address);
     }
-    Ok(place.to_string_lossy().into_owned())
+    Ok(path.to_string_lossy().into_owned())
 }
 
 /// Connects to an existing folder. LanceDB would create a missing one.
@@ -232,7 +236,7 @@ async fn connect_at(address: &str) -> Result<Connection, TableError> {
         .session(session())
         .execute()
         .await
-        .map_err(TableError::lance("open the folder"))
+        .map_err(TableError::lance_error("open the folder"))
 }
 
 /// Checks that a folder holds nothing that LanceDB could wait for.
@@ -257,7 +261,7 @@ async fn open_at(connection: &Connection) -> Result<Table, TableError> {
         .open_table(TABLE)
         .execute()
         .await
-        .map_err(TableError::lance("open the table"))
+        .map_err(TableError::lance_error("open the table"))
 }
 
 /// Opens the published version for searching.
@@ -271,14 +275,14 @@ async fn open_published(folder: &Path) -> Result<Table, TableError> {
 }
 
 /// Opens the published version to read all of it.
-async fn published(folder: &Path) -> Result<Dataset, TableError> {
+async fn published_dataset(folder: &Path) -> Result<Dataset, TableError> {
     check_files(folder)?;
     DatasetBuilder::from_uri(address(&folder.join(format!("{TABLE}.lance")))?)
         .with_session(session())
         .with_tag(PUBLISHED)
         .load()
         .await
-        .map_err(TableError::reading("open the published version"))
+        .map_err(TableError::read_error("open the published version"))
 }
 
 /// Reads columns of all rows, with their numbers in `_rowid`, in ascending order, file by file. A
@@ -288,7 +292,7 @@ async fn each_batch(
     columns: &[&str],
     mut visit: impl FnMut(&RecordBatch) -> Result<(), TableError>,
 ) -> Result<(), TableError> {
-    let failed = TableError::reading("read the rows");
+    let failed = TableError::read_error("read the rows");
     let schema = dataset.schema().project(columns).map_err(&failed)?;
     let mut fragments = dataset.get_fragments();
     fragments.sort_unstable_by_key(lance::dataset::fragment::FileFragment::id);
@@ -298,10 +302,10 @@ async fn each_batch(
         let rows =
             u32::try_from(fragment.count_rows(None).await.map_err(&failed)?).unwrap_or(u32::MAX);
         // One part at a time: data that is read ahead stays in memory.
-        for first in (0..rows).step_by(BATCH as usize) {
-            let part = first..rows.min(first.saturating_add(BATCH));
+        for first in (0..rows).step_by(DECODED_ROWS as usize) {
+            let part = first..rows.min(first.saturating_add(DECODED_ROWS));
             let mut batches = reader
-                .read_range(part, BATCH)
+                .read_range(part, DECODED_ROWS)
                 .await
                 .map_err(&failed)?
                 .buffered(1);
@@ -314,7 +318,7 @@ async fn each_batch(
 }
 
 /// Reads columns of the rows that a condition selects, or of all rows.
-async fn rows(
+async fn select_rows(
     table: &Table,
     columns: &[&str],
     condition: Option<&str>,
@@ -326,12 +330,14 @@ async fn rows(
     query
         .execute()
         .await
-        .map_err(TableError::lance("read the rows"))
+        .map_err(TableError::lance_error("read the rows"))
 }
 
-async fn next(batches: &mut SendableRecordBatchStream) -> Result<Option<RecordBatch>, TableError> {
+async fn next_batch(
+    batches: &mut SendableRecordBatchStream,
+) -> Result<Option<RecordBatch>, TableError> {
     batches
         .try_next()
         .await
-        .map_err(TableError::lance("read the rows"))
+        .map_err(TableError::lance_error("read the rows"))
 }

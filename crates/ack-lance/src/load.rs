@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::columns::{self, COLUMNS, Detail, META_ENCODER, Rows};
 use super::search::Searcher;
-use super::{TableError, TableVersion, each_batch, open_published, published, terms, wait};
+use super::{TableError, TableVersion, each_batch, open_published, published_dataset, terms, wait};
 use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
 use ack_search::inverted::writers::{ColumnWriter, ContentWriter};
@@ -18,7 +18,7 @@ use ack_search::postings::DocId;
 use ack_search::remote::{RemoteDocs, TableInfo};
 
 /// Space is reserved for at most this many distinct terms per memory, on average.
-const POSTINGS: usize = 400;
+const MAX_TERMS_PER_MEMORY: usize = 400;
 
 /// The columns with the contents of memories.
 const CONTENT_COLUMNS: [&str; 2] = ["source", "detail"];
@@ -35,12 +35,12 @@ pub fn load(
     resident: usize,
 ) -> Result<(Index, TableInfo), TableError> {
     let (dataset, rows, mut searcher) = wait(async {
-        let dataset = published(folder).await?;
+        let dataset = published_dataset(folder).await?;
         columns::check(&dataset.schema().metadata, encoder)?;
         let rows = dataset
             .count_rows(None)
             .await
-            .map_err(TableError::reading("count the rows"))?;
+            .map_err(TableError::read_error("count the rows"))?;
         let searcher = if rows > resident {
             Searcher::open(dataset.clone(), open_published(folder).await?).await?
         } else {
@@ -50,21 +50,23 @@ pub fn load(
     })?;
     let mut index = Index::new();
     let searched = searcher.is_some();
-    let mut read = Read::default();
+    let mut read = LoadCounts::default();
     let (mut columns, contents) = index.writers();
     if searched {
         let rows = |batch: &RecordBatch, numbers: Vec<Option<DocId>>| {
-            let places = Rows::new(batch)
+            let row_numbers = Rows::new(batch)
                 .numbers::<UInt64Type>("_rowid")?
                 .values()
                 .iter();
             if let Some(searcher) = &mut searcher {
-                let added = places.zip(numbers).filter(|(_, number)| number.is_some());
-                added.for_each(|(place, _)| searcher.add_row(*place));
+                let added = row_numbers
+                    .zip(numbers)
+                    .filter(|(_, number)| number.is_some());
+                added.for_each(|(row_number, _)| searcher.add_row(*row_number));
             }
             Ok(())
         };
-        wait(read.columns(&dataset, &COLUMNS, &mut columns, rows))?;
+        wait(read.read_columns(&dataset, &COLUMNS, &mut columns, rows))?;
     } else {
         columns.reserve(rows);
         let both: Vec<&str> = COLUMNS.into_iter().chain(["detail"]).collect();
@@ -73,17 +75,17 @@ pub fn load(
             let reading =
                 scope.spawn(move || read_contents(receiver, contents, (rows, encoder.dimension())));
             let send = |batch: &RecordBatch, numbers| {
-                let places = CONTENT_COLUMNS
+                let row_numbers = CONTENT_COLUMNS
                     .iter()
                     .filter_map(|name| batch.schema_ref().index_of(name).ok());
                 let batch = batch
-                    .project(&places.collect::<Vec<_>>())
+                    .project(&row_numbers.collect::<Vec<_>>())
                     .map_err(|_| TableError::Damaged)?;
                 sender
                     .send((batch, numbers))
                     .map_err(|_| TableError::Damaged)
             };
-            let known = wait(read.columns(&dataset, &both, &mut columns, send));
+            let known = wait(read.read_columns(&dataset, &both, &mut columns, send));
             drop(sender);
             // If the other thread failed, its error is the cause.
             reading
@@ -117,32 +119,32 @@ type NumberedBatch = (RecordBatch, Vec<Option<DocId>>);
 
 /// Counts of what was read.
 #[derive(Default)]
-struct Read {
+struct LoadCounts {
     memories: u64,
     with_model: usize,
 }
 
-impl Read {
+impl LoadCounts {
     /// Adds the columns of every memory, and passes each batch on.
-    async fn columns(
+    async fn read_columns(
         &mut self,
         dataset: &Dataset,
         names: &[&str],
         columns: &mut ColumnWriter<'_>,
-        mut give: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
+        mut on_batch: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
             self.with_model += batch
                 .column_by_name("model")
                 .map_or(0, |model| model.len() - model.null_count());
             let mut numbers = vec![None; batch.num_rows()];
-            Rows::new(batch).memories(|place, entry| {
+            Rows::new(batch).memories(|row, entry| {
                 self.memories += 1;
-                if let Some(slot) = numbers.get_mut(place) {
+                if let Some(slot) = numbers.get_mut(row) {
                     *slot = columns.add_loaded(entry);
                 }
             })?;
-            give(batch, numbers)
+            on_batch(batch, numbers)
         })
         .await
     }
@@ -152,17 +154,17 @@ impl Read {
 fn read_contents(
     batches: Receiver<NumberedBatch>,
     mut contents: ContentWriter<'_>,
-    (rows, dimension): (usize, usize),
+    (select_rows, dimension): (usize, usize),
 ) -> Result<(), TableError> {
-    contents.reserve(rows, dimension);
+    contents.reserve(select_rows, dimension);
     // The index's numbers for the terms of each batch.
     let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut numbered: Vec<(u32, u32)> = Vec::new();
     // The counts in the lexicons are trusted only up to a limit: a damaged one must not exhaust
     // memory.
-    let mut room = rows.saturating_mul(POSTINGS);
+    let mut room = rows.saturating_mul(MAX_TERMS_PER_MEMORY);
     for (batch, numbers) in batches {
-        Rows::new(&batch).details(|place, detail| {
+        Rows::new(&batch).details(|row, detail| {
             match detail {
                 Detail::Lexicon(batch, lexicon, holders) => {
                     let terms = lexicon.split(' ').filter(|term| !term.is_empty());
@@ -170,7 +172,7 @@ fn read_contents(
                     for (term, holders) in terms.iter().zip(terms::read_holders(holders)) {
                         let [served, staging] = holders.ok_or(TableError::Damaged)?;
                         let postings = served.saturating_add(staging) as usize;
-                        if postings <= room.min(rows) {
+                        if postings <= room.min(select_rows) {
                             contents.reserve_postings(*term, postings);
                             room -= postings;
                         }
@@ -180,14 +182,14 @@ fn read_contents(
                 Detail::Memory(batch, code, held) => {
                     let lexicon = lexicons.get(&batch).ok_or(TableError::Damaged)?;
                     numbered.clear();
-                    for term in terms::read(held) {
-                        let (place, weight) = term.ok_or(TableError::Damaged)?;
+                    for term in terms::read_terms(held) {
+                        let (row, weight) = term.ok_or(TableError::Damaged)?;
                         numbered.push((
-                            *lexicon.get(place as usize).ok_or(TableError::Damaged)?,
+                            *lexicon.get(row as usize).ok_or(TableError::Damaged)?,
                             weight,
                         ));
                     }
-                    if let Some(number) = numbers.get(place).copied().flatten() {
+                    if let Some(number) = numbers.get(row).copied().flatten() {
                         contents.add(number, code.as_ref(), numbered.iter().copied());
                     }
                 }

@@ -11,11 +11,11 @@ use futures::TryStreamExt;
 use lance::dataset::fragment::{FileFragment, FragReadConfig};
 
 use super::columns::Rows;
-use super::terms::LEXICON;
-use super::{TABLE, TableError, published, wait};
+use super::terms::LEXICON_SOURCE;
+use super::{TABLE, TableError, published_dataset, wait};
 
 /// How many rows are read at once.
-const TOGETHER: u32 = 4_096;
+const ROWS_PER_READ: u32 = 4_096;
 
 /// Asks `wanted` about every row, and passes the record of each wanted one to `visit`, as JSON.
 ///
@@ -27,8 +27,8 @@ pub fn read(
     mut visit: impl FnMut(RowKey, &[u8]) + Send,
 ) -> Result<(), TableError> {
     wait(async {
-        let failed = TableError::reading("read the records");
-        let dataset = published(folder).await?;
+        let failed = TableError::read_error("read the records");
+        let dataset = published_dataset(folder).await?;
         let keys = dataset.schema().project(&["source", "row", "fingerprint"]);
         let keys = keys.map_err(&failed)?;
         let records = dataset.schema().project(&["record"]);
@@ -39,23 +39,23 @@ pub fn read(
             let records = fragment.open(&records, config()).await.map_err(&failed)?;
             let rows = fragment.count_rows(None).await.map_err(&failed)?;
             let rows = u32::try_from(rows).unwrap_or(u32::MAX);
-            for first in (0..rows).step_by(TOGETHER as usize) {
-                let part = first..rows.min(first.saturating_add(TOGETHER));
-                let mut asked: Vec<Option<RowKey>> = Vec::with_capacity(part.len());
+            for first in (0..rows).step_by(ROWS_PER_READ as usize) {
+                let part = first..rows.min(first.saturating_add(ROWS_PER_READ));
+                let mut requested: Vec<Option<RowKey>> = Vec::with_capacity(part.len());
                 let mut batches = keys
-                    .read_range(part.clone(), TOGETHER)
+                    .read_range(part.clone(), ROWS_PER_READ)
                     .await
                     .map_err(&failed)?
                     .buffered(1);
                 while let Some(batch) = batches.try_next().await.map_err(&failed)? {
-                    ask(&batch, &mut asked, &mut wanted)?;
+                    select_requested(&batch, &mut requested, &mut wanted)?;
                 }
-                if asked.iter().all(Option::is_none) {
+                if requested.iter().all(Option::is_none) {
                     continue;
                 }
-                let mut asked = asked.into_iter();
+                let mut requested = requested.into_iter();
                 let mut batches = records
-                    .read_range(part, TOGETHER)
+                    .read_range(part, ROWS_PER_READ)
                     .await
                     .map_err(&failed)?
                     .buffered(1);
@@ -64,9 +64,9 @@ pub fn read(
                         .column_by_name("record")
                         .and_then(|column| column.as_binary_opt::<i64>())
                         .ok_or(TableError::Column { column: "record" })?;
-                    for place in 0..column.len() {
-                        if let Some(Some(key)) = asked.next() {
-                            visit(key, column.value(place));
+                    for row in 0..column.len() {
+                        if let Some(Some(key)) = requested.next() {
+                            visit(key, column.value(row));
                         }
                     }
                 }
@@ -77,9 +77,9 @@ pub fn read(
 }
 
 /// Records for each row of a batch whether it is wanted.
-fn ask(
+fn select_requested(
     batch: &RecordBatch,
-    asked: &mut Vec<Option<RowKey>>,
+    requested: &mut Vec<Option<RowKey>>,
     wanted: &mut impl FnMut(RowKey, u64) -> bool,
 ) -> Result<(), TableError> {
     let rows = Rows::new(batch);
@@ -91,15 +91,15 @@ fn ask(
             source: *source,
             rowid: *rowid,
         };
-        let is_wanted = *source != LEXICON && wanted(key, *fingerprint);
-        asked.push(is_wanted.then_some(key));
+        let is_wanted = *source != LEXICON_SOURCE && wanted(key, *fingerprint);
+        requested.push(is_wanted.then_some(key));
     }
     Ok(())
 }
 
 /// The files of the published version.
 #[derive(Debug)]
-pub struct Files {
+pub struct PublishedFiles {
     /// Their paths, relative to the folder of the table.
     pub paths: Vec<PathBuf>,
     /// How many memories it has.
@@ -110,12 +110,12 @@ pub struct Files {
 ///
 /// # Errors
 /// If the table cannot be read.
-pub fn files(folder: &Path) -> Result<Files, TableError> {
+pub fn published_files(folder: &Path) -> Result<PublishedFiles, TableError> {
     let table = PathBuf::from(format!("{TABLE}.lance"));
-    let place = folder.join(&table);
+    let table_path = folder.join(&table);
     let (paths, rows) = wait(async {
-        let failed = TableError::reading("list the files");
-        let dataset = published(folder).await?;
+        let failed = TableError::read_error("list the files");
+        let dataset = published_dataset(folder).await?;
         let mut paths: Vec<PathBuf> = Vec::new();
         let manifest = &dataset.manifest_location().path;
         if let Some(name) = manifest.filename() {
@@ -132,7 +132,9 @@ pub fn files(folder: &Path) -> Result<Files, TableError> {
             .collect();
         for index in indexes {
             let inside = PathBuf::from("_indices").join(index);
-            let listed = std::fs::read_dir(place.join(&inside)).into_iter().flatten();
+            let listed = std::fs::read_dir(table_path.join(&inside))
+                .into_iter()
+                .flatten();
             paths.extend(listed.flatten().map(|entry| inside.join(entry.file_name())));
         }
         let rows = dataset.count_rows(None).await.map_err(&failed)?;
@@ -141,7 +143,7 @@ pub fn files(folder: &Path) -> Result<Files, TableError> {
     let mut paths: Vec<PathBuf> = paths.into_iter().map(|path| table.join(path)).collect();
     paths.sort();
     paths.dedup();
-    Ok(Files { paths, rows })
+    Ok(PublishedFiles { paths, rows })
 }
 
 fn files_of(fragment: &FileFragment) -> Vec<PathBuf> {

@@ -19,8 +19,8 @@ use lancedb::{DistanceType, Table};
 use rustc_hash::FxHashMap;
 
 use super::columns::Rows;
-use super::terms::{self, LEXICON};
-use super::{TableError, next, wait};
+use super::terms::{self, LEXICON_SOURCE};
+use super::{TableError, next_batch, wait};
 use ack_api::MatchTags;
 use ack_api::memory::{Status, StatusFilter};
 use ack_search::dictionary::Dictionary;
@@ -31,20 +31,20 @@ use ack_search::remote::{
 };
 
 /// In how many parallel parts a list of memories is read.
-const PARTS: usize = 2;
+const READ_PARTS: usize = 2;
 /// How many memories to ask the full-text index for.
-const BY_WORDS: usize = 150;
+const MAX_TEXT_HITS: usize = 150;
 /// How many memories to ask the vector index for. It stores one bit per component; twice as many as
 /// the semantic leg admits include nearly all of the nearest.
-const BY_MEANING: usize = 400;
+const MAX_VECTOR_HITS: usize = 400;
 /// How many memories with a rare identifier of the query to ask for.
-const BY_ANCHORS: usize = 50;
+const MAX_IDENTIFIER_HITS: usize = 50;
 /// How many memories that the status filter excludes to ask for.
-const KEPT_OUT: usize = 20;
+const MAX_EXCLUDED_HITS: usize = 20;
 /// If more than this share of the memories is eligible, the indexes are asked for more candidates,
 /// and ineligible ones are dropped here. LanceDB takes longer to find out which memories meet a
 /// condition than to return a few thousand more.
-const DENSE: f32 = 0.01;
+const DENSE_FILTER_SHARE: f32 = 0.01;
 
 /// The published version of a large scope's table.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub struct Searcher {
 struct Lexicon {
     terms: Dictionary,
     /// How many memories have each term: approved and promoted ones, and those in staging.
-    holders: Vec<[u32; 2]>,
+    document_frequencies: Vec<[u32; 2]>,
     /// The terms of each batch, by their positions in its lexicon.
     batches: FxHashMap<u32, Box<[u32]>>,
 }
@@ -77,8 +77,9 @@ impl RemoteDocs for Searcher {
 
     fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize {
         let number = self.lexicon.terms.find(key);
-        let holders = number.and_then(|number| self.lexicon.holders.get(number as usize));
-        let [served, staging] = holders.copied().unwrap_or_default();
+        let document_frequencies =
+            number.and_then(|number| self.lexicon.document_frequencies.get(number as usize));
+        let [served, staging] = document_frequencies.copied().unwrap_or_default();
         let served = if filter.allows(Status::Approved) {
             served
         } else {
@@ -97,11 +98,11 @@ impl RemoteDocs for Searcher {
             .lexicon
             .batches
             .values()
-            .map(|places| size_of_val(&**places))
+            .map(|positions| size_of_val(&**positions))
             .sum();
         size_of_val(self.rows.as_slice())
             + self.lexicon.terms.bytes()
-            + size_of_val(self.lexicon.holders.as_slice())
+            + size_of_val(self.lexicon.document_frequencies.as_slice())
             + batches
     }
 
@@ -126,22 +127,22 @@ impl Searcher {
         let indexes = table
             .list_indices()
             .await
-            .map_err(TableError::lance("list the indexes"))?;
+            .map_err(TableError::lance_error("list the indexes"))?;
         let has = |column: &str| {
             indexes
                 .iter()
-                .any(|index| index.columns.iter().any(|own| own == column))
+                .any(|index| index.columns.iter().any(|indexed| indexed == column))
         };
         if !has("words") {
             return Ok(None);
         }
         let mut lexicon = Lexicon::default();
         let condition = format!("source = {LEXICON}");
-        let mut batches = super::rows(&table, &["detail"], Some(&condition)).await?;
-        while let Some(batch) = next(&mut batches).await? {
+        let mut batches = super::select_rows(&table, &["detail"], Some(&condition)).await?;
+        while let Some(batch) = next_batch(&mut batches).await? {
             let details = Rows::new(&batch).bytes("detail")?;
-            for place in 0..batch.num_rows() {
-                lexicon.read(details.value(place))?;
+            for row in 0..batch.num_rows() {
+                lexicon.read(details.value(row))?;
             }
         }
         lexicon.terms.shrink();
@@ -164,7 +165,7 @@ impl Searcher {
     /// # Errors
     /// If the table cannot be searched.
     fn candidates(&self, query: &RemoteQuery<'_>) -> Result<RemoteHits, TableError> {
-        let dense = query.eligible_share >= DENSE;
+        let dense = query.eligible_share >= DENSE_FILTER_SHARE;
         let share = if dense {
             query.eligible_share.min(1.0)
         } else {
@@ -176,63 +177,74 @@ impl Searcher {
             clippy::cast_precision_loss,
             reason = "at most a hundred times a small number"
         )]
-        let enough = |most: usize| (most as f32 * query.widening as f32 / share).ceil() as usize;
+        let enough = |limit: usize| (limit as f32 * query.widening as f32 / share).ceil() as usize;
         let only =
             |allowed: bool| (!dense).then(|| condition(&query.filter, (query.status, allowed)));
-        let (allowed, others) = (only(true), only(false));
+        let (allowed, others) = (with_condition(true), with_condition(false));
         let words: Vec<&str> = query.terms.iter().map(|term| term.key.as_str()).collect();
-        let mut searches = vec![(words.join(" "), enough(BY_WORDS), allowed.clone())];
+        let mut searches = vec![(words.join(" "), enough(MAX_TEXT_HITS), allowed.clone())];
         // Among many words, the full-text index may rank a memory with a rare identifier low.
         if query.required_identifiers.len() < words.len() {
             searches.push((
                 query.required_identifiers.join(" "),
-                enough(BY_ANCHORS),
+                enough(MAX_IDENTIFIER_HITS),
                 allowed.clone(),
             ));
         }
         if others.is_some() {
-            searches.push((words.join(" "), KEPT_OUT, others));
+            searches.push((words.join(" "), MAX_EXCLUDED_HITS, others));
         }
         let meaning = query
             .vector
-            .map(|vector| (vector.to_f32(), enough(BY_MEANING), allowed));
-        let (lists, near) = wait(async {
+            .map(|vector| (vector.to_f32(), enough(MAX_VECTOR_HITS), allowed));
+        let (lists, nearest) = wait(async {
             // Each search is a separate task: planning a query takes about as long as running it.
             let searches = searches
                 .into_iter()
-                .map(|search| tokio::spawn(by_words(self.table.clone(), search)));
+                .map(|search| tokio::spawn(search_text(self.table.clone(), search)));
             let searches: Vec<_> = searches.collect();
-            let near = match meaning {
+            let nearest = match meaning {
                 Some(meaning) => {
-                    by_meaning(self.table.clone(), meaning, self.has_vector_index).await?
+                    search_vectors(self.table.clone(), meaning, self.has_vector_index).await?
                 }
                 None => Vec::new(),
             };
             let lists = try_join_all(searches)
                 .await
                 .map_err(|_| TableError::Damaged)?;
-            let lists: Result<Vec<Found>, TableError> = lists.into_iter().collect();
-            Ok((lists?, near))
+            let lists: Result<Vec<ScoredRows>, TableError> = lists.into_iter().collect();
+            Ok((lists?, nearest))
         })?;
         let every_word = lists
             .first()
-            .is_some_and(|found| found.len() < enough(BY_WORDS));
+            .is_some_and(|found| found.len() < enough(MAX_TEXT_HITS));
         let complete = query.vector.is_none() && every_word;
-        let exhausted = every_word && near.len() < enough(BY_MEANING);
-        let most = [BY_WORDS, BY_ANCHORS, KEPT_OUT];
+        let exhausted = every_word && nearest.len() < enough(MAX_VECTOR_HITS);
+        let limit = [MAX_TEXT_HITS, MAX_IDENTIFIER_HITS, MAX_EXCLUDED_HITS];
         let mut docs: Vec<DocId> = Vec::new();
-        for (list, most) in lists.into_iter().zip(most).chain([(near, BY_MEANING)]) {
-            let (mut shown, mut kept_out) = (0, 0);
+        for (list, limit) in lists
+            .into_iter()
+            .zip(limit)
+            .chain([(nearest, MAX_VECTOR_HITS)])
+        {
+            let (mut eligible, mut excluded) = (0, 0);
             for doc in list.into_iter().filter_map(|(_, row)| self.doc(row)) {
-                let (count, most) = match (query.eligibility)(doc) {
-                    Eligibility::Eligible => (&mut shown, if complete { usize::MAX } else { most }),
-                    Eligibility::HiddenByStatus | Eligibility::Superseded => {
-                        (&mut kept_out, if complete { usize::MAX } else { KEPT_OUT })
+                let (count, limit) = match (query.eligibility)(doc) {
+                    Eligibility::Eligible => {
+                        (&mut eligible, if complete { usize::MAX } else { limit })
                     }
+                    Eligibility::HiddenByStatus | Eligibility::Superseded => (
+                        &mut excluded,
+                        if complete {
+                            usize::MAX
+                        } else {
+                            MAX_EXCLUDED_HITS
+                        },
+                    ),
                     Eligibility::Excluded => continue,
                 };
                 *count += 1;
-                if *count <= most {
+                if *count <= limit {
                     docs.push(doc);
                 }
             }
@@ -267,20 +279,20 @@ impl Searcher {
         }
         let query_terms = terms.iter().enumerate();
         let query_terms = query_terms
-            .filter_map(|(place, term)| Some((self.lexicon.terms.find(&term.key)?, place)));
+            .filter_map(|(position, term)| Some((self.lexicon.terms.find(&term.key)?, position)));
         let query_terms: Arc<QueryTerms> = Arc::new(query_terms.collect());
-        let each = rows.len().div_ceil(PARTS);
+        let each = rows.len().div_ceil(READ_PARTS);
         let parts = wait(async {
             let columns = self
                 .dataset
                 .schema()
                 .project(&["detail"])
-                .map_err(TableError::reading("read memories"))?;
+                .map_err(TableError::read_error("read memories"))?;
             let parts = wanted
                 .chunks(each)
                 .zip(rows.chunks(each))
                 .map(|(docs, rows)| {
-                    let part = Part {
+                    let part = ReadPart {
                         docs: docs.to_vec(),
                         rows: rows.to_vec(),
                         lexicon: Arc::clone(&self.lexicon),
@@ -301,18 +313,18 @@ impl Searcher {
         self.rows
             .binary_search(&row)
             .ok()
-            .and_then(|place| DocId::try_from(place).ok())
+            .and_then(|position| DocId::try_from(position).ok())
     }
 }
 
 /// Rows that a query found, each after the value that orders them, ascending.
-type Found = Vec<(f32, u64)>;
+type ScoredRows = Vec<(f32, u64)>;
 
 /// The memories that the full-text index ranks first.
-async fn by_words(
+async fn search_text(
     table: Table,
     (words, limit, condition): (String, usize, Option<String>),
-) -> Result<Found, TableError> {
+) -> Result<ScoredRows, TableError> {
     if words.is_empty() {
         return Ok(Vec::new());
     }
@@ -323,31 +335,31 @@ async fn by_words(
         .select(Select::columns(&["_score"]))
         .with_row_id()
         .limit(limit);
-    let query = only(query, condition);
+    let query = with_condition(query, condition);
     let batches = query
         .execute()
         .await
-        .map_err(TableError::lance("search the words"))?;
-    found(batches, "_score", |score| -score).await
+        .map_err(TableError::lance_error("search the words"))?;
+    collect_rows(batches, "_score", |score| -score).await
 }
 
 /// The memories that the vector index finds nearest.
-async fn by_meaning(
+async fn search_vectors(
     table: Table,
     (vector, limit, condition): (Vec<f32>, usize, Option<String>),
     indexed: bool,
-) -> Result<Found, TableError> {
+) -> Result<ScoredRows, TableError> {
     let query = table
         .query()
         .nearest_to(vector)
         .and_then(|query| query.maximum_nprobes(None))
-        .map_err(TableError::lance("search the vectors"))?
+        .map_err(TableError::lance_error("search the vectors"))?
         .column("vector")
         .distance_type(DistanceType::Cosine)
         .select(Select::columns(&["_distance"]))
         .with_row_id()
         .limit(limit);
-    let query = only(query, condition);
+    let query = with_condition(query, condition);
     let query = if indexed {
         query
     } else {
@@ -356,18 +368,18 @@ async fn by_meaning(
     let batches = query
         .execute()
         .await
-        .map_err(TableError::lance("search the vectors"))?;
-    found(batches, "_distance", |distance| distance).await
+        .map_err(TableError::lance_error("search the vectors"))?;
+    collect_rows(batches, "_distance", |distance| distance).await
 }
 
 /// The rows of a result, in the order of a column.
-async fn found(
+async fn collect_rows(
     mut batches: SendableRecordBatchStream,
     column: &'static str,
     order: impl Fn(f32) -> f32 + Send,
-) -> Result<Found, TableError> {
+) -> Result<ScoredRows, TableError> {
     let mut found = Vec::new();
-    while let Some(batch) = next(&mut batches).await? {
+    while let Some(batch) = next_batch(&mut batches).await? {
         let rows = Rows::new(&batch);
         let numbers = rows.numbers::<UInt64Type>("_rowid")?.values().iter();
         let values = rows.numbers::<Float32Type>(column)?.values().iter();
@@ -381,7 +393,7 @@ async fn found(
 type QueryTerms = FxHashMap<u32, usize>;
 
 /// Memories that one task reads.
-struct Part {
+struct ReadPart {
     docs: Vec<DocId>,
     /// Their row numbers.
     rows: Vec<u64>,
@@ -389,18 +401,18 @@ struct Part {
     query_terms: Arc<QueryTerms>,
 }
 
-impl Part {
+impl ReadPart {
     async fn read(self, dataset: Dataset, columns: Schema) -> Result<Vec<RemoteDoc>, TableError> {
         let batch = dataset.take_rows(&self.rows, columns).await;
-        let batch = batch.map_err(TableError::reading("read memories"))?;
+        let batch = batch.map_err(TableError::read_error("read memories"))?;
         let details = Rows::new(&batch).bytes("detail")?;
         if details.len() != self.docs.len() {
             return Err(TableError::Damaged);
         }
         let docs = self.docs.iter().enumerate();
-        docs.map(|(place, doc)| {
+        docs.map(|(position, doc)| {
             self.lexicon
-                .row(*doc, details.value(place), &self.query_terms)
+                .row(*doc, details.value(position), &self.query_terms)
         })
         .collect()
     }
@@ -414,15 +426,15 @@ impl Lexicon {
         detail: &[u8],
         query_terms: &QueryTerms,
     ) -> Result<RemoteDoc, TableError> {
-        let (batch, vector, held) = terms::memory(detail).ok_or(TableError::Damaged)?;
+        let (batch, vector, terms) = terms::decode_memory(detail).ok_or(TableError::Damaged)?;
         let lexicon = self.batches.get(&batch).ok_or(TableError::Damaged)?;
         let mut frequencies = Vec::new();
-        for term in terms::read(held) {
+        for term in terms::read_terms(terms) {
             let (term, weight) = term.ok_or(TableError::Damaged)?;
             let term = lexicon.get(term as usize).ok_or(TableError::Damaged)?;
-            if let Some(place) = query_terms.get(term) {
+            if let Some(position) = query_terms.get(term) {
                 #[expect(clippy::cast_precision_loss, reason = "at most 255")]
-                frequencies.push((*place, weight as f32 / 2.0));
+                frequencies.push((*position, weight as f32 / 2.0));
             }
         }
         Ok(RemoteDoc {
@@ -434,30 +446,34 @@ impl Lexicon {
 
     /// Adds the lexicon of a batch.
     fn read(&mut self, detail: &[u8]) -> Result<(), TableError> {
-        let (batch, terms, holders) = terms::lexicon(detail).ok_or(TableError::Damaged)?;
-        let mut holders = terms::read_holders(holders);
-        let mut places = Vec::new();
+        let (batch, terms, document_frequencies) =
+            terms::decode_lexicon(detail).ok_or(TableError::Damaged)?;
+        let mut document_frequencies = terms::read_holders(document_frequencies);
+        let mut positions = Vec::new();
         for term in terms.split(' ').filter(|term| !term.is_empty()) {
             let number = self.terms.intern(term);
-            if self.holders.len() <= number as usize {
-                self.holders.resize(self.terms.len(), [0, 0]);
+            if self.document_frequencies.len() <= number as usize {
+                self.document_frequencies.resize(self.terms.len(), [0, 0]);
             }
-            let [served, staging] = holders.next().flatten().ok_or(TableError::Damaged)?;
-            if let Some(sum) = self.holders.get_mut(number as usize) {
+            let [served, staging] = document_frequencies
+                .next()
+                .flatten()
+                .ok_or(TableError::Damaged)?;
+            if let Some(sum) = self.document_frequencies.get_mut(number as usize) {
                 *sum = [
                     sum[0].saturating_add(served),
                     sum[1].saturating_add(staging),
                 ];
             }
-            places.push(number);
+            positions.push(number);
         }
-        self.batches.insert(batch, places.into_boxed_slice());
+        self.batches.insert(batch, positions.into_boxed_slice());
         Ok(())
     }
 }
 
 /// Adds a condition to a query, if there is one.
-fn only<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
+fn with_condition<Q: QueryBase>(query: Q, condition: Option<String>) -> Q {
     match condition {
         Some(condition) => query.only_if(condition),
         None => query,
@@ -472,14 +488,14 @@ fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, boo
     let statuses = served
         .into_iter()
         .filter(|status| filter.allows(*status) == allowed);
-    let mut parts = vec![among(
+    let mut parts = vec![in_list(
         "status",
         &statuses.map(|status| status.as_str()).collect::<Vec<_>>(),
     )];
     if let Some(project) = &filters.project {
         let mut either = vec![
-            among("project", &project.names),
-            among("alias", &project.names),
+            in_list("project", &project.names),
+            in_list("alias", &project.names),
         ];
         if project.unnamed {
             either.push("project IS NULL OR project = ''".to_owned());
@@ -487,7 +503,7 @@ fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, boo
         parts.push(either.join(" OR "));
     }
     if let Some(kinds) = &filters.kinds {
-        parts.push(among("type", kinds));
+        parts.push(in_list("type", kinds));
     }
     let tags: Vec<String> = filters
         .tags
@@ -519,7 +535,7 @@ fn condition(filters: &PushdownFilter<'_>, (filter, allowed): (StatusFilter, boo
     parts.join(" AND ")
 }
 
-fn among(column: &str, values: &[&str]) -> String {
+fn in_list(column: &str, values: &[&str]) -> String {
     if values.is_empty() {
         return "false".to_owned();
     }

@@ -16,18 +16,18 @@
 //! score is in one place. Numbers are little endian.
 //!
 //! The `words` of a memory are its terms again, for LanceDB's full-text index: separated by spaces,
-//! and repeated one to four times depending on the weighted frequency (`times`).
+//! and repeated one to four times depending on the weighted frequency (`repetitions`).
 
-use super::columns::Written;
+use super::columns::NewRow;
 use ack_api::memory::Status;
 use ack_search::analyzer::unpack_term;
 use ack_search::semantic::QuantizedVector;
 
 /// The `source` of a row that holds a lexicon.
-pub const LEXICON: u8 = u8::MAX;
+pub const LEXICON_SOURCE: u8 = u8::MAX;
 
 /// The terms of a batch as they are written.
-pub struct Spelled {
+pub struct EncodedTerms {
     /// The detail of the lexicon.
     pub lexicon: Vec<u8>,
     /// The detail of each row.
@@ -37,7 +37,7 @@ pub struct Spelled {
 }
 
 /// Writes the terms of the rows of a batch.
-pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
+pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
     let mut lexicon = String::new();
     let mut count = 0u32;
     // The lexicon's numbers for the terms of each analyzer, by the analyzer's numbers.
@@ -84,7 +84,7 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
                     served
                 }) += 1;
             }
-            for _ in 0..times(weight) {
+            for _ in 0..repetitions(weight) {
                 line.push_str(text);
                 line.push(' ');
             }
@@ -103,7 +103,7 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
         bytes.extend_from_slice(code.get(..usize::from(length)).unwrap_or_default());
         let mut next = 0;
         for (number, weight) in &pairs {
-            write(number - next, &mut bytes);
+            write_number(number - next, &mut bytes);
             bytes.push(*weight);
             next = number + 1;
         }
@@ -122,8 +122,8 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
     holders
         .iter()
         .flatten()
-        .for_each(|count| write(*count, &mut detail));
-    Spelled {
+        .for_each(|count| write_number(*count, &mut detail));
+    EncodedTerms {
         lexicon: detail,
         rows: spelled,
         words,
@@ -134,7 +134,7 @@ pub fn spell(batch: u32, rows: &[Written<'_>]) -> Spelled {
 /// candidates, whose score is then computed from the frequency itself, and building it takes time
 /// in proportion to the words. A term of the body or of one fact is written once, one of the title
 /// twice.
-const fn times(weight: u32) -> u32 {
+const fn repetitions(weight: u32) -> u32 {
     match weight {
         0..=4 => 1,
         5..=8 => 2,
@@ -144,7 +144,7 @@ const fn times(weight: u32) -> u32 {
 }
 
 /// Writes a number as LEB128.
-fn write(mut number: u32, bytes: &mut Vec<u8>) {
+fn write_number(mut number: u32, bytes: &mut Vec<u8>) {
     while number >= 0x80 {
         #[expect(clippy::cast_possible_truncation, reason = "the lower seven bits")]
         bytes.push(number as u8 | 0x80);
@@ -156,7 +156,7 @@ fn write(mut number: u32, bytes: &mut Vec<u8>) {
 
 /// Decodes the detail of a lexicon: the number of the batch, the terms and their holders. `None` as
 /// in [`read`].
-pub fn lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
+pub fn decode_lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
     let (batch, rest) = detail.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let (text, holders) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
@@ -169,7 +169,7 @@ pub fn lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
 
 /// Decodes the detail of a memory: the number of the batch, the vector and the terms. `None` as in
 /// [`read`].
-pub fn memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
+pub fn decode_memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
     let (batch, rest) = detail.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<2>()?;
     let (code, terms) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
@@ -183,7 +183,7 @@ pub fn memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
 
 /// Reads a LEB128 number. The outer `None` is the end; the inner one means that the bytes are
 /// damaged.
-fn number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
+fn read_number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
     let mut byte = *bytes.next()?;
     let mut number = u32::from(byte & 0x7f);
     let mut shift = 7;
@@ -203,10 +203,10 @@ fn number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
 pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
     let mut rest = bytes.iter();
     std::iter::from_fn(move || {
-        let served = number(&mut rest)?;
+        let served = read_number(&mut rest)?;
         Some(
             served
-                .zip(number(&mut rest).flatten())
+                .zip(read_number(&mut rest).flatten())
                 .map(|(served, staging)| [served, staging]),
         )
     })
@@ -214,11 +214,11 @@ pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
 
 /// The terms of a row: positions in the lexicon and weights. `None` means that the bytes are
 /// damaged.
-pub fn read(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, u32)>> {
+pub fn read_terms(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, u32)>> {
     let mut rest = bytes.iter();
     let mut next = 0u32;
     std::iter::from_fn(move || {
-        let Some(gap) = number(&mut rest)? else {
+        let Some(gap) = read_number(&mut rest)? else {
             return Some(None);
         };
         let pair = next.checked_add(gap).zip(rest.next());

@@ -326,19 +326,19 @@ fn lower(text: &str) -> Cow<'_, str> {
 fn emit_identifier<'a>(chunk: &'a str, emit: &mut impl FnMut(Token<'a>)) {
     let bare = chunk.trim_start_matches('-');
     // `-i` keeps its dash; `--frozen-lockfile` matches `frozen-lockfile`, `v1.2.3` matches `1.2.3`.
-    let kept = if bare.len() > 1 { bare } else { chunk };
-    let kept = match kept.strip_prefix(['v', 'V']) {
+    let identifier = if bare.len() > 1 { bare } else { chunk };
+    let identifier = match identifier.strip_prefix(['v', 'V']) {
         Some(version)
             if version.starts_with(|c: char| c.is_ascii_digit()) && version.contains('.') =>
         {
             version
         }
-        _ => kept,
+        _ => identifier,
     };
-    if (2..=MAX_TOKEN_BYTES).contains(&kept.len()) {
+    if (2..=MAX_TOKEN_BYTES).contains(&identifier.len()) {
         emit(Token {
             kind: TokenKind::Identifier,
-            text: lower(kept),
+            text: lower(identifier),
         });
     }
 }

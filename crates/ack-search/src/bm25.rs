@@ -53,8 +53,11 @@ impl Bm25Weights {
         for piece in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
             let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
             let lower = word.to_lowercase();
-            let right = self.corrections.iter().find(|(wrong, _)| *wrong == lower);
-            corrected.push_str(right.map_or(word, |(_, right)| right));
+            let correction = self
+                .corrections
+                .iter()
+                .find(|(misspelt, _)| *misspelt == lower);
+            corrected.push_str(correction.map_or(word, |(_, correction)| correction));
             corrected.push_str(piece.get(word.len()..).unwrap_or_default());
         }
         Cow::Owned(corrected)

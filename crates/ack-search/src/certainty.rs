@@ -20,15 +20,15 @@ use ack_api::cancel;
 /// Minimum evidence of results that answer a query.
 const MIN_EVIDENCE: f32 = 0.5;
 /// The weight of a standing of 1, relative to full coverage.
-const STANDING_WEIGHT: f32 = 0.3;
+const PROMINENCE_WEIGHT: f32 = 0.3;
 /// Coverage is measured against at most the weight of this many of the rarest words: an answer to a
 /// long query need not contain everything.
 const MAX_COVERED_WORDS: f32 = 5.0;
 
 /// How many memories are sampled to estimate the distribution of the cosines.
-const SAMPLE: usize = 8_192;
+const SAMPLE_DOCS: usize = 8_192;
 /// If the sample has fewer, all memories are used.
-const MIN_SAMPLE: f32 = 512.0;
+const MIN_SAMPLED_DOCS: f32 = 512.0;
 
 /// Whether one of the best results of hybrid retrieval is certain enough to answer the query.
 /// `cosines` are those of each view's documents.
@@ -46,7 +46,7 @@ pub fn is_certain(
     // For a scope that is not in memory, only the nearest memories are known.
     coverage >= MIN_EVIDENCE
         || views.iter().any(|view| view.index.remote().is_some())
-        || coverage + STANDING_WEIGHT * standing(views, cosines, filters, best) >= MIN_EVIDENCE
+        || coverage + PROMINENCE_WEIGHT * prominence(views, cosines, filters, best) >= MIN_EVIDENCE
 }
 
 /// The share of the query's lexical weight that a candidate contains. A required identifier counts
@@ -64,24 +64,24 @@ fn coverage(
     if bm25.required_identifiers.iter().any(|key| contains(key)) {
         return 1.0;
     }
-    let (mut held, mut all) = (0.0, bm25.unknown_weight);
+    let (mut matched, mut total) = (0.0, bm25.unknown_weight);
     let words = bm25.terms.iter();
     for term in words.filter(|term| !bm25.pairs.contains(&term.key)) {
-        held += if contains(&term.key) {
+        matched += if contains(&term.key) {
             term.weight
         } else {
             0.0
         };
         let is_expansion = bm25.expansions.contains(&term.key);
-        all += if is_expansion { 0.0 } else { term.weight };
+        total += if is_expansion { 0.0 } else { term.weight };
     }
     let max = MAX_COVERED_WORDS * max_idf(views, filters.status);
-    held / all.min(max).max(f32::MIN_POSITIVE)
+    matched / total.min(max).max(f32::MIN_POSITIVE)
 }
 
 /// How far the nearest of the best results is above all memories that may be shown. Their mean and
 /// deviation come from a sample.
-fn standing(
+fn prominence(
     views: &[View<'_>],
     cosines: &[DocScores],
     filters: &Filters,
@@ -102,10 +102,10 @@ fn standing(
         }
         (count, sum, squares)
     };
-    let mut step = documents.div_ceil(SAMPLE).max(1);
+    let mut step = documents.div_ceil(SAMPLE_DOCS).max(1);
     let (mut count, mut sum, mut squares) = sample(step);
     // Filters may leave too few memories in the sample.
-    if step > 1 && count < MIN_SAMPLE {
+    if step > 1 && count < MIN_SAMPLED_DOCS {
         step = 1;
         (count, sum, squares) = sample(step);
     }
@@ -121,6 +121,6 @@ fn standing(
     let all = count * step as f32;
     let expected = f64::from((2.0 * all.ln()).sqrt());
     #[expect(clippy::cast_possible_truncation, reason = "a small number")]
-    let standing = (distance / (deviation * expected).max(f64::MIN_POSITIVE)) as f32;
-    standing.clamp(0.0, 10.0)
+    let prominence = (distance / (deviation * expected).max(f64::MIN_POSITIVE)) as f32;
+    prominence.clamp(0.0, 10.0)
 }

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_read_as_it_was_written() {
+    fn a_cursor_round_trips() {
         let request = QueryRequest::default();
         for weights in [None, Some(Vec::new()), Some(vec![9; 40])] {
             let cursor = Cursor {
@@ -241,18 +241,18 @@ mod tests {
     }
 
     #[test]
-    fn every_changed_or_missing_byte_is_noticed() {
+    fn every_changed_or_missing_byte_is_detected() {
         let request = QueryRequest::default();
         let bytes = URL_SAFE_NO_PAD.decode(cursor(&request).encode()).unwrap();
-        for place in 0..bytes.len() {
+        for position in 0..bytes.len() {
             let mut changed = bytes.clone();
-            changed[place] ^= 0x10;
-            for wrong in [&changed[..], &bytes[..place]] {
-                let wrong = with(&request, URL_SAFE_NO_PAD.encode(wrong));
+            changed[position] ^= 0x10;
+            for damaged in [&changed[..], &bytes[..position]] {
+                let damaged = with(&request, URL_SAFE_NO_PAD.encode(damaged));
                 assert!(
-                    Cursor::decode(&wrong).is_err()
-                        || place == 0 && wrong.cursor == Some(String::new()),
-                    "{place}"
+                    Cursor::decode(&damaged).is_err()
+                        || position == 0 && damaged.cursor == Some(String::new()),
+                    "{position}"
                 );
             }
         }

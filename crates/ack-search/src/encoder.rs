@@ -29,13 +29,13 @@ const MAX_MEMORY_TOKENS: usize = 512;
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
-const ENCODING: u64 = 3;
+const ENCODER_VERSION: u64 = 3;
 /// A text counts as known if this share of its words is known: every text has a few symbols and
 /// names.
-const MOSTLY_KNOWN: f32 = 0.8;
+const MIN_KNOWN_SHARE: f32 = 0.8;
 /// Factor for the known share of a query without any word that the encoder knows
 /// ([`Encoder::is_known`]). See `docs/retrieval.md`.
-const PIECES: f32 = 0.45;
+const SUBWORD_ONLY_FACTOR: f32 = 0.45;
 /// Weight of a memory's title, relative to the rest of it.
 const TITLE_WEIGHT: f32 = 0.3;
 
@@ -73,7 +73,7 @@ pub struct Encoder {
     /// The row of each token.
     token_rows: Vec<u32>,
     /// What each token tells about the word that it begins.
-    beginnings: Vec<Beginning>,
+    word_starts: Vec<WordStart>,
     damping: Damping,
     attention: Option<Attention>,
     name: String,
@@ -87,7 +87,7 @@ pub struct Encoder {
 
 /// What a token tells about a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beginning {
+enum WordStart {
     /// It begins a word that the encoder knows.
     Known,
     /// It begins a word that the encoder does not know, such as one in another script.
@@ -154,7 +154,7 @@ impl Encoder {
         let mut scales = vec![0.0; tokens];
         let mut token_rows = vec![0; tokens];
         let token_ids: Vec<usize> = match tensor("kept") {
-            Ok(kept) => kept
+            Ok(loaded) => loaded
                 .data()
                 .chunks_exact(2)
                 .map(|pair| {
@@ -196,20 +196,20 @@ impl Encoder {
             *unknown = 0.0;
         }
         let unknown = usize::from(vocabulary.unknown());
-        let beginnings = lines.split('\n').zip(&scales).enumerate();
-        let beginnings = beginnings.map(|(token, (piece, scale))| {
+        let word_starts = lines.split('\n').zip(&scales).enumerate();
+        let word_starts = word_starts.map(|(token, (piece, scale))| {
             let is_word = !piece.starts_with("##") && piece.chars().all(char::is_alphanumeric);
             match is_word {
-                _ if token == unknown => Beginning::Unknown,
-                true if *scale > 0.0 => Beginning::Known,
-                true if !piece.is_ascii() => Beginning::Unknown,
-                _ => Beginning::None,
+                _ if token == unknown => WordStart::Unknown,
+                true if *scale > 0.0 => WordStart::Known,
+                true if !piece.is_ascii() => WordStart::Unknown,
+                _ => WordStart::None,
             }
         });
-        let beginnings = beginnings.collect();
+        let word_starts = word_starts.collect();
         Ok(Self {
             vocabulary,
-            beginnings,
+            word_starts,
             dimension,
             rows: rows.data(),
             scales,
@@ -223,7 +223,7 @@ impl Encoder {
             mean: floats(&tensor("mean")?),
             projection: floats(&tensor("projection")?),
             name: metadata_value("name"),
-            weights_hash: format!("{:016x}", xxh3_64_with_seed(artifact, ENCODING)),
+            weights_hash: format!("{:016x}", xxh3_64_with_seed(artifact, ENCODER_VERSION)),
         })
     }
 
@@ -261,7 +261,7 @@ impl Encoder {
         let is_content = |word: &&str| !is_stop_word(&word.to_lowercase());
         let mut content = words.filter(is_content).peekable();
         if content.peek().is_some() && !content.any(|word| self.is_known(word)) {
-            share *= PIECES;
+            share *= SUBWORD_ONLY_FACTOR;
         }
         let vector = self.encode_tokens(&mut tokens);
         vector.map(|vector| scaled(vector, share))
@@ -308,19 +308,20 @@ impl Encoder {
         is_long_enough && pieces.iter().all(has_meaning)
     }
 
-    /// How well texts are known: the share of known words, relative to [`MOSTLY_KNOWN`], at most 1.
+    /// How well texts are known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at most
+    /// 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
     fn known_share(&self, texts: &[&[TokenId]]) -> f32 {
-        let count = |wanted: Beginning| {
+        let count = |kind: WordStart| {
             let tokens = texts.iter().copied().flatten();
-            let beginnings = tokens.filter_map(|token| self.beginnings.get(usize::from(*token)));
-            beginnings.filter(|beginning| **beginning == wanted).count()
+            let word_starts = tokens.filter_map(|token| self.word_starts.get(usize::from(*token)));
+            word_starts.filter(|beginning| **beginning == kind).count()
         };
-        match (count(Beginning::Known), count(Beginning::Unknown)) {
+        match (count(WordStart::Known), count(WordStart::Unknown)) {
             (_, 0) => 1.0,
             (known, unknown) => {
                 let share = known as f32 / (known + unknown) as f32;
-                (share / MOSTLY_KNOWN).min(1.0)
+                (share / MIN_KNOWN_SHARE).min(1.0)
             }
         }
     }

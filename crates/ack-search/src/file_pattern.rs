@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_come_into_one_form() {
+    fn paths_are_normalised() {
         for (path, expected) in [
             ("src/a.rs", "src/a.rs"),
             (" ./src/a.rs ", "src/a.rs"),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_finds_a_file_however_either_is_written() {
+    fn a_pattern_matches_every_spelling_of_a_path() {
         check("src/pay", "src\\pay\\Payout.rs:10-20", true);
         check(
             "./src/pay/payout.rs:7",

@@ -52,8 +52,8 @@ impl ProjectNames {
     }
 
     fn contains(&self, index: &Index, doc: &Doc) -> bool {
-        let named = |name: NameId| name != 0 && self.names.contains(&index.fold(name));
-        named(doc.project) || named(doc.alias) || (doc.project == 0 && self.unnamed)
+        let is_listed = |name: NameId| name != 0 && self.names.contains(&index.fold(name));
+        is_listed(doc.project) || is_listed(doc.alias) || (doc.project == 0 && self.unnamed)
     }
 }
 

@@ -83,7 +83,7 @@ impl Interner {
 
     /// Counts names, most frequent first. Names with the same folded form count together, under
     /// their most frequent spelling.
-    pub fn counted(&self, names: impl Iterator<Item = NameId>) -> Vec<(&str, u64)> {
+    pub fn count_spellings(&self, names: impl Iterator<Item = NameId>) -> Vec<(&str, u64)> {
         let mut spellings: HashMap<NameId, u64> = HashMap::default();
         for name in names {
             *spellings.entry(name).or_default() += 1;

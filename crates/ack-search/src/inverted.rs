@@ -205,9 +205,9 @@ impl Index {
         self.names.spellings(folded)
     }
 
-    /// See [`Interner::counted`].
-    pub fn counted(&self, names: impl Iterator<Item = NameId>) -> Vec<(&str, u64)> {
-        self.names.counted(names)
+    /// See [`Interner::count_spellings`].
+    pub fn count_spellings(&self, names: impl Iterator<Item = NameId>) -> Vec<(&str, u64)> {
+        self.names.count_spellings(names)
     }
 
     /// A document, dead or live.
@@ -379,12 +379,12 @@ impl Index {
     /// Whether a newer memory replaces this one, see [`memory::is_superseded`].
     pub fn is_superseded(&self, doc: DocId, filter: StatusFilter) -> bool {
         let lookup = |id: &str| match self.find(id) {
-            Some((found, row)) => Successor::There {
+            Some((found, row)) => Successor::Present {
                 status: row.status,
                 next: self.docs.successor(found),
             },
             None if self.rejected.contains(id) => Successor::Rejected,
-            None => Successor::Gone,
+            None => Successor::Missing,
         };
         memory::is_superseded(self.id(doc), self.docs.successor(doc), filter, lookup)
     }

@@ -99,8 +99,8 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             };
             corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
             // A misspelt word weighs what the correct one would.
-            let meant = similar.keys.first().filter(|_| similar.is_misspelt);
-            let full = idf(meant.map_or(0, |key| frequency(key)));
+            let corrected = similar.keys.first().filter(|_| similar.is_misspelt);
+            let full = idf(corrected.map_or(0, |key| frequency(key)));
             unmatched_weight += if similar.keys.is_empty() { 0.0 } else { full };
             unknown_weight += full;
             for key in similar.keys {
@@ -167,8 +167,8 @@ impl Bm25Weights {
         let mut weights: Vec<f32> = self.terms.iter().map(|term| term.weight).collect();
         weights.sort_by(|one, other| other.total_cmp(one));
         let always = weights.get(MIN_RARE_TERMS - 1).copied();
-        let least = always.unwrap_or_default().min(MIN_RARE_WEIGHT);
-        self.terms.retain(|term| term.weight >= least);
+        let threshold = always.unwrap_or_default().min(MIN_RARE_WEIGHT);
+        self.terms.retain(|term| term.weight >= threshold);
     }
 }
 

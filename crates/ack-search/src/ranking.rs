@@ -165,20 +165,20 @@ pub fn resume(
     let ties = ranked.get(start..).unwrap_or_default();
     let ties = ties.partition_point(|ranked| ranked.sort_key() >= last);
     let before = ranked.get(start..start + ties).unwrap_or_default();
-    let named = before.iter().position(|ranked| {
+    let found = before.iter().position(|ranked| {
         let (scope, id) = identity(ranked);
         cursor.names(&scope, &id)
     });
     // If it is gone, the results after it have moved up by one.
-    let gone = usize::try_from(cursor.tie)
+    let passed = usize::try_from(cursor.tie)
         .unwrap_or(ties)
         .saturating_sub(1);
-    start + named.map_or(gone.min(ties), |place| place + 1)
+    start + found.map_or(passed.min(ties), |place| place + 1)
 }
 
 /// The number, from 1, of a position among the results before it that differ only by scope or id.
-pub fn tie_number(ranked: &[Ranked], place: usize) -> u64 {
-    let before = ranked.get(..=place).unwrap_or_default();
+pub fn tie_number(ranked: &[Ranked], position: usize) -> u64 {
+    let before = ranked.get(..=position).unwrap_or_default();
     let key = before.last().map(Ranked::sort_key);
     let same = |ranked: &&Ranked| Some(ranked.sort_key()) == key;
     before.iter().rev().take_while(same).count() as u64

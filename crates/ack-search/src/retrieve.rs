@@ -40,7 +40,7 @@ pub const MIN_COSINE: f32 = 0.3;
 /// If no memory shares a term and all cosines are low, a memory needs this share of the best one.
 const MIN_COSINE_SHARE: f32 = 0.8;
 /// Below this cosine, two texts count as unrelated.
-const UNRELATED: f32 = 0.2;
+const UNRELATED_COSINE: f32 = 0.2;
 /// Weight of a cosine of 1, relative to the best lexical score.
 const COSINE_WEIGHT: f32 = 4.0;
 /// How far below the memory with the required identifier other memories are capped: more than a
@@ -118,7 +118,7 @@ pub struct CandidateSet {
     /// Matches that may not be returned.
     pub hidden: Hidden,
     /// The positions of the scopes with matches that the status filter hides.
-    pub hiding: BTreeSet<usize>,
+    pub hiding_scopes: BTreeSet<usize>,
     /// What fusion divided the lexical scores by, see [`Bm25Weights::score_norm`].
     pub score_norm: f32,
     /// The cosine that a memory without a common term needs.
@@ -140,7 +140,7 @@ impl CandidateSet {
     fn hide(&mut self, scope: usize, by_status: bool) {
         if by_status {
             self.hidden.by_status += 1;
-            self.hiding.insert(scope);
+            self.hiding_scopes.insert(scope);
         } else {
             self.hidden.superseded += 1;
         }
@@ -232,7 +232,7 @@ pub fn retrieve(
     if let Some(Nearest { candidates, hidden }) = nearest {
         let lexical_ran = query.bm25().is_some();
         // Without words, a hidden neighbour counts if it would have been on the first page.
-        let least = if lexical_ran {
+        let min_cosine = if lexical_ran {
             MIN_COSINE
         } else {
             last_on_page(&candidates)
@@ -242,7 +242,7 @@ pub fn retrieve(
                 || scores
                     .get(near.scope)
                     .is_some_and(|scores| scores.get(near.doc) > 0.0);
-            if near.cosine >= least && !is_counted {
+            if near.cosine >= min_cosine && !is_counted {
                 found.hide(near.scope, by_status);
             }
         }
@@ -250,7 +250,7 @@ pub fn retrieve(
             let cosines = candidates.iter().map(|near| near.cosine);
             let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
             if found.candidates.is_empty() {
-                relative.clamp(UNRELATED, MIN_COSINE)
+                relative.clamp(UNRELATED_COSINE, MIN_COSINE)
             } else {
                 MIN_COSINE
             }
@@ -474,9 +474,9 @@ fn find_nearest(
 
 /// The cosine of the last of the nearest on a first page.
 fn last_on_page(nearest: &[Candidate]) -> f32 {
-    let mut shown: Vec<f32> = nearest.iter().map(|near| near.cosine).collect();
-    shown.sort_unstable_by(|a, b| b.total_cmp(a));
-    shown
+    let mut cosines: Vec<f32> = nearest.iter().map(|near| near.cosine).collect();
+    cosines.sort_unstable_by(|a, b| b.total_cmp(a));
+    cosines
         .get(FIRST_PAGE - 1)
         .copied()
         .unwrap_or(f32::NEG_INFINITY)

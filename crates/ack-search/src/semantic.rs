@@ -29,7 +29,7 @@ pub struct QuantizedVector {
 }
 
 /// From this norm on, a vector counts as having norm 1.
-const NEARLY_ONE: f64 = 0.9999;
+const MIN_IDENTICAL_COSINE: f64 = 0.9999;
 
 impl QuantizedVector {
     /// Quantizes a vector. Returns `None` if it has no direction: no components, all zero, or not
@@ -48,7 +48,7 @@ impl QuantizedVector {
             components,
         };
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
-        Some(if norm < NEARLY_ONE {
+        Some(if norm < MIN_IDENTICAL_COSINE {
             Self {
                 scale: unit.scale * norm as f32,
                 ..unit

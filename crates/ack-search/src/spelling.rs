@@ -52,17 +52,17 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     if key.chars().count() < MIN_CHARS || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return Similar::default();
     }
-    let held = |term: &str| -> usize {
+    let frequency = |term: &str| -> usize {
         let in_view = |view: &View<'_>| view.index.document_frequency(term, filters.status);
         views.iter().map(in_view).sum()
     };
     let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
-    let words = vocabulary.map_or_else(Vec::new, |vocabulary| corrected(word, vocabulary));
+    let words = vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary));
     // By likeness, then by how many memories contain it.
     let mut found: Vec<(Likeness, Reverse<usize>, String, Option<String>)> = Vec::new();
     for word in words {
         let key = stem(&word).into_owned();
-        let count = held(&key);
+        let count = frequency(&key);
         if count > 0 && !found.iter().any(|(.., known, _)| *known == key) {
             found.push((Likeness::Letter, Reverse(count), key, Some(word)));
         }
@@ -75,7 +75,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
                 let Some(likeness) = likeness(key, key_bytes, term) else {
                     continue;
                 };
-                let count = held(term);
+                let count = frequency(term);
                 if count > 0 && !found.iter().any(|(.., known, _)| known == term) {
                     found.push((likeness, Reverse(count), term.to_owned(), None));
                 }
@@ -129,7 +129,7 @@ fn likeness(key: &str, key_bytes: u64, term: &str) -> Option<Likeness> {
 
 /// The encoder's words that differ from the given one by one letter left out, added, replaced, or
 /// swapped with the next. The first letter stays; a word that the encoder knows is not misspelt.
-fn corrected(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
+fn corrections(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
     let is_ascii = word.bytes().all(|byte| byte.is_ascii_lowercase());
     if word.len() < MIN_MISSPELT_CHARS || !is_ascii || vocabulary.is_word(word) {
         return Vec::new();

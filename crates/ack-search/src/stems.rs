@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 /// Words that get the stem of another word: irregular forms, and derived words that the stemmer
 /// misses.
-const LIKE: &[(&str, &str)] = &[
+const IRREGULAR_FORMS: &[(&str, &str)] = &[
     (
         "analysis",
         "analyses analyse analysed analysing analyze analyzed analyzes analyzing analyzer analyzers analyser analysers",
@@ -105,7 +105,7 @@ const LIKE: &[(&str, &str)] = &[
 ];
 
 /// Words that the stemmer confuses with others: each line has its own stem, its first word.
-const APART: &[&str] = &[
+const UNRELATED_FORMS: &[&str] = &[
     "animal animals",
     "authority authorities",
     "authorize authorized authorizes authorizing authorization authorizations authorizer authorizers \
@@ -176,13 +176,13 @@ fn snowball(word: &str) -> String {
 }
 
 static CORRECTIONS: LazyLock<FxHashMap<&'static str, Box<str>>> = LazyLock::new(|| {
-    let like = LIKE.iter().flat_map(|(base, words)| {
+    let like = IRREGULAR_FORMS.iter().flat_map(|(base, words)| {
         let stem = snowball(base);
         words
             .split(' ')
             .map(move |word| (word, stem.clone().into_boxed_str()))
     });
-    let apart = APART.iter().flat_map(|line| {
+    let apart = UNRELATED_FORMS.iter().flat_map(|line| {
         let first = line.split(' ').next().unwrap_or_default();
         line.split(' ').map(move |word| (word, first.into()))
     });
@@ -234,14 +234,16 @@ mod tests {
     }
 
     #[test]
-    fn every_correction_corrects_something_and_is_there_once() {
-        let words = LIKE.iter().flat_map(|(_, words)| words.split(' '));
-        let words = words.chain(APART.iter().flat_map(|line| line.split(' ')));
+    fn every_stem_correction_is_needed_and_listed_once() {
+        let words = IRREGULAR_FORMS
+            .iter()
+            .flat_map(|(_, words)| words.split(' '));
+        let words = words.chain(UNRELATED_FORMS.iter().flat_map(|line| line.split(' ')));
         let mut seen = BTreeSet::new();
         for word in words {
             assert!(seen.insert(word), "{word} is there twice");
         }
-        for (base, words) in LIKE {
+        for (base, words) in IRREGULAR_FORMS {
             assert!(!seen.contains(base), "{base} has a stem of its own");
             for word in words.split(' ') {
                 // Code that finds words in a text compares their first letters first.
@@ -249,15 +251,15 @@ mod tests {
                 assert_ne!(snowball(word), snowball(base), "{word} needs no correction");
             }
         }
-        let stems: BTreeSet<&str> = APART
+        let stems: BTreeSet<&str> = UNRELATED_FORMS
             .iter()
             .filter_map(|line| line.split(' ').next())
             .collect();
-        assert_eq!(stems.len(), APART.len());
+        assert_eq!(stems.len(), UNRELATED_FORMS.len());
         for stem in &stems {
             assert_ne!(snowball(stem), *stem, "others still have this stem");
         }
-        for base in LIKE.iter().map(|(base, _)| snowball(base)) {
+        for base in IRREGULAR_FORMS.iter().map(|(base, _)| snowball(base)) {
             assert!(!stems.contains(base.as_str()), "{base} means two families");
         }
     }

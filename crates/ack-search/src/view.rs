@@ -179,15 +179,20 @@ impl<'a> View<'a> {
     }
 
     fn add_fetched(&mut self, docs: Vec<RemoteDoc>, terms: &[WeightedTerm]) {
-        let named = |(term, frequency): (usize, f32)| {
+        let with_key = |(term, frequency): (usize, f32)| {
             Some((terms.get(term)?.key.as_str().into(), frequency))
         };
-        self.fetched
-            .extend(docs.into_iter().map(|remote| FetchedDoc {
+        self.fetched.extend(docs.into_iter().map(|remote| {
+            FetchedDoc {
                 doc: remote.doc,
-                frequencies: remote.frequencies.into_iter().filter_map(named).collect(),
+                frequencies: remote
+                    .frequencies
+                    .into_iter()
+                    .filter_map(with_key)
+                    .collect(),
                 vector: remote.vector,
-            }));
+            }
+        }));
         self.fetched.sort_by_key(|fetched| fetched.doc);
         self.fetched.dedup_by_key(|fetched| fetched.doc);
     }
@@ -286,7 +291,7 @@ impl FetchedDoc {
     fn frequency(&self, key: &str) -> Option<f32> {
         let mut frequencies = self.frequencies.iter();
         frequencies
-            .find(|(held, _)| &**held == key)
+            .find(|(term, _)| &**term == key)
             .map(|(_, frequency)| *frequency)
     }
 }
@@ -426,7 +431,7 @@ mod tests {
     use super::sample;
 
     #[test]
-    fn a_sample_estimates_the_share_of_what_is_written_in_turn() {
+    fn a_sample_estimates_the_share_of_alternating_documents() {
         for documents in [8_192, 10_400, 200_000, 1_000_000u32] {
             for period in [2, 3, 4, 8, 12, 24, 40, 61, 122] {
                 for remainder in [0, period - 1] {

@@ -138,7 +138,7 @@ impl CopyFolder {
                 continue;
             }
             let opened = handle.metadata()?.ino();
-            if fs::metadata(dir.path()).is_ok_and(|there| there.ino() == opened) {
+            if fs::metadata(dir.path()).is_ok_and(|metadata| metadata.ino() == opened) {
                 return Ok(Self { dir, _lock: handle });
             }
         }

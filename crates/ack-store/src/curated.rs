@@ -9,15 +9,15 @@ use jiff::civil::Date;
 use rusqlite::{Row, ToSql};
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use super::chosen::Chosen;
-use super::decisions::{Digests, Joined, digests};
+use super::decisions::{Digests, JoinedStatus, digests};
 use super::layout::MemorySource;
+use super::rows_by_id::RowsById;
 use super::{Snapshot, record};
 use crate::StoreError;
 
 /// A memory with the data for a decision about it.
 #[derive(Debug, Clone)]
-pub struct Curated {
+pub struct CuratedMemory {
     /// The memory, with its effective status.
     pub memory: Memory,
     /// The digest of its content.
@@ -37,12 +37,12 @@ pub struct Curated {
     /// characters that hide text from a reader.
     pub hides_text: bool,
     /// Whether another row has the same id. A decision cannot tell the two apart.
-    pub has_twin: bool,
+    pub has_duplicate_id: bool,
     /// The word in the header of a note that says it is no longer valid, such as `deprecated`.
     pub withdrawn: Option<String>,
 }
 
-impl Curated {
+impl CuratedMemory {
     /// Whether it is out of the review queue on a day.
     pub fn is_put_off(&self, today: Date) -> bool {
         self.put_off_until.is_some_and(|until| today < until)
@@ -51,7 +51,7 @@ impl Curated {
 
 /// What the statistics of the review queue need of a memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Dated {
+pub struct ReviewDates {
     /// The effective status.
     pub status: Status,
     /// When it was written.
@@ -64,11 +64,11 @@ pub struct Dated {
 #[derive(Debug, Default)]
 pub struct QueueRows {
     /// Of every memory, with the day until which it is put off.
-    pub dates: Vec<(Dated, Option<Date>)>,
+    pub dates: Vec<(ReviewDates, Option<Date>)>,
     /// The memories that wait, in stored order.
-    pub waiting: Vec<Curated>,
+    pub waiting: Vec<CuratedMemory>,
     /// The ids that several rows have.
-    pub twins: HashSet<String>,
+    pub duplicate_ids: HashSet<String>,
     /// What agents see until they see a newer memory: the newer one's id and the older one's.
     pub replaced: Vec<(String, String)>,
     /// How many of those that wait, and are not put off, a newer memory replaces.
@@ -80,12 +80,12 @@ struct JoinedRow<'a> {
     snapshot: &'a Snapshot<'a>,
     source: &'a MemorySource,
     row: &'a Row<'a>,
-    joined: Joined<'a>,
+    joined: JoinedStatus<'a>,
     claim: Claim,
 }
 
 impl JoinedRow<'_> {
-    fn curated(&self) -> Result<Curated, StoreError> {
+    fn curated(&self) -> Result<CuratedMemory, StoreError> {
         let Self {
             snapshot,
             source,
@@ -95,7 +95,7 @@ impl JoinedRow<'_> {
         } = self;
         let read = || {
             let Digests { whole, text } = digests(row, source)?;
-            Ok(Curated {
+            Ok(CuratedMemory {
                 memory: record::memory(row, source, snapshot.rule())?,
                 digest: whole,
                 text_digest: text,
@@ -104,26 +104,26 @@ impl JoinedRow<'_> {
                 decided_as: joined.bar.map(|bar| text::id(bar.id())),
                 put_off_until: record::put_off_until(row, joined)?,
                 hides_text: record::hides_text(row)?,
-                has_twin: false,
+                has_duplicate_id: false,
                 withdrawn: None,
             })
         };
-        snapshot.fail(read())
+        snapshot.map_sqlite(read())
     }
 
-    fn dated(&self) -> Result<(Dated, Option<Date>), StoreError> {
+    fn review_dates(&self) -> Result<(ReviewDates, Option<Date>), StoreError> {
         let read = || {
             Ok((
-                record::dated(self.row, &self.joined)?,
+                record::review_dates(self.row, &self.joined)?,
                 record::put_off_until(self.row, &self.joined)?,
             ))
         };
-        self.snapshot.fail(read())
+        self.snapshot.map_sqlite(read())
     }
 
     /// Its status, and its id with that of the memory that replaces it.
     fn standing(&self) -> Result<Standing, StoreError> {
-        let id = self.snapshot.fail(record::id(self.row))?;
+        let id = self.snapshot.map_sqlite(record::id(self.row))?;
         let successor = self.successor()?.filter(|newer| *newer != id);
         Ok(Standing {
             status: self.joined.status,
@@ -136,14 +136,17 @@ impl JoinedRow<'_> {
         let decided = self.joined.decision.and_then(|it| it.into.as_deref());
         let newer = match decided {
             Some(newer) => text::id(newer),
-            None => self.snapshot.fail(record::successor(self.row))?,
+            None => self.snapshot.map_sqlite(record::successor(self.row))?,
         };
         Ok(Some(newer).filter(|newer| !newer.is_empty()))
     }
 
     /// The memory, if its status is wanted.
-    fn wanted(&self, wanted: &dyn Fn(Status) -> bool) -> Result<Option<Box<Curated>>, StoreError> {
-        if !wanted(self.joined.status) {
+    fn with_status(
+        &self,
+        has_status: &dyn Fn(Status) -> bool,
+    ) -> Result<Option<Box<CuratedMemory>>, StoreError> {
+        if !has_status(self.joined.status) {
             return Ok(None);
         }
         Ok(Some(Box::new(self.curated()?)))
@@ -170,9 +173,9 @@ impl Standing {
             Status::Approved | Status::Promoted => StatusFilter::Approved,
         };
         is_superseded(id, Some(newer), filter, |id| match look(id) {
-            None => Successor::Gone,
+            None => Successor::Missing,
             Some(other) if other.status == Status::Rejected => Successor::Rejected,
-            Some(other) => Successor::There {
+            Some(other) => Successor::Present {
                 status: other.status,
                 next: other.replaced.as_ref().map(|(_, newer)| newer.as_str()),
             },
@@ -189,8 +192,8 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn curated(&self, id: &str) -> Result<Option<Curated>, StoreError> {
-        let mut found: Option<(Claim, Curated)> = None;
+    pub fn curated(&self, id: &str) -> Result<Option<CuratedMemory>, StoreError> {
+        let mut found: Option<(Claim, CuratedMemory)> = None;
         let mut rows = 0;
         for (number, source) in self.sources() {
             let Some((condition, parameter)) = source.id.condition(id) else {
@@ -205,9 +208,9 @@ impl Snapshot<'_> {
                 Ok(())
             })?;
         }
-        let withdrawn = self.withdrawn(" WHERE id = ?1", &[&id])?.remove(id);
-        Ok(found.map(|(_, curated)| Curated {
-            has_twin: rows > 1,
+        let withdrawn = self.withdrawn_notes(" WHERE id = ?1", &[&id])?.remove(id);
+        Ok(found.map(|(_, curated)| CuratedMemory {
+            has_duplicate_id: rows > 1,
             withdrawn,
             ..curated
         }))
@@ -218,20 +221,21 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn curate(&self, visit: &mut dyn FnMut(Curated)) -> Result<(), StoreError> {
-        self.curate_of(&|_| true, visit)
+    pub fn visit_curated(&self, visit: &mut dyn FnMut(CuratedMemory)) -> Result<(), StoreError> {
+        self.visit_curated_with(&|_| true, visit)
     }
 
-    /// Like [`Snapshot::curate`], for the memories of some statuses. The others are not decoded.
+    /// Like [`Snapshot::visit_curated`], for the memories of some statuses. The others are not
+    /// decoded.
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn curate_of(
+    pub fn visit_curated_with(
         &self,
-        wanted: &dyn Fn(Status) -> bool,
-        visit: &mut dyn FnMut(Curated),
+        has_status: &dyn Fn(Status) -> bool,
+        visit: &mut dyn FnMut(CuratedMemory),
     ) -> Result<(), StoreError> {
-        let chosen = self.choose(&|row| row.wanted(wanted))?;
+        let chosen = self.strongest_rows(&|row| row.with_status(has_status))?;
         let curated = chosen.into_rows().flatten();
         curated.for_each(|curated| visit(*curated));
         Ok(())
@@ -244,24 +248,31 @@ impl Snapshot<'_> {
     /// The error from SQLite.
     pub fn queue(&self, today: Date) -> Result<QueueRows, StoreError> {
         let waits = |status| status == Status::Staging;
-        let chosen =
-            self.choose(&|row| Ok((row.standing()?, row.dated()?, row.wanted(&waits)?)))?;
+        let chosen = self.strongest_rows(&|row| {
+            Ok((
+                row.standing()?,
+                row.review_dates()?,
+                row.with_status(&waits)?,
+            ))
+        })?;
         let look = |id: &str| chosen.get(id).map(|(standing, ..)| standing);
-        let is_replaced = |(standing, (_, until), _): &&(Standing, (Dated, Option<Date>), _)| {
-            let waits = standing.status == Status::Staging && until.is_none_or(|day| day <= today);
-            waits && standing.is_replaced(look)
-        };
+        let is_replaced =
+            |(standing, (_, until), _): &&(Standing, (ReviewDates, Option<Date>), _)| {
+                let waits =
+                    standing.status == Status::Staging && until.is_none_or(|day| day <= today);
+                waits && standing.is_replaced(look)
+            };
         let waiting_replaced = chosen.iter().filter(is_replaced).count() as u64;
-        let (rows, twins) = chosen.into_parts();
+        let (rows, duplicate_ids) = chosen.into_parts();
         let mut queue = QueueRows {
-            twins,
+            duplicate_ids,
             waiting_replaced,
             ..QueueRows::default()
         };
-        let mut withdrawn = self.withdrawn("", &[])?;
-        for (standing, dated, curated) in rows {
-            queue.dates.push(dated);
-            queue.waiting.extend(curated.map(|curated| Curated {
+        let mut withdrawn = self.withdrawn_notes("", &[])?;
+        for (standing, review_dates, curated) in rows {
+            queue.dates.push(review_dates);
+            queue.waiting.extend(curated.map(|curated| CuratedMemory {
                 withdrawn: withdrawn.remove(&curated.memory.id),
                 ..*curated
             }));
@@ -281,10 +292,10 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn counts_by_id(&self) -> Result<Counts, StoreError> {
-        let chosen = self.choose(&|row| {
+        let chosen = self.strongest_rows(&|row| {
             let is_known = row.joined.decision.is_some()
                 || row.joined.is_outdated
-                || self.fail(record::has_known_status(row.row, row.source))?;
+                || self.map_sqlite(record::has_known_status(row.row, row.source))?;
             Ok((row.standing()?, is_known))
         })?;
         let look = |id: &str| chosen.get(id).map(|(standing, _)| standing);
@@ -306,41 +317,41 @@ impl Snapshot<'_> {
         Ok(counts)
     }
 
-    /// Ids that several rows have, in order, at most `most`. Notes are named by their files.
+    /// Ids that several rows have, in order, at most `max`. Notes are named by their files.
     ///
     /// # Errors
     /// The error from SQLite.
-    pub fn shared_ids(&self, most: usize) -> Result<Vec<(String, Vec<String>)>, StoreError> {
-        let chosen = self.choose(&|_| Ok(()))?;
-        let (_, twins) = chosen.into_parts();
-        let mut ids: Vec<String> = twins.into_iter().collect();
+    pub fn shared_ids(&self, max: usize) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+        let chosen = self.strongest_rows(&|_| Ok(()))?;
+        let (_, duplicate_ids) = chosen.into_parts();
+        let mut ids: Vec<String> = duplicate_ids.into_iter().collect();
         ids.sort();
-        ids.truncate(most);
+        ids.truncate(max);
         let mut files: HashMap<String, Vec<String>> = HashMap::default();
         if self.layout.profile.is_notes() {
             let sql = "SELECT id, source_file FROM memories ORDER BY source_file";
-            let mut statement = self.fail(self.connection.prepare_cached(sql))?;
-            let place = |row: &Row<'_>| {
+            let mut statement = self.map_sqlite(self.connection.prepare_cached(sql))?;
+            let id_and_file = |row: &Row<'_>| {
                 let id: String = row.get(0)?;
                 Ok((text::id(&id), row.get::<_, String>(1)?))
             };
-            let places = self.fail(statement.query_map([], place))?;
-            for place in places {
-                let (id, file) = self.fail(place)?;
+            let positions = self.map_sqlite(statement.query_map([], id_and_file))?;
+            for id_and_file in positions {
+                let (id, file) = self.map_sqlite(id_and_file)?;
                 if ids.contains(&id) {
                     files.entry(id).or_default().push(file);
                 }
             }
         }
-        let told = ids.into_iter().map(|id| {
+        let named = ids.into_iter().map(|id| {
             let files = files.remove(&id).unwrap_or_default();
             (id, files)
         });
-        Ok(told.collect())
+        Ok(named.collect())
     }
 
     /// The notes whose headers say that they are no longer valid: the word, by id.
-    fn withdrawn(
+    fn withdrawn_notes(
         &self,
         clauses: &str,
         parameters: &[&dyn ToSql],
@@ -349,29 +360,29 @@ impl Snapshot<'_> {
             return Ok(HashMap::default());
         }
         let sql = format!("SELECT id, word FROM note_withdrawn{clauses}");
-        let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
+        let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
         let word = |row: &Row<'_>| Ok((text::id(&row.get::<_, String>(0)?), row.get(1)?));
-        let words = self.fail(statement.query_map(parameters, word))?;
-        words.map(|word| self.fail(word)).collect()
+        let words = self.map_sqlite(statement.query_map(parameters, word))?;
+        words.map(|word| self.map_sqlite(word)).collect()
     }
 
     /// Reads the chosen row of each id.
-    fn choose<T>(
+    fn strongest_rows<T>(
         &self,
         read: &dyn Fn(&JoinedRow<'_>) -> Result<T, StoreError>,
-    ) -> Result<Chosen<T>, StoreError> {
+    ) -> Result<RowsById<T>, StoreError> {
         self.scanned.set(true);
-        let mut chosen = Chosen::default();
+        let mut rows = RowsById::default();
         for (number, source) in self.sources() {
             let order = source
                 .row_number
                 .map_or_else(String::new, |number| format!(" ORDER BY {number}"));
             self.join_rows((number, source), &order, &[], &mut |row| {
-                let id = self.fail(record::id(row.row))?;
-                chosen.add(id, row.claim, || read(row))
+                let id = self.map_sqlite(record::id(row.row))?;
+                rows.add(id, row.claim, || read(row))
             })?;
         }
-        Ok(chosen)
+        Ok(rows)
     }
 
     fn join_rows(
@@ -386,11 +397,11 @@ impl Snapshot<'_> {
             source.select_list(),
             source.table
         );
-        let mut statement = self.fail(self.connection.prepare(&sql))?;
-        let mut rows = self.fail(statement.query(parameters))?;
-        while let Some(row) = self.fail(rows.next())? {
-            let joined = self.fail(record::joined(row, source, self.rule()))?;
-            let key = self.fail(record::key(row, number))?;
+        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+        let mut rows = self.map_sqlite(statement.query(parameters))?;
+        while let Some(row) = self.map_sqlite(rows.next())? {
+            let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
+            let key = self.map_sqlite(record::key(row, number))?;
             visit(&JoinedRow {
                 snapshot: self,
                 source,

@@ -13,7 +13,7 @@ use self::locked::LockState;
 use crate::copies::PrivateCopy;
 use crate::open::{self, FileState};
 use crate::quick_state::{self, QuickState};
-use crate::source::{Access, Origin, Reading};
+use crate::source::{Access, Origin, ReadResult};
 use crate::turns::Turns;
 use crate::{StoreError, idle, lock};
 
@@ -100,7 +100,7 @@ impl Database {
         &self,
         timeout: Duration,
         access: Access,
-        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
     ) -> Result<T, StoreError> {
         let _turn = self.turns.read();
         self.retry(timeout, access, read)

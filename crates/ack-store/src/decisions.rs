@@ -58,7 +58,7 @@ pub struct DamagedLine {
 /// The decisions of a log, by memory.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
-    by_id: HashMap<String, Decided>,
+    by_id: HashMap<String, LoggedDecisions>,
     /// The memories that a newer one replaces, by the newer one.
     replaced: HashMap<String, Vec<String>>,
     /// What was decided on a content, for memories with another id.
@@ -70,7 +70,7 @@ pub struct Decisions {
 
 /// The log's entries for one memory.
 #[derive(Debug, Clone, Default)]
-struct Decided {
+struct LoggedDecisions {
     /// Every valid line, oldest first.
     lines: Vec<Decision>,
     /// The number of each in the log.
@@ -177,7 +177,7 @@ impl Decisions {
     /// The newest decision about each memory, in no particular order. A decision that a damaged
     /// line follows is left out.
     pub fn newest(&self) -> impl Iterator<Item = &Decision> {
-        self.by_id.values().filter_map(Decided::last)
+        self.by_id.values().filter_map(LoggedDecisions::last)
     }
 
     /// The memories that this one replaces, by their newest decisions.
@@ -205,7 +205,7 @@ impl Decisions {
     }
 }
 
-impl Decided {
+impl LoggedDecisions {
     fn last(&self) -> Option<&Decision> {
         self.lines.last().filter(|_| !self.is_unreadable)
     }
@@ -225,7 +225,7 @@ pub struct StatusRule<'a> {
 
 /// A row's status with the decision about it.
 #[derive(Debug, Clone, Copy)]
-pub struct Joined<'a> {
+pub struct JoinedStatus<'a> {
     /// The effective status.
     pub status: Status,
     /// The newest decision about this content. Its other effects apply too.
@@ -237,7 +237,7 @@ pub struct Joined<'a> {
     pub bar: Option<Bar<'a>>,
 }
 
-impl Joined<'_> {
+impl JoinedStatus<'_> {
     /// A row without a decision.
     pub const fn undecided(stored: Status) -> Self {
         Self {
@@ -260,22 +260,22 @@ impl<'a> StatusRule<'a> {
         id: &str,
         stored: Status,
         digests: impl FnOnce() -> rusqlite::Result<Digests>,
-    ) -> rusqlite::Result<Joined<'a>> {
+    ) -> rusqlite::Result<JoinedStatus<'a>> {
         let decided = self.decisions.by_id.get(id);
         let follows_contents = self.are_notes && !self.decisions.contents.is_empty();
         if decided.is_none() && !follows_contents {
-            return Ok(Joined::undecided(stored));
+            return Ok(JoinedStatus::undecided(stored));
         }
         let digests = digests()?;
         let own = decided.map(|decided| Self::join_own(decided, stored, &digests));
-        let own = own.unwrap_or_else(|| Joined::undecided(stored));
+        let own = own.unwrap_or_else(|| JoinedStatus::undecided(stored));
         if own.decision.is_some() || own.status == Status::Rejected || !follows_contents {
             return Ok(own);
         }
         let Some(bar) = self.decisions.bar(id, &digests) else {
             return Ok(own);
         };
-        Ok(Joined {
+        Ok(JoinedStatus {
             status: match bar.is_rejection() {
                 true => Status::Rejected,
                 false => Status::Staging,
@@ -286,20 +286,24 @@ impl<'a> StatusRule<'a> {
         })
     }
 
-    fn join_own(decided: &'a Decided, stored: Status, digests: &Digests) -> Joined<'a> {
-        let outdated = Joined {
+    fn join_own(
+        decided: &'a LoggedDecisions,
+        stored: Status,
+        digests: &Digests,
+    ) -> JoinedStatus<'a> {
+        let outdated = JoinedStatus {
             status: match stored {
                 Status::Rejected => Status::Rejected,
                 _ => Status::Staging,
             },
             is_outdated: true,
-            ..Joined::undecided(stored)
+            ..JoinedStatus::undecided(stored)
         };
         let Some(last) = decided.last() else {
             return outdated;
         };
         if last.verdict == Verdict::Withdraw {
-            return Joined::undecided(stored);
+            return JoinedStatus::undecided(stored);
         }
         if last.digest != digests.whole {
             return outdated;
@@ -320,10 +324,10 @@ impl<'a> StatusRule<'a> {
             },
             Verdict::Withdraw => stored,
         };
-        Joined {
+        JoinedStatus {
             status,
             decision: Some(last),
-            ..Joined::undecided(stored)
+            ..JoinedStatus::undecided(stored)
         }
     }
 }
@@ -388,7 +392,7 @@ fn digest(row: &Row<'_>, source: &MemorySource, with_title: bool) -> rusqlite::R
 
 /// Whether a file holds something other than a log: no line of it begins like one, so every
 /// rejection in it is lost.
-fn is_another_format(content: &[u8]) -> bool {
+fn is_not_a_log(content: &[u8]) -> bool {
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
     let mut lines = content
         .split(|byte| *byte == b'\n')
@@ -406,12 +410,12 @@ fn is_another_format(content: &[u8]) -> bool {
 #[derive(Debug)]
 pub struct DecisionLog {
     path: PathBuf,
-    known: Mutex<Option<KnownLog>>,
+    loaded: Mutex<Option<LoadedLog>>,
 }
 
 /// A log that was read, and the metadata that shows that it has not changed.
 #[derive(Debug)]
-struct KnownLog {
+struct LoadedLog {
     state: Option<QuickState>,
     decisions: Arc<Decisions>,
 }
@@ -421,7 +425,7 @@ impl DecisionLog {
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
-            known: Mutex::default(),
+            loaded: Mutex::default(),
         }
     }
 
@@ -435,7 +439,7 @@ impl DecisionLog {
     /// # Errors
     /// The file exists but cannot be read. Then no status of the store is certain.
     pub fn read(&self) -> Result<Arc<Decisions>, StoreError> {
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.loaded);
         let before = match fs::metadata(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 *known = None;
@@ -461,14 +465,14 @@ impl DecisionLog {
             .filter(|known| known.decisions.version == version)
         {
             Some(known) => known.decisions,
-            None if is_another_format(&content) => {
+            None if is_not_a_log(&content) => {
                 let reason = "it holds no line of a decision log, for instance because Git LFS or \
                               another encoding replaced its content";
                 return Err(self.error(io::Error::new(ErrorKind::InvalidData, reason)));
             }
             None => Arc::new(Decisions::parse(&content)),
         };
-        *known = Some(KnownLog {
+        *known = Some(LoadedLog {
             state: settled,
             decisions: Arc::clone(&decisions),
         });

@@ -237,9 +237,9 @@ impl StoreError {
             Self::NoCopy { .. } => {
                 "free some space there, or set `TMPDIR` to a writable folder with enough space"
             }
-            Self::Io { source, .. } => io_hint(source).unwrap_or(UNREADABLE),
-            Self::Decisions { source, .. } => io_hint(source).unwrap_or(NO_DECISIONS),
-            Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or(UNREADABLE),
+            Self::Io { source, .. } => io_hint(source).unwrap_or(UNREADABLE_HINT),
+            Self::Decisions { source, .. } => io_hint(source).unwrap_or(UNREADABLE_LOG_HINT),
+            Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or(UNREADABLE_HINT),
         };
         hint.into()
     }
@@ -248,7 +248,7 @@ impl StoreError {
 fn missing(named: &NamedBy) -> Cow<'static, str> {
     match named {
         NamedBy::Path => "name an existing database or folder of notes".into(),
-        NamedBy::Database => CHECK_DB.into(),
+        NamedBy::Database => CHECK_DB_HINT.into(),
         NamedBy::Scope(scope) => format!(
             "import memories with `ack-memory import FILE --scope {0}`, or name an existing store \
              with `ack-memory scopes set {0} store=PATH`",
@@ -272,7 +272,7 @@ fn empty(named: &NamedBy) -> Cow<'static, str> {
         )
         .into(),
         NamedBy::Database => {
-            format!("wait until its program has written to it, or {CHECK_DB}").into()
+            format!("wait until its program has written to it, or {CHECK_DB_HINT}").into()
         }
         NamedBy::Path | NamedBy::Manifest(_) => "wait until its program has written to it".into(),
     }
@@ -281,7 +281,7 @@ fn empty(named: &NamedBy) -> Cow<'static, str> {
 fn not_a_database(named: &NamedBy) -> Cow<'static, str> {
     match named {
         NamedBy::Path => "name a database, or a folder of notes".into(),
-        NamedBy::Database => CHECK_DB.into(),
+        NamedBy::Database => CHECK_DB_HINT.into(),
         NamedBy::Scope(_) => "restore the file from a backup".into(),
         NamedBy::Manifest(scope) => format!(
             "restore the file from a backup, or name another store with \
@@ -296,7 +296,7 @@ fn foreign(named: &NamedBy) -> Cow<'static, str> {
     const TABLES: &str = "`schemas/scope.sql` describes the tables that this program reads";
     match named {
         NamedBy::Path | NamedBy::Scope(_) => TABLES.into(),
-        NamedBy::Database => format!("{CHECK_DB}; {TABLES}").into(),
+        NamedBy::Database => format!("{CHECK_DB_HINT}; {TABLES}").into(),
         NamedBy::Manifest(scope) => format!(
             "name another store with `ack-memory scopes set {} store=PATH`; {TABLES}",
             quoted(scope)
@@ -315,12 +315,12 @@ fn quoted(name: &str) -> String {
 }
 
 /// The hint for a single database that cannot be read.
-const CHECK_DB: &str = "check the path that `--db` or `ACK_MEM_DB` names";
+const CHECK_DB_HINT: &str = "check the path that `--db` or `ACK_MEM_DB` names";
 /// The hint for a decision log that cannot be read.
-const NO_DECISIONS: &str = "until it can be read, this scope serves nothing; make it a regular, \
+const UNREADABLE_LOG_HINT: &str = "until it can be read, this scope serves nothing; make it a regular, \
                             readable file of JSON lines, or restore it";
 /// The hint if nothing more specific is known.
-const UNREADABLE: &str =
+const UNREADABLE_HINT: &str =
     "check the file's permissions; `ack-memory doctor` shows how each scope was opened";
 
 #[cfg(test)]

@@ -36,18 +36,18 @@ use self::files::{ReadFile, expect_graph, project_of_sessions, read_files};
 use self::listing::{FileEntry, Listing};
 use self::note::Note;
 use self::reference::Reference;
-use self::rows::{Content, Rows, TextOrigin, WantedRow, shown};
+use self::rows::{Content, NoteRow, Rows, TextOrigin, display_path};
 use crate::layout::Profile;
 use crate::{NamedBy, StoreError, lock};
 
 /// A listing that is at most this old belongs to the same request, which first asks for the state
 /// of the files and then reads them.
-pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(50);
+pub(crate) const SAME_REQUEST_WINDOW: Duration = Duration::from_millis(50);
 /// How many files with problems are named.
 const MAX_PROBLEMS: usize = 20;
 /// A watched folder is listed again after this time. Writes through a memory-mapped file, or
 /// through a hard link created since, cause no event.
-const WATCHED_FOR: Duration = Duration::from_secs(5);
+const RELIST_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Which program writes the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Dialect {
                 is_markdown && (name == "MEMORY.md" || name.starts_with("rollout_summaries/"))
             }
             Self::Markdown => {
-                note::is_lines(relative)
+                note::is_json_lines(relative)
                     || is_markdown && !["index.md", "log.md"].contains(&name.as_ref())
             }
             Self::ServerMemory => true,
@@ -106,7 +106,7 @@ impl Dialect {
 }
 
 /// Whether a store's path names files of notes and not a database.
-pub fn is_notes(path: &Path) -> bool {
+pub fn is_notes_path(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
     // A folder with the name of a database is not a folder of notes.
     let is_database = ["db", "sqlite", "sqlite3"]
@@ -120,12 +120,12 @@ pub fn is_notes(path: &Path) -> bool {
 pub struct Notes {
     /// The name of the reference whose files are approved.
     reference: Option<String>,
-    loaded: Mutex<Option<Loaded>>,
+    loaded: Mutex<Option<LoadedNotes>>,
 }
 
 /// The notes that were read.
 #[derive(Debug)]
-struct Loaded {
+struct LoadedNotes {
     dialect: Dialect,
     /// The files by their paths in the folder.
     files: FxHashMap<OsString, ReadFile>,
@@ -143,22 +143,22 @@ struct Loaded {
     /// Whether the folder says that it follows the Open Knowledge Format.
     is_knowledge: bool,
     /// What is wrong with a part of a text that was read from git's objects.
-    flaws: FxHashMap<(OsString, Content), String>,
+    partial_problems: FxHashMap<(OsString, Content), String>,
     /// A hash of all contents.
     version: u64,
-    listed: Option<Listed>,
+    last_listing: Option<LastListing>,
 }
 
 /// When a folder was last listed, and how changes since then are detected.
 #[derive(Debug)]
-struct Listed {
+struct LastListing {
     at: Instant,
     watch: Watch,
     /// Device and inode of the folder: another folder may replace it.
     folder: Option<(u64, u64)>,
 }
 
-impl Listed {
+impl LastListing {
     fn now(watch: Watch, folder: Option<(u64, u64)>) -> Self {
         let at = Instant::now();
         Self { at, watch, folder }
@@ -166,7 +166,7 @@ impl Listed {
 
     /// Whether listing the folder again would give the same result.
     fn is_current(&self, path: &Path) -> bool {
-        self.at.elapsed() < WATCHED_FOR
+        self.at.elapsed() < RELIST_INTERVAL
             && self.folder == identity(path)
             && !self.watch.has_changed()
     }
@@ -202,7 +202,7 @@ impl Notes {
     /// Whether a store's path names files of notes and not a database. With a reference, the folder
     /// itself may be missing.
     pub fn are_at(&self, path: &Path) -> bool {
-        is_notes(path) || self.reference.is_some() && !path.exists()
+        is_notes_path(path) || self.reference.is_some() && !path.exists()
     }
 
     /// The path of a store with every symbolic link resolved.
@@ -227,7 +227,7 @@ impl Notes {
         // If an update fails halfway, everything is read again next time.
         let mut current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
             Some(current) => current,
-            None => Loaded::empty(path, dialect, self.reference.clone())
+            None => LoadedNotes::empty(path, dialect, self.reference.clone())
                 .map_err(|error| StoreError::sqlite(path, error))?,
         };
         if !current.is_current(path, same_request) {
@@ -259,19 +259,20 @@ impl Notes {
     }
 
     /// The text of the note with an id, exactly as it is served; `None` if it is not available.
-    pub fn text_of(&self, path: &Path, id: &str) -> Option<String> {
-        self.read(path, SAME_REQUEST, |_| Ok(())).ok()?;
+    pub fn note_text(&self, path: &Path, id: &str) -> Option<String> {
+        self.read(path, SAME_REQUEST_WINDOW, |_| Ok(())).ok()?;
         let loaded = lock(&self.loaded);
         let loaded = loaded.as_ref()?;
         let (key, content) = loaded.rows.find(id)?;
         let kind = loaded.reference.as_ref().and_then(Reference::hash_kind);
-        let text = files::read_same(&path.join(&key.relative), content, kind).or_else(|| {
-            let (Content::Object(name), Some(reference)) = (content, &loaded.reference) else {
-                return None;
-            };
-            let (_, objects) = reference.objects()?;
-            Some(objects.ok()?.blob(name).ok()?.to_vec())
-        });
+        let text =
+            files::read_if_unchanged(&path.join(&key.relative), content, kind).or_else(|| {
+                let (Content::Object(name), Some(reference)) = (content, &loaded.reference) else {
+                    return None;
+                };
+                let (_, objects) = reference.objects()?;
+                Some(objects.ok()?.blob(name).ok()?.to_vec())
+            });
         String::from_utf8(text?).ok()
     }
 
@@ -281,7 +282,7 @@ impl Notes {
     }
 }
 
-impl Loaded {
+impl LoadedNotes {
     fn empty(path: &Path, dialect: Dialect, reference: Option<String>) -> rusqlite::Result<Self> {
         let project = (dialect == Dialect::AutoMemory)
             .then(|| project_of_sessions(path))
@@ -297,15 +298,15 @@ impl Loaded {
             problems: Vec::new(),
             hidden: Vec::new(),
             is_knowledge: false,
-            flaws: FxHashMap::default(),
+            partial_problems: FxHashMap::default(),
             version: 0,
-            listed: None,
+            last_listing: None,
         })
     }
 
     /// Whether an update would change nothing.
     fn is_current(&self, path: &Path, same_request: Duration) -> bool {
-        let Some(listed) = &self.listed else {
+        let Some(listed) = &self.last_listing else {
             return false;
         };
         listed.at.elapsed() < same_request
@@ -329,7 +330,7 @@ impl Loaded {
             known.is_some_and(|known| {
                 !known.is_fresh
                     && known.entry == **entry
-                    && (names.is_none() || known.named.is_some() || known.problem.is_some())
+                    && (names.is_none() || known.object_names.is_some() || known.problem.is_some())
             })
         };
         let changed: Vec<&FileEntry> = listing
@@ -344,14 +345,14 @@ impl Loaded {
             && !has_moved
             && !self.is_incomplete
         {
-            self.listed = Some(Listed::now(listing.watch, folder));
+            self.last_listing = Some(LastListing::now(listing.watch, folder));
             return Ok(());
         }
         if dialect == Dialect::ServerMemory {
             expect_graph(path)?;
         }
         let mut fresh = FxHashMap::default();
-        self.keep(read_files(dialect, path, &changed, names), &mut fresh);
+        self.cache_files(read_files(dialect, path, &changed, names), &mut fresh);
         let listed: rustc_hash::FxHashSet<&std::ffi::OsStr> = listing
             .files
             .iter()
@@ -364,27 +365,27 @@ impl Loaded {
         let mut plan = self.plan();
         let unread: Vec<FileEntry> = plan
             .iter()
-            .filter(|wanted| {
-                wanted.source == TextOrigin::File
-                    && !self.rows.holds(wanted)
-                    && !fresh.contains_key(&wanted.key.relative)
+            .filter(|note_row| {
+                note_row.source == TextOrigin::File
+                    && !self.rows.is_stored(note_row)
+                    && !fresh.contains_key(&note_row.key.relative)
             })
-            .filter_map(|wanted| Some(self.files.get(&wanted.key.relative)?.entry.clone()))
+            .filter_map(|note_row| Some(self.files.get(&note_row.key.relative)?.entry.clone()))
             .collect();
         if !unread.is_empty() {
             let unread: Vec<&FileEntry> = unread.iter().collect();
-            self.keep(read_files(dialect, path, &unread, names), &mut fresh);
+            self.cache_files(read_files(dialect, path, &unread, names), &mut fresh);
             plan = self.plan();
         }
-        let problems = self.store(&plan, fresh, path)?;
+        let problems = self.apply_plan(&plan, fresh, path)?;
         self.is_knowledge = dialect == Dialect::Markdown && knowledge::is_declared(path);
         self.set_problems(&listing, problems);
         self.bytes = listing.files.iter().map(|entry| entry.length).sum();
         self.version = self.hash();
-        if self.files.values().any(|file| file.is_unread) {
-            listing.watch.give_up();
+        if self.files.values().any(|file| file.is_unreadable) {
+            listing.watch.stop();
         }
-        self.listed = Some(Listed::now(listing.watch, folder));
+        self.last_listing = Some(LastListing::now(listing.watch, folder));
         Ok(())
     }
 
@@ -410,7 +411,8 @@ impl Loaded {
             },
         )?;
         let holds_notes = |file: &FileEntry| {
-            !note::is_lines(&file.relative) || files::begins_as_memories(&path.join(&file.relative))
+            !note::is_json_lines(&file.relative)
+                || files::starts_with_memory(&path.join(&file.relative))
         };
         let is_empty = !listing.files.iter().any(holds_notes);
         if dialect == Dialect::Markdown && is_empty && !is_committed {
@@ -422,7 +424,7 @@ impl Loaded {
     }
 
     /// Stores the files that were read, and their notes until the rows are made.
-    fn keep(
+    fn cache_files(
         &mut self,
         read: Vec<(ReadFile, Vec<Note>)>,
         fresh: &mut FxHashMap<OsString, Vec<Note>>,
@@ -435,14 +437,14 @@ impl Loaded {
     }
 
     /// The notes to serve.
-    fn plan(&self) -> Vec<WantedRow> {
+    fn plan(&self) -> Vec<NoteRow> {
         if let Some(reference) = &self.reference {
             return reference.plan(&self.files);
         }
         let files = self.files.iter();
         files
             .filter_map(|(relative, file)| {
-                Some(WantedRow {
+                Some(NoteRow {
                     key: rows::RowKey {
                         relative: relative.clone(),
                         is_edited: false,
@@ -457,27 +459,27 @@ impl Loaded {
     }
 
     /// Applies the plan to the rows, and returns what could not be read.
-    fn store(
+    fn apply_plan(
         &mut self,
-        plan: &[WantedRow],
+        plan: &[NoteRow],
         mut fresh: FxHashMap<OsString, Vec<Note>>,
         path: &Path,
     ) -> Result<Vec<String>, StoreError> {
         let dialect = self.dialect;
         let mut objects = None;
         let (mut missing, mut unfit) = (Vec::new(), Vec::new());
-        let mut flaws = Vec::new();
+        let mut partial_problems = Vec::new();
         let files = &self.files;
         let reference = self.reference.as_ref();
-        let notes = |wanted: &WantedRow| match wanted.source {
-            TextOrigin::File => fresh.remove(&wanted.key.relative),
+        let notes = |note_row: &NoteRow| match note_row.source {
+            TextOrigin::File => fresh.remove(&note_row.key.relative),
             TextOrigin::Object(id) => {
                 let (time, opened) = objects
                     .get_or_insert_with(|| reference.and_then(Reference::objects))
                     .as_mut()?;
                 let opened = opened.as_mut().ok()?;
-                let relative = Path::new(&wanted.key.relative);
-                let name = || shown(&wanted.key.relative);
+                let relative = Path::new(&note_row.key.relative);
+                let name = || display_path(&note_row.key.relative);
                 let Ok(content) = opened.blob(id) else {
                     missing.push(format!(
                         "`{}` is committed, and its text cannot be read from git's objects; a \
@@ -488,7 +490,7 @@ impl Loaded {
                     return None;
                 };
                 if note::is_lfs_pointer(content) {
-                    let is_here = files.get(&wanted.key.relative);
+                    let is_here = files.get(&note_row.key.relative);
                     if is_here.is_some_and(|file| file.problem.is_none()) {
                         unfit.push(format!(
                             "`{}` is committed as a Git LFS pointer, which approves no text; what \
@@ -498,13 +500,14 @@ impl Loaded {
                         return None;
                     }
                 }
-                if let Some(problem) = note::unreadable(content) {
+                if let Some(problem) = note::unreadable_reason(content) {
                     unfit.push(format!("`{}` {problem}", name()));
                     return None;
                 }
-                let (notes, flaw) = note::read(dialect, relative, content, *time);
-                let key = (wanted.key.relative.clone(), wanted.content);
-                flaws.extend(flaw.map(|flaw| (key, flaw)));
+                let (notes, partial_problem) = note::read(dialect, relative, content, *time);
+                let key = (note_row.key.relative.clone(), note_row.content);
+                partial_problems
+                    .extend(partial_problem.map(|partial_problem| (key, partial_problem)));
                 Some(notes)
             }
         };
@@ -513,12 +516,12 @@ impl Loaded {
             .update(plan, notes, self.project.as_deref())
             .map_err(|error| StoreError::sqlite(path, error))?;
         self.is_incomplete = !missing.is_empty();
-        self.flaws.extend(flaws);
+        self.partial_problems.extend(partial_problems);
         let served: rustc_hash::FxHashSet<_> = plan
             .iter()
-            .map(|wanted| (wanted.key.relative.as_os_str(), wanted.content))
+            .map(|note_row| (note_row.key.relative.as_os_str(), note_row.content))
             .collect();
-        self.flaws
+        self.partial_problems
             .retain(|(relative, content), _| served.contains(&(relative.as_os_str(), *content)));
         problems.extend(missing);
         problems.extend(unfit);
@@ -543,15 +546,23 @@ impl Loaded {
     fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
         let has_reference = self.reference.is_some();
         let reference = self.reference.as_ref().and_then(Reference::problem);
-        let untyped = self.is_knowledge.then(|| knowledge::untyped(&self.files));
+        let untyped = self
+            .is_knowledge
+            .then(|| knowledge::untyped_notes(&self.files));
         let files = self.files.values().filter_map(|file| {
-            let name = shown(file.entry.relative.as_os_str());
-            let problem = file.problem.as_ref().or(file.flaw.as_ref());
+            let name = display_path(file.entry.relative.as_os_str());
+            let problem = file.problem.as_ref().or(file.partial_problem.as_ref());
             Some(format!("`{name}` {}", problem?))
         });
-        let committed = self.flaws.iter().map(|((relative, _), flaw)| {
-            format!("`{}`, as it is committed: {flaw}", shown(relative))
-        });
+        let committed = self
+            .partial_problems
+            .iter()
+            .map(|((relative, _), partial_problem)| {
+                format!(
+                    "`{}`, as it is committed: {partial_problem}",
+                    display_path(relative)
+                )
+            });
         // A reference's tree names files by UTF-8.
         let unnamed = self.files.values().filter_map(|file| {
             let relative = file.entry.relative.as_os_str();
@@ -559,12 +570,13 @@ impl Loaded {
                 format!(
                     "`{}` waits for review: its name is not UTF-8, so no reference approves it; \
                      rename it",
-                    shown(relative)
+                    display_path(relative)
                 )
             })
         });
         let doubts = self.rows.doubts();
-        let doubts = doubts.map(|(relative, doubt)| format!("`{}` {doubt}", shown(relative)));
+        let doubts =
+            doubts.map(|(relative, doubt)| format!("`{}` {doubt}", display_path(relative)));
         let files = files.chain(committed).chain(unnamed).chain(doubts);
         let files = files.chain(rows);
         let mut files: Vec<String> = files.collect();
@@ -585,9 +597,9 @@ impl Loaded {
         // Committed notes are read from git.
         self.hidden.clear();
         if self.reference.is_none() {
-            let unread = self.files.values().filter(|file| file.is_unread);
+            let unread = self.files.values().filter(|file| file.is_unreadable);
             let unread = unread.map(|file| {
-                let name = shown(file.entry.relative.as_os_str());
+                let name = display_path(file.entry.relative.as_os_str());
                 format!("`{name}` {}", file.problem.as_deref().unwrap_or_default())
             });
             self.hidden

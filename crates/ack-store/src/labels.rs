@@ -3,9 +3,9 @@
 
 use rusqlite::Connection;
 
-use super::chosen::Chosen;
 use super::decisions::StatusRule;
 use super::layout::{Field, MemorySource};
+use super::rows_by_id::RowsById;
 use super::values::{self, ListKind};
 use super::{Snapshot, record};
 use crate::StoreError;
@@ -22,7 +22,7 @@ const COLUMNS: [Field; 5] = [
     Field::Status,
 ];
 /// The longest title, in bytes: it is shown next to an id, on one line.
-const MAX_TITLE: usize = 80;
+const MAX_TITLE_CHARS: usize = 80;
 
 /// The names by which a memory is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn labels(&self) -> Result<Vec<Label>, StoreError> {
-        let mut labels = Chosen::default();
+        let mut labels = RowsById::default();
         let rule = self.rule();
         for (number, source) in self.sources() {
             let read = self.scan_in_parallel(source, |connection, clauses| {
@@ -84,7 +84,7 @@ fn rows(
             let label = Label {
                 id: memory.id,
                 status: memory.status,
-                title: text::line(&memory.title, MAX_TITLE),
+                title: text::line(&memory.title, MAX_TITLE_CHARS),
                 tags: memory.concepts,
                 project: memory.project.or(memory.project_alias).unwrap_or_default(),
             };
@@ -92,18 +92,18 @@ fn rows(
             continue;
         }
         let value = |field: Field| -> rusqlite::Result<String> {
-            let (value, _) = values::string(row.get_ref(field.position())?);
+            let (value, _) = values::text_value(row.get_ref(field.position())?);
             Ok(value.unwrap_or_default())
         };
-        let named = text::line(&value(Field::Project)?, 200);
+        let project = text::line(&value(Field::Project)?, 200);
         let label = Label {
             id: record::id(row)?,
             status: joined.status,
-            title: text::line(&value(Field::Title)?, MAX_TITLE),
-            tags: values::list(&value(Field::Concepts)?, ListKind::Concepts).0,
-            project: match named.is_empty() {
+            title: text::line(&value(Field::Title)?, MAX_TITLE_CHARS),
+            tags: values::parse_list(&value(Field::Concepts)?, ListKind::Concepts).0,
+            project: match project.is_empty() {
                 true => text::line(&value(Field::ProjectAlias)?, 200),
-                false => named,
+                false => project,
             },
         };
         found.push((key, label));

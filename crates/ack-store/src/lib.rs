@@ -21,7 +21,6 @@
 //! - [`StoreError`] tells why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
-mod chosen;
 pub mod claude_mem;
 pub mod copies;
 mod curated;
@@ -45,6 +44,7 @@ pub mod read;
 pub mod record;
 mod replaced;
 pub mod review_counts;
+mod rows_by_id;
 pub mod sessions;
 mod snapshot;
 mod source;

@@ -103,7 +103,7 @@ impl Snapshot<'_> {
     pub fn links(&self, id: &str, query: &LinkQuery<'_>) -> Result<LinkWalk, StoreError> {
         let mut walk = LinkWalk::default();
         let mut titles = Titles::new();
-        let mut seen: HashSet<(String, String, String)> = HashSet::new();
+        let mut keys: HashSet<(String, String, String)> = HashSet::new();
         let mut visited: HashSet<String> = HashSet::from([id.to_owned()]);
         let mut queue = VecDeque::from([(id.to_owned(), 1)]);
         let mut ends: Vec<String> = Vec::new();
@@ -118,7 +118,7 @@ impl Snapshot<'_> {
                 let Some(title) = self.title(&other_end, query.filter, &mut titles)? else {
                     continue;
                 };
-                if !seen.insert(link.key()) {
+                if !keys.insert(link.key()) {
                     continue;
                 }
                 if walk.links.len() >= MAX_LINKS {
@@ -145,7 +145,7 @@ impl Snapshot<'_> {
         }
         for end in ends {
             for link in self.links_of(&end, query)?.0 {
-                if !seen.contains(&link.key())
+                if !keys.contains(&link.key())
                     && self
                         .title(link.other_end(&end), query.filter, &mut titles)?
                         .is_some()
@@ -230,18 +230,18 @@ impl Snapshot<'_> {
             "SELECT {from}, {to}, {kind}, {by}, {confidence} FROM {}",
             source.table
         );
-        let mut statement = self.fail(self.connection.prepare(&sql))?;
-        let mut rows = self.fail(statement.query([]))?;
+        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+        let mut rows = self.map_sqlite(statement.query([]))?;
         let mut links = Vec::new();
-        let mut seen = HashSet::new();
-        while let Some(row) = self.fail(rows.next())? {
+        let mut keys = HashSet::new();
+        while let Some(row) = self.map_sqlite(rows.next())? {
             let Some(link) = self.link(row)? else {
                 continue;
             };
             let (near, filter) = (link.from.clone(), StatusFilter::Approved);
-            let asked = self.kept(&near, filter)?;
-            let moved = self.moved(link, (&near, &asked), filter)?;
-            links.extend(moved.filter(|link| seen.insert(link.key())));
+            let target = self.merge_target(&near, filter)?;
+            let moved = self.resolve_ends(link, (&near, &target), filter)?;
+            links.extend(moved.filter(|link| keys.insert(link.key())));
         }
         Ok(links)
     }
@@ -249,7 +249,7 @@ impl Snapshot<'_> {
     /// Decodes a link; `None` if one of its ends is missing.
     fn link(&self, row: &Row<'_>) -> Result<Option<Link>, StoreError> {
         let text = |position| -> Result<Option<String>, StoreError> {
-            Ok(values::string(self.fail(row.get_ref(position))?)
+            Ok(values::text_value(self.map_sqlite(row.get_ref(position))?)
                 .0
                 .map(|value| text::id(&value)))
         };
@@ -261,7 +261,7 @@ impl Snapshot<'_> {
             to,
             kind: text(2)?.unwrap_or_else(|| "related".to_owned()),
             source: text(3)?,
-            confidence: values::fraction(self.fail(row.get_ref(4))?),
+            confidence: values::share_value(self.map_sqlite(row.get_ref(4))?),
         }))
     }
 
@@ -293,7 +293,10 @@ impl Snapshot<'_> {
                 source.table
             );
             for [from, to] in self.query_texts(&sql, Some(&kind_found))? {
-                let (from, to) = (self.kept(&from, filter)?, self.kept(&to, filter)?);
+                let (from, to) = (
+                    self.merge_target(&from, filter)?,
+                    self.merge_target(&to, filter)?,
+                );
                 if self.title(&from, filter, &mut titles)?.is_some()
                     && self.title(&to, filter, &mut titles)?.is_some()
                 {
@@ -311,17 +314,17 @@ impl Snapshot<'_> {
         sql: &str,
         parameter: Option<&str>,
     ) -> Result<Vec<[String; 2]>, StoreError> {
-        let mut statement = self.fail(self.connection.prepare(sql))?;
+        let mut statement = self.map_sqlite(self.connection.prepare(sql))?;
         let columns = statement.column_count();
         let mut rows = match parameter {
-            Some(parameter) => self.fail(statement.query([parameter]))?,
-            None => self.fail(statement.query([]))?,
+            Some(parameter) => self.map_sqlite(statement.query([parameter]))?,
+            None => self.map_sqlite(statement.query([]))?,
         };
         let mut found = Vec::new();
-        while let Some(row) = self.fail(rows.next())? {
-            let (first, _) = values::string(self.fail(row.get_ref(0))?);
+        while let Some(row) = self.map_sqlite(rows.next())? {
+            let (first, _) = values::text_value(self.map_sqlite(row.get_ref(0))?);
             let second = if columns > 1 {
-                values::string(self.fail(row.get_ref(1))?).0
+                values::text_value(self.map_sqlite(row.get_ref(1))?).0
             } else {
                 None
             };
@@ -355,7 +358,7 @@ impl Snapshot<'_> {
         if self.layout.links.is_some() {
             let mut ids = vec![id.to_owned()];
             if !self.decisions.is_empty() {
-                ids.extend(self.merged(id, query.filter)?);
+                ids.extend(self.merge_sources(id, query.filter)?);
             }
             for near in &ids {
                 let (stored, are_all) = self.stored_links(near, query.kinds)?;
@@ -364,7 +367,7 @@ impl Snapshot<'_> {
                     .into_iter()
                     .filter(|link| near == id || !link.is_own())
                 {
-                    links.extend(self.moved(link, (near, id), query.filter)?);
+                    links.extend(self.resolve_ends(link, (near, id), query.filter)?);
                 }
             }
         }
@@ -392,10 +395,10 @@ impl Snapshot<'_> {
                 exact(kind),
                 MAX_LINKS_PER_MEMORY + 1
             );
-            let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
+            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
             let wanted = serde_json::to_string(kinds).unwrap_or_default();
-            let mut rows = self.fail(statement.query([id, wanted.as_str()]))?;
-            while let Some(row) = self.fail(rows.next())? {
+            let mut rows = self.map_sqlite(statement.query([id, wanted.as_str()]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
                 links.extend(self.link(row)?);
             }
         }

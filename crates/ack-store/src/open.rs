@@ -53,7 +53,7 @@ pub enum Opening {
     Parsed,
     /// A writer holds that lock, but its journal shows no change in progress: the database is in
     /// its last committed state.
-    Kept,
+    LastCommit,
 }
 
 impl Opening {
@@ -65,7 +65,7 @@ impl Opening {
             Self::Copied => "a private copy (it could not be read in place)",
             Self::Parsed => "its files are read into memory, and again when they change",
             Self::Locked => "not, because a writer holds its lock",
-            Self::Kept => {
+            Self::LastCommit => {
                 "between two changes of a writer that keeps its lock (immutable=1, verified unchanged)"
             }
         }
@@ -122,7 +122,7 @@ impl FileState {
     /// Whether a copy that was started at `self` and finished at `after` contains one consistent
     /// state. The log may have grown after the copied part, as long as none of it was written into
     /// the database.
-    pub fn spans(&self, after: &Self) -> bool {
+    pub fn is_consistent_until(&self, after: &Self) -> bool {
         if self == after {
             return true;
         }
@@ -193,9 +193,9 @@ enum WriterLock {
     /// Nothing, or it only reads.
     None,
     /// RESERVED: it collects changes but has not written to the database yet.
-    Announced,
+    Reserved,
     /// PENDING or EXCLUSIVE: it changes the database, or is about to.
-    Changing,
+    Exclusive,
 }
 
 /// Inspects a database: the state of its files, and how to open it.
@@ -298,18 +298,18 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
     let uses_log = header.get(18) == Some(&2) || header.get(19) == Some(&2);
     let opening = match (uses_log && log_length > 0, writer_lock(&main.file)) {
         // A writer in exclusive mode needs no shared memory; a file found there may be out of date.
-        (true, WriterLock::Changing) => Opening::Copied,
+        (true, WriterLock::Exclusive) => Opening::Copied,
         (true, _) if shared_path.exists() => Opening::Live,
         (true, _) => Opening::Copied,
         (false, _) if uses_log && !hot => Opening::AtRest,
         // The writer creates a journal with a valid header before it changes the database file.
-        (false, WriterLock::Changing) if journal.is_some() && !hot => Opening::Kept,
-        (false, WriterLock::Changing) => Opening::Locked,
+        (false, WriterLock::Exclusive) if journal.is_some() && !hot => Opening::LastCommit,
+        (false, WriterLock::Exclusive) => Opening::Locked,
         // A journal without a lock was left by a crash. The database needs a rollback to be
         // consistent.
         (false, WriterLock::None) if hot => Opening::Copied,
         // A writer with a RESERVED lock has not touched the database yet.
-        (false, WriterLock::None | WriterLock::Announced) => Opening::AtRest,
+        (false, WriterLock::None | WriterLock::Reserved) => Opening::AtRest,
     };
     let unfinished = hot && matches!(opening, Opening::Locked | Opening::Copied);
     let mut counters = [0; 8];
@@ -352,19 +352,19 @@ fn inspect_sidecars(path: &Path, main: &DatabaseFile) -> Result<(FileState, Open
 /// The error from SQLite.
 pub fn connect(path: &Path, opening: Opening) -> rusqlite::Result<Connection> {
     let parameters = match opening {
-        Opening::AtRest | Opening::Kept | Opening::Copied | Opening::Parsed => {
+        Opening::AtRest | Opening::LastCommit | Opening::Copied | Opening::Parsed => {
             "mode=ro&immutable=1"
         }
         Opening::Live => "mode=ro&readonly_shm=1",
         Opening::Locked => {
-            return Err(failure(
+            return Err(sqlite_failure(
                 rusqlite::ffi::SQLITE_BUSY,
                 "a writer holds the lock",
             ));
         }
     };
     if !vfs::register() {
-        return Err(failure(
+        return Err(sqlite_failure(
             rusqlite::ffi::SQLITE_CANTOPEN,
             "the read-only file layer could not be registered",
         ));
@@ -411,7 +411,7 @@ pub fn recover(copy: &Path) -> rusqlite::Result<()> {
         .execute_batch("PRAGMA locking_mode = exclusive; PRAGMA synchronous = off; PRAGMA schema_version; PRAGMA journal_mode = delete")
 }
 
-fn failure(code: i32, message: &str) -> rusqlite::Error {
+fn sqlite_failure(code: i32, message: &str) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some(message.to_owned()))
 }
 
@@ -428,11 +428,11 @@ fn writer_lock(file: &File) -> WriterLock {
     const PENDING: libc::off_t = 0x4000_0000;
     const RESERVED: libc::off_t = PENDING + 1;
     const SHARED: libc::off_t = PENDING + 2;
-    let held = |start, length| is_held(file, libc::F_RDLCK, start, length);
-    if held(PENDING, 1) || held(SHARED, 510) {
-        WriterLock::Changing
-    } else if held(RESERVED, 1) {
-        WriterLock::Announced
+    let is_read_locked = |start, length| is_held(file, libc::F_RDLCK, start, length);
+    if is_read_locked(PENDING, 1) || is_read_locked(SHARED, 510) {
+        WriterLock::Exclusive
+    } else if is_read_locked(RESERVED, 1) {
+        WriterLock::Reserved
     } else {
         WriterLock::None
     }
@@ -453,18 +453,18 @@ fn is_held(
     length: libc::off_t,
 ) -> bool {
     let mut probe = libc::flock {
-        l_type: short(kind),
-        l_whence: short(libc::SEEK_SET),
+        l_type: lock_constant(kind),
+        l_whence: lock_constant(libc::SEEK_SET),
         l_start: start,
         l_len: length,
         l_pid: 0,
     };
     nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_GETLK(&mut probe)).is_ok()
-        && probe.l_type != short(libc::F_UNLCK)
+        && probe.l_type != lock_constant(libc::F_UNLCK)
 }
 
 /// A lock's constant as `flock` has it. The constants are `int` on Linux and `short` on macOS.
-fn short(constant: impl TryInto<libc::c_short>) -> libc::c_short {
+fn lock_constant(constant: impl TryInto<libc::c_short>) -> libc::c_short {
     constant.try_into().unwrap_or_default()
 }
 

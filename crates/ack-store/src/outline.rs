@@ -16,16 +16,16 @@ use rusqlite::{Connection, Row};
 use rustc_hash::FxHashSet as HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::chosen::Chosen;
 use super::decisions::StatusRule;
 use super::layout::{Field, MemorySource};
-use super::read::Dated;
+use super::read::ReviewDates;
+use super::rows_by_id::RowsById;
 use super::sessions::{MAX_MEMBERS, Members};
 use super::values::ListKind;
 use super::{Snapshot, record, values};
 use crate::StoreError;
 use ack_api::memory::{self, Memory, Status, StatusFilter, Successor};
-use ack_api::queue::{Flow, pace_began};
+use ack_api::queue::{Flow, pace_start};
 use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
@@ -96,7 +96,7 @@ impl Outline {
             created: memory
                 .created_at
                 .map_or(i64::MIN, Timestamp::as_millisecond),
-            matches: matches_of(memory, find_words),
+            matches: matches_in_memory(memory, find_words),
         }
     }
 }
@@ -117,30 +117,34 @@ pub struct Outlines {
     /// The memories of each session that the filter allows.
     pub members: Members,
     /// The hashes of the ids of every memory that is not rejected.
-    known: HashSet<u64>,
+    id_hashes: HashSet<u64>,
 }
 
 impl Outlines {
     /// Whether the store contains a memory with this id that is not rejected.
     pub fn contains(&self, id: &str) -> bool {
-        self.known.contains(&xxh3_64(id.as_bytes()))
+        self.id_hashes.contains(&xxh3_64(id.as_bytes()))
     }
 
     /// Adds the chosen row of an id.
     fn add(&mut self, row: OutlineRow, filter: StatusFilter, is_replaced: bool, began: Timestamp) {
         let OutlineRow {
             outline,
-            dated,
+            review_dates,
             is_put_off,
             sessions,
             ..
         } = row;
-        self.flow
-            .count(dated.status, dated.created, dated.reviewed, began);
+        self.flow.count(
+            review_dates.status,
+            review_dates.created,
+            review_dates.reviewed,
+            began,
+        );
         if outline.status == Status::Rejected {
             return;
         }
-        self.known.insert(xxh3_64(outline.id.as_bytes()));
+        self.id_hashes.insert(xxh3_64(outline.id.as_bytes()));
         if outline.status == Status::Staging && !is_put_off {
             self.pending += 1;
             let oldest = Some(outline.created).filter(|created| *created > i64::MIN);
@@ -168,7 +172,7 @@ impl Outlines {
         let ids: usize = self.served.iter().map(|outline| outline.id.len()).sum();
         let members = self.members.values().map(|members| members.len() + 1);
         ids + self.served.len() * (size_of::<Outline>() + ALLOCATION_BYTES)
-            + self.known.len() * 2 * size_of::<u64>()
+            + self.id_hashes.len() * 2 * size_of::<u64>()
             + members.sum::<usize>() * (size_of::<(RowKey, String)>() + ID_BYTES)
     }
 }
@@ -181,7 +185,7 @@ const ID_BYTES: usize = 48;
 /// A row before it is known whether it is chosen for its id.
 struct OutlineRow {
     outline: Outline,
-    dated: Dated,
+    review_dates: ReviewDates,
     is_put_off: bool,
     successor: Option<Box<str>>,
     /// The name and the id of its session; empty if unknown.
@@ -210,12 +214,12 @@ impl Snapshot<'_> {
         find_words: &dyn FindWords,
         now: Timestamp,
     ) -> Result<Outlines, StoreError> {
-        let began = pace_began(now);
+        let began = pace_start(now);
         let mut outlines = Outlines {
             has_status: self.layout.has_status(),
             ..Outlines::default()
         };
-        let mut rows = Chosen::default();
+        let mut rows = RowsById::default();
         for (number, source) in (0u8..).zip(self.layout.sources.iter()) {
             let scan = OutlineScan {
                 number,
@@ -250,11 +254,11 @@ impl Snapshot<'_> {
 }
 
 /// What a store knows about the memory that another one names as its successor.
-fn successor_in<'a>(rows: &'a Chosen<OutlineRow>, id: &str) -> Successor<'a> {
+fn successor_in<'a>(rows: &'a RowsById<OutlineRow>, id: &str) -> Successor<'a> {
     match rows.get(id) {
-        None => Successor::Gone,
+        None => Successor::Missing,
         Some(row) if row.outline.status == Status::Rejected => Successor::Rejected,
-        Some(row) => Successor::There {
+        Some(row) => Successor::Present {
             status: row.outline.status,
             next: row.successor.as_deref(),
         },
@@ -284,27 +288,27 @@ impl OutlineScan<'_> {
         let mut statement = connection.prepare(&sql)?;
         let mut rows = statement.query([])?;
         let mut found = Vec::new();
-        let mut names = Names::default();
+        let mut names = ProjectNamePool::default();
         while let Some(row) = rows.next()? {
             let id = record::id(row)?;
             let joined = record::joined(row, self.source, self.rule)?;
             let status = joined.status;
-            let dated = record::dated(row, &joined)?;
+            let review_dates = record::review_dates(row, &joined)?;
             let put_off_until = record::put_off_until(row, &joined)?;
             let is_put_off = put_off_until.is_some_and(|until| self.today < until);
             let mut outline = Outline {
                 key: record::key(row, self.number)?,
                 id,
                 status,
-                project: names.shared(""),
-                alias: names.shared(""),
+                project: names.intern(""),
+                alias: names.intern(""),
                 created: i64::MIN,
                 matches: WordMatches::default(),
             };
             if status == Status::Rejected || outline.id.is_empty() {
                 found.push(OutlineRow {
                     outline,
-                    dated,
+                    review_dates,
                     is_put_off,
                     successor: None,
                     sessions: Default::default(),
@@ -319,24 +323,26 @@ impl OutlineScan<'_> {
             let successor = (!successor.is_empty() && successor != outline.id)
                 .then(|| successor.into_boxed_str());
             if status == Status::Staging || self.filter.allows(status) {
-                outline.created = dated.created.map_or(i64::MIN, Timestamp::as_millisecond);
+                outline.created = review_dates
+                    .created
+                    .map_or(i64::MIN, Timestamp::as_millisecond);
             }
             let mut sessions = <[String; 2]>::default();
             if self.filter.allows(status) {
-                outline.project = names.shared(&line(row, Field::Project)?);
-                outline.alias = names.shared(&line(row, Field::ProjectAlias)?);
+                outline.project = names.intern(&line(row, Field::Project)?);
+                outline.alias = names.intern(&line(row, Field::ProjectAlias)?);
                 outline.matches = matches(row, self.source, self.find_words)?;
                 if decision.is_some_and(|decision| decision.edit.is_some()) {
                     let memory = record::memory(row, self.source, self.rule)?;
-                    outline.matches = matches_of(&memory, self.find_words);
-                    outline.project = names.shared(&memory.project.unwrap_or_default());
-                    outline.alias = names.shared(&memory.project_alias.unwrap_or_default());
+                    outline.matches = matches_in_memory(&memory, self.find_words);
+                    outline.project = names.intern(&memory.project.unwrap_or_default());
+                    outline.alias = names.intern(&memory.project_alias.unwrap_or_default());
                 }
                 sessions = [line(row, Field::Session)?, line(row, Field::SessionId)?];
             }
             found.push(OutlineRow {
                 outline,
-                dated,
+                review_dates,
                 is_put_off,
                 successor,
                 sessions,
@@ -348,12 +354,12 @@ impl OutlineScan<'_> {
 
 /// Project names, each stored once.
 #[derive(Default)]
-struct Names(HashSet<Arc<str>>);
+struct ProjectNamePool(HashSet<Arc<str>>);
 
-impl Names {
-    fn shared(&mut self, name: &str) -> Arc<str> {
-        if let Some(known) = self.0.get(name) {
-            return Arc::clone(known);
+impl ProjectNamePool {
+    fn intern(&mut self, name: &str) -> Arc<str> {
+        if let Some(id_hashes) = self.0.get(name) {
+            return Arc::clone(id_hashes);
         }
         let name: Arc<str> = Arc::from(name);
         self.0.insert(Arc::clone(&name));
@@ -363,14 +369,14 @@ impl Names {
 
 /// A field as one line, empty if the row has none. It is cut where [`record::memory`] cuts it.
 fn line(row: &Row<'_>, field: Field) -> rusqlite::Result<String> {
-    let (value, _) = values::string(row.get_ref(field.position())?);
+    let (value, _) = values::text_value(row.get_ref(field.position())?);
     Ok(value
         .map(|value| text::line(&value, 200))
         .unwrap_or_default())
 }
 
 /// The words in a decoded memory, for instance one that a curator edited.
-fn matches_of(memory: &Memory, find_words: &dyn FindWords) -> WordMatches {
+fn matches_in_memory(memory: &Memory, find_words: &dyn FindWords) -> WordMatches {
     let one = |text: &str| find_words.in_text(text.as_bytes());
     let optional = |text: &Option<String>| one(text.as_deref().unwrap_or_default());
     let each = |texts: &[String]| texts.iter().fold(0, |found, text| found | one(text));
@@ -407,7 +413,7 @@ fn matches(
     let in_files = |list: &[u8]| {
         let entries = || {
             let text = String::from_utf8_lossy(list);
-            values::list(&text, ListKind::Files).0
+            values::parse_list(&text, ListKind::Files).0
         };
         find_words.in_files(list, &entries)
     };

@@ -47,7 +47,7 @@ fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// The second connection and the rows it read.
-type Half<T> = (Connection, rusqlite::Result<Vec<T>>);
+type SecondHalf<T> = (Connection, rusqlite::Result<Vec<T>>);
 
 impl Snapshot<'_> {
     /// Runs `scan` on a source and returns the rows in stored order. `scan` gets a connection and
@@ -66,7 +66,7 @@ impl Snapshot<'_> {
             return scan(self.connection, "").map_err(fail);
         };
         let order = format!(" ORDER BY {row}");
-        let Some((second, midpoint)) = self.split(source, row).map_err(fail)? else {
+        let Some((second, midpoint)) = self.split_in_half(source, row).map_err(fail)? else {
             return scan(self.connection, &order).map_err(fail);
         };
         let (lower, upper) = (
@@ -75,7 +75,7 @@ impl Snapshot<'_> {
         );
         let scan = &scan;
         std::thread::scope(|scope| {
-            let upper = scope.spawn(move || -> Half<T> {
+            let upper = scope.spawn(move || -> SecondHalf<T> {
                 let rows = scan(&second, &upper);
                 (second, rows)
             });
@@ -83,7 +83,7 @@ impl Snapshot<'_> {
             let (second, upper) = upper
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            self.second.replace(Some(second));
+            self.second_connection.replace(Some(second));
             let mut rows = rows.map_err(fail)?;
             rows.extend(upper.map_err(fail)?);
             Ok(rows)
@@ -91,12 +91,12 @@ impl Snapshot<'_> {
     }
 
     /// The second connection and the row number to split a source at, if it is large enough.
-    fn split(
+    fn split_in_half(
         &self,
         source: &MemorySource,
         row: &str,
     ) -> rusqlite::Result<Option<(Connection, i64)>> {
-        if self.opening != Opening::AtRest && self.second.borrow().is_none() {
+        if self.opening != Opening::AtRest && self.second_connection.borrow().is_none() {
             return Ok(None);
         }
         let bounds = format!("SELECT min({row}), max({row}) FROM {}", source.table);
@@ -109,7 +109,7 @@ impl Snapshot<'_> {
         if last.saturating_sub(first) < MIN_PARALLEL_ROWS {
             return Ok(None);
         }
-        let second = self.second.take().or_else(|| {
+        let second = self.second_connection.take().or_else(|| {
             let path = self
                 .path
                 .canonicalize()

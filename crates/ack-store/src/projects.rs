@@ -80,16 +80,17 @@ impl Snapshot<'_> {
             } else {
                 format!("SELECT {columns}, 1 FROM {}", source.table)
             };
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
             let counted = statement.column_count().saturating_sub(1);
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                if self.fail(record::status(row, source, self.rule()))? == Status::Rejected {
+            let mut rows = self.map_sqlite(statement.query([]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
+                if self.map_sqlite(record::status(row, source, self.rule()))? == Status::Rejected {
                     continue;
                 }
-                let count: i64 = self.fail(row.get(counted))?;
+                let count: i64 = self.map_sqlite(row.get(counted))?;
                 for field in [Field::Project, Field::ProjectAlias] {
-                    let (name, _) = values::string(self.fail(row.get_ref(field.position()))?);
+                    let (name, _) =
+                        values::text_value(self.map_sqlite(row.get_ref(field.position()))?);
                     projects.add(
                         &name.unwrap_or_default(),
                         u64::try_from(count).unwrap_or_default(),

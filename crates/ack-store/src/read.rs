@@ -8,10 +8,10 @@ use std::path::Path;
 
 use rusqlite::{Connection, Row, ToSql};
 
-use super::chosen::Chosen;
-pub use super::curated::{Curated, Dated, QueueRows};
-use super::decisions::Joined;
+pub use super::curated::{CuratedMemory, QueueRows, ReviewDates};
+use super::decisions::JoinedStatus;
 use super::layout::{Field, MemorySource, exact};
+use super::rows_by_id::RowsById;
 use super::{Snapshot, record, values};
 use crate::StoreError;
 use ack_api::decision::Decision;
@@ -23,7 +23,7 @@ use ack_api::{Counts, HistoryEntry};
 /// A row during a scan. It is decoded on demand.
 struct ScannedRow<'a> {
     key: RowKey,
-    joined: Joined<'a>,
+    joined: JoinedStatus<'a>,
     fingerprint: u64,
     row: &'a Row<'a>,
     source: &'a MemorySource,
@@ -49,12 +49,12 @@ impl Record for ScannedRow<'_> {
     }
 
     fn id(&self) -> Result<String, StoreError> {
-        self.snapshot.fail(record::id(self.row))
+        self.snapshot.map_sqlite(record::id(self.row))
     }
 
     fn memory(&self) -> Result<Memory, StoreError> {
         self.snapshot
-            .fail(record::memory(self.row, self.source, self.snapshot.rule()))
+            .map_sqlite(record::memory(self.row, self.source, self.snapshot.rule()))
     }
 }
 
@@ -77,13 +77,13 @@ impl Records for Snapshot<'_> {
                 source.select_list(),
                 source.table
             );
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let joined = self.fail(record::joined(row, source, self.rule()))?;
-                let key = self.fail(record::key(row, number))?;
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut rows = self.map_sqlite(statement.query([]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
+                let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
+                let key = self.map_sqlite(record::key(row, number))?;
                 let fingerprint = record::fingerprint(row, source, joined.decision, &mut bytes);
-                let fingerprint = self.fail(fingerprint)?;
+                let fingerprint = self.map_sqlite(fingerprint)?;
                 visit(&ScannedRow {
                     key,
                     joined,
@@ -98,10 +98,10 @@ impl Records for Snapshot<'_> {
     }
 
     fn list(&self) -> Result<Vec<ListedRow>, StoreError> {
-        self.gather(|key, status, row, fingerprint| {
+        self.collect_rows(|key, status, row, fingerprint| {
             Ok(Some(match status {
                 Status::Rejected => ListedRow::Rejected(record::id(row)?),
-                _ => ListedRow::There(key, fingerprint()?, status),
+                _ => ListedRow::Present(key, fingerprint()?, status),
             }))
         })
     }
@@ -118,17 +118,17 @@ impl Records for Snapshot<'_> {
                 source.select_list(),
                 source.table
             );
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
             for key in wanted.iter().filter(|key| key.source == number) {
-                let mut rows = self.fail(statement.query([key.rowid]))?;
-                if let Some(row) = self.fail(rows.next())? {
-                    let joined = self.fail(record::joined(row, source, self.rule()))?;
+                let mut rows = self.map_sqlite(statement.query([key.rowid]))?;
+                if let Some(row) = self.map_sqlite(rows.next())? {
+                    let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
                     let fingerprint = record::fingerprint(row, source, joined.decision, &mut bytes);
-                    let fingerprint = self.fail(fingerprint)?;
+                    let fingerprint = self.map_sqlite(fingerprint)?;
                     found.push(StoredMemory {
                         key: *key,
                         fingerprint,
-                        memory: self.fail(record::memory(row, source, self.rule()))?,
+                        memory: self.map_sqlite(record::memory(row, source, self.rule()))?,
                     });
                 }
             }
@@ -149,7 +149,7 @@ impl Snapshot<'_> {
         self.path
     }
 
-    pub(super) fn fail<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
+    pub(super) fn map_sqlite<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
         result.map_err(|error| StoreError::sqlite(self.path, error))
     }
 
@@ -164,16 +164,16 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn fingerprints(&self) -> Result<Vec<(RowKey, u64, Box<str>)>, StoreError> {
-        let rows = self.gather(|key, status, row, fingerprint| {
+        let rows = self.collect_rows(|key, status, row, fingerprint| {
             if status == Status::Rejected || key.rowid == 0 {
                 return Ok(None);
             }
             Ok(Some((status, key, fingerprint()?, record::id(row)?)))
         })?;
-        let mut chosen = Chosen::default();
+        let mut chosen = RowsById::default();
         for (status, key, fingerprint, id) in rows {
-            let shown = id.as_str().into();
-            let read = || Ok::<_, StoreError>((key, fingerprint, shown));
+            let id_text = id.as_str().into();
+            let read = || Ok::<_, StoreError>((key, fingerprint, id_text));
             chosen.add(id.clone(), Claim::new(status, key), read)?;
         }
         Ok(chosen.into_rows().collect())
@@ -181,7 +181,7 @@ impl Snapshot<'_> {
 
     /// Collects what `make` returns for each row. It gets the row's key, its status, the row
     /// itself, and a function for its fingerprint.
-    fn gather<T: Send>(
+    fn collect_rows<T: Send>(
         &self,
         make: impl Fn(RowKey, Status, &Row<'_>, Fingerprint<'_>) -> rusqlite::Result<Option<T>> + Sync,
     ) -> Result<Vec<T>, StoreError> {
@@ -229,15 +229,15 @@ impl Snapshot<'_> {
                 .row_number
                 .map(|number| format!("SELECT {list} FROM {} WHERE {number} = ?1", source.table));
             let mut statement = by_row
-                .map(|sql| self.fail(self.connection.prepare_cached(&sql)))
+                .map(|sql| self.map_sqlite(self.connection.prepare_cached(&sql)))
                 .transpose()?;
             for (key, id) in wanted.iter().filter(|(key, _)| key.source == number) {
                 let memory = match &mut statement {
                     Some(statement) => {
-                        let mut rows = self.fail(statement.query([key.rowid]))?;
-                        match self.fail(rows.next())? {
+                        let mut rows = self.map_sqlite(statement.query([key.rowid]))?;
+                        match self.map_sqlite(rows.next())? {
                             Some(row) => {
-                                Some(self.fail(record::memory(row, source, self.rule()))?)
+                                Some(self.map_sqlite(record::memory(row, source, self.rule()))?)
                             }
                             None => None,
                         }
@@ -301,7 +301,7 @@ impl Snapshot<'_> {
         source: (u8, &MemorySource),
         id: &str,
     ) -> Result<Option<(Claim, Memory)>, StoreError> {
-        self.strongest(source, "", &[], |row| Ok(record::id(row)? == id))
+        self.strongest_row(source, "", &[], |row| Ok(record::id(row)? == id))
     }
 
     fn in_source(
@@ -313,31 +313,31 @@ impl Snapshot<'_> {
             return Ok(None);
         };
         let clauses = format!(" WHERE {condition}");
-        self.strongest(source, &clauses, &[&parameter], |_| Ok(true))
+        self.strongest_row(source, &clauses, &[&parameter], |_| Ok(true))
     }
 
     /// The row with the strongest claim among the matching ones.
-    fn strongest(
+    fn strongest_row(
         &self,
         (number, source): (u8, &MemorySource),
         clauses: &str,
         parameters: &[&dyn ToSql],
-        is_meant: impl Fn(&Row<'_>) -> rusqlite::Result<bool>,
+        matches: impl Fn(&Row<'_>) -> rusqlite::Result<bool>,
     ) -> Result<Option<(Claim, Memory)>, StoreError> {
         let sql = format!(
             "SELECT {} FROM {}{clauses}",
             source.select_list(),
             source.table
         );
-        let mut statement = self.fail(self.connection.prepare(&sql))?;
-        let mut rows = self.fail(statement.query(parameters))?;
+        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+        let mut rows = self.map_sqlite(statement.query(parameters))?;
         let mut found: Option<(Claim, Memory)> = None;
-        while let Some(row) = self.fail(rows.next())? {
-            if !self.fail(is_meant(row))? {
+        while let Some(row) = self.map_sqlite(rows.next())? {
+            if !self.map_sqlite(matches(row))? {
                 continue;
             }
-            let memory = self.fail(record::memory(row, source, self.rule()))?;
-            let claim = Claim::new(memory.status, self.fail(record::key(row, number))?);
+            let memory = self.map_sqlite(record::memory(row, source, self.rule()))?;
+            let claim = Claim::new(memory.status, self.map_sqlite(record::key(row, number))?);
             if found.as_ref().is_none_or(|known| claim.beats(known.0)) {
                 found = Some((claim, memory));
             }
@@ -364,14 +364,14 @@ impl Snapshot<'_> {
                 exact(column.unwrap_or("NULL")),
                 source.table
             );
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let value = self.fail(row.get_ref(0))?;
-                let count: i64 = self.fail(row.get(1))?;
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut rows = self.map_sqlite(statement.query([]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
+                let value = self.map_sqlite(row.get_ref(0))?;
+                let count: i64 = self.map_sqlite(row.get(1))?;
                 let status = match column {
                     None => Some(self.unreviewed.status()),
-                    Some(_) => values::status(value).ok(),
+                    Some(_) => values::parse_status(value).ok(),
                 };
                 let slot = match status {
                     Some(Status::Approved) => &mut counts.approved,
@@ -391,7 +391,7 @@ impl Snapshot<'_> {
         let Some(sql) = &self.layout.deleted else {
             return Ok(0);
         };
-        let count: i64 = self.fail(self.connection.query_row(sql, [], |row| row.get(0)))?;
+        let count: i64 = self.map_sqlite(self.connection.query_row(sql, [], |row| row.get(0)))?;
         Ok(u64::try_from(count).unwrap_or_default())
     }
 
@@ -406,7 +406,7 @@ impl Snapshot<'_> {
         let like = curated
             .as_ref()
             .and_then(|curated| self.decision_about_content(curated));
-        let shown = curated.filter(|curated| curated.has_twin);
+        let shown = curated.filter(|curated| curated.has_duplicate_id);
         let mut entries = match &shown {
             // An entry does not tell which of them it is about.
             Some(_) => Vec::new(),
@@ -432,14 +432,14 @@ impl Snapshot<'_> {
                     None => Some(line(&about_other)),
                 },
                 actor: Some(line(&decision.actor)),
-                created_at: decision.time.parse().ok().map(time::show),
+                created_at: decision.time.parse().ok().map(time::to_rfc3339),
             }
         }));
         Ok(entries)
     }
 
     /// The decision about another memory with the same content, if that determines the status.
-    fn decision_about_content(&self, curated: &Curated) -> Option<&Decision> {
+    fn decision_about_content(&self, curated: &CuratedMemory) -> Option<&Decision> {
         let lines = self.decisions.about(curated.decided_as.as_deref()?);
         let contents = [Some(&curated.digest), curated.text_digest.as_ref()];
         lines
@@ -459,12 +459,12 @@ impl Snapshot<'_> {
             exact(&source.columns[5]),
             exact(source.order)
         );
-        let mut statement = self.fail(self.connection.prepare(&sql))?;
-        let mut rows = self.fail(statement.query([id]))?;
+        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+        let mut rows = self.map_sqlite(statement.query([id]))?;
         let mut entries = Vec::new();
-        while let Some(row) = self.fail(rows.next())? {
+        while let Some(row) = self.map_sqlite(rows.next())? {
             let text = |position| -> Result<Option<String>, StoreError> {
-                Ok(values::string(self.fail(row.get_ref(position))?)
+                Ok(values::text_value(self.map_sqlite(row.get_ref(position))?)
                     .0
                     .map(|value| text::line(&value, 500))
                     .filter(|value| !value.is_empty()))
@@ -475,7 +475,8 @@ impl Snapshot<'_> {
                 new_status: text(2)?,
                 reason: text(3)?,
                 actor: text(4)?,
-                created_at: values::instant(self.fail(row.get_ref(5))?).map(time::show),
+                created_at: values::time_value(self.map_sqlite(row.get_ref(5))?)
+                    .map(time::to_rfc3339),
             });
         }
         Ok(entries)

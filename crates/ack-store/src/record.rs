@@ -8,9 +8,9 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::decisions::{self, Joined, StatusRule};
+use super::decisions::{self, JoinedStatus, StatusRule};
 use super::layout::{Field, MemorySource};
-use super::read::Dated;
+use super::read::ReviewDates;
 use super::values::{self, ListKind};
 use ack_api::decision::{Decision, Edit};
 use ack_api::memory::{Memory, Status};
@@ -31,7 +31,7 @@ fn stored_status(
     if source.column(Field::Status).is_none() {
         return Ok(Ok(None));
     }
-    Ok(values::status(row.get_ref(Field::Status.position())?).map(Some))
+    Ok(values::parse_status(row.get_ref(Field::Status.position())?).map(Some))
 }
 
 /// Whether the store's own status, if it has one, is a known word.
@@ -64,14 +64,14 @@ pub fn joined<'a>(
     row: &Row<'_>,
     source: &MemorySource,
     rule: StatusRule<'a>,
-) -> rusqlite::Result<Joined<'a>> {
+) -> rusqlite::Result<JoinedStatus<'a>> {
     let stored = match stored_status(row, source)? {
         Ok(Some(status)) => status,
         Ok(None) => rule.unreviewed.status(),
         Err(_) => Status::Rejected,
     };
     if rule.decisions.is_empty() {
-        return Ok(Joined::undecided(stored));
+        return Ok(JoinedStatus::undecided(stored));
     }
     rule.join(&id(row)?, stored, || decisions::digests(row, source))
 }
@@ -80,12 +80,12 @@ pub fn joined<'a>(
 ///
 /// # Errors
 /// The error from SQLite.
-pub fn dated(row: &Row<'_>, joined: &Joined<'_>) -> rusqlite::Result<Dated> {
+pub fn review_dates(row: &Row<'_>, joined: &JoinedStatus<'_>) -> rusqlite::Result<ReviewDates> {
     let reviewed = match joined.decision {
         Some(decision) => decision.time.parse().ok(),
-        None => values::instant(row.get_ref(Field::ReviewedAt.position())?),
+        None => values::time_value(row.get_ref(Field::ReviewedAt.position())?),
     };
-    Ok(Dated {
+    Ok(ReviewDates {
         status: joined.status,
         created: first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?,
         reviewed,
@@ -106,7 +106,7 @@ pub fn key(row: &Row<'_>, source: u8) -> rusqlite::Result<RowKey> {
 /// # Errors
 /// The error from SQLite.
 pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
-    let (id, _) = values::string(row.get_ref(1)?);
+    let (id, _) = values::text_value(row.get_ref(1)?);
     Ok(text::id(&id.unwrap_or_default()))
 }
 
@@ -115,7 +115,7 @@ pub fn id(row: &Row<'_>) -> rusqlite::Result<String> {
 /// # Errors
 /// The error from SQLite.
 pub fn hides_text(row: &Row<'_>) -> rusqlite::Result<bool> {
-    let hides = |value: &str| matches!(text::safe(value), Cow::Owned(shown) if shown != value);
+    let hides = |value: &str| matches!(text::safe(value), Cow::Owned(safe) if safe != value);
     for column in 0..row.as_ref().column_count() {
         let ValueRef::Text(value) = row.get_ref(column)? else {
             continue;
@@ -146,8 +146,8 @@ pub fn memory(
     let mut repaired = Vec::new();
     let mut one_line =
         |field: Field, name: &'static str, cap: usize| -> rusqlite::Result<Option<String>> {
-            let (value, lost) = values::string(row.get_ref(field.position())?);
-            if lost {
+            let (value, is_lossy) = values::text_value(row.get_ref(field.position())?);
+            if is_lossy {
                 repaired.push(name);
             }
             Ok(value
@@ -168,10 +168,10 @@ pub fn memory(
     let kept_despite = one_line(Field::KeptDespite, "kept_despite", 500)?;
     let mut lists =
         |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
-            let (raw, lost) = values::string(row.get_ref(field.position())?);
+            let (raw, is_lossy) = values::text_value(row.get_ref(field.position())?);
             let raw = raw.unwrap_or_default();
-            let (entries, guessed) = values::list(&raw, kind);
-            if lost || guessed {
+            let (entries, guessed) = values::parse_list(&raw, kind);
+            if is_lossy || guessed {
                 repaired.push(name);
             }
             Ok(entries)
@@ -189,7 +189,7 @@ pub fn memory(
     let created_at = first_instant(row, &[Field::CreatedEpoch, Field::Created, Field::Date])?;
     let stated =
         matches!(row.get_ref(Field::Created.position())?, ValueRef::Text(text) if !text.is_empty());
-    if stated && values::instant(row.get_ref(Field::Created.position())?).is_none() {
+    if stated && values::time_value(row.get_ref(Field::Created.position())?).is_none() {
         repaired.push("created_at");
     }
     let title = title.or_else(|| subtitle.clone()).or_else(|| {
@@ -217,13 +217,13 @@ pub fn memory(
         narrative,
         status: joined.status,
         unknown_status: stored_status(row, source)?.err(),
-        confidence: values::fraction(row.get_ref(Field::Confidence.position())?),
-        reviewed_at: values::instant(row.get_ref(Field::ReviewedAt.position())?),
+        confidence: values::share_value(row.get_ref(Field::Confidence.position())?),
+        reviewed_at: values::time_value(row.get_ref(Field::ReviewedAt.position())?),
         reviewed_by,
         superseded_by,
         created_at,
         updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
-        stale_after: day(row, Field::StaleAfter)?,
+        stale_after: day_field(row, Field::StaleAfter)?,
         kept_despite,
         repaired,
     };
@@ -237,15 +237,15 @@ pub fn memory(
 ///
 /// # Errors
 /// The error from SQLite.
-pub fn put_off_until(row: &Row<'_>, joined: &Joined<'_>) -> rusqlite::Result<Option<Date>> {
+pub fn put_off_until(row: &Row<'_>, joined: &JoinedStatus<'_>) -> rusqlite::Result<Option<Date>> {
     match joined.decision {
         Some(decision) => Ok(decision.put_off_until()),
-        None => day(row, Field::PutOffUntil),
+        None => day_field(row, Field::PutOffUntil),
     }
 }
 
 /// A calendar day: a date, or the day of a point in time.
-fn day(row: &Row<'_>, field: Field) -> rusqlite::Result<Option<Date>> {
+fn day_field(row: &Row<'_>, field: Field) -> rusqlite::Result<Option<Date>> {
     let value = row.get_ref(field.position())?;
     let date = match value {
         ValueRef::Text(text) => str::from_utf8(text).ok().and_then(|text| {
@@ -254,13 +254,13 @@ fn day(row: &Row<'_>, field: Field) -> rusqlite::Result<Option<Date>> {
         }),
         _ => None,
     };
-    let instant = || values::instant(value).map(|at| at.to_zoned(TimeZone::UTC).date());
+    let instant = || values::time_value(value).map(|at| at.to_zoned(TimeZone::UTC).date());
     Ok(date.or_else(instant))
 }
 
 /// The id that a row names as its successor, empty if it names none.
 pub fn successor(row: &Row<'_>) -> rusqlite::Result<String> {
-    let (id, _) = values::string(row.get_ref(Field::SupersededBy.position())?);
+    let (id, _) = values::text_value(row.get_ref(Field::SupersededBy.position())?);
     Ok(text::id(&id.unwrap_or_default()))
 }
 
@@ -305,8 +305,8 @@ fn apply(decision: &Decision, memory: &mut Memory) {
         memory.project_alias = None;
     }
     if let Some(narrative) = narrative {
-        let (kept, _) = text::cut(narrative, NARRATIVE_CAP);
-        memory.narrative = Some(text::block(&kept)).filter(|text| !text.is_empty());
+        let (prefix, _) = text::cut(narrative, NARRATIVE_CAP);
+        memory.narrative = Some(text::block(&prefix)).filter(|text| !text.is_empty());
     }
     for (list, edited) in [
         (&mut memory.facts, facts),
@@ -374,32 +374,32 @@ fn narrative(
     source: &MemorySource,
     repaired: &mut Vec<&'static str>,
 ) -> rusqlite::Result<Option<String>> {
-    let mut whole = String::new();
+    let mut text = String::new();
     for (offset, (label, _)) in source.narrative.iter().enumerate() {
-        let (value, lost) = values::string(row.get_ref(2 + Field::ALL.len() + offset)?);
-        if lost {
+        let (value, is_lossy) = values::text_value(row.get_ref(2 + Field::ALL.len() + offset)?);
+        if is_lossy {
             repaired.push("narrative");
         }
         let Some(value) = value else { continue };
-        let (kept, shortened) = text::cut(&value, NARRATIVE_CAP);
+        let (prefix, shortened) = text::cut(&value, NARRATIVE_CAP);
         if shortened {
             repaired.push("narrative");
         }
-        let part = text::block(&kept);
+        let part = text::block(&prefix);
         // Two columns of one row often contain the same text.
-        if part.is_empty() || whole.contains(&part) {
+        if part.is_empty() || text.contains(&part) {
             continue;
         }
-        if !whole.is_empty() {
-            whole.push_str("\n\n");
+        if !text.is_empty() {
+            text.push_str("\n\n");
         }
         if !label.is_empty() {
-            whole.push_str(label);
-            whole.push_str(": ");
+            text.push_str(label);
+            text.push_str(": ");
         }
-        whole.push_str(&part);
+        text.push_str(&part);
     }
-    Ok((!whole.is_empty()).then_some(whole))
+    Ok((!text.is_empty()).then_some(text))
 }
 
 /// The time in the first of some fields that has one.
@@ -408,7 +408,7 @@ fn narrative(
 /// The error from SQLite.
 pub fn first_instant(row: &Row<'_>, fields: &[Field]) -> rusqlite::Result<Option<jiff::Timestamp>> {
     for field in fields {
-        if let Some(instant) = values::instant(row.get_ref(field.position())?) {
+        if let Some(instant) = values::time_value(row.get_ref(field.position())?) {
             return Ok(Some(instant));
         }
     }

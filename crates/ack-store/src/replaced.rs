@@ -48,12 +48,12 @@ impl Snapshot<'_> {
         let columns = source.select_only(&[Field::SupersededBy]);
         let table = &source.table;
         let sql = format!("SELECT {columns} FROM {table} WHERE {column} <> ''");
-        let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
-        let mut rows = self.fail(statement.query([]))?;
-        while let Some(row) = self.fail(rows.next())? {
-            let successor = self.fail(record::successor(row))?;
+        let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
+        let mut rows = self.map_sqlite(statement.query([]))?;
+        while let Some(row) = self.map_sqlite(rows.next())? {
+            let successor = self.map_sqlite(record::successor(row))?;
             if newer.contains(successor.as_str()) {
-                older.insert(self.fail(record::id(row))?);
+                older.insert(self.map_sqlite(record::id(row))?);
             }
         }
         Ok(())
@@ -67,10 +67,10 @@ impl Snapshot<'_> {
         let mut ids = Vec::new();
         for (_, source) in self.sources() {
             let sql = format!("SELECT {} FROM {}", source.select_only(&[]), source.table);
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let read = self.fail(statement.query_map([], record::id))?;
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let read = self.map_sqlite(statement.query_map([], record::id))?;
             for id in read {
-                ids.push(self.fail(id)?);
+                ids.push(self.map_sqlite(id)?);
             }
         }
         Ok(ids)
@@ -90,7 +90,7 @@ impl Snapshot<'_> {
             overviews_shown: self.overviews_shown.clone(),
             path: self.path,
             scanned: self.scanned.clone(),
-            second: Default::default(),
+            second_connection: Default::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::layout::Field;
 use super::{Snapshot, record};
 use crate::StoreError;
 use ack_api::memory::{Status, StatusFilter};
-use ack_api::queue::{Flow, pace_began};
+use ack_api::queue::{Flow, pace_start};
 use jiff::Timestamp;
 
 /// How many rows are examined.
@@ -27,7 +27,7 @@ pub struct ReviewCounts {
     /// How many memories wait for review.
     pub waiting: u64,
     /// Whether some rows were not examined.
-    pub is_cut: bool,
+    pub is_partial: bool,
 }
 
 impl Snapshot<'_> {
@@ -42,15 +42,15 @@ impl Snapshot<'_> {
         for source in &self.layout.sources {
             let columns = source.select_with_status(&[Field::Status], self.rule());
             let sql = format!("SELECT {columns} FROM {} LIMIT {}", source.table, rest + 1);
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut rows = self.map_sqlite(statement.query([]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
                 if rest == 0 {
-                    counts.is_cut = true;
+                    counts.is_partial = true;
                     return Ok(counts);
                 }
                 rest -= 1;
-                let status = self.fail(record::status(row, source, self.rule()))?;
+                let status = self.map_sqlite(record::status(row, source, self.rule()))?;
                 if StatusFilter::Approved.allows(status) {
                     counts.has_approved = true;
                     return Ok(counts);
@@ -66,16 +66,16 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn flow(&self, now: Timestamp) -> Result<Flow, StoreError> {
-        let began = pace_began(now);
+        let began = pace_start(now);
         let mut flow = Flow::default();
         for source in &self.layout.sources {
             let columns = source.select_with_status(&DATES, self.rule());
             let sql = format!("SELECT {columns} FROM {}", source.table);
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let joined = self.fail(record::joined(row, source, self.rule()))?;
-                let dated = self.fail(record::dated(row, &joined))?;
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut rows = self.map_sqlite(statement.query([]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
+                let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
+                let dated = self.map_sqlite(record::review_dates(row, &joined))?;
                 flow.count(dated.status, dated.created, dated.reviewed, began);
             }
         }

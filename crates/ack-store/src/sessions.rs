@@ -151,10 +151,10 @@ impl Snapshot<'_> {
                     source.table,
                     condition.join(" OR ")
                 );
-                let mut statement = self.fail(self.connection.prepare(&sql))?;
-                let mut rows = self.fail(statement.query([name]))?;
-                if let Some(row) = self.fail(rows.next())?
-                    && let (Some(title), _) = values::string(self.fail(row.get_ref(0))?)
+                let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+                let mut rows = self.map_sqlite(statement.query([name]))?;
+                if let Some(row) = self.map_sqlite(rows.next())?
+                    && let (Some(title), _) = values::text_value(self.map_sqlite(row.get_ref(0))?)
                     && let Some(title) = readable_title(&title)
                 {
                     return Ok(Some(title));
@@ -218,14 +218,14 @@ impl Snapshot<'_> {
             source.table,
             exact(&started)
         );
-        let mut statement = self.fail(self.connection.prepare(&sql))?;
-        let mut rows = self.fail(statement.query([]))?;
+        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+        let mut rows = self.map_sqlite(statement.query([]))?;
         let mut sessions = Vec::new();
         while sessions.len() < MAX_PROJECT_SESSIONS
-            && let Some(row) = self.fail(rows.next())?
+            && let Some(row) = self.map_sqlite(rows.next())?
         {
             let string = |position| -> Result<Option<String>, StoreError> {
-                Ok(values::string(self.fail(row.get_ref(position))?).0)
+                Ok(values::text_value(self.map_sqlite(row.get_ref(position))?).0)
             };
             let project = string(1)?;
             let mine = project.as_deref().map_or(wanted.unnamed, |project| {
@@ -246,7 +246,7 @@ impl Snapshot<'_> {
                 names,
                 title: string(0)?.as_deref().and_then(readable_title),
                 project,
-                started: values::instant(self.fail(row.get_ref(2))?),
+                started: values::time_value(self.map_sqlite(row.get_ref(2))?),
             });
         }
         Ok(sessions)
@@ -305,11 +305,11 @@ impl Snapshot<'_> {
             names: row.names.clone(),
             entry: SessionEntry {
                 id: id.clone(),
-                date: started.map(time::day),
+                date: started.map(time::to_date),
                 title: row.title,
                 overview: overview.map(|overview| text::line(&overview, 500)),
                 summary: summary.map(|summary| summary.id),
-                started_at: started.map(time::show),
+                started_at: started.map(time::to_rfc3339),
                 unreviewed,
             },
             headings,
@@ -333,7 +333,7 @@ impl Snapshot<'_> {
             self.visit_texts(
                 &sql,
                 1,
-                &mut |row| Ok(values::string(row.get_ref(0)?).0),
+                &mut |row| Ok(values::text_value(row.get_ref(0)?).0),
                 &mut visit,
             )?;
         }
@@ -361,7 +361,7 @@ impl Snapshot<'_> {
             );
             let mut text = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Option<String>> {
                 let turned_down = status.is_some()
-                    && !values::status(row.get_ref(0)?)
+                    && !values::parse_status(row.get_ref(0)?)
                         .is_ok_and(|status| StatusFilter::Approved.allows(status));
                 if turned_down {
                     Ok(None)
@@ -382,17 +382,17 @@ impl Snapshot<'_> {
         text: &mut dyn FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<Option<String>>,
         visit: &mut dyn FnMut(&[String], &str),
     ) -> Result<(), StoreError> {
-        let mut statement = self.fail(self.connection.prepare(sql))?;
+        let mut statement = self.map_sqlite(self.connection.prepare(sql))?;
         let columns = statement.column_count();
-        let mut rows = self.fail(statement.query([]))?;
+        let mut rows = self.map_sqlite(statement.query([]))?;
         let mut names: Vec<String> = Vec::new();
-        while let Some(row) = self.fail(rows.next())? {
-            let Some(text) = self.fail(text(row))? else {
+        while let Some(row) = self.map_sqlite(rows.next())? {
+            let Some(text) = self.map_sqlite(text(row))? else {
                 continue;
             };
             names.clear();
             for position in first..columns {
-                let (name, _) = values::string(self.fail(row.get_ref(position))?);
+                let (name, _) = values::text_value(self.map_sqlite(row.get_ref(position))?);
                 names.extend(
                     name.map(|name| text::line(&name, 200))
                         .filter(|name| !name.is_empty()),

@@ -32,7 +32,7 @@ pub struct Snapshot<'a> {
     pub(crate) scanned: Cell<bool>,
     /// If a writer has a log: another connection that sees the same state, see
     /// [`crate::parallel_scan`].
-    pub(crate) second: RefCell<Option<Connection>>,
+    pub(crate) second_connection: RefCell<Option<Connection>>,
 }
 
 impl Snapshot<'_> {

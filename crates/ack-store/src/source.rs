@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use crate::StoreError;
 use crate::database::Database;
-use crate::folder::{Notes, SAME_REQUEST};
+use crate::folder::{Notes, SAME_REQUEST_WINDOW};
 use crate::layout::Profile;
 use crate::open::{FileState, Opening};
 
@@ -36,7 +36,7 @@ pub(crate) enum Access {
 pub(crate) struct Origin<'a> {
     pub connection: &'a Connection,
     /// Another connection that may read half of a large table.
-    pub second: Option<Connection>,
+    pub second_connection: Option<Connection>,
     pub opening: Opening,
     /// The program that wrote it, if its tables do not tell.
     pub profile: Option<Profile>,
@@ -48,7 +48,7 @@ impl<'a> Origin<'a> {
     pub const fn of(connection: &'a Connection, opening: Opening, state: &'a FileState) -> Self {
         Self {
             connection,
-            second: None,
+            second_connection: None,
             opening,
             profile: None,
             state,
@@ -57,7 +57,7 @@ impl<'a> Origin<'a> {
 }
 
 /// What a reader made from one state.
-pub(crate) struct Reading<T> {
+pub(crate) struct ReadResult<T> {
     pub value: T,
     /// Whether it read every row. Such a connection is closed, which frees its memory.
     pub has_scanned: bool,
@@ -82,12 +82,12 @@ impl Source<'_> {
         self,
         timeout: Duration,
         access: Access,
-        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
     ) -> Result<T, StoreError> {
         match self {
             Self::Database(database) => database.read(timeout, access, read),
             Self::Notes(notes, path) => {
-                notes.read(&Notes::real_path(path), SAME_REQUEST, |notes| {
+                notes.read(&Notes::real_path(path), SAME_REQUEST_WINDOW, |notes| {
                     let state = FileState::of_notes(notes.version, notes.bytes);
                     let result = read(Origin {
                         profile: Some(notes.profile),

@@ -18,7 +18,7 @@ use crate::decisions::{DecisionLog, Decisions};
 use crate::folder::Notes;
 use crate::layout::{self, Layout, Profile};
 use crate::open::{FileState, Opening};
-use crate::source::{Access, Origin, Reading, Source};
+use crate::source::{Access, Origin, ReadResult, Source};
 use crate::{NamedBy, Snapshot, StoreError, lock, parallel_scan};
 
 /// How long a read retries while the store changes.
@@ -193,7 +193,7 @@ impl Store {
     pub fn note_text(&self, id: &str) -> Option<String> {
         let is_folder = self.notes.are_at(&self.path) && !self.path.is_file();
         is_folder
-            .then(|| self.notes.text_of(&Notes::real_path(&self.path), id))
+            .then(|| self.notes.note_text(&Notes::real_path(&self.path), id))
             .flatten()
     }
 
@@ -288,7 +288,7 @@ impl Store {
             overviews_shown: Cell::new(None),
             path: &self.path,
             scanned: Cell::new(false),
-            second: RefCell::default(),
+            second_connection: RefCell::default(),
         })
     }
 
@@ -297,10 +297,10 @@ impl Store {
         &self,
         origin: Origin<'_>,
         read: &mut impl FnMut(&Snapshot<'_>) -> Result<T, StoreError>,
-    ) -> Result<Reading<T>, StoreError> {
+    ) -> Result<ReadResult<T>, StoreError> {
         let Origin {
             connection,
-            second,
+            second_connection: second,
             opening,
             profile,
             state,
@@ -322,9 +322,9 @@ impl Store {
         let layout = self.layout(connection, state, profile)?;
         let mut snapshot = self.snapshot_at(connection, layout, state.clone())?;
         snapshot.opening = opening;
-        snapshot.second =
+        snapshot.second_connection =
             RefCell::new(second.and_then(parallel_scan::DataVersionGuard::into_unchanged));
-        Ok(Reading {
+        Ok(ReadResult {
             value: read(&snapshot)?,
             has_scanned: snapshot.scanned.get(),
         })

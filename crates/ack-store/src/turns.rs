@@ -14,12 +14,12 @@ use crate::lock;
 #[derive(Debug, Default)]
 pub struct Turns {
     readers: Mutex<usize>,
-    left: Condvar,
+    reader_left: Condvar,
 }
 
 /// A reader's access.
 #[derive(Debug)]
-pub struct Reading<'a>(&'a Turns);
+pub struct ReadTurn<'a>(&'a Turns);
 
 impl Turns {
     /// Access to the database at a path. All stores of this process that name the same file share
@@ -35,22 +35,22 @@ impl Turns {
     }
 
     /// Waits until nothing writes. A thread that already reads may read again.
-    pub fn read(&self) -> Reading<'_> {
+    pub fn read(&self) -> ReadTurn<'_> {
         *lock(&self.readers) += 1;
-        Reading(self)
+        ReadTurn(self)
     }
 
     /// Waits until nothing reads. No reader starts while the guard is held.
     pub fn write(&self) -> MutexGuard<'_, usize> {
-        self.left
+        self.reader_left
             .wait_while(lock(&self.readers), |readers| *readers > 0)
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Reading<'_> {
+impl Drop for ReadTurn<'_> {
     fn drop(&mut self) {
         *lock(&self.0.readers) -= 1;
-        self.0.left.notify_one();
+        self.0.reader_left.notify_one();
     }
 }

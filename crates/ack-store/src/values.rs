@@ -15,15 +15,15 @@ const MAX_LIST_ENTRIES: usize = 200;
 
 /// A value as text. Numbers are formatted; NULL and binary data that is not UTF-8 are `None`. The
 /// flag tells whether bytes were lost.
-pub fn string(value: ValueRef<'_>) -> (Option<String>, bool) {
+pub fn text_value(value: ValueRef<'_>) -> (Option<String>, bool) {
     match value {
         ValueRef::Null => (None, false),
         ValueRef::Integer(number) => (Some(number.to_string()), false),
         ValueRef::Real(number) => (Some(number.to_string()), false),
         ValueRef::Text(bytes) => {
             let decoded = String::from_utf8_lossy(bytes);
-            let lost = matches!(decoded, std::borrow::Cow::Owned(_));
-            (Some(decoded.into_owned()), lost)
+            let is_lossy = matches!(decoded, std::borrow::Cow::Owned(_));
+            (Some(decoded.into_owned()), is_lossy)
         }
         ValueRef::Blob(bytes) => match std::str::from_utf8(bytes) {
             Ok(decoded) => (Some(decoded.to_owned()), false),
@@ -38,7 +38,7 @@ pub fn string(value: ValueRef<'_>) -> (Option<String>, bool) {
 ///
 /// # Errors
 /// The unknown word, safe to print.
-pub fn status(value: ValueRef<'_>) -> Result<Status, String> {
+pub fn parse_status(value: ValueRef<'_>) -> Result<Status, String> {
     let word = match value {
         ValueRef::Null => return Ok(Status::Staging),
         ValueRef::Text(bytes) if bytes.trim_ascii().is_empty() => return Ok(Status::Staging),
@@ -62,21 +62,21 @@ pub fn status(value: ValueRef<'_>) -> Result<Status, String> {
 }
 
 /// A value as a time: a number since 1970 or a written date.
-pub fn instant(value: ValueRef<'_>) -> Option<Timestamp> {
+pub fn time_value(value: ValueRef<'_>) -> Option<Timestamp> {
     #[expect(
         clippy::cast_precision_loss,
         reason = "milliseconds since 1970 stay far below 2^53"
     )]
     match value {
-        ValueRef::Integer(number) => time::epoch(number as f64),
-        ValueRef::Real(number) => time::epoch(number),
-        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(time::instant),
+        ValueRef::Integer(number) => time::from_epoch(number as f64),
+        ValueRef::Real(number) => time::from_epoch(number),
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(time::parse),
         ValueRef::Null | ValueRef::Blob(_) => None,
     }
 }
 
 /// A value as a number between 0 and 1, or `None`.
-pub fn fraction(value: ValueRef<'_>) -> Option<f64> {
+pub fn share_value(value: ValueRef<'_>) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a fraction between 0 and 1")]
     let number = match value {
         ValueRef::Integer(number) => number as f64,
@@ -101,7 +101,7 @@ pub enum ListKind {
 /// Parses a list: a JSON array (of strings, numbers or objects; nulls are dropped), a JSON string
 /// or object, a truncated JSON array, separated text, or a single value. The flag tells whether
 /// something had to be guessed.
-pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
+pub fn parse_list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
     let trimmed = raw.trim();
     if trimmed.is_empty() {
         return (Vec::new(), false);
@@ -109,17 +109,17 @@ pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
     let (entries, repaired) = match serde_json::from_str::<Value>(trimmed) {
         Ok(Value::Array(values)) => {
             let odd = values.iter().any(|value| !value.is_string());
-            (values.iter().filter_map(entry).collect(), odd)
+            (values.iter().filter_map(list_entry).collect(), odd)
         }
         Ok(Value::Null) => (Vec::new(), false),
         Ok(Value::Object(map)) => (
             map.iter()
-                .filter_map(|(key, value)| entry(value).map(|text| format!("{key}: {text}")))
+                .filter_map(|(key, value)| list_entry(value).map(|text| format!("{key}: {text}")))
                 .collect(),
             true,
         ),
         Ok(Value::String(text)) => (split_list(&text, kind), false),
-        Ok(other) => (entry(&other).into_iter().collect(), true),
+        Ok(other) => (list_entry(&other).into_iter().collect(), true),
         Err(_) if trimmed.starts_with('[') => (parse_truncated_array(trimmed), true),
         Err(_) => (split_list(trimmed, kind), false),
     };
@@ -132,7 +132,7 @@ pub fn list(raw: &str, kind: ListKind) -> (Vec<String>, bool) {
     (cleaned, repaired)
 }
 
-fn entry(value: &Value) -> Option<String> {
+fn list_entry(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
@@ -140,13 +140,13 @@ fn entry(value: &Value) -> Option<String> {
         Value::Array(values) => Some(
             values
                 .iter()
-                .filter_map(entry)
+                .filter_map(list_entry)
                 .collect::<Vec<_>>()
                 .join(", "),
         ),
         Value::Object(map) => Some(
             map.iter()
-                .filter_map(|(key, value)| entry(value).map(|text| format!("{key}: {text}")))
+                .filter_map(|(key, value)| list_entry(value).map(|text| format!("{key}: {text}")))
                 .collect::<Vec<_>>()
                 .join(", "),
         ),
@@ -220,7 +220,7 @@ mod tests {
 
     fn check(raw: &str, kind: ListKind, expected: &[&str], repaired: bool) {
         assert_eq!(
-            list(raw, kind),
+            parse_list(raw, kind),
             (expected.iter().map(|s| (*s).to_owned()).collect(), repaired),
             "{raw}"
         );
@@ -296,9 +296,11 @@ mod tests {
 
     #[test]
     fn invalid_utf8_is_kept_and_reported() {
-        let (text, lost) = string(ValueRef::Text(b"ok \xff end"));
-        assert!(lost && text.is_some_and(|text| text.starts_with("ok ") && text.ends_with(" end")));
-        assert_eq!(string(ValueRef::Blob(b"\xff\xfe")), (None, true));
+        let (text, is_lossy) = text_value(ValueRef::Text(b"ok \xff end"));
+        assert!(
+            is_lossy && text.is_some_and(|text| text.starts_with("ok ") && text.ends_with(" end"))
+        );
+        assert_eq!(text_value(ValueRef::Blob(b"\xff\xfe")), (None, true));
     }
 
     #[test]
@@ -312,12 +314,12 @@ mod tests {
             ("REJECTED", Status::Rejected),
         ] {
             assert_eq!(
-                status(ValueRef::Text(word.as_bytes())),
+                parse_status(ValueRef::Text(word.as_bytes())),
                 Ok(expected),
                 "{word:?}"
             );
         }
-        assert_eq!(status(ValueRef::Null), Ok(Status::Staging));
+        assert_eq!(parse_status(ValueRef::Null), Ok(Status::Staging));
         let unknown = [
             ValueRef::Blob(b"approved"),
             ValueRef::Blob(b""),
@@ -335,7 +337,7 @@ mod tests {
             ValueRef::Text(b"approved,promoted"),
         ];
         for value in unknown {
-            let word = status(value).unwrap_err();
+            let word = parse_status(value).unwrap_err();
             assert!(
                 !word.trim().is_empty() && Status::parse(&word).is_none(),
                 "{value:?}: {word:?}"
@@ -345,8 +347,8 @@ mod tests {
 
     #[test]
     fn a_share_outside_its_range_is_none() {
-        assert_eq!(fraction(ValueRef::Real(0.8)), Some(0.8));
-        assert_eq!(fraction(ValueRef::Integer(7)), None);
-        assert_eq!(fraction(ValueRef::Real(f64::NAN)), None);
+        assert_eq!(share_value(ValueRef::Real(0.8)), Some(0.8));
+        assert_eq!(share_value(ValueRef::Integer(7)), None);
+        assert_eq!(share_value(ValueRef::Real(f64::NAN)), None);
     }
 }

@@ -66,7 +66,7 @@ pub fn check_tree(folder: &Path) -> Result<()> {
                 }
                 kind => kind,
             };
-            if let Some(what) = special(kind) {
+            if let Some(what) = special_kind(kind) {
                 let name = path.strip_prefix(folder).unwrap_or(&path);
                 let message = format!("`{}` is {what}, not a file", name.display());
                 return Err(Error::new(ErrorKind::InvalidInput, message));
@@ -126,7 +126,7 @@ fn expect_file(kind: FileType) -> Result<()> {
     let what = if kind.is_dir() {
         Some("a folder")
     } else {
-        special(kind)
+        special_kind(kind)
     };
     what.map_or(Ok(()), |what| {
         Err(Error::new(
@@ -137,7 +137,7 @@ fn expect_file(kind: FileType) -> Result<()> {
 }
 
 /// What neither a regular file nor a folder is.
-fn special(kind: FileType) -> Option<&'static str> {
+fn special_kind(kind: FileType) -> Option<&'static str> {
     if kind.is_file() || kind.is_dir() {
         None
     } else if kind.is_fifo() {
@@ -184,7 +184,7 @@ mod tests {
         assert!(is_special(&at("pipe")) && !is_special(&at("file")) && !is_special(folder.path()));
     }
     #[test]
-    fn a_folder_with_a_pipe_at_any_depth_is_told() {
+    fn a_pipe_at_any_depth_of_a_folder_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         check_tree(&at("none")).unwrap();

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_is_found_the_oldest_goes_and_after_a_while_all_do() {
+    fn the_latest_entry_is_reused_and_idle_ones_are_dropped() {
         static POOL: IdlePool<(u32, std::sync::Arc<()>)> = IdlePool::new(3);
         let alive = std::sync::Arc::new(());
         for number in 0..4 {

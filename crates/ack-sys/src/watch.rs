@@ -22,7 +22,7 @@ pub use other::Watch;
 const MAX_WATCHED_FOLDERS: usize = 2_000;
 /// A folder counts as changed after this time, because some writes make no event: those through a
 /// memory map, and those through a hard link in another folder.
-const TRUSTED_FOR: Duration = Duration::from_secs(5);
+const MAX_UNVERIFIED: Duration = Duration::from_secs(5);
 /// How long not to try again where a folder cannot be watched.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The folders that are watched now.
@@ -33,11 +33,11 @@ static WATCHED_FOLDERS: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 pub struct FolderWatch {
     folder: PathBuf,
-    state: Mutex<Option<Counted>>,
+    state: Mutex<Option<WatchState>>,
 }
 
 #[derive(Debug)]
-struct Counted {
+struct WatchState {
     watch: Option<Watch>,
     /// When it could not be watched last.
     failed: Option<Instant>,
@@ -68,7 +68,7 @@ impl FolderWatch {
     /// subfolders. `None` if changes cannot be noticed.
     pub fn generation(&self) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted = state.get_or_insert_with(Counted::begin);
+        let counted = state.get_or_insert_with(WatchState::begin);
         let has_failed = counted
             .failed
             .is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
@@ -87,14 +87,14 @@ impl FolderWatch {
             }
             counted.watch = Some(watch);
             counted.count();
-        } else if counted.since.elapsed() > TRUSTED_FOR {
+        } else if counted.since.elapsed() > MAX_UNVERIFIED {
             counted.count();
         }
         Some(counted.generation)
     }
 }
 
-impl Counted {
+impl WatchState {
     fn begin() -> Self {
         let before = WATCHED_FOLDERS.fetch_add(1, Ordering::Relaxed);
         let is_watched = before < MAX_WATCHED_FOLDERS;
@@ -116,7 +116,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for WatchState {
     fn drop(&mut self) {
         if self.is_watched {
             WATCHED_FOLDERS.fetch_sub(1, Ordering::Relaxed);
@@ -166,7 +166,7 @@ mod linux {
         }
 
         /// Marks the watch as incomplete: from now on everything counts as changed.
-        pub fn give_up(&mut self) {
+        pub fn stop(&mut self) {
             self.is_incomplete = true;
         }
 
@@ -244,7 +244,7 @@ mod linux {
                     Ok(events) => {
                         for event in events {
                             match self.watched.get(&event.wd) {
-                                Some(watches) => mark(watches),
+                                Some(watches) => mark_changed(watches),
                                 // Events were lost, or the folder is no longer watched.
                                 None => self.mark_all_if(event.mask),
                             }
@@ -252,19 +252,26 @@ mod linux {
                     }
                     Err(Errno::EINTR) => {}
                     Err(Errno::EAGAIN) => return,
-                    Err(_) => return self.watched.values().for_each(|watches| mark(watches)),
+                    Err(_) => {
+                        return self
+                            .watched
+                            .values()
+                            .for_each(|watches| mark_changed(watches));
+                    }
                 }
             }
         }
 
         fn mark_all_if(&self, mask: AddWatchFlags) {
             if mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
-                self.watched.values().for_each(|watches| mark(watches));
+                self.watched
+                    .values()
+                    .for_each(|watches| mark_changed(watches));
             }
         }
     }
 
-    fn mark(watches: &[Arc<AtomicBool>]) {
+    fn mark_changed(watches: &[Arc<AtomicBool>]) {
         for watch in watches {
             watch.store(true, Ordering::Release);
         }
@@ -301,7 +308,7 @@ mod other {
         pub fn add(&mut self, _folder: &Path) {}
 
         /// Does nothing.
-        pub fn give_up(&mut self) {}
+        pub fn stop(&mut self) {}
 
         /// Always true.
         pub fn has_changed(&self) -> bool {
@@ -317,7 +324,7 @@ mod tests {
     use super::{FolderWatch, Watch};
 
     #[test]
-    fn the_generation_of_a_folder_changes_with_every_change_and_not_without_one() {
+    fn a_generation_changes_with_every_change_of_the_folder_and_only_then() {
         let folder = tempfile::tempdir().unwrap();
         let watch = FolderWatch::new(folder.path().to_owned());
         let mut last = watch.generation().unwrap();
@@ -333,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_seen_at_once_and_nothing_else() {
+    fn every_change_is_noticed_at_once_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("note");
         let new = folder.path().join("new");
@@ -365,12 +372,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_watched_counts_as_changed() {
+    fn an_unwatchable_folder_counts_as_changed() {
         let mut watch = Watch::default();
         watch.add(std::path::Path::new("/proc/self"));
         assert!(watch.has_changed());
         let mut watch = Watch::default();
-        watch.give_up();
+        watch.stop();
         assert!(watch.has_changed());
         assert!(Watch::default().has_changed(), "nothing is watched");
     }

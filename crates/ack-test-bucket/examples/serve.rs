@@ -13,11 +13,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bucket = Bucket::start_at(address.parse()?, &name)?;
     let mut out = std::io::stdout();
     writeln!(out, "{} {}", bucket.endpoint(), bucket.url(""))?;
-    let mut told = 0;
+    let mut printed = 0;
     loop {
         std::thread::sleep(Duration::from_millis(200));
         let requests = bucket.requests();
-        for request in requests.iter().skip(told) {
+        for request in requests.iter().skip(printed) {
             let status = request
                 .status
                 .map_or_else(|| "-".to_owned(), |status| status.to_string());
@@ -30,9 +30,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 request.range.as_deref().unwrap_or("-"),
                 request.bytes_in,
                 request.bytes_out,
-                request.took,
+                request.duration,
             )?;
         }
-        told = requests.len();
+        printed = requests.len();
     }
 }

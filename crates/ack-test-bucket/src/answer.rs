@@ -41,7 +41,7 @@ impl Reply {
 
     fn xml(root: &str, answer: &impl Serialize) -> Self {
         let mut reply = Self::new(StatusCode::OK);
-        reply.body = xml::written(root, answer);
+        reply.body = xml::to_xml(root, answer);
         reply.with(CONTENT_TYPE, "application/xml")
     }
 
@@ -77,7 +77,7 @@ impl Reply {
 /// # Errors
 /// An S3 error.
 pub(crate) fn answer(shared: &Shared, call: &Call, body: Bytes) -> Result<Reply, Refusal> {
-    if shared.switches.change(|switches| switches.failures.hits()) {
+    if shared.switches.change(|switches| switches.failures.fires()) {
         return Err(Refusal::SlowDown);
     }
     check_access(shared, call)?;
@@ -108,7 +108,9 @@ pub(crate) fn answer(shared: &Shared, call: &Call, body: Bytes) -> Result<Reply,
         }
         Operation::HeadBucket => Ok(Reply::new(StatusCode::OK)),
         Operation::BeginUpload => {
-            let upload_id = store.uploads.begin(&call.key, kept(&call.headers));
+            let upload_id = store
+                .uploads
+                .begin(&call.key, stored_headers(&call.headers));
             let result = xml::InitiateMultipartUploadResult {
                 namespace: xml::Namespace,
                 bucket: &call.bucket,
@@ -149,7 +151,7 @@ fn check_write(shared: &Shared, store: &Store, call: &Call) -> Result<(), Refusa
     }
     let (conflict, ignore) = shared
         .switches
-        .change(|switches| (switches.conflicts.hits(), switches.ignore_conditions));
+        .change(|switches| (switches.conflicts.fires(), switches.ignore_conditions));
     if conflict {
         return Err(Refusal::ConditionalRequestConflict);
     }
@@ -193,7 +195,9 @@ fn read(store: &Store, call: &Call) -> Result<Reply, Refusal> {
 
 fn put(shared: &Shared, store: &mut Store, call: &Call, body: Bytes) -> Result<Reply, Refusal> {
     check_write(shared, store, call)?;
-    let etag = store.objects.put(&call.key, body, kept(&call.headers));
+    let etag = store
+        .objects
+        .put(&call.key, body, stored_headers(&call.headers));
     Ok(Reply::new(StatusCode::OK).with(ETAG, &etag))
 }
 
@@ -201,7 +205,7 @@ fn copy(shared: &Shared, store: &mut Store, call: &Call) -> Result<Reply, Refusa
     let source = copy_source(store, call)?;
     check_write(shared, store, call)?;
     let headers = match call.header("x-amz-metadata-directive") {
-        Some("REPLACE") => kept(&call.headers),
+        Some("REPLACE") => stored_headers(&call.headers),
         _ => source.headers,
     };
     store
@@ -245,10 +249,10 @@ fn delete_many(store: &mut Store, body: &Bytes) -> Result<Reply, Refusal> {
     for object in &delete.objects {
         store.objects.remove(&object.key);
     }
-    let told = delete.objects.into_iter().filter(|_| !delete.quiet);
+    let reported = delete.objects.into_iter().filter(|_| !delete.quiet);
     let result = xml::DeleteResult {
         namespace: xml::Namespace,
-        deleted: told
+        deleted: reported
             .map(|object| xml::Deleted { key: object.key })
             .collect(),
     };
@@ -299,30 +303,35 @@ fn complete(
 ) -> Result<Reply, Refusal> {
     let request: xml::CompleteMultipartUpload = xml::read(body)?;
     let parts = request.parts.into_iter();
-    let named: Vec<NamedPart> = parts
+    let requested_parts: Vec<NamedPart> = parts
         .map(|part| NamedPart {
             number: part.part_number,
             etag: part.etag,
         })
         .collect();
-    let whole = store.uploads.whole(&call.key, upload_id(call), &named)?;
+    let completed = store
+        .uploads
+        .complete(&call.key, upload_id(call), &requested_parts)?;
     check_write(shared, store, call)?;
-    store
-        .objects
-        .put_as(&call.key, whole.bytes, whole.headers, whole.etag.clone());
+    store.objects.put_as(
+        &call.key,
+        completed.bytes,
+        completed.headers,
+        completed.etag.clone(),
+    );
     store.uploads.end(&call.key, upload_id(call))?;
     let result = xml::CompleteMultipartUploadResult {
         namespace: xml::Namespace,
         bucket: &call.bucket,
         key: &call.key,
-        etag: whole.etag,
+        etag: completed.etag,
     };
     Ok(Reply::xml("CompleteMultipartUploadResult", &result))
 }
 
 /// The headers of a write that are returned to readers.
-fn kept(headers: &HeaderMap) -> HeaderMap {
-    const KEPT: [HeaderName; 6] = [
+fn stored_headers(headers: &HeaderMap) -> HeaderMap {
+    const STORED_HEADERS: [HeaderName; 6] = [
         CACHE_CONTROL,
         CONTENT_DISPOSITION,
         CONTENT_ENCODING,
@@ -330,8 +339,9 @@ fn kept(headers: &HeaderMap) -> HeaderMap {
         CONTENT_TYPE,
         EXPIRES,
     ];
-    let is_kept =
-        |name: &HeaderName| KEPT.contains(name) || name.as_str().starts_with("x-amz-meta-");
+    let is_kept = |name: &HeaderName| {
+        STORED_HEADERS.contains(name) || name.as_str().starts_with("x-amz-meta-")
+    };
     let headers = headers.iter().filter(|(name, _)| is_kept(name));
     headers
         .map(|(name, value)| (name.clone(), value.clone()))

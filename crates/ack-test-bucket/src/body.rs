@@ -24,29 +24,29 @@ pub(crate) type Outgoing = UnsyncBoxBody<Bytes, io::Error>;
 
 /// One direction of the network line that all connections share.
 #[derive(Debug)]
-pub(crate) struct Line(Mutex<Pace>);
+pub(crate) struct Throttle(Mutex<Pace>);
 
 #[derive(Debug)]
 struct Pace {
     /// Bytes per second.
     rate: Option<u64>,
-    free_at: Instant,
+    available_at: Instant,
 }
 
-impl Default for Line {
+impl Default for Throttle {
     fn default() -> Self {
         Self(Mutex::new(Pace {
             rate: None,
-            free_at: Instant::now(),
+            available_at: Instant::now(),
         }))
     }
 }
 
-impl Line {
+impl Throttle {
     pub(crate) fn set_rate(&self, rate: Option<u64>) {
         let mut pace = self.0.lock();
         pace.rate = rate.filter(|rate| *rate > 0);
-        pace.free_at = Instant::now();
+        pace.available_at = Instant::now();
     }
 
     /// Waits until this many bytes have passed.
@@ -61,8 +61,9 @@ impl Line {
         let mut pace = self.0.lock();
         let rate = pace.rate?;
         let nanoseconds = (bytes as u64).saturating_mul(1_000_000_000) / rate;
-        pace.free_at = pace.free_at.max(Instant::now()) + Duration::from_nanos(nanoseconds);
-        Some(pace.free_at)
+        pace.available_at =
+            pace.available_at.max(Instant::now()) + Duration::from_nanos(nanoseconds);
+        Some(pace.available_at)
     }
 }
 
@@ -79,7 +80,7 @@ pub(crate) async fn receive(
     let mut all = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     while let Some(frame) = incoming.frame().await {
         if let Ok(bytes) = frame?.into_data() {
-            shared.upwards.pass(bytes.len()).await;
+            shared.upload_throttle.pass(bytes.len()).await;
             entry.note(|request| request.bytes_in += bytes.len() as u64);
             all.extend_from_slice(&bytes);
         }
@@ -88,7 +89,7 @@ pub(crate) async fn receive(
 }
 
 /// A body that is being sent.
-struct Sending {
+struct OutgoingBody {
     shared: Arc<Shared>,
     entry: Entry,
     rest: Bytes,
@@ -98,7 +99,7 @@ struct Sending {
 
 /// A body for hyper; the connection is closed after `cut` bytes.
 pub(crate) fn send(shared: Arc<Shared>, entry: Entry, body: Bytes, cut: Option<u64>) -> Outgoing {
-    let sending = Sending {
+    let sending = OutgoingBody {
         shared,
         entry,
         rest: body,
@@ -108,7 +109,7 @@ pub(crate) fn send(shared: Arc<Shared>, entry: Entry, body: Bytes, cut: Option<u
 }
 
 /// The next piece of a body; `None` after the last one.
-async fn next(mut sending: Sending) -> Option<(io::Result<Frame<Bytes>>, Sending)> {
+async fn next(mut sending: OutgoingBody) -> Option<(io::Result<Frame<Bytes>>, OutgoingBody)> {
     if sending.rest.is_empty() {
         return None;
     }
@@ -122,7 +123,7 @@ async fn next(mut sending: Sending) -> Option<(io::Result<Frame<Bytes>>, Sending
         .rest
         .split_to(sending.rest.len().min(CHUNK).min(allowed));
     sending.shared.thawed().await;
-    sending.shared.downwards.pass(piece.len()).await;
+    sending.shared.download_throttle.pass(piece.len()).await;
     let length = piece.len() as u64;
     sending.allowed = sending
         .allowed

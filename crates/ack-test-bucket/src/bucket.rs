@@ -11,8 +11,8 @@ use hyper::http::HeaderMap;
 use crate::log::{Request, Traffic};
 use crate::route::Operation;
 use crate::server::{Server, Shared};
-use crate::switches::{Access, Action, Decide, Switches, Which};
-use crate::uploads::joined;
+use crate::switches::{Access, Action, Decide, FaultRule, Switches};
+use crate::uploads::concat;
 
 /// A running bucket. Dropping it stops the server and discards its objects.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Bucket {
     pub fn all_bytes(&self) -> Vec<u8> {
         let store = self.shared.store.lock();
         let objects = store.objects.iter().map(|(_, object)| &object.bytes);
-        joined(objects.chain(store.uploads.parts()))
+        concat(objects.chain(store.uploads.parts()))
     }
 
     /// The keys of multipart uploads that were neither completed nor aborted.
@@ -163,12 +163,12 @@ impl Bucket {
     /// How many bytes per second pass in each direction, shared by all connections; `None` for no
     /// limit.
     pub fn set_bandwidth(&self, bytes_per_second: Option<u64>) {
-        self.shared.upwards.set_rate(bytes_per_second);
-        self.shared.downwards.set_rate(bytes_per_second);
+        self.shared.upload_throttle.set_rate(bytes_per_second);
+        self.shared.download_throttle.set_rate(bytes_per_second);
     }
 
     /// Which requests are answered with 503 `SlowDown`.
-    pub fn set_failures(&self, which: Which) {
+    pub fn set_failures(&self, which: FaultRule) {
         self.shared
             .switches
             .change(|switches| switches.failures = which.into());
@@ -176,7 +176,7 @@ impl Bucket {
 
     /// Which conditional writes are answered with 409 `ConditionalRequestConflict`, as if another
     /// write had been running.
-    pub fn set_conflicts(&self, which: Which) {
+    pub fn set_conflicts(&self, which: FaultRule) {
         self.shared
             .switches
             .change(|switches| switches.conflicts = which.into());
@@ -235,7 +235,7 @@ impl Bucket {
     }
 
     /// Resets every switch.
-    pub fn calm(&self) {
+    pub fn clear_faults(&self) {
         self.shared
             .switches
             .change(|switches| *switches = Switches::default());

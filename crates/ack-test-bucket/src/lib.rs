@@ -29,4 +29,4 @@ pub use bucket::Bucket;
 pub use hyper::body::Bytes;
 pub use log::{Request, Traffic};
 pub use route::Operation;
-pub use switches::{Access, Action, Which};
+pub use switches::{Access, Action, FaultRule};

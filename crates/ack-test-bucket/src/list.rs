@@ -17,12 +17,12 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The last item of a page, after which the next page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Last {
+enum LastEntry {
     Key(String),
     Prefix(String),
 }
 
-impl Last {
+impl LastEntry {
     fn token(&self) -> String {
         let (kind, text) = match self {
             Self::Key(key) => ('k', key),
@@ -65,13 +65,13 @@ pub(crate) fn list(
     let filled = |name| query.get(name).filter(|value| !value.is_empty());
     let prefix = query.get("prefix").unwrap_or_default();
     let delimiter = filled("delimiter");
-    let wanted = match filled("max-keys") {
+    let max_keys = match filled("max-keys") {
         Some(number) => number.parse().map_err(|_| Refusal::InvalidArgument)?,
         None => 1000,
     };
     let mut last = match filled("continuation-token") {
-        Some(token) => Some(Last::read(token).ok_or(Refusal::InvalidArgument)?),
-        None => filled("start-after").map(|key| Last::Key(key.to_owned())),
+        Some(token) => Some(LastEntry::read(token).ok_or(Refusal::InvalidArgument)?),
+        None => filled("start-after").map(|key| LastEntry::Key(key.to_owned())),
     };
     let url = query.get("encoding-type") == Some("url");
     let encoded = |text: &str| match url {
@@ -85,10 +85,10 @@ pub(crate) fn list(
         start_after: filled("start-after").map(encoded),
         continuation_token: filled("continuation-token").map(str::to_owned),
         encoding_type: url.then_some("url"),
-        max_keys: wanted,
+        max_keys,
         ..ListBucketResult::default()
     };
-    let after = last.as_ref().map_or("", Last::text).to_owned();
+    let after = last.as_ref().map_or("", LastEntry::text).to_owned();
     for (key, object) in objects.after(&after) {
         let Some(rest) = key.strip_prefix(prefix) else {
             continue;
@@ -96,8 +96,8 @@ pub(crate) fn list(
         if last.as_ref().is_some_and(|last| last.covers(key)) {
             continue;
         }
-        if result.key_count >= wanted.min(page) {
-            result.is_truncated = wanted > 0;
+        if result.key_count >= max_keys.min(page) {
+            result.is_truncated = max_keys > 0;
             break;
         }
         result.key_count += 1;
@@ -109,16 +109,16 @@ pub(crate) fn list(
             Some(group) => {
                 let prefix = encoded(&group);
                 result.common_prefixes.push(CommonPrefix { prefix });
-                Last::Prefix(group)
+                LastEntry::Prefix(group)
             }
             None => {
                 result.contents.push(entry(encoded(key), object));
-                Last::Key(key.clone())
+                LastEntry::Key(key.clone())
             }
         });
     }
     if result.is_truncated {
-        result.next_continuation_token = last.as_ref().map(Last::token);
+        result.next_continuation_token = last.as_ref().map(LastEntry::token);
     }
     Ok(result)
 }

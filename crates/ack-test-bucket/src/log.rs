@@ -33,7 +33,7 @@ pub struct Request {
     /// When it arrived, after the server's start.
     pub arrived: Duration,
     /// From its arrival to the last byte of the answer, or until now if that is not sent yet.
-    pub took: Duration,
+    pub duration: Duration,
 }
 
 /// Sums over the log.
@@ -50,7 +50,7 @@ pub struct Traffic {
 /// A log entry that may still change.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    began: Instant,
+    started_at: Instant,
     request: Arc<Mutex<Request>>,
 }
 
@@ -59,7 +59,7 @@ impl Entry {
     pub(crate) fn note(&self, change: impl FnOnce(&mut Request)) {
         let mut request = self.request.lock();
         change(&mut request);
-        request.took = self.began.elapsed();
+        request.duration = self.started_at.elapsed();
     }
 
     pub(crate) fn request(&self) -> Request {
@@ -70,7 +70,7 @@ impl Entry {
 /// Every request, in the order of arrival.
 #[derive(Debug)]
 pub(crate) struct Log {
-    began: Instant,
+    started_at: Instant,
     entries: Mutex<Vec<Entry>>,
     answers: AtomicU64,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Log {
 impl Default for Log {
     fn default() -> Self {
         Self {
-            began: Instant::now(),
+            started_at: Instant::now(),
             entries: Mutex::default(),
             answers: AtomicU64::new(1),
         }
@@ -89,9 +89,12 @@ impl Log {
     /// Adds a request that has arrived.
     pub(crate) fn add(&self, mut request: Request) -> Entry {
         let began = Instant::now();
-        request.arrived = began.duration_since(self.began);
+        request.arrived = began.duration_since(self.started_at);
         let request = Arc::new(Mutex::new(request));
-        let entry = Entry { began, request };
+        let entry = Entry {
+            started_at: began,
+            request,
+        };
         self.entries.lock().push(entry.clone());
         entry
     }

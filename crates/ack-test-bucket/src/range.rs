@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_single_range_is_the_whole_object() {
+    fn anything_but_a_single_range_returns_the_whole_object() {
         for header in [
             "bytes=5-2",
             "bytes=-",

@@ -154,7 +154,7 @@ impl Call {
             bytes_in: 0,
             bytes_out: 0,
             arrived: std::time::Duration::ZERO,
-            took: std::time::Duration::ZERO,
+            duration: std::time::Duration::ZERO,
         }
     }
 }

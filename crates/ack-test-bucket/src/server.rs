@@ -18,12 +18,12 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::answer::{Reply, answer};
-use crate::body::{self, Line, Outgoing};
+use crate::body::{self, Outgoing, Throttle};
 use crate::log::{Entry, Log};
 use crate::objects::Store;
 use crate::refusal::Refusal;
 use crate::route::Call;
-use crate::switches::{Action, Board};
+use crate::switches::{Action, SwitchBoard};
 
 /// The state that the server's threads and the test share.
 #[derive(Debug)]
@@ -31,10 +31,10 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) store: Mutex<Store>,
     pub(crate) log: Log,
-    pub(crate) switches: Board,
+    pub(crate) switches: SwitchBoard,
     pub(crate) frozen: watch::Sender<bool>,
-    pub(crate) upwards: Line,
-    pub(crate) downwards: Line,
+    pub(crate) upload_throttle: Throttle,
+    pub(crate) download_throttle: Throttle,
 }
 
 impl Shared {
@@ -43,10 +43,10 @@ impl Shared {
             name: name.to_owned(),
             store: Mutex::default(),
             log: Log::default(),
-            switches: Board::default(),
+            switches: SwitchBoard::default(),
             frozen: watch::Sender::new(false),
-            upwards: Line::default(),
-            downwards: Line::default(),
+            upload_throttle: Throttle::default(),
+            download_throttle: Throttle::default(),
         }
     }
 

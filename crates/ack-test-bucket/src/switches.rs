@@ -10,7 +10,7 @@ use crate::log::Request;
 
 /// Selects requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum FaultRule {
     /// None of them.
     Never,
     /// All of them.
@@ -56,28 +56,28 @@ pub enum Action {
 
 pub(crate) type Decide = Arc<dyn Fn(&Request) -> Action + Send + Sync>;
 
-/// A [`Which`] with a counter.
+/// A [`FaultRule`] with a counter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counter {
-    which: Which,
+    which: FaultRule,
     seen: u32,
 }
 
-impl From<Which> for Counter {
-    fn from(which: Which) -> Self {
+impl From<FaultRule> for Counter {
+    fn from(which: FaultRule) -> Self {
         Self { which, seen: 0 }
     }
 }
 
 impl Counter {
     /// Whether the current request is selected.
-    pub(crate) fn hits(&mut self) -> bool {
+    pub(crate) fn fires(&mut self) -> bool {
         self.seen = self.seen.saturating_add(1);
         match self.which {
-            Which::Never => false,
-            Which::Always => true,
-            Which::Next(count) => self.seen <= count,
-            Which::Every(step) => step > 0 && self.seen.is_multiple_of(step),
+            FaultRule::Never => false,
+            FaultRule::Always => true,
+            FaultRule::Next(count) => self.seen <= count,
+            FaultRule::Every(step) => step > 0 && self.seen.is_multiple_of(step),
         }
     }
 }
@@ -99,8 +99,8 @@ impl Default for Switches {
     fn default() -> Self {
         Self {
             delay: Duration::ZERO,
-            failures: Which::Never.into(),
-            conflicts: Which::Never.into(),
+            failures: FaultRule::Never.into(),
+            conflicts: FaultRule::Never.into(),
             cut: None,
             deny_list: false,
             ignore_conditions: false,
@@ -113,9 +113,9 @@ impl Default for Switches {
 
 /// The switches, which tests change while requests are running.
 #[derive(Default)]
-pub(crate) struct Board(Mutex<Switches>);
+pub(crate) struct SwitchBoard(Mutex<Switches>);
 
-impl Board {
+impl SwitchBoard {
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Switches) -> T) -> T {
         change(&mut self.0.lock())
     }
@@ -127,7 +127,7 @@ impl Board {
     }
 }
 
-impl fmt::Debug for Board {
+impl fmt::Debug for SwitchBoard {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Board")
     }

@@ -9,9 +9,9 @@ use crate::objects::etag;
 use crate::refusal::Refusal;
 
 /// The smallest size of a part that is not the last.
-const SMALLEST_PART: usize = 5 << 20;
+const MIN_PART_BYTES: usize = 5 << 20;
 /// The highest part number.
-const LAST_PART: u32 = 10_000;
+const MAX_PART_NUMBER: u32 = 10_000;
 
 /// A part in the request that completes an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ struct Upload {
 
 /// An object assembled from its parts.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct CompletedUpload {
     pub(crate) bytes: Bytes,
     pub(crate) headers: HeaderMap,
     pub(crate) etag: String,
@@ -64,7 +64,7 @@ impl Uploads {
         number: u32,
         bytes: Bytes,
     ) -> Result<String, Refusal> {
-        if !(1..=LAST_PART).contains(&number) {
+        if !(1..=MAX_PART_NUMBER).contains(&number) {
             return Err(Refusal::InvalidArgument);
         }
         let upload = self.unfinished.get_mut(id);
@@ -77,16 +77,21 @@ impl Uploads {
     }
 
     /// The object assembled from the given parts. The upload stays until [`Self::end`].
-    pub(crate) fn whole(&self, key: &str, id: &str, named: &[NamedPart]) -> Result<Whole, Refusal> {
+    pub(crate) fn complete(
+        &self,
+        key: &str,
+        id: &str,
+        requested: &[NamedPart],
+    ) -> Result<CompletedUpload, Refusal> {
         let upload = self.unfinished.get(id).filter(|upload| upload.key == key);
         let upload = upload.ok_or(Refusal::NoSuchUpload)?;
-        if named.is_empty() {
+        if requested.is_empty() {
             return Err(Refusal::MalformedXml);
         }
-        if !named.is_sorted_by(|one, next| one.number < next.number) {
+        if !requested.is_sorted_by(|one, next| one.number < next.number) {
             return Err(Refusal::InvalidPartOrder);
         }
-        let parts = named
+        let parts = requested
             .iter()
             .map(|part| {
                 let bytes = upload.parts.get(&part.number);
@@ -95,14 +100,14 @@ impl Uploads {
             .collect::<Option<Vec<&Bytes>>>()
             .ok_or(Refusal::InvalidPart)?;
         let (_, all_but_last) = parts.split_last().ok_or(Refusal::MalformedXml)?;
-        if all_but_last.iter().any(|part| part.len() < SMALLEST_PART) {
+        if all_but_last.iter().any(|part| part.len() < MIN_PART_BYTES) {
             return Err(Refusal::EntityTooSmall);
         }
         let count = parts.len();
-        let bytes = Bytes::from(joined(parts));
+        let bytes = Bytes::from(concat(parts));
         let etag = format!("\"{}-{count}\"", etag(&bytes).trim_matches('"'));
         let headers = upload.headers.clone();
-        Ok(Whole {
+        Ok(CompletedUpload {
             bytes,
             headers,
             etag,
@@ -139,7 +144,7 @@ impl Uploads {
 }
 
 /// Concatenates bytes.
-pub(crate) fn joined<'a>(pieces: impl IntoIterator<Item = &'a Bytes>) -> Vec<u8> {
+pub(crate) fn concat<'a>(pieces: impl IntoIterator<Item = &'a Bytes>) -> Vec<u8> {
     pieces.into_iter().fold(Vec::new(), |mut all, bytes| {
         all.extend_from_slice(bytes);
         all

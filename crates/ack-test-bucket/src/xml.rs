@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
 /// An answer as XML, with the XML declaration.
-pub(crate) fn written(root: &str, answer: &impl Serialize) -> Bytes {
+pub(crate) fn to_xml(root: &str, answer: &impl Serialize) -> Bytes {
     let declaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     let text = quick_xml::se::to_string_with_root(root, answer).unwrap_or_default();
     Bytes::from(format!("{declaration}{text}"))

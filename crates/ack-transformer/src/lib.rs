@@ -23,15 +23,15 @@ use ack_search::encoder::{EmbedError, Embedder, Encoder};
 /// The file in a model's folder.
 pub const WEIGHTS: &str = "model.safetensors";
 /// The most tokens of a text, including special tokens.
-const LONGEST: usize = 256;
+const MAX_TOKENS: usize = 256;
 /// How many texts go through the network together.
-const BATCH: usize = 32;
+const BATCH_TEXTS: usize = 32;
 /// Special tokens: the start of a text, its end, and padding.
 const CLS: u32 = 101;
 const SEP: u32 = 102;
 const PAD: u32 = 0;
 /// Minimum cosine with the reference vectors.
-const SAME: f32 = 0.999;
+const MIN_REFERENCE_COSINE: f32 = 0.999;
 
 /// Vectors that the network must reproduce, made with its original implementation.
 static REFERENCES: &str = include_str!("../../../encoder/reference/teacher.json");
@@ -49,7 +49,7 @@ pub enum ModelError {
     },
     /// The file holds another network, or the network failed.
     #[error("`{}` is not all-MiniLM-L6-v2: {}", .path.display(), ack_api::text::line(.reason, 300))]
-    Other {
+    WrongModel {
         /// The file.
         path: PathBuf,
         /// What is wrong.
@@ -90,7 +90,7 @@ impl Transformer {
             source,
         })?;
         let hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bytes));
-        let other = |error: candle_core::Error| ModelError::Other {
+        let other = |error: candle_core::Error| ModelError::WrongModel {
             path: path.clone(),
             reason: error.to_string(),
         };
@@ -119,8 +119,8 @@ impl Transformer {
                 .zip(&reference.vector)
                 .map(|(a, b)| a * b)
                 .sum();
-            if vector.len() != reference.vector.len() || cosine < SAME {
-                return Err(self.other(&format!(
+            if vector.len() != reference.vector.len() || cosine < MIN_REFERENCE_COSINE {
+                return Err(self.wrong_model(&format!(
                     "its vector for a reference text has a cosine of {cosine:.4} with the right one"
                 )));
             }
@@ -128,8 +128,8 @@ impl Transformer {
         Ok(())
     }
 
-    fn other(&self, reason: &str) -> ModelError {
-        ModelError::Other {
+    fn wrong_model(&self, reason: &str) -> ModelError {
+        ModelError::WrongModel {
             path: self.path.clone(),
             reason: reason.to_owned(),
         }
@@ -139,18 +139,18 @@ impl Transformer {
         let tokens: Vec<Vec<u32>> = texts.iter().map(|text| self.tokens(text)).collect();
         // Texts of similar length are batched together to reduce padding.
         let mut order: Vec<usize> = (0..tokens.len()).collect();
-        order.sort_by_key(|place| tokens.get(*place).map_or(0, Vec::len));
+        order.sort_by_key(|position| tokens.get(*position).map_or(0, Vec::len));
         let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
-        for places in order.chunks(BATCH) {
-            let batch: Vec<&[u32]> = places
+        for positions in order.chunks(BATCH_TEXTS) {
+            let batch: Vec<&[u32]> = positions
                 .iter()
-                .filter_map(|place| tokens.get(*place).map(Vec::as_slice))
+                .filter_map(|position| tokens.get(*position).map(Vec::as_slice))
                 .collect();
             let outputs = self
                 .forward(&batch)
-                .map_err(|error| self.other(&error.to_string()))?;
-            for (place, vector) in places.iter().zip(outputs) {
-                if let Some(slot) = vectors.get_mut(*place) {
+                .map_err(|error| self.wrong_model(&error.to_string()))?;
+            for (position, vector) in positions.iter().zip(outputs) {
+                if let Some(slot) = vectors.get_mut(*position) {
                     *slot = vector;
                 }
             }
@@ -161,7 +161,7 @@ impl Transformer {
     fn tokens(&self, text: &str) -> Vec<u32> {
         let mut pieces: Vec<TokenId> = Vec::new();
         self.encoder.vocabulary().tokenize(text, &mut pieces);
-        pieces.truncate(LONGEST - 2);
+        pieces.truncate(MAX_TOKENS - 2);
         let inner = pieces.into_iter().map(u32::from);
         std::iter::once(CLS).chain(inner).chain([SEP]).collect()
     }

@@ -115,7 +115,7 @@ impl Changes {
         let mut candidates: Vec<Candidate<'_>> = index
             .entries()
             .iter()
-            .filter_map(|entry| candidate(entry, &index))
+            .filter_map(|entry| candidate_of(entry, &index))
             .collect();
         let tracked = candidates.len();
         let log = std::fs::metadata(repository.git_dir.join("logs/HEAD"));
@@ -167,7 +167,7 @@ impl Changes {
                 history
                     .staged
                     .into_iter()
-                    .map(|file| (false, file.entry.and_then(recorded), file.path)),
+                    .map(|file| (false, file.entry.and_then(recorded_mtime), file.path)),
             )
             .collect();
         differences.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(&b.2)));
@@ -210,7 +210,7 @@ impl<'a> History<'a> {
                     return history;
                 }
             };
-        match history::staged(&mut objects, index, head) {
+        match history::staged_files(&mut objects, index, head) {
             Ok(staged) => history.staged = staged,
             Err(unknown) => history.staged_unknown = Some(unknown),
         }
@@ -228,7 +228,7 @@ impl<'a> History<'a> {
 fn newest_first(files: Vec<String>, index: &State) -> Vec<String> {
     let written = |path: &String| {
         let entry = index.entry_by_path(path.as_str().into());
-        entry.and_then(recorded)
+        entry.and_then(recorded_mtime)
     };
     let mut files: Vec<(Option<SystemTime>, String)> = files
         .into_iter()
@@ -239,14 +239,14 @@ fn newest_first(files: Vec<String>, index: &State) -> Vec<String> {
 }
 
 /// When the file of an entry was written, as the index recorded it.
-fn recorded(entry: &Entry) -> Option<SystemTime> {
+fn recorded_mtime(entry: &Entry) -> Option<SystemTime> {
     let time = &entry.stat.mtime;
     let since = Duration::new(u64::from(time.secs), time.nsecs.min(999_999_999));
     UNIX_EPOCH.checked_add(since)
 }
 
 /// An entry to compare, unless git itself would skip it.
-fn candidate<'a>(entry: &'a Entry, index: &'a State) -> Option<Candidate<'a>> {
+fn candidate_of<'a>(entry: &'a Entry, index: &'a State) -> Option<Candidate<'a>> {
     let is_file = matches!(
         entry.mode,
         Mode::FILE | Mode::FILE_EXECUTABLE | Mode::SYMLINK

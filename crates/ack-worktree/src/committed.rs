@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap as HashMap;
 
 use crate::history;
 use crate::objects::{Objects, Unknown};
-use crate::references::{self, NoCommit};
+use crate::references::{self, ResolveError};
 use crate::repository::Repository;
 
 pub use gix_index::hash::ObjectId as ObjectName;
@@ -25,7 +25,7 @@ const MAX_FILES: usize = 100_000;
 const MAX_DEPTH: usize = 32;
 
 /// Files by their paths from the folder, with `/`, and their object names.
-pub type Contents = HashMap<String, ObjectId>;
+pub type ObjectsByPath = HashMap<String, ObjectId>;
 
 /// The inputs of a comparison: the result is the same as long as these are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Tips {
     ///
     /// # Errors
     /// Why the name does not resolve.
-    pub fn read(repository: &Repository, name: &str) -> Result<Self, NoCommit> {
+    pub fn read(repository: &Repository, name: &str) -> Result<Self, ResolveError> {
         let (reference, target) = references::resolve(repository, name)?;
         Ok(Self {
             reference,
@@ -56,18 +56,18 @@ impl Tips {
 
 /// A folder as committed.
 #[derive(Debug, Clone, Default)]
-pub struct Committed {
+pub struct CommittedFolder {
     /// The files on the reference.
-    pub files: Contents,
+    pub files: ObjectsByPath,
     /// The files at the merge base of `HEAD` and the reference.
-    pub before: Contents,
+    pub at_merge_base: ObjectsByPath,
     /// Whether the reference has the folder.
     pub has_folder: bool,
     /// When the reference's commit was made, in seconds since 1970.
     pub time: i64,
 }
 
-impl Committed {
+impl CommittedFolder {
     /// Reads a folder's files at the given tips. `folder` is its path from the top of the working
     /// tree, with `/`, and empty for the top. `wanted` returns whether a path in the folder counts;
     /// its second argument is whether the path is a folder.
@@ -82,16 +82,16 @@ impl Committed {
     ) -> Result<Self, Unknown> {
         let id = objects.peel(tips.target)?;
         let commit = objects.commit(id)?;
-        let files = contents(objects, commit.tree, folder, wanted)?;
+        let files = files_below(objects, commit.tree, folder, wanted)?;
         let has_folder = files.is_some();
         let files = files.unwrap_or_default();
-        let before = match tips.head.filter(|head| *head != id) {
-            Some(head) => before(objects, head, id, folder, wanted).unwrap_or_default(),
-            None => Contents::default(),
+        let at_merge_base = match tips.head.filter(|head| *head != id) {
+            Some(head) => merge_base_files(objects, head, id, folder, wanted).unwrap_or_default(),
+            None => ObjectsByPath::default(),
         };
         Ok(Self {
             files,
-            before,
+            at_merge_base,
             has_folder,
             time: commit.time,
         })
@@ -99,30 +99,30 @@ impl Committed {
 }
 
 /// The files at the merge base of two commits; none if it is not known.
-fn before(
+fn merge_base_files(
     objects: &mut Objects<'_>,
     head: ObjectId,
     reference: ObjectId,
     folder: &str,
     wanted: &dyn Fn(&str, bool) -> bool,
-) -> Result<Contents, Unknown> {
+) -> Result<ObjectsByPath, Unknown> {
     match history::merge_base(objects, head, reference)? {
-        Some(base) if base == reference => Ok(Contents::default()),
+        Some(base) if base == reference => Ok(ObjectsByPath::default()),
         Some(base) => {
             let tree = objects.commit(base)?.tree;
-            Ok(contents(objects, tree, folder, wanted)?.unwrap_or_default())
+            Ok(files_below(objects, tree, folder, wanted)?.unwrap_or_default())
         }
-        None => Ok(Contents::default()),
+        None => Ok(ObjectsByPath::default()),
     }
 }
 
 /// The files below a folder of a tree, without links; `None` if there is no such folder.
-fn contents(
+fn files_below(
     objects: &mut Objects<'_>,
     tree: ObjectId,
     folder: &str,
     wanted: &dyn Fn(&str, bool) -> bool,
-) -> Result<Option<Contents>, Unknown> {
+) -> Result<Option<ObjectsByPath>, Unknown> {
     let mut top = tree;
     for part in folder.split('/').filter(|part| !part.is_empty()) {
         match objects.tree(top)?.get(part) {
@@ -130,11 +130,11 @@ fn contents(
             _ => return Ok(None),
         }
     }
-    let mut files = Contents::default();
+    let mut files = ObjectsByPath::default();
     let mut folders = vec![(String::new(), top, 1)];
-    while let Some((above, id, depth)) = folders.pop() {
+    while let Some((parent, id, depth)) = folders.pop() {
         for (name, item) in objects.tree(id)? {
-            let path = format!("{above}{name}");
+            let path = format!("{parent}{name}");
             if item.is_link || !wanted(&path, item.is_folder) {
                 continue;
             }
@@ -153,16 +153,16 @@ fn contents(
 
 /// Git's object names for a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named {
+pub struct ObjectNames {
     /// Of the content as it is.
     pub exact: ObjectId,
     /// Of the content with Unix line endings, if it has others.
     pub plain: Option<ObjectId>,
 }
 
-impl Named {
+impl ObjectNames {
     /// The object names of a content; `None` if the library rejects it.
-    pub fn of(kind: Kind, content: &[u8]) -> Option<Self> {
+    pub fn compute(kind: Kind, content: &[u8]) -> Option<Self> {
         let name =
             |content: &[u8]| gix_object::compute_hash(kind, gix_object::Kind::Blob, content).ok();
         let plain = content.windows(2).any(|pair| pair == b"\r\n").then(|| {
@@ -181,7 +181,7 @@ impl Named {
     }
 
     /// Whether a tree names this content.
-    pub fn is(&self, committed: Option<&ObjectId>) -> bool {
+    pub fn include(&self, committed: Option<&ObjectId>) -> bool {
         committed.is_some_and(|id| *id == self.exact || Some(*id) == self.plain)
     }
 }
@@ -197,9 +197,9 @@ pub fn is_bare(folder: &Path) -> bool {
 /// The repository whose working tree contains a folder, and the folder's path from its top. The
 /// folder itself may be missing: another branch may be checked out.
 pub fn locate(folder: &Path) -> Option<(Repository, String)> {
-    let there = folder.ancestors().find(|folder| folder.is_dir())?;
-    let real = there.canonicalize().ok()?;
-    let rest = folder.strip_prefix(there).ok()?;
+    let existing = folder.ancestors().find(|folder| folder.is_dir())?;
+    let real = existing.canonicalize().ok()?;
+    let rest = folder.strip_prefix(existing).ok()?;
     let repository = Repository::discover(&real, None)?;
     if repository.work_tree == repository.git_dir {
         return None;

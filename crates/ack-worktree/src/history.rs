@@ -224,7 +224,7 @@ pub struct StagedFile<'a> {
 ///
 /// # Errors
 /// A tree cannot be read.
-pub fn staged<'a>(
+pub fn staged_files<'a>(
     objects: &mut Objects<'_>,
     index: &'a State,
     head: Option<ObjectId>,

@@ -17,7 +17,7 @@ const MAX_NAME_BYTES: usize = 250;
 
 /// Why a name does not resolve to a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoCommit {
+pub enum ResolveError {
     /// It cannot be the name of a reference.
     NotAName,
     /// It is the name of a commit, not of a reference.
@@ -38,16 +38,16 @@ pub enum NoCommit {
 ///
 /// # Errors
 /// Why the name does not resolve.
-pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId), NoCommit> {
+pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId), ResolveError> {
     if repository.common_dir.join("reftable").exists() {
-        return Err(NoCommit::OtherFormat);
+        return Err(ResolveError::OtherFormat);
     }
     if name == "HEAD" {
-        let head = head(repository).map_err(NoCommit::Unreadable)?;
-        return Ok((name.to_owned(), head.ok_or(NoCommit::Missing)?));
+        let head = head(repository).map_err(ResolveError::Unreadable)?;
+        return Ok((name.to_owned(), head.ok_or(ResolveError::Missing)?));
     }
     if name.len() > MAX_NAME_BYTES || !is_name(name) {
-        return Err(NoCommit::NotAName);
+        return Err(ResolveError::NotAName);
     }
     let full: Vec<String> = if name.starts_with("refs/") {
         vec![name.to_owned()]
@@ -65,10 +65,10 @@ pub fn resolve(repository: &Repository, name: &str) -> Result<(String, ObjectId)
         .map(|(id, full)| (full, id))
         .collect();
     match found.len() {
-        0 if is_hash(name) => Err(NoCommit::Hash),
-        0 => Err(NoCommit::Missing),
+        0 if is_hash(name) => Err(ResolveError::Hash),
+        0 => Err(ResolveError::Missing),
         1 => Ok(found.remove(0)),
-        _ => Err(NoCommit::Ambiguous(
+        _ => Err(ResolveError::Ambiguous(
             found.into_iter().map(|(full, _)| full).collect(),
         )),
     }
@@ -102,7 +102,7 @@ pub fn read(repository: &Repository, name: &str) -> Option<ObjectId> {
         }
         let loose = repository.common_dir.join(&name);
         let Ok(text) = files::read_text(&loose, MAX_REFS_BYTES) else {
-            return packed(repository, &name);
+            return read_packed_ref(repository, &name);
         };
         match text.trim().strip_prefix("ref:") {
             Some(target) => name = target.trim().to_owned(),
@@ -112,7 +112,7 @@ pub fn read(repository: &Repository, name: &str) -> Option<ObjectId> {
     None
 }
 
-fn packed(repository: &Repository, name: &str) -> Option<ObjectId> {
+fn read_packed_ref(repository: &Repository, name: &str) -> Option<ObjectId> {
     let file = repository.common_dir.join("packed-refs");
     let text = files::read(&file, MAX_REFS_BYTES).ok()?;
     let length = kind(repository).len_in_hex();

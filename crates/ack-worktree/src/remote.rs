@@ -225,8 +225,8 @@ pub fn normalise(url: &str) -> String {
 }
 
 fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
-    let (own, rest) = url.split_once("://")?;
-    own.eq_ignore_ascii_case(scheme).then_some(rest)
+    let (actual, rest) = url.split_once("://")?;
+    actual.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
 fn without_git(path: &str) -> &str {
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_remote_is_one() {
+    fn every_spelling_of_a_remote_is_normalised() {
         for url in [
             "git@github.com:Example-Org/ledger-api.git",
             "https://github.com/example-org/ledger-api",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_one_remote_in_every_spelling_and_no_host() {
+    fn every_spelling_of_a_folder_is_one_remote() {
         for url in [
             r"C:\Src\Ledger-Api",
             "c:/src/ledger-api/",
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_read_as_ssh_reads_them() {
+    fn host_names_resolve_as_in_ssh() {
         let text = "# work\nHost *.corp !build.corp\n  HostName %h.example.com\n\nHost=work personal\n\thostname = GitHub.com\n\
                     Match host other\nHostName wrong.example.com\nHost \"quoted\"\nHostName ssh.github.com\nPort 443\n";
         let rewrites = UrlRewrites {

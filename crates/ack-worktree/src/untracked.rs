@@ -54,7 +54,7 @@ const JUNK_SUFFIXES: [&str; 8] = ["~", ".bak", ".log", ".orig", ".pyc", ".rej", 
 
 /// A file that git does not track.
 #[derive(Debug)]
-pub struct Untracked {
+pub struct UntrackedFile {
     /// Its path from the top of the working tree.
     pub path: String,
     /// When it was last written.
@@ -70,7 +70,7 @@ pub fn find<'a>(
     folders: impl Iterator<Item = (&'a str, HashSet<&'a str>)>,
     last_commit: Option<SystemTime>,
     end: Instant,
-) -> Vec<Untracked> {
+) -> Vec<UntrackedFile> {
     let mut search = UntrackedSearch {
         index,
         top: &repository.work_tree,
@@ -112,7 +112,7 @@ struct UntrackedSearch<'a> {
     end: Instant,
     /// How many entries of new folders may still be checked.
     entries: usize,
-    found: Vec<Untracked>,
+    found: Vec<UntrackedFile>,
 }
 
 impl UntrackedSearch<'_> {
@@ -175,7 +175,7 @@ impl UntrackedSearch<'_> {
                     .and_then(|metadata| metadata.modified().ok())
                 && self.oldest.is_none_or(|oldest| written >= oldest)
             {
-                files.push(Untracked { path, written });
+                files.push(UntrackedFile { path, written });
             }
         }
         self.found.append(&mut files);

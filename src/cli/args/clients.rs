@@ -248,5 +248,5 @@ fn client() -> impl TypedValueParser<Value = Client> {
 
 fn set() -> impl TypedValueParser<Value = ToolsetPreset> {
     PossibleValuesParser::new(ToolsetPreset::ALL.map(ToolsetPreset::name))
-        .try_map(|name| ToolsetPreset::named(&name).ok_or("no such set"))
+        .try_map(|name| ToolsetPreset::from_name(&name).ok_or("no such set"))
 }

@@ -51,7 +51,7 @@ pub struct ChosenArgs {
 #[derive(Debug, Clone, Args)]
 pub struct StageArgs {
     /// Defer until this day: a date, tomorrow, or a time from now (7d, 2w, 3m)
-    #[arg(long, value_name = "DAY", value_parser = super::day::later)]
+    #[arg(long, value_name = "DAY", value_parser = super::day::parse_later_day)]
     pub until: Option<String>,
     /// Which memories.
     #[command(flatten)]

@@ -16,26 +16,26 @@ pub(super) fn day(text: &str) -> Result<String, String> {
 
 /// Parses a day for `--until` of `stage`: a date, `tomorrow`, or a time from now. Returns it as
 /// `YYYY-MM-DD`.
-pub(in crate::cli) fn later(text: &str) -> Result<String, String> {
+pub(in crate::cli) fn parse_later_day(text: &str) -> Result<String, String> {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
-    read_later(text, today).ok_or_else(|| no_later_day(text.trim()))
+    parse_later(text, today).ok_or_else(|| not_a_later_day(text.trim()))
 }
 
 /// Why a text is not a day to come.
-fn no_later_day(text: &str) -> String {
+fn not_a_later_day(text: &str) -> String {
     match text.parse::<Date>() {
-        Ok(_) if is_dated(text) => {
+        Ok(_) if is_date(text) => {
             format!("{text} is in the past; give a later date, or `tomorrow`, `7d`, `2w`, `3m`")
         }
         _ => "give a future date such as 2027-02-28, or `tomorrow`, `7d`, `2w`, `3m`".to_owned(),
     }
 }
 
-fn read_later(text: &str, today: Date) -> Option<String> {
+fn parse_later(text: &str, today: Date) -> Option<String> {
     let text = text.trim().to_lowercase();
     let day = match text.strip_prefix("in ").unwrap_or(&text).trim() {
         "tomorrow" => today.tomorrow().ok()?,
-        text if is_dated(text) => text.parse().ok()?,
+        text if is_date(text) => text.parse().ok()?,
         text => today.checked_add(span(text)?).ok()?,
     };
     (day > today && day.year() > 0).then(|| day.to_string())
@@ -45,7 +45,7 @@ fn read(text: &str, today: Date) -> Option<String> {
     let text = text.trim().to_lowercase();
     let text = text.strip_suffix(" ago").unwrap_or(&text).trim();
     // For a day that does not exist, the error later suggests the nearest one.
-    if is_dated(text) {
+    if is_date(text) {
         return Some(text.to_owned());
     }
     let span = match text {
@@ -71,7 +71,7 @@ fn span(text: &str) -> Option<Span> {
     })
 }
 
-fn is_dated(text: &str) -> bool {
+fn is_date(text: &str) -> bool {
     let numbers: Vec<usize> = text
         .split('-')
         .filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_day_to_come_is_written_in_many_ways() {
         let today: Date = "2026-01-31".parse().unwrap();
-        let read = |text| read_later(text, today);
+        let read = |text| parse_later(text, today);
         for (text, day) in [
             ("2026-02-28", "2026-02-28"),
             ("Tomorrow", "2026-02-01"),

@@ -198,7 +198,7 @@ pub fn command() -> Command {
         let text = format!("Examples:\n  {}", examples.join("\n  "));
         command = with_examples(command, name, text);
     }
-    let listed = listed(&command);
+    let listed = grouped_commands(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n\n\
          One command: ack-memory help COMMAND, or COMMAND -h.\n\
@@ -220,7 +220,7 @@ fn with_examples(command: Command, name: &str, text: String) -> Command {
 }
 
 /// The commands by group. Commands without a group come last.
-fn listed(command: &Command) -> String {
+fn grouped_commands(command: &Command) -> String {
     let shown: Vec<&Command> = command
         .get_subcommands()
         .filter(|one| !one.is_hide_set())
@@ -266,8 +266,11 @@ mod tests {
             let help = inner.get_after_help().map(ToString::to_string);
             // The page of these is the list of the commands below them, or says it all.
             let is_plain = ["path", "schema", "edit", "fetch", "user-prompt"];
-            let said = help.is_some_and(|help| help.contains("Examples:"));
-            assert!(said || is_plain.contains(&inner.get_name()), "{name}");
+            let names_examples = help.is_some_and(|help| help.contains("Examples:"));
+            assert!(
+                names_examples || is_plain.contains(&inner.get_name()),
+                "{name}"
+            );
             has_examples(inner, &name);
         }
     }

@@ -36,18 +36,18 @@ impl Cli {
         if let Some(folder) = folder {
             self.global.dir = Some(folder.into());
             self.global.variables.retain(|name| *name != ENV_PROJECT);
-            let said = "`--project DIR` is `-C DIR` now; `--project NAME` filters";
-            self.global.old.push(said.to_owned());
+            let message = "`--project DIR` is `-C DIR` now; `--project NAME` filters";
+            self.global.old.push(message.to_owned());
         }
         // These commands take the scope to write to from the pin.
-        let written = matches!(self.command, Command::Import(_) | Command::Index(_));
+        let writes_store = matches!(self.command, Command::Import(_) | Command::Index(_));
         let scope = self.global.scope.take();
-        if let Some(scope) = scope.filter(|_| written || !has("scope")) {
+        if let Some(scope) = scope.filter(|_| writes_store || !has("scope")) {
             self.global.pin = Some(scope);
             self.global.variables.retain(|name| *name != ENV_SCOPE);
-            if !written {
-                let said = "`--scope` no longer pins; use `--pin`. `--scope` now filters";
-                self.global.old.push(said.to_owned());
+            if !writes_store {
+                let message = "`--scope` no longer pins; use `--pin`. `--scope` now filters";
+                self.global.old.push(message.to_owned());
             }
         }
         self.global.old.dedup();

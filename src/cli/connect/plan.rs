@@ -48,7 +48,7 @@ impl Planned {
         let files = files(client, &places, &launch, &wanted)?;
         let changes = plan(&files, action)?;
         let warnings = if changes.is_empty() {
-            twice(config, client, &places, &files)
+            duplicate_warnings(config, client, &places, &files)
         } else {
             warnings(config, client, entry, &places, &files, &wanted)
         };
@@ -86,7 +86,7 @@ pub fn carry_out(changes: &[Change]) -> Result<(), CliError> {
 pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
     let places = places(config, false)?;
     let is_there = |client: &Client| {
-        client.left_files(&places)
+        client.has_settings_folder(&places)
             || client
                 .programs()
                 .iter()
@@ -135,7 +135,7 @@ pub fn warnings(
             "Only this server's own tools are allowed, not those of [upstream] in config.toml{none}."
         ));
     }
-    warnings.extend(twice(config, client, places, files));
+    warnings.extend(duplicate_warnings(config, client, places, files));
     let runner = runner();
     if args.here {
         warnings.extend(shared(config, client, files, runner.as_ref()));
@@ -152,10 +152,15 @@ pub fn warnings(
 }
 
 /// Warnings about other entries that start the same server, or hooks that add the same text.
-fn twice(config: &Config, client: Client, places: &Places, files: &[ConfigFile]) -> Vec<String> {
+fn duplicate_warnings(
+    config: &Config,
+    client: Client,
+    places: &Places,
+    files: &[ConfigFile],
+) -> Vec<String> {
     let settings = |path: &Path| {
         json::value(
-            ack_sys::files::read_text(path, file::LARGEST)
+            ack_sys::files::read_text(path, file::MAX_FILE_BYTES)
                 .ok()?
                 .trim_start_matches('\u{feff}'),
         )
@@ -222,7 +227,7 @@ fn shared(
                 .to_owned(),
         );
     }
-    if runner.is_none() && on_path().is_none() {
+    if runner.is_none() && this_program_on_path().is_none() {
         lines.push(format!(
             "`{NAME}` is not on the PATH: {} starts it by that name and will not find it.",
             client.name()
@@ -254,7 +259,7 @@ pub fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
 pub fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
     // `serve` checks whether a token exists, so any value will do here.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
-    let own = || {
+    let offers_own_tools = || {
         offer
             .toolset
             .tools()
@@ -267,7 +272,7 @@ pub fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
         allowed: match (args.no_allow, offer.upstreams.is_empty()) {
             (true, _) => Allowed::Nothing,
             (false, true) => Allowed::Server,
-            (false, false) => Allowed::Tools(own()),
+            (false, false) => Allowed::Tools(offers_own_tools()),
         },
     })
 }
@@ -324,7 +329,7 @@ impl Program {
         })?;
         // The path of a symbolic link stays valid when a package manager installs the next version
         // elsewhere.
-        if let Some(path) = on_path().filter(|path| same::is_same(path, &running)) {
+        if let Some(path) = this_program_on_path().filter(|path| same::is_same(path, &running)) {
             return Ok(Self {
                 path,
                 name: Some(NAME),
@@ -361,7 +366,7 @@ impl Program {
 
 /// The path of this program, as found by its name. Folders that are on the PATH only while a
 /// package runner or an environment is active do not count.
-fn on_path() -> Option<PathBuf> {
+fn this_program_on_path() -> Option<PathBuf> {
     let environment = std::env::var_os("VIRTUAL_ENV").filter(|path| !path.is_empty());
     let stays = |path: &PathBuf| {
         let is_active = environment
@@ -395,7 +400,7 @@ fn programs_on_path(name: &str) -> impl Iterator<Item = PathBuf> {
 pub fn repository(config: &Config) -> PathBuf {
     let folder = &config.project.value;
     // A home folder in git is not a project.
-    let own = |root: &PathBuf| {
+    let is_root_of_repository = |root: &PathBuf| {
         config
             .home
             .as_ref()
@@ -405,7 +410,7 @@ pub fn repository(config: &Config) -> PathBuf {
     };
     Repository::discover(folder, config.home.as_deref())
         .map(|found| found.work_tree)
-        .filter(own)
+        .filter(is_root_of_repository)
         .unwrap_or_else(|| folder.clone())
 }
 
@@ -432,12 +437,12 @@ pub fn places(config: &Config, here: bool) -> Result<Places, CliError> {
 }
 
 /// Whether Claude Code's settings also call a hook. Then the plugin's hook does nothing.
-pub fn settings_call(config: &Config, hook: &str) -> bool {
+pub fn settings_call_hook(config: &Config, hook: &str) -> bool {
     let Ok(places) = places(config, true) else {
         return false;
     };
     let calls = |path: &PathBuf| {
-        let settings = ack_sys::files::read_text(path, file::LARGEST)
+        let settings = ack_sys::files::read_text(path, file::MAX_FILE_BYTES)
             .ok()
             .and_then(|text| json::value(&text));
         settings.is_some_and(|settings| ours::calls_hook(&settings, hook))

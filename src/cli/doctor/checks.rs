@@ -7,13 +7,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Report;
-use crate::cli::render::{BAD, DIM, GOOD, Marks, PLAIN, WARN, block, count, day, grouped, paint};
+use crate::cli::render::{
+    BAD, DIM, GOOD, PLAIN, QueryWords, WARN, block, count, day, grouped, paint,
+};
 use crate::cli::scopes::remove;
 use crate::cli::screen::Screen;
 use crate::config::{Config, MaxStatus, Setting, SettingsError};
 use crate::connect::quoted;
 use crate::desk::writable;
-use crate::recogniser::{Found, Support};
+use crate::recogniser::{FoundStore, Support};
 use crate::scope::{Scope, ScopeError, same};
 use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
@@ -133,7 +135,7 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
     }
     let waits = |info: &Value| info.pointer("/counts/staging").is_some_and(|n| *n != 0);
     if report.scopes.iter().any(|(_, info, _)| waits(info)) {
-        found.push(agents(report.config));
+        found.push(agent_access(report.config));
     }
     for (name, reason) in &report.passed_over {
         found.push(Finding::new(
@@ -163,7 +165,7 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
 }
 
 /// Whether agents may ask for memories that wait for review.
-fn agents(config: &Config) -> Finding {
+fn agent_access(config: &Config) -> Finding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
         MaxStatus::Approved => "see only approved memories",
@@ -185,7 +187,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     let problems: Vec<String> = problems.map(str::to_owned).collect();
     let place = match &scope.remote {
         Some(remote) => remote.title(),
-        None => tilde(scope.store.path(), home),
+        None => with_tilde(scope.store.path(), home),
     };
     if state == json!(HealthState::Unavailable) {
         // A problem ends with the next step.
@@ -267,7 +269,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
 
 /// A manifest that is invalid, so its store is unknown.
 fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> Finding {
-    let file = tilde(&scope.folder.join("scope.toml"), home);
+    let file = with_tilde(&scope.folder.join("scope.toml"), home);
     let message = format!("its scope.toml cannot be used: {}", problem.reason());
     let advice = match problem {
         SettingsError::Invalid {
@@ -283,13 +285,17 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
 }
 
 /// The stores on this machine that are not scopes yet.
-pub fn machine(stores: &[Found], scopes: &[Arc<Scope>], config: &Config) -> Vec<Finding> {
+pub fn unserved_stores(
+    stores: &[FoundStore],
+    scopes: &[Arc<Scope>],
+    config: &Config,
+) -> Vec<Finding> {
     stores
         .iter()
         .filter(|found| found.kind.support() != Support::Reference)
         .filter(|found| same::scope_with(scopes, &found.path).is_none())
         .map(|found| {
-            let place = tilde(&found.path, config.home.as_deref());
+            let place = with_tilde(&found.path, config.home.as_deref());
             let message = format!("{}: {}", found.kind.title(), found.count());
             let finding = Finding::new(Level::Note, "found", message).at(&place);
             match found.kind.support() {
@@ -301,7 +307,7 @@ pub fn machine(stores: &[Found], scopes: &[Arc<Scope>], config: &Config) -> Vec<
 }
 
 /// A path as people write it.
-pub fn tilde(path: &Path, home: Option<&Path>) -> String {
+pub fn with_tilde(path: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
         _ => path.display().to_string(),
@@ -309,10 +315,10 @@ pub fn tilde(path: &Path, home: Option<&Path>) -> String {
 }
 
 /// The findings as lines, with a summary.
-pub fn shown(findings: &[Finding], screen: &Screen) -> String {
-    let widest = findings.iter().map(|one| one.subject.chars().count()).max();
-    let widest = widest.unwrap_or_default().min(20);
-    let indent = " ".repeat(widest + 4);
+pub fn findings_text(findings: &[Finding], screen: &Screen) -> String {
+    let width = findings.iter().map(|one| one.subject.chars().count()).max();
+    let width = width.unwrap_or_default().min(20);
+    let indent = " ".repeat(width + 4);
     let mut out = String::new();
     for finding in findings {
         let (sign, style) = match finding.level {
@@ -321,7 +327,7 @@ pub fn shown(findings: &[Finding], screen: &Screen) -> String {
             Level::Error => ("✗", BAD),
             Level::Note => ("-", DIM),
         };
-        let first = format!("{sign} {:<widest$}  ", finding.subject);
+        let first = format!("{sign} {:<width$}  ", finding.subject);
         let place = finding.place.as_ref();
         let place = place.map_or_else(String::new, |place| format!("  {place}"));
         let text = block(
@@ -329,12 +335,12 @@ pub fn shown(findings: &[Finding], screen: &Screen) -> String {
             &format!("{}{place}", finding.message),
             (&first, &indent),
             PLAIN,
-            &Marks::default(),
+            &QueryWords::default(),
         );
         out += &text.replacen(sign, &paint(style, sign), 1);
         let (arrow, rest) = (format!("{indent}→ "), format!("{indent}  "));
         for advice in &finding.advice {
-            out += &block(screen, advice, (&arrow, &rest), DIM, &Marks::default());
+            out += &block(screen, advice, (&arrow, &rest), DIM, &QueryWords::default());
         }
     }
     out

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checks::{Finding, Level, tilde};
+use super::checks::{Finding, Level, with_tilde};
 use crate::config::{Config, ENV_DB, ENV_ROOT, ENV_SCOPE};
 use crate::connect::status::{Entry, Start, Status, status};
 use crate::connect::{Client, Places};
@@ -23,7 +23,7 @@ fn one_client(client: Client, status: &Status, config: &Config) -> Vec<Finding> 
     let title = title(client.name());
     let home = config.home.as_deref();
     let problem = |(path, reason): &(PathBuf, String)| {
-        let message = format!("its file {}: {reason}", tilde(path, home));
+        let message = format!("its file {}: {reason}", with_tilde(path, home));
         Finding::new(Level::Error, &title, message).advise(format!(
             "fix that file; the documentation of {title} describes it"
         ))
@@ -60,16 +60,16 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
         Some(Start::Program(entry)) => entry,
     };
     let program = &entry.program;
-    let Some(path) = resolved(program) else {
+    let Some(path) = resolve_program(program) else {
         let message = format!("connected, but {} does not exist", program.display());
         return Finding::new(Level::Error, title, message).advise(connect);
     };
     // A package runner starts whichever version it finds.
-    if entry.runner().is_none() && !is_this(&path) {
+    if entry.runner().is_none() && !is_this_program(&path) {
         let message = format!("connected{hook}; starts another binary, {}", path.display());
         return Finding::new(Level::Warning, title, message).advise(connect);
     }
-    match elsewhere(entry, config) {
+    match difference(entry, config) {
         Some(other) => {
             let message = format!("connected{hook}, but {other}");
             Finding::new(Level::Warning, title, message).advise(connect)
@@ -80,12 +80,12 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
 
 /// How the memories that an entry serves differ from those of a configuration; `None` if they are
 /// the same.
-pub fn elsewhere(entry: &Entry, config: &Config) -> Option<String> {
+pub fn difference(entry: &Entry, config: &Config) -> Option<String> {
     let home = config.home.as_deref();
-    let served = served(entry, config);
-    let own = config.db.as_ref().unwrap_or(&config.root).value.as_path();
-    if served.is_database != config.db.is_some() || !is_same(&served.path, own) {
-        let (theirs, ours) = (tilde(&served.path, home), tilde(own, home));
+    let served = served_by(entry, config);
+    let path = config.db.as_ref().unwrap_or(&config.root).value.as_path();
+    if served.is_database != config.db.is_some() || !is_same(&served.path, path) {
+        let (theirs, ours) = (with_tilde(&served.path, home), with_tilde(path, home));
         return Some(format!("it serves {theirs}, not {ours}"));
     }
     let pin = config.pinned.as_ref().map(|pin| pin.value.as_str());
@@ -104,7 +104,7 @@ struct Served {
     pin: Option<String>,
 }
 
-fn served(entry: &Entry, config: &Config) -> Served {
+fn served_by(entry: &Entry, config: &Config) -> Served {
     let home = config.home.as_deref();
     let flag = |flag: &str| entry.flag(flag).map(str::to_owned);
     let set = |variable: &str| entry.variables.get(variable).cloned();
@@ -114,21 +114,21 @@ fn served(entry: &Entry, config: &Config) -> Served {
         let value = std::env::var_os(variable).filter(|_| !names_a_place)?;
         value.into_string().ok().filter(|value| !value.is_empty())
     };
-    let given = |name: &str, variable: &str| {
+    let flag_or_variable = |name: &str, variable: &str| {
         flag(name)
             .or_else(|| set(variable))
             .or_else(|| inherited(variable))
     };
     let path = |value: String| expand_home(Path::new(&value), home);
-    let database = given("--db", ENV_DB).map(path);
+    let database = flag_or_variable("--db", ENV_DB).map(path);
     let usual = || home.map(|home| home.join(".ack-mem")).unwrap_or_default();
     Served {
         is_database: database.is_some(),
         path: database
-            .or_else(|| given("--root", ENV_ROOT).map(path))
+            .or_else(|| flag_or_variable("--root", ENV_ROOT).map(path))
             .unwrap_or_else(usual),
         // Version 0.1 pinned with `--scope`.
-        pin: flag("--scope").or_else(|| given("--pin", ENV_SCOPE)),
+        pin: flag("--scope").or_else(|| flag_or_variable("--pin", ENV_SCOPE)),
     }
 }
 
@@ -142,7 +142,7 @@ fn title(name: &str) -> String {
 }
 
 /// The path of a program that is given by a path or found by its name.
-fn resolved(program: &Path) -> Option<PathBuf> {
+fn resolve_program(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return program.is_file().then(|| program.to_owned());
     }
@@ -152,7 +152,7 @@ fn resolved(program: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn is_this(path: &Path) -> bool {
+fn is_this_program(path: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     std::env::current_exe().is_ok_and(|running| real(&running) == real(path))
 }

@@ -14,7 +14,7 @@ use ack_gateway::settings::Upstream;
 /// What `serve` offers in addition: the tools if they are not the default four, the upstream
 /// servers, or what is wrong with either; as text and as JSON. With `connect`, connects to the
 /// servers.
-pub fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value) {
+pub fn describe_offer(config: &Config, connect: bool, offline: bool) -> (String, Value) {
     let mut out = String::new();
     let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
         Ok(offer) => offer,
@@ -28,12 +28,12 @@ pub fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value)
             return (out, json!({ "problem": body }));
         }
     };
-    let left_out = if offline {
+    let skipped = if offline {
         offer.without_network()
     } else {
         Vec::new()
     };
-    for name in left_out {
+    for name in skipped {
         let _ = writeln!(
             out,
             "\nthe upstream server `{name}` is reached over HTTP and is left out (--offline)"
@@ -53,7 +53,7 @@ pub fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value)
             names.join(", ")
         );
     }
-    let told = |upstream: &Upstream| {
+    let describe = |upstream: &Upstream| {
         upstream
             .tools
             .iter()
@@ -67,7 +67,7 @@ pub fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value)
             name: upstream.name.clone(),
             reached: upstream.connection.to_string(),
             down: None,
-            tools: told(upstream),
+            tools: describe(upstream),
             problems: Vec::new(),
         });
         configured.collect()
@@ -100,13 +100,13 @@ pub fn offered(config: &Config, connect: bool, offline: bool) -> (String, Value)
         .iter()
         .map(|fare| {
             let problems: Vec<&String> = fare.down.iter().chain(&fare.problems).collect();
-            let mut told =
+            let mut describe =
                 json!({ "name": fare.name, "reached": fare.reached, "tools": fare.tools });
-            if let Some(told) = told.as_object_mut().filter(|_| connect) {
-                told.insert("available".to_owned(), json!(fare.down.is_none()));
-                told.insert("problems".to_owned(), json!(problems));
+            if let Some(describe) = describe.as_object_mut().filter(|_| connect) {
+                describe.insert("available".to_owned(), json!(fare.down.is_none()));
+                describe.insert("problems".to_owned(), json!(problems));
             }
-            told
+            describe
         })
         .collect();
     (

@@ -46,7 +46,7 @@ impl SessionFiles {
     /// The folder cannot be created or written.
     pub fn claim(&self, file: &str) -> Result<bool> {
         if !self.folder.is_dir() {
-            self.make()?;
+            self.create_folder()?;
         }
         if fs::read_dir(&self.folder)?.take(MAX_FILES).count() >= MAX_FILES {
             return Ok(false);
@@ -68,7 +68,7 @@ impl SessionFiles {
         let _ = fs::remove_dir_all(&self.folder);
     }
 
-    fn make(&self) -> Result<()> {
+    fn create_folder(&self) -> Result<()> {
         if let Some(base) = self.folder.parent() {
             remove_old(base);
         }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_calls_for_one_file_one_tells() {
+    fn one_of_many_calls_claims_a_file() {
         let base = tempfile::tempdir().unwrap();
         let claimed = std::thread::scope(|scope| {
             let calls: Vec<_> = (0..16)

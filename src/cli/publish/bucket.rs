@@ -7,29 +7,29 @@ use ack_api::remote::{RemoteSettings, check_endpoint, duration};
 use ack_api::text;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
-use ack_bucket::publish::{Cost, Item, Pruned, Standing, Step};
+use ack_bucket::publish::{Item, PrunePlan, Step, UploadCost, VersionSummary};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{LISTED, does, listed};
+use super::{MAX_LISTED, does, listed};
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
 use crate::cli::{render, write_json, write_plain};
 use crate::config::Config;
 use crate::connect::quoted;
-use crate::publish::LeftAlone;
+use crate::publish::HeldItem;
 use crate::publish::bucket::{Error, Options, Planned, Publication};
 use crate::scope::Scope;
 
 /// The variables that name the server where no flag or setting does.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 /// The price of a thousand write requests in S3 Standard, us-east-1, in US dollars.
-const THOUSAND_WRITES: f64 = 0.005;
+const PRICE_PER_THOUSAND_WRITES: f64 = 0.005;
 /// The price of a gigabyte there per month.
-const GIGABYTE: f64 = 0.023;
+const PRICE_PER_GIGABYTE_MONTH: f64 = 0.023;
 /// Maximum versions to list.
-const VERSIONS: usize = 50;
+const MAX_VERSIONS: usize = 50;
 
 /// Runs `publish SCOPE --to ADDRESS`.
 pub fn run(
@@ -48,20 +48,20 @@ pub fn run(
         restore: args.bucket.restore.clone(),
         replace: args.bucket.replace.clone(),
         rebuild: args.bucket.reindex,
-        by: person(),
+        by: user_name(),
         resident: config.resident.value as usize,
     };
     let publication = Publication::new(scope, address, &settings, options)?;
-    let asked = Asked {
+    let request = BucketRequest {
         publication: &publication,
         args,
         json,
     };
     match (&args.bucket.rollback, &args.bucket.prune) {
-        _ if args.bucket.list => asked.list(),
-        (Some(version), _) => asked.roll_back(version),
-        (None, Some(older)) => asked.prune(older),
-        (None, None) => asked.publish(),
+        _ if args.bucket.list => request.list(),
+        (Some(version), _) => request.roll_back(version),
+        (None, Some(older)) => request.prune(older),
+        (None, None) => request.publish(),
     }
 }
 
@@ -91,7 +91,7 @@ fn check(endpoint: &str, named: &str) -> Result<(), CliError> {
 }
 
 /// The name of the publisher, for the description of the version.
-fn person() -> String {
+fn user_name() -> String {
     let name = ["USER", "LOGNAME"]
         .into_iter()
         .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
@@ -103,47 +103,47 @@ fn person() -> String {
 }
 
 /// The request.
-struct Asked<'a> {
+struct BucketRequest<'a> {
     publication: &'a Publication,
     args: &'a PublishArgs,
     json: bool,
 }
 
-impl Asked<'_> {
+impl BucketRequest<'_> {
     fn publish(&self) -> Result<(), CliError> {
-        let bar = Bar::new(self.json);
+        let bar = StepBar::new(self.json);
         let planned = self.publication.plan(&mut |step| bar.show(step))?;
         let nothing = planned.plan.is_empty() && !self.args.bucket.reindex;
-        let mut made = None;
+        let mut built = None;
         if !nothing {
-            made = Some(
+            built = Some(
                 self.publication
                     .make(&planned, &mut |step| bar.show(step))?,
             );
         }
         bar.clear();
-        let cost = made.as_ref().map(|(_, cost)| *cost);
+        let cost = built.as_ref().map(|(_, cost)| *cost);
         if !self.json {
             write_plain(&plan_text(&planned, cost))?;
         }
         let question = format!("Publish version {}?", planned.plan.base + 1);
         let writes = !nothing && !self.args.dry_run && does(self.args, self.json, &question);
         let mut head = None;
-        if let Some((made, _)) = made.filter(|_| writes) {
-            let done = self
+        if let Some((built, _)) = built.filter(|_| writes) {
+            let result = self
                 .publication
-                .publish(&planned, made, &mut |step| bar.show(step));
+                .publish(&planned, built, &mut |step| bar.show(step));
             bar.clear();
-            head = Some(done?);
+            head = Some(result?);
         }
         if self.json {
-            let mut told = serde_json::to_value(&planned).unwrap_or_default();
-            if let Some(told) = told.as_object_mut() {
-                told.insert("cost".to_owned(), json!(cost));
-                told.insert("written".to_owned(), json!(head.is_some()));
-                told.insert("published".to_owned(), json!(head));
+            let mut json_plan = serde_json::to_value(&planned).unwrap_or_default();
+            if let Some(json_plan) = json_plan.as_object_mut() {
+                json_plan.insert("cost".to_owned(), json!(cost));
+                json_plan.insert("written".to_owned(), json!(head.is_some()));
+                json_plan.insert("published".to_owned(), json!(head));
             }
-            return write_json(&told);
+            return write_json(&json_plan);
         }
         match head {
             Some(head) => {
@@ -186,7 +186,7 @@ impl Asked<'_> {
     }
 
     fn list(&self) -> Result<(), CliError> {
-        let versions = self.publication.publisher().list(VERSIONS)?;
+        let versions = self.publication.publisher().list(MAX_VERSIONS)?;
         if self.json {
             return write_json(&json!({ "versions": versions }));
         }
@@ -203,19 +203,19 @@ impl Asked<'_> {
             )
         })?;
         let publisher = self.publication.publisher();
-        let by = person();
+        let by = user_name();
         let restore = &self.args.bucket.restore;
         let planned = publisher.roll_back(number, &by, restore, false)?;
-        let said = format!(
+        let message = format!(
             "version {} would restore version {number}: {}\n",
             planned.version,
             render::count(planned.rows, "memory")
         );
         if !self.json {
-            write_plain(&said)?;
+            write_plain(&message)?;
         }
         let writes = !self.args.dry_run && does(self.args, self.json, "Publish this version?");
-        let done = if writes {
+        let restored = if writes {
             Some(publisher.roll_back(number, &by, restore, true)?)
         } else {
             None
@@ -225,11 +225,11 @@ impl Asked<'_> {
                 "rollback": number,
                 "version": planned.version,
                 "rows": planned.rows,
-                "written": done.is_some(),
+                "written": restored.is_some(),
             }));
         }
-        match done {
-            Some(done) => write_plain(&format!("published version {}\n", done.version)),
+        match restored {
+            Some(restored) => write_plain(&format!("published version {}\n", restored.version)),
             None => write_plain("nothing was published\n"),
         }
     }
@@ -243,9 +243,9 @@ impl Asked<'_> {
             )
         })?;
         let publisher = self.publication.publisher();
-        let planned = publisher.old(older)?;
+        let planned = publisher.find_prunable(older)?;
         if !self.json {
-            write_plain(&pruned(&planned))?;
+            write_plain(&pruned_text(&planned))?;
         }
         let writes = planned.objects > 0
             && !self.args.dry_run
@@ -254,11 +254,11 @@ impl Asked<'_> {
             publisher.remove(&planned)?;
         }
         if self.json {
-            let mut told = serde_json::to_value(&planned).unwrap_or_default();
-            if let Some(told) = told.as_object_mut() {
-                told.insert("written".to_owned(), json!(writes));
+            let mut json_plan = serde_json::to_value(&planned).unwrap_or_default();
+            if let Some(json_plan) = json_plan.as_object_mut() {
+                json_plan.insert("written".to_owned(), json!(writes));
             }
-            return write_json(&told);
+            return write_json(&json_plan);
         }
         write_plain(if writes {
             "removed\n"
@@ -269,7 +269,7 @@ impl Asked<'_> {
 }
 
 /// The plan, for people.
-fn plan_text(planned: &Planned, cost: Option<Cost>) -> String {
+fn plan_text(planned: &Planned, cost: Option<UploadCost>) -> String {
     let plan = &planned.plan;
     let mut out = format!("scope {} to {}\n", planned.scope, planned.to);
     let kinds = [
@@ -289,11 +289,10 @@ fn plan_text(planned: &Planned, cost: Option<Cost>) -> String {
             format!("  {verb:<6} {} {title}{why}\n", item.id)
         });
     }
-    let told = |verb: &str, one: &LeftAlone| {
-        format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "))
-    };
-    out += &listed(&planned.held, |one| told("hold", one));
-    out += &listed(&planned.warnings, |one| told("look", one));
+    let held_line =
+        |verb: &str, one: &HeldItem| format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "));
+    out += &listed(&planned.held, |one| held_line("hold", one));
+    out += &listed(&planned.warnings, |one| held_line("look", one));
     out += &format!(
         "{} to add, {} to change, {} to remove, {} unchanged\n",
         plan.added.len(),
@@ -302,15 +301,15 @@ fn plan_text(planned: &Planned, cost: Option<Cost>) -> String {
         plan.unchanged
     );
     if let Some(cost) = cost {
-        out += &told_cost(cost);
+        out += &cost_text(cost);
     }
     out
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate for people")]
-fn told_cost(cost: Cost) -> String {
-    let writes = cost.write_requests as f64 * THOUSAND_WRITES / 1_000.0;
-    let month = cost.version_bytes as f64 * GIGABYTE / 1e9;
+fn cost_text(cost: UploadCost) -> String {
+    let writes = cost.write_requests as f64 * PRICE_PER_THOUSAND_WRITES / 1_000.0;
+    let month = cost.version_bytes as f64 * PRICE_PER_GIGABYTE_MONTH / 1e9;
     format!(
         "uploads {} in {} requests; the version has {}. At the list prices of S3 Standard: ${writes:.5} now, \
          ${month:.4} a month; each reader fetches what is new\n",
@@ -329,7 +328,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn line(version: &Standing) -> String {
+fn line(version: &VersionSummary) -> String {
     let mark = if version.is_current { "*" } else { " " };
     let restores = version
         .restores
@@ -351,14 +350,14 @@ fn line(version: &Standing) -> String {
     )
 }
 
-fn pruned(pruned: &Pruned) -> String {
+fn pruned_text(pruned: &PrunePlan) -> String {
     let versions: Vec<String> = pruned
         .versions
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED)
         .map(|number| format!("v-{number}"))
         .collect();
-    let gone = match versions.len() {
+    let removed = match versions.len() {
         0 => String::new(),
         _ => format!(
             "; rollback to {} is no longer possible",
@@ -371,16 +370,16 @@ fn pruned(pruned: &Pruned) -> String {
         )
     });
     format!(
-        "{} with {} that no kept version needs{gone}\n{unlisted}",
+        "{} with {} that no kept version needs{removed}\n{unlisted}",
         render::count(pruned.objects as u64, "object"),
         size(pruned.bytes)
     )
 }
 
 /// A progress bar at a terminal.
-struct Bar(ProgressBar);
+struct StepBar(ProgressBar);
 
-impl Bar {
+impl StepBar {
     fn new(is_silent: bool) -> Self {
         let bar = if is_silent {
             ProgressBar::hidden()
@@ -397,12 +396,14 @@ impl Bar {
         let message = match step {
             Step::Fetching(at) => format!(
                 "fetching the published version: {} of {}",
-                size(at.done),
-                size(at.whole)
+                size(at.fetched),
+                size(at.total)
             ),
-            Step::Making(done, whole) => format!("building the version: {done} of {whole} rows"),
+            Step::Building(rows, all_rows) => {
+                format!("building the version: {rows} of {all_rows} rows")
+            }
             Step::Uploading(at) => {
-                format!("uploading {} of {}", size(at.done), size(at.whole))
+                format!("uploading {} of {}", size(at.fetched), size(at.total))
             }
         };
         self.0.set_message(message);

@@ -9,19 +9,19 @@ use ack_api::time;
 
 /// How long ago something was: `3 hours ago`, `yesterday`, `9 months ago`. A text that is not a
 /// time is returned unchanged.
-pub fn age(written: &str, screen: &Screen) -> String {
+pub fn age(time: &str, screen: &Screen) -> String {
     let today = screen.now.to_zoned(screen.zone.clone()).date();
-    let (day, instant) = match (written.parse::<Date>(), time::instant(written)) {
+    let (day, instant) = match (time.parse::<Date>(), time::parse(time)) {
         // A date without a time is in UTC.
-        (Ok(day), _) if written.len() == 10 => (day, None),
+        (Ok(day), _) if time.len() == 10 => (day, None),
         (_, Some(instant)) => (instant.to_zoned(screen.zone.clone()).date(), Some(instant)),
-        _ => return written.to_owned(),
+        _ => return time.to_owned(),
     };
     let seconds = instant.map(|instant| screen.now.duration_since(instant).as_secs());
     match seconds {
         Some(seconds) if (-60..60).contains(&seconds) => return "just now".to_owned(),
-        Some(seconds @ 60..3_600) => return ago(seconds / 60, "minute"),
-        Some(seconds @ 3_600..43_200) => return ago(seconds / 3_600, "hour"),
+        Some(seconds @ 60..3_600) => return age_text(seconds / 60, "minute"),
+        Some(seconds @ 3_600..43_200) => return age_text(seconds / 3_600, "hour"),
         _ => {}
     }
     let days = day
@@ -31,42 +31,42 @@ pub fn age(written: &str, screen: &Screen) -> String {
         ..0 => day.to_string(),
         0 => "today".to_owned(),
         1 => "yesterday".to_owned(),
-        2..14 => ago(days, "day"),
-        14..60 => ago(days / 7, "week"),
-        60..730 => ago(days * 12 / 365, "month"),
-        _ => ago(days / 365, "year"),
+        2..14 => age_text(days, "day"),
+        14..60 => age_text(days / 7, "week"),
+        60..730 => age_text(days * 12 / 365, "month"),
+        _ => age_text(days / 365, "year"),
     }
 }
 
 /// A time with its age: `2026-05-20 11:03 (6 months ago)`, in the local zone.
-pub fn exact(written: &str, screen: &Screen) -> String {
-    let age = age(written, screen);
+pub fn exact_time(time: &str, screen: &Screen) -> String {
+    let age = age(time, screen);
     let local = |instant: Timestamp| {
         instant
             .to_zoned(screen.zone.clone())
             .strftime("%Y-%m-%d %H:%M")
             .to_string()
     };
-    let shown = match written.len() {
-        10 => written.to_owned(),
-        _ => time::instant(written).map_or_else(|| written.to_owned(), local),
+    let text = match time.len() {
+        10 => time.to_owned(),
+        _ => time::parse(time).map_or_else(|| time.to_owned(), local),
     };
-    if age == shown || age == written {
-        shown
+    if age == text || age == time {
+        text
     } else {
-        format!("{shown} ({age})")
+        format!("{text} ({age})")
     }
 }
 
 /// The local date of a time.
-pub fn day(written: &str, screen: &Screen) -> String {
-    match time::instant(written).filter(|_| written.len() > 10) {
+pub fn day(time: &str, screen: &Screen) -> String {
+    match time::parse(time).filter(|_| time.len() > 10) {
         Some(instant) => instant.to_zoned(screen.zone.clone()).date().to_string(),
-        None => written.to_owned(),
+        None => time.to_owned(),
     }
 }
 
-fn ago(number: i64, unit: &str) -> String {
+fn age_text(number: i64, unit: &str) -> String {
     format!("{} ago", count(number.unsigned_abs(), unit))
 }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_are_said_as_people_say_them() {
+    fn ages_are_shown_in_plain_words() {
         for (written, said) in [
             ("2026-03-15T01:29:30Z", "just now"),
             ("2026-03-15T01:29:00Z", "1 minute ago"),
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(age("2026-03-14T01:00:00Z", &screen("-5")), "yesterday");
         assert_eq!(age("2026-03-13T23:00:00Z", &screen("-5")), "yesterday");
         assert_eq!(
-            exact("2026-03-13T23:00:00Z", &screen("-5")),
+            exact_time("2026-03-13T23:00:00Z", &screen("-5")),
             "2026-03-13 18:00 (yesterday)"
         );
     }

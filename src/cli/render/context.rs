@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::age::{age, day};
 use super::count;
-use super::layout::{Marks, block, paint};
+use super::layout::{QueryWords, block, paint};
 use super::query::{Listing, hit};
 use super::{BOLD, DIM, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
@@ -14,26 +14,26 @@ use ack_api::{ContextResponse, SessionEntry};
 pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let project = &answer.project;
-    let place = match (&project.scope, &project.detected_by) {
+    let scope_text = match (&project.scope, &project.detected_by) {
         (Some(scope), Some(rule)) => format!("scope {scope} ({rule}); {}", project.path),
         _ => "no scope".to_owned(),
     };
     let mut out = format!("{}\n", paint(BOLD, format!("project {}", project.name)));
-    out += &block(screen, &place, ("", ""), DIM, &Marks::default());
+    out += &block(screen, &scope_text, ("", ""), DIM, &QueryWords::default());
     for (title, memories) in [
         ("its memories", &answer.recent_memories),
         ("learned elsewhere", &answer.cross_project_learnings),
     ] {
         if !memories.is_empty() {
             let _ = writeln!(out, "\n{}", paint(BOLD, title));
-            for (place, memory) in memories.iter().enumerate() {
-                if place > 0 {
+            for (scope_text, memory) in memories.iter().enumerate() {
+                if scope_text > 0 {
                     out.push('\n');
                 }
                 out += &hit(memory, None, listing);
                 if let Some(why) = &memory.why {
                     let text = format!("because: {why}");
-                    out += &block(screen, &text, ("  ", "    "), DIM, &Marks::default());
+                    out += &block(screen, &text, ("  ", "    "), DIM, &QueryWords::default());
                 }
             }
         }
@@ -41,7 +41,7 @@ pub fn context(answer: &ContextResponse, listing: &Listing<'_>) -> String {
     let mut sessions = answer
         .recent_sessions
         .iter()
-        .filter(|entry| entry.tells_something())
+        .filter(|entry| entry.has_content())
         .peekable();
     if sessions.peek().is_some() {
         let _ = writeln!(out, "\n{}", paint(BOLD, "recent sessions"));
@@ -74,9 +74,15 @@ fn session(entry: &SessionEntry, screen: &Screen) -> String {
     if entry.unreviewed {
         text.push_str(" (as recorded, not reviewed)");
     }
-    let mut out = block(screen, &text, ("  ", "    "), PLAIN, &Marks::default());
+    let mut out = block(screen, &text, ("  ", "    "), PLAIN, &QueryWords::default());
     if let Some(overview) = &entry.overview {
-        out += &block(screen, overview, ("    ", "    "), DIM, &Marks::default());
+        out += &block(
+            screen,
+            overview,
+            ("    ", "    "),
+            DIM,
+            &QueryWords::default(),
+        );
     }
     if let Some(summary) = &entry.summary {
         let _ = writeln!(

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// What the text leaves out: the command (empty means every one), the end of the path, and why.
-const LEFT_OUT: [(&str, &str, &str); 22] = [
+const UNSHOWN_FIELDS: [(&str, &str, &str); 22] = [
     ("", "score", "the sum of `--explain` ends in it"),
     ("", "notes/0/kind", "the message says it"),
     ("scopes", "memory_count", "the counts by status are shown"),
@@ -112,16 +112,16 @@ fn choices(schema: &Value, root: &Value) -> Vec<Value> {
 }
 
 /// The paths of all the leaves of a value.
-fn leaves(value: &Value, path: &str, all: &mut Vec<String>) {
+fn leaf_paths(value: &Value, path: &str, all: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                leaves(value, &format!("{path}/{name}"), all);
+                leaf_paths(value, &format!("{path}/{name}"), all);
             }
         }
         Value::Array(values) => {
             for (place, value) in values.iter().enumerate() {
-                leaves(value, &format!("{path}/{place}"), all);
+                leaf_paths(value, &format!("{path}/{place}"), all);
             }
         }
         _ => all.push(path.to_owned()),
@@ -129,7 +129,7 @@ fn leaves(value: &Value, path: &str, all: &mut Vec<String>) {
 }
 
 /// Other values of a leaf.
-fn others(value: &Value, words: &[Value]) -> Vec<Value> {
+fn other_values(value: &Value, words: &[Value]) -> Vec<Value> {
     match value {
         Value::String(word) if words.contains(value) => {
             let others = words.iter().filter(|other| *other != word);
@@ -157,16 +157,16 @@ fn check<A: JsonSchema + DeserializeOwned>(render: impl Fn(&A) -> String) -> Vec
         let answer: A = serde_json::from_value(value.clone()).ok()?;
         Some(render(&answer))
     };
-    let shown = text(&base).unwrap();
+    let base_text = text(&base).unwrap();
     let mut paths = Vec::new();
-    leaves(&base, "", &mut paths);
+    leaf_paths(&base, "", &mut paths);
     assert!(paths.len() > 20, "{paths:?}");
     let silent = |path: &&String| {
         let value = base.pointer(path).unwrap();
-        !others(value, &words).into_iter().any(|other| {
+        !other_values(value, &words).into_iter().any(|other| {
             let mut changed = base.clone();
             *changed.pointer_mut(path).unwrap() = other;
-            text(&changed).is_some_and(|text| text != shown)
+            text(&changed).is_some_and(|text| text != base_text)
         })
     };
     paths.iter().filter(silent).cloned().collect()
@@ -182,13 +182,13 @@ fn screen() -> Screen {
 }
 
 #[test]
-fn every_field_of_every_answer_is_shown_or_has_a_reason() {
+fn every_field_of_every_answer_is_shown_or_excused() {
     let screen = screen();
     let listings = [false, true].map(|long| Listing {
         long,
         ..Listing::plain(&screen)
     });
-    let left_out = [
+    let unshown = [
         (
             "query",
             check(|answer: &QueryResponse| {
@@ -210,9 +210,9 @@ fn every_field_of_every_answer_is_shown_or_has_a_reason() {
     ];
     let mut silent = Vec::new();
     let mut used = HashSet::new();
-    for (command, paths) in left_out {
+    for (command, paths) in unshown {
         for path in paths {
-            let reason = LEFT_OUT.iter().position(|(of, end, _)| {
+            let reason = UNSHOWN_FIELDS.iter().position(|(of, end, _)| {
                 let inside = *end == "searched" && path.starts_with("/searched/");
                 (of.is_empty() || *of == command) && (inside || path.ends_with(end))
             });
@@ -228,7 +228,7 @@ fn every_field_of_every_answer_is_shown_or_has_a_reason() {
     );
     assert_eq!(
         used.len(),
-        LEFT_OUT.len(),
+        UNSHOWN_FIELDS.len(),
         "a reason for what is shown: {used:?}"
     );
 }

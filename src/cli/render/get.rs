@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::age::{day, exact};
-use super::layout::{Marks, block, paint};
+use super::age::{day, exact_time};
+use super::layout::{QueryWords, block, paint};
 use super::query::{Listing, hit};
 use super::{BAD, DIM, NAME, PLAIN, notes};
 use crate::cli::screen::Screen;
@@ -12,7 +12,7 @@ use ack_api::{GetResponse, HistoryEntry, LinkEntry, MemoryDetail, RelatedEntry, 
 /// The indentation below a memory's title.
 const INDENT: &str = "  ";
 /// The indentation of a list below it.
-const INNER: &str = "    ";
+const LIST_INDENT: &str = "    ";
 
 /// `get`.
 pub fn get(answer: &GetResponse, screen: &Screen) -> String {
@@ -40,14 +40,20 @@ fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             let text = format!("{name}: {value}");
-            out += &block(screen, &text, (INDENT, INNER), DIM, &Marks::default());
+            out += &block(
+                screen,
+                &text,
+                (INDENT, LIST_INDENT),
+                DIM,
+                &QueryWords::default(),
+            );
         }
     };
-    let written = detail
+    let session = detail
         .session_id
         .clone()
         .filter(|id| Some(id) != detail.memory.session.as_ref());
-    line("id of its session", written);
+    line("id of its session", session);
     line("date", detail.date.clone());
     if let Some(context) = &detail.session_context {
         let by = match context.unreviewed {
@@ -61,11 +67,11 @@ fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
         Some(by) => format!(" by {by}"),
         None => String::new(),
     };
-    let reviewed = detail.reviewed_at.as_ref().map(|at| exact(at, screen));
+    let reviewed = detail.reviewed_at.as_ref().map(|at| exact_time(at, screen));
     line("reviewed", reviewed.map(|at| format!("{at}{by}")));
     line(
         "updated",
-        detail.updated_at.as_ref().map(|at| exact(at, screen)),
+        detail.updated_at.as_ref().map(|at| exact_time(at, screen)),
     );
     if let Some(neighbours) = &detail.timeline {
         out += &timeline(neighbours, screen);
@@ -83,8 +89,14 @@ fn memory(detail: &MemoryDetail, listing: &Listing<'_>) -> String {
 }
 
 fn item(text: &str, screen: &Screen) -> String {
-    let rest = format!("{INNER}  ");
-    block(screen, text, (INNER, &rest), PLAIN, &Marks::default())
+    let rest = format!("{LIST_INDENT}  ");
+    block(
+        screen,
+        text,
+        (LIST_INDENT, &rest),
+        PLAIN,
+        &QueryWords::default(),
+    )
 }
 
 fn timeline(timeline: &Timeline, screen: &Screen) -> String {
@@ -137,15 +149,15 @@ fn links(links: &[LinkEntry], own: &str, screen: &Screen) -> String {
             let _ = write!(text, " {title}");
         }
         // Details of a link, other than its target.
-        let mut told = Vec::new();
+        let mut details = Vec::new();
         if link.depth > 1 {
-            told.push(format!("{} steps from {own}", link.depth));
+            details.push(format!("{} steps from {own}", link.depth));
         }
-        told.extend(link.source.as_ref().map(|source| format!("by {source}")));
+        details.extend(link.source.as_ref().map(|source| format!("by {source}")));
         let confidence = link.confidence;
-        told.extend(confidence.map(|share| format!("confidence {share:.2}")));
-        if !told.is_empty() {
-            let _ = write!(text, " ({})", told.join(", "));
+        details.extend(confidence.map(|share| format!("confidence {share:.2}")));
+        if !details.is_empty() {
+            let _ = write!(text, " ({})", details.join(", "));
         }
         let line = item(&text, screen);
         out += &[&link.from_id, &link.to_id]
@@ -171,7 +183,7 @@ pub fn history(history: &[HistoryEntry], screen: &Screen) -> String {
         let reason = entry.reason.as_ref();
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         let at = entry.created_at.as_ref();
-        let at = at.map_or_else(|| "-".to_owned(), |at| exact(at, screen));
+        let at = at.map_or_else(|| "-".to_owned(), |at| exact_time(at, screen));
         out += &item(
             &format!("{at} {}{change}{by}{reason}", entry.action),
             screen,

@@ -19,9 +19,9 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
 
 /// The words of a query, to mark where they occur.
 #[derive(Debug, Clone, Default)]
-pub struct Marks(HashSet<String>);
+pub struct QueryWords(HashSet<String>);
 
-impl Marks {
+impl QueryWords {
     /// The words of a query.
     pub fn of(query: &str) -> Self {
         let terms = QueryTerms::parse(query).terms.into_iter();
@@ -66,10 +66,10 @@ impl Marks {
         let mut found: Option<Range<usize>> = None;
         let lower = chunk.to_ascii_lowercase();
         tokenize(chunk, TextRole::Document, &mut |token| {
-            let asked = token.kind == TokenKind::Identifier
+            let is_query_word = token.kind == TokenKind::Identifier
                 && self.0.contains(term_key(token.kind, &token.text).as_ref());
-            let place = lower.find(token.text.as_ref()).filter(|_| asked);
-            if let Some(start) = place.filter(|_| found.is_none()) {
+            let position = lower.find(token.text.as_ref()).filter(|_| is_query_word);
+            if let Some(start) = position.filter(|_| found.is_none()) {
                 found = Some(start..start + token.text.len());
             }
         });
@@ -87,21 +87,21 @@ impl Marks {
     /// A styled line, with the words underlined.
     pub fn paint(&self, style: Style, line: &str) -> String {
         let mut out = String::new();
-        let mut done = 0;
-        let plain = |until: usize, out: &mut String, done: &mut usize| {
-            let part = line.get(*done..until).unwrap_or_default();
+        let mut painted = 0;
+        let plain = |until: usize, out: &mut String, painted: &mut usize| {
+            let part = line.get(*painted..until).unwrap_or_default();
             if !part.is_empty() {
                 out.push_str(&paint(style, part));
             }
-            *done = until;
+            *painted = until;
         };
         for range in self.ranges(line) {
-            plain(range.start, &mut out, &mut done);
+            plain(range.start, &mut out, &mut painted);
             let word = line.get(range.clone()).unwrap_or_default();
             out.push_str(&paint(style.underline(), word));
-            done = range.end;
+            painted = range.end;
         }
-        plain(line.len(), &mut out, &mut done);
+        plain(line.len(), &mut out, &mut painted);
         out
     }
 }
@@ -131,12 +131,12 @@ pub fn lines(screen: &Screen, text: &str, first: &str, rest: &str) -> Vec<String
 }
 
 /// The shortest line that counts as wrapped by its author.
-const WRAPPED: usize = 50;
+const MIN_WRAPPED_CHARS: usize = 50;
 
 /// A text whose paragraphs are one line each, for a terminal that wraps them at its own width.
 /// Lists,
 /// code, tables and short lines stay.
-pub fn reflowed<'a>(screen: &Screen, text: &'a str) -> Cow<'a, str> {
+pub fn reflow<'a>(screen: &Screen, text: &'a str) -> Cow<'a, str> {
     if screen.width.is_none() {
         return text.into();
     }
@@ -146,7 +146,7 @@ pub fn reflowed<'a>(screen: &Screen, text: &'a str) -> Cow<'a, str> {
     let mut is_open = false;
     for line in text.lines() {
         let is_fence = line.trim_start().starts_with("```");
-        if is_open && !is_fence && goes_on(line) {
+        if is_open && !is_fence && continues_sentence(line) {
             out.push(' ');
         } else if !out.is_empty() {
             out.push('\n');
@@ -154,13 +154,13 @@ pub fn reflowed<'a>(screen: &Screen, text: &'a str) -> Cow<'a, str> {
         let joins = out.ends_with(' ');
         out.push_str(if joins { line.trim_start() } else { line });
         is_code ^= is_fence;
-        is_open = !is_code && !is_fence && is_wrapped(line);
+        is_open = !is_code && !is_fence && may_be_wrapped(line);
     }
     out.into()
 }
 
 /// Whether a line can be the end of the sentence before it.
-fn goes_on(line: &str) -> bool {
+fn continues_sentence(line: &str) -> bool {
     let text = line.trim_start();
     let indent = line.len() - text.len();
     let number = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -170,10 +170,13 @@ fn goes_on(line: &str) -> bool {
 }
 
 /// Whether the author broke a line because it was full.
-fn is_wrapped(line: &str) -> bool {
+fn may_be_wrapped(line: &str) -> bool {
     let is_kept = line.trim_start().starts_with(['#', '|', '>']);
     // Two spaces and a backslash are line breaks in Markdown.
-    display_width(line) >= WRAPPED && !is_kept && !line.ends_with("  ") && !line.ends_with('\\')
+    display_width(line) >= MIN_WRAPPED_CHARS
+        && !is_kept
+        && !line.ends_with("  ")
+        && !line.ends_with('\\')
 }
 
 /// A text that is wrapped, indented and styled, with marks. Each line ends with a line break.
@@ -182,7 +185,7 @@ pub fn block(
     text: &str,
     (first, rest): (&str, &str),
     style: Style,
-    marks: &Marks,
+    marks: &QueryWords,
 ) -> String {
     let mut out = String::new();
     for (number, line) in lines(screen, text, first, rest).into_iter().enumerate() {
@@ -204,7 +207,7 @@ mod tests {
 
     #[track_caller]
     fn check(query: &str, line: &str, marked: &[&str]) {
-        let found: Vec<&str> = Marks::of(query)
+        let found: Vec<&str> = QueryWords::of(query)
             .ranges(line)
             .into_iter()
             .map(|range| &line[range])
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_question_are_marked_where_they_stand() {
+    fn the_words_of_a_query_are_highlighted() {
         check(
             "lock rows",
             "Locks on rows, locked `row`s",
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paragraph_that_its_author_wrapped_is_one_line_again() {
+    fn a_hard_wrapped_paragraph_is_reflowed() {
         let screen = Screen {
             width: Some(80),
             height: None,
@@ -252,7 +255,7 @@ mod tests {
                      - an item that goes on and on until the line is full of words\n  and ends here\n\
                      - another\n```\nlet a_long_line_of_code = with_a_name_that_never_seems_to_end();\nnext();\n```";
         assert_eq!(
-            reflowed(&screen, prose),
+            reflow(&screen, prose),
             "The worker must not hold a transaction open while it waits for the queue, \
              because the pool has four connections and they are gone at once.\n\nShort.\nLines.\n\
              - an item that goes on and on until the line is full of words and ends here\n\
@@ -262,11 +265,11 @@ mod tests {
             width: None,
             ..screen
         };
-        assert_eq!(reflowed(&piped, prose), prose);
+        assert_eq!(reflow(&piped, prose), prose);
     }
 
     #[test]
-    fn nothing_is_lost_where_lines_are_wrapped_and_marked() {
+    fn wrapping_and_highlighting_lose_nothing() {
         let screen = Screen {
             width: Some(24),
             height: None,
@@ -279,7 +282,7 @@ mod tests {
             text,
             ("- ", "  "),
             Style::new(),
-            &Marks::of("migration"),
+            &QueryWords::of("migration"),
         );
         let plain = anstream::adapter::strip_str(&out).to_string();
         assert_eq!(

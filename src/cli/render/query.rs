@@ -6,13 +6,13 @@ use std::fmt::Write;
 use anstream::adapter::strip_str;
 use textwrap::core::display_width;
 
-use super::age::{age, exact};
-use super::layout::{Marks, block, paint, reflowed};
+use super::age::{age, exact_time};
+use super::layout::{QueryWords, block, paint, reflow};
 use super::{BOLD, DIM, NAME, PLAIN, WARN, notes, status};
 use super::{count, grouped};
 use crate::cli::command::command;
 use crate::cli::screen::Screen;
-use crate::cli::words::at_a_terminal;
+use crate::cli::words::for_terminal;
 use ack_api::memory::StatusFilter;
 use ack_api::number::verb;
 use ack_api::text;
@@ -29,7 +29,7 @@ pub struct Listing<'a> {
     /// The query.
     pub query: String,
     /// The words to mark.
-    pub marks: Marks,
+    pub marks: QueryWords,
     /// Whether to show each memory in full.
     pub long: bool,
     /// The number of the first result.
@@ -39,7 +39,7 @@ pub struct Listing<'a> {
     /// The number of each result on the page, by id.
     pub numbers: HashMap<String, usize>,
     /// Whether `get 1` and `query --next` can refer to this answer.
-    pub remembered: bool,
+    pub is_recallable: bool,
     /// Whether to leave out hints.
     pub quiet: bool,
 }
@@ -50,12 +50,12 @@ impl<'a> Listing<'a> {
         Self {
             screen,
             query: String::new(),
-            marks: Marks::default(),
+            marks: QueryWords::default(),
             long: false,
             first: 1,
             short: HashMap::new(),
             numbers: HashMap::new(),
-            remembered: false,
+            is_recallable: false,
             quiet: false,
         }
     }
@@ -85,7 +85,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let mut out = String::new();
     for note in first {
         let text = without_words(&note, answer, &listing.query);
-        out += &block(screen, &text, ("", ""), WARN, &Marks::default());
+        out += &block(screen, &text, ("", ""), WARN, &QueryWords::default());
     }
     out += &head(answer, listing);
     for (place, result) in answer.results.iter().enumerate() {
@@ -95,7 +95,7 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let hidden = answer.hidden.as_ref();
     let is_empty = answer.results.is_empty();
     let hidden = hidden.map(|hidden| hidden_text(hidden, answer.searched.status, is_empty));
-    let hidden = hidden.map(|text| faint(&text, screen)).unwrap_or_default();
+    let hidden = hidden.map(|text| dim(&text, screen)).unwrap_or_default();
     if is_empty && !hidden.is_empty() && !listing.quiet {
         // What waits for review helps more than any suggestion.
         let _ = write!(out, "\n{hidden}");
@@ -107,13 +107,13 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
                 "Try broader search terms" => "Broader search terms",
                 other => other,
             };
-            let text = at_a_terminal(suggestion);
-            out += &block(screen, &text, ("  ", "  "), PLAIN, &Marks::default());
+            let text = for_terminal(suggestion);
+            out += &block(screen, &text, ("  ", "  "), PLAIN, &QueryWords::default());
         }
     }
     if let Some(expected) = &answer.expected {
         out.push('\n');
-        out += &told_of_expected(expected, listing);
+        out += &expected_text(expected, listing);
     }
     let mut foot = next_steps(answer, listing);
     if !is_empty {
@@ -127,54 +127,54 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
 
 /// ``no memory contains `kafka`; nearest in meaning:``
 fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
-    let (said, rest) = note.message.split_once(';').unwrap_or((&note.message, ""));
-    let named = said.strip_prefix("nothing certain: ");
-    if named.is_none() && note.kind == NoteKind::NothingCertain {
+    let (summary, rest) = note.message.split_once(';').unwrap_or((&note.message, ""));
+    let words_found = summary.strip_prefix("nothing certain: ");
+    if words_found.is_none() && note.kind == NoteKind::NothingCertain {
         return "nothing certain; nearest in meaning:".to_owned();
     }
     // Show the query on one line. With several words, no memory contains any of them.
     let query = text::line(query, 60);
     let words = match query.split_whitespace().count() {
-        0 => return at_a_terminal(&note.message),
+        0 => return for_terminal(&note.message),
         1 => format!("`{query}`"),
         _ => format!("a word of `{query}`"),
     };
-    let said = named.unwrap_or(said);
-    let said = said.replacen("a word of the query", &words, 1);
+    let summary = words_found.unwrap_or(summary);
+    let summary = summary.replacen("a word of the query", &words, 1);
     let is_hidden = answer.hidden.is_some_and(|hidden| hidden.by_status > 0);
     // A hidden memory may contain it.
-    let mut said = match said
+    let mut summary = match summary
         .strip_prefix("no approved memory")
         .filter(|_| !is_hidden)
     {
         Some(rest) => format!("no memory{rest}"),
-        None => said,
+        None => summary,
     };
     if rest.starts_with(" did you mean") {
-        let _ = write!(said, ";{rest}");
-    } else if named.is_some() {
-        said.push_str("; nearest:");
+        let _ = write!(summary, ";{rest}");
+    } else if words_found.is_some() {
+        summary.push_str("; nearest:");
     } else if !answer.results.is_empty() {
-        said.push_str("; nearest in meaning:");
+        summary.push_str("; nearest in meaning:");
     }
-    said
+    summary
 }
 
-fn faint(text: &str, screen: &Screen) -> String {
-    block(screen, text, ("", ""), DIM, &Marks::default())
+fn dim(text: &str, screen: &Screen) -> String {
+    block(screen, text, ("", ""), DIM, &QueryWords::default())
 }
 
 /// `10 of 13 in kiosk-web, ledger-api`.
 fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
-    let shown = answer.results.len();
+    let result_count = answer.results.len();
     let total = match answer.total_is_lower_bound {
         true => format!("{} or more", grouped(answer.total)),
         false => grouped(answer.total),
     };
     let folded = answer.folded();
-    let counted = if shown == 0 {
+    let counted = if result_count == 0 {
         "nothing found".to_owned()
-    } else if listing.first > 1 && shown == 1 {
+    } else if listing.first > 1 && result_count == 1 {
         format!("result {} of {total}", listing.first)
     } else if answer.is_complete() && listing.first == 1 && folded > 0 {
         format!("{}, {folded} like others,", count(answer.total, "memory"))
@@ -182,20 +182,20 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         format!(
             "{} to {} of {total}",
             listing.first,
-            listing.first + shown - 1
+            listing.first + result_count - 1
         )
-    } else if answer.total > shown as u64 || answer.total_is_lower_bound {
-        format!("{shown} of {total}")
+    } else if answer.total > result_count as u64 || answer.total_is_lower_bound {
+        format!("{result_count} of {total}")
     } else {
         count(answer.total, "memory")
     };
-    let place = searched(&answer.searched, listing.long);
-    let text = format!("{counted} {place}");
+    let scopes_text = searched(&answer.searched, listing.long);
+    let text = format!("{counted} {scopes_text}");
     let mut lines = super::layout::lines(listing.screen, &text, "", "").into_iter();
     let mut out = String::new();
     if let Some(first) = lines.next() {
-        let place = first.strip_prefix(&counted).unwrap_or_default();
-        let _ = writeln!(out, "{}{}", paint(BOLD, &counted), paint(DIM, place));
+        let scopes_text = first.strip_prefix(&counted).unwrap_or_default();
+        let _ = writeln!(out, "{}{}", paint(BOLD, &counted), paint(DIM, scopes_text));
     }
     for line in lines {
         let _ = writeln!(out, "{}", paint(DIM, line));
@@ -238,11 +238,13 @@ fn searched(searched: &Searched, long: bool) -> String {
 fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     let mut steps = Vec::new();
     match &answer.next_cursor {
-        Some(_) if listing.remembered => steps.push(format!("next: {}", command("query --next"))),
+        Some(_) if listing.is_recallable => {
+            steps.push(format!("next: {}", command("query --next")))
+        }
         Some(cursor) => steps.push(format!("next page: --cursor {cursor}")),
         None => {}
     }
-    if let Some(result) = answer.results.first().filter(|_| listing.remembered) {
+    if let Some(result) = answer.results.first().filter(|_| listing.is_recallable) {
         let (number, id) = (listing.first, listing.short_id(&result.id));
         let get = command(&format!("get {number}"));
         steps.push(format!("open: {get} (or {id})"));
@@ -250,18 +252,18 @@ fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     if steps.is_empty() {
         return String::new();
     }
-    faint(&steps.join("  ·  "), listing.screen)
+    dim(&steps.join("  ·  "), listing.screen)
 }
 
 /// What is hidden; if there is nothing else to see, also who decides about it.
-fn hidden_text(hidden: &Hidden, asked: StatusFilter, is_empty: bool) -> String {
+fn hidden_text(hidden: &Hidden, status: StatusFilter, is_empty: bool) -> String {
     let mut parts = Vec::new();
     if hidden.by_status > 0 {
-        let what = match asked {
+        let what = match status {
             StatusFilter::Staging => "approved",
             StatusFilter::Approved | StatusFilter::All => "unreviewed",
         };
-        let decide = match asked {
+        let decide = match status {
             StatusFilter::Approved if is_empty => format!(", `{}` decides", command("review")),
             _ => String::new(),
         };
@@ -288,14 +290,14 @@ pub(super) fn hit(hit: &MemoryHit, number: Option<usize>, listing: &Listing<'_>)
     };
     let Listing { screen, marks, .. } = listing;
     let mut out = block(screen, &hit.title, (first, &indent), style, marks);
-    out += &joined(&meta(hit, listing), &indent, screen);
+    out += &join_parts(&meta(hit, listing), &indent, screen);
     out += &if listing.long {
-        all_of(hit, &indent, listing)
+        full_text(hit, &indent, listing)
     } else {
-        gist(hit, &indent, listing)
+        best_fact(hit, &indent, listing)
     };
     if let Some(explanation) = &hit.explanation {
-        out += &explained(explanation, hit.why.as_deref(), &indent, screen);
+        out += &explanation_text(explanation, hit.why.as_deref(), &indent, screen);
     }
     out
 }
@@ -314,9 +316,9 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
     };
     let mut parts = vec![paint(NAME, id), paint(DIM, place)];
     parts.extend(hit.kind.as_ref().map(|kind| paint(DIM, kind)));
-    let time = if long { exact } else { age };
-    let written = hit.created_at.as_ref().map(|at| time(at, screen));
-    parts.extend(written.map(|written| paint(DIM, written)));
+    let time = if long { exact_time } else { age };
+    let created = hit.created_at.as_ref().map(|at| time(at, screen));
+    parts.extend(created.map(|created| paint(DIM, created)));
     if long || !StatusFilter::Approved.allows(hit.status) {
         parts.push(status(hit.status));
     }
@@ -338,8 +340,8 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
 /// `contradicts 3 (older)` if the other one is on the page too, else its id.
 fn contradiction(other: &Contradiction, listing: &Listing<'_>) -> String {
     let name = match listing.numbers.get(&other.id) {
-        Some(number) => other.named(number),
-        None => other.named(listing.short_id(&other.id)),
+        Some(number) => other.describe(number),
+        None => other.describe(listing.short_id(&other.id)),
     };
     if other.is_newer() {
         format!("contradicted by {name}")
@@ -349,9 +351,11 @@ fn contradiction(other: &Contradiction, listing: &Listing<'_>) -> String {
 }
 
 /// Styled parts next to each other, as many per line as fit.
-fn joined(parts: &[String], indent: &str, screen: &Screen) -> String {
+fn join_parts(parts: &[String], indent: &str, screen: &Screen) -> String {
     let width = |part: &String| display_width(&strip_str(part).to_string());
-    let room = screen.width.map(|most| most.saturating_sub(indent.len()));
+    let room = screen
+        .width
+        .map(|screen_width| screen_width.saturating_sub(indent.len()));
     let parts = parts.iter().flat_map(|part| match room {
         Some(room) if width(part) > room => split(part, room, screen),
         _ => vec![part.clone()],
@@ -362,7 +366,7 @@ fn joined(parts: &[String], indent: &str, screen: &Screen) -> String {
         let part = &part;
         let fits = screen
             .width
-            .is_none_or(|most| used + 2 + width(part) <= most);
+            .is_none_or(|screen_width| used + 2 + width(part) <= screen_width);
         if place > 0 && fits {
             out.push_str("  ");
             used += 2;
@@ -390,7 +394,7 @@ fn split(part: &str, room: usize, screen: &Screen) -> Vec<String> {
 }
 
 /// The fact that matches the query best, and how many more there are.
-fn gist(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
+fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
     // The first of equals.
     let best = hit.facts.iter().rev().max_by_key(|fact| marks.count(fact));
@@ -416,14 +420,14 @@ fn gist(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
 }
 
 /// All the fields of a result.
-fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
+fn full_text(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
     let mut out = String::new();
     if let Some(subtitle) = &hit.subtitle {
         out += &block(screen, subtitle, (indent, indent), PLAIN, marks);
     }
     if let Some(excerpt) = &hit.excerpt {
-        let excerpt = reflowed(screen, excerpt);
+        let excerpt = reflow(screen, excerpt);
         out += &block(screen, &excerpt, (indent, indent), PLAIN, marks);
     }
     for fact in &hit.facts {
@@ -442,7 +446,7 @@ fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
             "\n{}\n",
             block(
                 screen,
-                &reflowed(screen, narrative),
+                &reflow(screen, narrative),
                 (indent, indent),
                 PLAIN,
                 marks
@@ -453,7 +457,7 @@ fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
         if let Some(value) = value {
             let text = format!("{name}: {value}");
             let rest = format!("{indent}  ");
-            out += &block(screen, &text, (indent, &rest), DIM, &Marks::default());
+            out += &block(screen, &text, (indent, &rest), DIM, &QueryWords::default());
         }
     };
     let list = |values: &[String]| (!values.is_empty()).then(|| values.join(", "));
@@ -477,7 +481,7 @@ fn all_of(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
 }
 
 /// How a result was ranked: the sum of each leg's score.
-fn explained(
+fn explanation_text(
     explanation: &Explanation,
     why: Option<&str>,
     indent: &str,
@@ -486,7 +490,7 @@ fn explained(
     let mut out = String::new();
     let rest = format!("{indent}  ");
     let mut line =
-        |text: &str| out += &block(screen, text, (indent, &rest), DIM, &Marks::default());
+        |text: &str| out += &block(screen, text, (indent, &rest), DIM, &QueryWords::default());
     let rank = explanation.rank;
     match explanation.fusion.rsplit_once(" = ") {
         Some((sum, score)) => line(&format!("rank {rank}, score {score} = {sum}")),
@@ -509,7 +513,7 @@ fn explained(
 }
 
 /// What happened to the memory that `--expect` names.
-fn told_of_expected(expected: &Expected, listing: &Listing<'_>) -> String {
+fn expected_text(expected: &Expected, listing: &Listing<'_>) -> String {
     let screen = listing.screen;
     let stage = match expected.stage {
         Stage::NotFound => "not found",
@@ -525,15 +529,15 @@ fn told_of_expected(expected: &Expected, listing: &Listing<'_>) -> String {
         Some(scope) => format!(" in {scope}"),
         None => String::new(),
     };
-    let message = at_a_terminal(&expected.message);
+    let message = for_terminal(&expected.message);
     let text = format!("expected {}{scope}: {stage}; {message}", expected.id);
     let style = match expected.stage {
         Stage::Returned => PLAIN,
         _ => WARN,
     };
-    let mut out = block(screen, &text, ("", "  "), style, &Marks::default());
+    let mut out = block(screen, &text, ("", "  "), style, &QueryWords::default());
     if let Some(explanation) = &expected.explanation {
-        out += &explained(explanation, None, "  ", screen);
+        out += &explanation_text(explanation, None, "  ", screen);
     }
     out
 }

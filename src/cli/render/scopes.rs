@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::age::{age, day, exact};
-use super::layout::{Marks, block};
+use super::age::{age, day, exact_time};
+use super::layout::{QueryWords, block};
 use super::{DIM, PLAIN, notes};
 use super::{count, grouped};
 use crate::cli::command::in_text;
@@ -30,7 +30,7 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
     if let Some(scope) = &answer.current_scope {
         let rule = answer.detected_by.as_deref().unwrap_or("-");
         let text = format!("* current: {scope}, found by {rule}");
-        out += &block(screen, &text, ("", "  "), DIM, &Marks::default());
+        out += &block(screen, &text, ("", "  "), DIM, &QueryWords::default());
     }
     for (problem, names) in problems(&answer.scopes) {
         let problem = in_text(problem);
@@ -86,27 +86,27 @@ fn paragraph(
     }
     let mut out = line(name, screen);
     for text in [facts.join(", "), about.clone()] {
-        out += &block(screen, &text, ("  ", "  "), PLAIN, &Marks::default());
+        out += &block(screen, &text, ("  ", "  "), PLAIN, &QueryWords::default());
     }
     out
 }
 
 /// Each problem once, with the scopes that have it.
 fn problems(scopes: &[ScopeInfo]) -> Vec<(&str, Vec<&str>)> {
-    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut grouped: Vec<(&str, Vec<&str>)> = Vec::new();
     for scope in scopes {
         for problem in &scope.health.problems {
-            match told.iter_mut().find(|(known, _)| known == problem) {
+            match grouped.iter_mut().find(|(known, _)| known == problem) {
                 Some((_, names)) => names.push(&scope.name),
-                None => told.push((problem, vec![&scope.name])),
+                None => grouped.push((problem, vec![&scope.name])),
             }
         }
     }
-    told
+    grouped
 }
 
 fn line(text: &str, screen: &Screen) -> String {
-    block(screen, text, ("", "  "), PLAIN, &Marks::default())
+    block(screen, text, ("", "  "), PLAIN, &QueryWords::default())
 }
 
 fn row(scope: &ScopeInfo, current: Option<&String>, screen: &Screen) -> [String; 6] {
@@ -204,7 +204,7 @@ pub fn vectors(table: &IndexInfo, screen: &Screen) -> String {
         let _ = write!(text, ", by {encoder}");
     }
     if let Some(at) = &table.built_at {
-        let _ = write!(text, ", built {}", exact(at, screen));
+        let _ = write!(text, ", built {}", exact_time(at, screen));
     }
     text
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use tokio::sync::Notify;
 
-use super::leave::{Ways, finish};
+use super::finish::{ReturnOptions, finish};
 use super::terminal::Typed;
 use super::unwritten;
 use crate::cli::curate::Caller;
@@ -18,8 +18,8 @@ use crate::cli::error::CliError;
 use crate::cli::{signals, write_err, write_plain};
 use crate::curate::Sitting;
 use crate::desk::Desk;
-use crate::desk::choice::counted;
-use crate::desk::web::{Curator, Door, Ended, listen};
+use crate::desk::choice::count_text;
+use crate::desk::web::{Curator, PageAccess, StopReason, listen};
 
 /// Whether the user has a display on which a browser can open.
 pub fn is_wanted() -> bool {
@@ -42,40 +42,40 @@ pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), Cli
     };
     let listening = listen(desk, curator).map_err(io)?;
     let door = listening.door();
-    unwritten::keep_at_end(caller, &listening.desk(), sitting);
-    invite(&door).map_err(io)?;
+    unwritten::save_at_exit(caller, &listening.desk(), sitting);
+    print_address(&door).map_err(io)?;
     let interrupt = Arc::new(Notify::new());
-    let told = Arc::clone(&interrupt);
-    signals::on_interrupt(move || told.notify_one());
+    let notify = Arc::clone(&interrupt);
+    signals::on_interrupt(move || notify.notify_one());
     let lines = Lines::read(door);
     let (desk, ended) = listening.serve(&interrupt).map_err(io)?;
     match ended {
-        Ended::Finished => {}
-        Ended::Idle => write_err("the desk closed after some minutes without activity\n"),
-        Ended::Interrupted => write_err("\n"),
+        StopReason::Finished => {}
+        StopReason::Idle => write_err("the desk closed after some minutes without activity\n"),
+        StopReason::Interrupted => write_err("\n"),
     }
     if let Some(lines) = lines
         && desk.lock().unwritten() > 0
     {
         let ask = |question: &str| lines.ask(question);
-        return finish(caller, &desk, sitting, Ways::None, ask).map(drop);
+        return finish(caller, &desk, sitting, ReturnOptions::None, ask).map(drop);
     }
     let mut desk = desk.lock();
     if desk.unwritten() > 0 {
-        let places = unwritten::places(caller.config);
+        let places = unwritten::candidate_folders(caller.config);
         write_err(&unwritten::save(&places, &mut desk, sitting));
     }
     match desk.head().written {
         0 => write_plain("nothing was decided\n"),
         written => {
-            let memories = counted(written, "memory was", "memories were");
+            let memories = count_text(written, "memory was", "memories were");
             write_plain(&format!("{memories} decided\n"))
         }
     }
 }
 
 /// Makes an address, opens it, and prints it.
-fn invite(door: &Door) -> std::io::Result<()> {
+fn print_address(door: &PageAccess) -> std::io::Result<()> {
     let address = door.open()?;
     let how = if open(&address) {
         "the desk is open in your browser; if it is not, open"
@@ -97,8 +97,8 @@ fn open(address: &str) -> bool {
     if !is_wanted() {
         return false;
     }
-    let named = std::env::var_os("BROWSER").filter(|named| !named.is_empty());
-    let opener = named.unwrap_or_else(|| {
+    let browser = std::env::var_os("BROWSER").filter(|browser| !browser.is_empty());
+    let opener = browser.unwrap_or_else(|| {
         OsString::from(if cfg!(target_os = "macos") {
             "open"
         } else {
@@ -123,7 +123,7 @@ struct Lines {
 
 impl Lines {
     /// Starts reading; `None` if there is no terminal.
-    fn read(door: Arc<Door>) -> Option<Self> {
+    fn read(door: Arc<PageAccess>) -> Option<Self> {
         if !std::io::stdin().is_terminal() {
             return None;
         }
@@ -136,7 +136,7 @@ impl Lines {
                     if tell.send(line).is_err() {
                         return;
                     }
-                } else if let Err(error) = invite(&door) {
+                } else if let Err(error) = print_address(&door) {
                     write_err(&format!("cannot create an address: {error}\n"));
                 }
             }

@@ -11,7 +11,7 @@ use crate::curate::Candidate;
 
 /// Opens a memory in the user's editor. `None` if nothing was changed. If what was written cannot
 /// be used, the person can edit it again.
-pub fn edited(candidate: &Candidate, input: &Input) -> Result<Option<Edit>, CliError> {
+pub fn edit_in_editor(candidate: &Candidate, input: &Input) -> Result<Option<Edit>, CliError> {
     let before = fields(candidate);
     let io = |source| CliError::Io {
         action: "edit",

@@ -11,11 +11,11 @@ use ack_api::Diagnostic;
 use ack_api::text;
 use parking_lot::Mutex;
 
-use self::card::shown;
-use super::editor::edited;
-use super::leave::{Left, Way, Ways, finish};
+use self::card::card_text;
+use super::editor::edit_in_editor;
+use super::finish::{LeaveOutcome, ReturnOptions, ReturnTo, finish};
 use super::unwritten;
-use crate::cli::args::day::later;
+use crate::cli::args::day::parse_later_day;
 use crate::cli::curate::Caller;
 use crate::cli::error::CliError;
 use crate::cli::write_err;
@@ -44,7 +44,7 @@ const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY
 const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o ID replaced by\n\
                            another one, s skip, z undo, q finish; ? explains all keys\n";
 /// Keys that only the page has.
-const OF_THE_PAGE: [&str; 4] = ["c", "l", "x", "/"];
+const PAGE_ONLY_KEYS: [&str; 4] = ["c", "l", "x", "/"];
 
 /// What is typed at a terminal.
 pub use self::input::{Input, Typed};
@@ -54,7 +54,7 @@ enum Step {
     /// Show the same card again.
     Stay,
     /// Show its full text.
-    Whole,
+    ShowAll,
     /// Show another card.
     To(usize),
     /// Write the choices.
@@ -62,7 +62,7 @@ enum Step {
 }
 
 /// A person's way through the queue.
-struct Walk<'a> {
+struct QueueWalk<'a> {
     desk: &'a Mutex<Desk>,
     input: Input,
     lane: Lane,
@@ -72,11 +72,15 @@ struct Walk<'a> {
     end: usize,
     position: usize,
     /// Whether the next card shows the whole text.
-    whole: bool,
+    show_all: bool,
 }
 
 /// Goes through the queue, and writes the choices.
-pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
+pub fn run_terminal_desk(
+    caller: Caller<'_>,
+    mut desk: Desk,
+    sitting: &Sitting,
+) -> Result<(), CliError> {
     desk.find_groups();
     desk.shorten_ids();
     write_err(&format!("{}\n", desk.head().text));
@@ -85,28 +89,30 @@ pub fn go_through(caller: Caller<'_>, mut desk: Desk, sitting: &Sitting) -> Resu
         Lane::Stale => BEGIN_STALE,
     });
     let desk = Arc::new(Mutex::new(desk));
-    unwritten::keep_at_end(caller, &desk, sitting);
-    let mut walk = Walk::new(&desk);
+    unwritten::save_at_exit(caller, &desk, sitting);
+    let mut walk = QueueWalk::new(&desk);
     loop {
         walk.cards();
-        let ways = Ways::Cards(walk.undecided());
+        let ways = ReturnOptions::Cards(walk.undecided());
         match finish(caller, &desk, sitting, ways, |question| {
             walk.input.ask(question)
         })? {
-            Left::Done => return Ok(()),
-            Left::Back(way) => walk.go_back(way),
+            LeaveOutcome::Done => return Ok(()),
+            LeaveOutcome::Return(way) => walk.go_back(way),
         }
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> QueueWalk<'a> {
     fn new(desk: &'a Mutex<Desk>) -> Self {
         let (lane, first, end) = {
             let desk = desk.lock();
             let lane = desk.lane();
             // Memories that may be out of date come after the waiting ones.
             let mut lanes = desk.items().iter().map(|item| item.lane());
-            let first = lanes.position(|own| own == lane).unwrap_or_default();
+            let first = lanes
+                .position(|offered| offered == lane)
+                .unwrap_or_default();
             let count = desk.items().iter().filter(|item| item.lane() == lane);
             (lane, first, first + count.count())
         };
@@ -117,20 +123,25 @@ impl<'a> Walk<'a> {
             first,
             end,
             position: first,
-            whole: false,
+            show_all: false,
         }
     }
 
     /// Shows cards until the person is through or wants to leave.
     fn cards(&mut self) {
         while self.position < self.end {
-            let place = format!(
+            let position_text = format!(
                 "{}/{}",
                 self.position + 1 - self.first,
                 self.end - self.first
             );
-            let whole = std::mem::take(&mut self.whole);
-            write_err(&shown(self.desk, self.position, &place, whole));
+            let show_all = std::mem::take(&mut self.show_all);
+            write_err(&card_text(
+                self.desk,
+                self.position,
+                &position_text,
+                show_all,
+            ));
             let keys = match self.lane {
                 Lane::Waiting => "a r p e h m d u g A R s j k n z q ? > ",
                 Lane::Stale => "a (keep) r m d o e s j k n z q ? > ",
@@ -138,9 +149,9 @@ impl<'a> Walk<'a> {
             let Typed::Line(line) = self.input.ask(keys) else {
                 return;
             };
-            match self.take(&line) {
+            match self.handle_line(&line) {
                 Ok(Step::Stay) => {}
-                Ok(Step::Whole) => self.whole = true,
+                Ok(Step::ShowAll) => self.show_all = true,
                 Ok(Step::To(next)) => self.position = next,
                 Ok(Step::Finish) => return,
                 Err(error) => write_err(&problem(&error)),
@@ -171,32 +182,32 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns to a card from the last question.
-    fn go_back(&mut self, way: Way) {
+    fn go_back(&mut self, way: ReturnTo) {
         self.position = match way {
-            Way::Card => self.position.min(self.end.saturating_sub(1)),
-            Way::Undecided => self.next_from(self.first).unwrap_or(self.first),
-            Way::TakenBack(number) => number,
+            ReturnTo::Card => self.position.min(self.end.saturating_sub(1)),
+            ReturnTo::Undecided => self.next_from(self.first).unwrap_or(self.first),
+            ReturnTo::Undone(number) => number,
         };
     }
 
-    fn take(&mut self, line: &str) -> Result<Step, CliError> {
+    fn handle_line(&mut self, line: &str) -> Result<Step, CliError> {
         let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
         let rest = rest.trim();
         let is_stale = self.lane == Lane::Stale;
         if is_stale && matches!(key, "p" | "h" | "u" | "g" | "A" | "R") {
-            return Ok(unclear(&format!(
+            return Ok(report_invalid(&format!(
                 "`{key}` does not work here; use a (keep), e, r, or m/d/o with an ID"
             )));
         }
         Ok(match key {
-            "n" => Step::Whole,
+            "n" => Step::ShowAll,
             "s" => Step::To(self.next()),
             "j" => Step::To(self.position + 1),
-            "k" if self.position == self.first => unclear("that was the first one"),
+            "k" if self.position == self.first => report_invalid("that was the first one"),
             "k" => Step::To(self.position - 1),
             "z" => match self.desk.lock().take_back(None).first() {
                 Some(last) => Step::To(*last),
-                None => unclear("nothing was decided yet"),
+                None => report_invalid("nothing was decided yet"),
             },
             "q" => Step::Finish,
             "g" => self.keep_one()?,
@@ -205,7 +216,7 @@ impl<'a> Walk<'a> {
             "" | "?" => help(),
             _ => match self.choice(key, rest)? {
                 Some((choice, why)) => self.choose(choice, why)?,
-                None => unclear(&misunderstood(line, key)),
+                None => report_invalid(&unknown_command(line, key)),
             },
         })
     }
@@ -225,13 +236,13 @@ impl<'a> Walk<'a> {
             "u" if !rest.is_empty() => (Choice::Supersede { older: id }, None),
             "o" if !rest.is_empty() => (Choice::Replace { by: id }, None),
             "h" if !rest.is_empty() => {
-                let until = later(rest).map_err(CliError::Typed)?;
+                let until = parse_later_day(rest).map_err(CliError::Typed)?;
                 (Choice::PutOff { until }, None)
             }
             "e" => {
                 // The desk is not locked while the editor runs.
                 let item = self.desk.lock().items().get(self.position).cloned();
-                let edit = item.map(|item| edited(&item.candidate, &self.input));
+                let edit = item.map(|item| edit_in_editor(&item.candidate, &self.input));
                 let Some(edit) = edit.transpose()?.flatten() else {
                     return Err(CliError::Typed("nothing was changed".to_owned()));
                 };
@@ -258,11 +269,11 @@ impl<'a> Walk<'a> {
 }
 
 /// Why a line is not a command.
-fn misunderstood(line: &str, key: &str) -> String {
+fn unknown_command(line: &str, key: &str) -> String {
     match key {
         "m" | "d" | "u" | "o" => format!("`{key}` needs an id: {key} ID"),
         "h" => "`h` needs a day: h 2026-03-14, h 7d, h 2w".to_owned(),
-        key if OF_THE_PAGE.contains(&key) => {
+        key if PAGE_ONLY_KEYS.contains(&key) => {
             format!("`{key}` works only on the page; ? lists the keys")
         }
         _ => format!("`{}` is not a key; ? lists the keys", text::line(line, 40)),
@@ -270,7 +281,7 @@ fn misunderstood(line: &str, key: &str) -> String {
 }
 
 /// Reports an invalid line. Decides nothing.
-fn unclear(problem: &str) -> Step {
+fn report_invalid(problem: &str) -> Step {
     write_err(&format!("{problem}\n"));
     Step::Stay
 }

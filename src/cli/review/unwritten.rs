@@ -15,13 +15,13 @@ use crate::config::Config;
 use crate::connect::quoted;
 use crate::curate::Sitting;
 use crate::desk::Desk;
-use crate::desk::choice::counted;
+use crate::desk::choice::count_text;
 
 /// The beginning of the files' names.
 const PREFIX: &str = "unwritten-decisions-";
 
 /// The folders that a file may go to, the first that can be written.
-pub fn places(config: &Config) -> Vec<PathBuf> {
+pub fn candidate_folders(config: &Config) -> Vec<PathBuf> {
     let root = config.root.value.clone();
     let home = config.home.clone();
     let others = home.into_iter().chain([std::env::temp_dir()]);
@@ -29,37 +29,37 @@ pub fn places(config: &Config) -> Vec<PathBuf> {
 }
 
 /// Saves the choices if the terminal is closed or the process is asked to end.
-pub fn keep_at_end(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, sitting: &Sitting) {
+pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, sitting: &Sitting) {
     let (desk, sitting) = (Arc::clone(desk), sitting.clone());
-    let places = places(caller.config);
-    signals::on_end(move || {
+    let folders = candidate_folders(caller.config);
+    signals::at_exit(move || {
         // A write that is under way comes to its end first.
         let mut desk = desk.lock();
         if desk.unwritten() > 0 {
-            write_err(&format!("\n{}", save(&places, &mut desk, &sitting)));
+            write_err(&format!("\n{}", save(&folders, &mut desk, &sitting)));
         }
     });
 }
 
 /// Saves the choices, and returns what to say. If no file can be written, that is the choices
 /// themselves.
-pub fn save(places: &[PathBuf], desk: &mut Desk, sitting: &Sitting) -> String {
+pub fn save(folders: &[PathBuf], desk: &mut Desk, sitting: &Sitting) -> String {
     let count = desk.unwritten();
     let lines = desk.unwritten_lines();
     let name = format!("{PREFIX}{}.jsonl", sitting.batch);
-    let file = places.iter().find_map(|place| {
-        let file = place.join(&name);
+    let file = folders.iter().find_map(|folder| {
+        let file = folder.join(&name);
         create(&file, &lines).is_ok().then_some(file)
     });
     while !desk.take_back(None).is_empty() {}
     match file {
-        Some(file) => told(count, &file),
+        Some(file) => saved_message(count, &file),
         None => format!("no file can be written; these lines are for `review --apply`:\n{lines}"),
     }
 }
 
-fn told(count: usize, file: &Path) -> String {
-    let decisions = counted(count, "decision is", "decisions are");
+fn saved_message(count: usize, file: &Path) -> String {
+    let decisions = count_text(count, "decision is", "decisions are");
     let command = quoted(&file.display().to_string());
     format!("{decisions} not written, and kept: ack-memory review --apply {command}\n")
 }
@@ -70,18 +70,18 @@ fn create(file: &Path, lines: &str) -> std::io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(file)?;
-    let written = out
+    let result = out
         .write_all(lines.as_bytes())
         .and_then(|()| out.sync_all());
-    if written.is_err() {
+    if result.is_err() {
         // A part of the decisions would look like all of them.
         let _ = std::fs::remove_file(file);
     }
-    written
+    result
 }
 
 /// Names the files of earlier sittings.
-pub fn tell_earlier(config: &Config) {
+pub fn report_earlier(config: &Config) {
     let root = &config.root.value;
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name());

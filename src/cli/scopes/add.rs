@@ -21,7 +21,7 @@ use ack_sys::files::expand_home;
 
 /// A scope to add.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedScope {
     path: PathBuf,
     text: String,
     report: String,
@@ -49,7 +49,7 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
 }
 
 /// Reads the store and builds the manifest. Writes nothing.
-pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
+pub fn plan(config: &Config, args: &AddArgs) -> Result<PlannedScope, CliError> {
     check_name(&args.name)?;
     let scopes = Registry::new(config).discover().scopes;
     if let Some(known) = find(&scopes, &args.name) {
@@ -61,7 +61,7 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
     }
     let store = database(&absolute(config, &args.store)?);
     if let Some(known) = same::scope_with(&scopes, &store) {
-        return Err(taken(&store, &known.name));
+        return Err(already_a_scope(&store, &known.name));
     }
     let unreviewed = args.unreviewed.unwrap_or_default();
     let report = describe(&store, unreviewed, args.reference.as_ref())?;
@@ -89,15 +89,15 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<Planned, CliError> {
         nearest: Vec::new(),
         known: Vec::new(),
     })?;
-    occupied(&path)?;
-    Ok(Planned {
+    check_free(&path)?;
+    Ok(PlannedScope {
         path,
         text: text.trim_end().to_owned() + "\n",
         report,
     })
 }
 
-impl Planned {
+impl PlannedScope {
     /// Writes the manifest, readable only by its owner.
     pub fn write(&self) -> Result<(), CliError> {
         let io = |source| CliError::Io {
@@ -111,7 +111,7 @@ impl Planned {
 }
 
 /// The error if the store is already a scope.
-pub fn taken(store: &Path, scope: &str) -> CliError {
+pub fn already_a_scope(store: &Path, scope: &str) -> CliError {
     let message = format!("{} is already scope `{scope}`", store.display());
     CliError::usage("--store", message)
         .with_example(format!("ack-memory scopes --scope {}", quoted(scope)))
@@ -151,7 +151,7 @@ pub fn describe(
         let counts = snapshot.counts_by_id()?;
         Ok((layout.profile, layout.has_status(), counts))
     });
-    let (profile, has_status, counts) = read.map_err(|error| named(store, error))?;
+    let (profile, has_status, counts) = read.map_err(|error| with_program_name(store, error))?;
     let article = match profile.as_str() {
         name if name.starts_with(['a', 'e', 'i', 'o', 'u']) => "an",
         _ => "a",
@@ -176,7 +176,7 @@ pub fn describe(
 }
 
 /// Names the program that the store belongs to, if it is not ours.
-fn named(store: &Path, error: StoreError) -> CliError {
+fn with_program_name(store: &Path, error: StoreError) -> CliError {
     if let StoreError::Missing { path, .. } = error {
         return CliError::NoStore { path };
     }
@@ -194,12 +194,12 @@ fn named(store: &Path, error: StoreError) -> CliError {
     }
 }
 
-fn occupied(path: &Path) -> Result<(), CliError> {
-    let taken = path.parent().filter(|folder| {
+fn check_free(path: &Path) -> Result<(), CliError> {
+    let existing = path.parent().filter(|folder| {
         folder.join("scope.toml").exists()
             || DATABASE_NAMES.iter().any(|name| folder.join(name).exists())
     });
-    match taken {
+    match existing {
         Some(folder) => {
             let message = format!("{} exists and is not overwritten", folder.display());
             Err(CliError::usage("NAME", message).with_hint("choose another name"))

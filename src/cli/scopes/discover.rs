@@ -11,7 +11,7 @@ use crate::cli::command::{command, in_text};
 use crate::cli::error::CliError;
 use crate::cli::{machine, prompt, write_out, write_plain};
 use crate::config::Config;
-use crate::recogniser::{Found, Kind, Support};
+use crate::recogniser::{FoundStore, Kind, Support};
 use crate::scope::{Registry, Scope, same};
 
 /// Runs `scopes discover`.
@@ -19,36 +19,39 @@ pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
     let stores = machine::stores(config);
     if json {
-        let stores: Vec<_> = stores.iter().map(|found| told(found, &scopes)).collect();
+        let stores: Vec<_> = stores
+            .iter()
+            .map(|found| store_json(found, &scopes))
+            .collect();
         let answer = json!({ "stores": stores });
         return write_out(&(serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"));
     }
     // At a terminal, each store that can be added is shown with its question.
-    let (asked, rest): (Vec<Found>, Vec<Found>) = stores
+    let (offered, rest): (Vec<FoundStore>, Vec<FoundStore>) = stores
         .into_iter()
         .partition(|found| prompt::is_possible() && is_new(found, &scopes));
-    if asked.is_empty() || !rest.is_empty() {
-        write_plain(&listed(&rest, &scopes, config.home.as_deref()))?;
+    if offered.is_empty() || !rest.is_empty() {
+        write_plain(&stores_text(&rest, &scopes, config.home.as_deref()))?;
     }
-    offer_each(config, &asked)
+    offer_each(config, &offered)
 }
 
 /// Whether a store can be added as a scope.
-fn is_new(found: &Found, scopes: &[Arc<Scope>]) -> bool {
+fn is_new(found: &FoundStore, scopes: &[Arc<Scope>]) -> bool {
     found.kind.support() == Support::Served
         && found.memories.is_some()
         && same::scope_with(scopes, &found.path).is_none()
 }
 
 /// Asks about each store that can be added.
-fn offer_each(config: &Config, stores: &[Found]) -> Result<(), CliError> {
+fn offer_each(config: &Config, stores: &[FoundStore]) -> Result<(), CliError> {
     let home = config.home.as_deref();
     for found in stores {
         let scopes = Registry::new(config).discover().scopes;
         if !is_new(found, &scopes) {
             continue;
         }
-        write_plain(&format!("\n{}\n", line(found, home)))?;
+        write_plain(&format!("\n{}\n", store_line(found, home)))?;
         let name = free_name(found, &scopes);
         match offer::ask(found, home) {
             None => return Ok(()),
@@ -64,20 +67,20 @@ fn offer_each(config: &Config, stores: &[Found]) -> Result<(), CliError> {
 }
 
 /// A store as JSON.
-pub fn told(found: &Found, scopes: &[Arc<Scope>]) -> serde_json::Value {
-    let mut told = serde_json::to_value(found).unwrap_or_default();
-    if let Some(told) = told.as_object_mut() {
-        told.insert("support".to_owned(), json!(found.kind.support()));
+pub fn store_json(found: &FoundStore, scopes: &[Arc<Scope>]) -> serde_json::Value {
+    let mut value = serde_json::to_value(found).unwrap_or_default();
+    if let Some(value) = value.as_object_mut() {
+        value.insert("support".to_owned(), json!(found.kind.support()));
         if let Some(scope) = same::scope_with(scopes, &found.path) {
-            told.insert("scope".to_owned(), json!(scope.name));
+            value.insert("scope".to_owned(), json!(scope.name));
         }
     }
-    told
+    value
 }
 
 /// The list for people: stores that can be served with their state, then stores that are only
 /// recognised.
-pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> String {
+pub fn stores_text(stores: &[FoundStore], scopes: &[Arc<Scope>], home: Option<&Path>) -> String {
     let mut out = String::new();
     let can = |support: Support| {
         stores
@@ -85,7 +88,7 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
             .filter(move |found| found.kind.support() == support)
     };
     for found in can(Support::Served) {
-        let _ = writeln!(out, "{}", line(found, home));
+        let _ = writeln!(out, "{}", store_line(found, home));
         match same::scope_with(scopes, &found.path) {
             Some(scope) => {
                 let _ = writeln!(out, "  served as scope `{}`", scope.name);
@@ -104,12 +107,12 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
         let _ = writeln!(
             out,
             "{}\n  use it: {}",
-            line(found, home),
+            store_line(found, home),
             in_text(&found.advice())
         );
     }
     let names: Vec<String> = can(Support::Reference)
-        .map(|found| shown(&found.path, home))
+        .map(|found| with_tilde(&found.path, home))
         .collect();
     if !names.is_empty() {
         let _ = writeln!(
@@ -130,17 +133,17 @@ pub fn listed(stores: &[Found], scopes: &[Arc<Scope>], home: Option<&Path>) -> S
 }
 
 /// A store in one line: kind, size, path.
-pub fn line(found: &Found, home: Option<&Path>) -> String {
+pub fn store_line(found: &FoundStore, home: Option<&Path>) -> String {
     format!(
         "{}: {}, {}",
         found.kind.title(),
         found.count(),
-        shown(&found.path, home)
+        with_tilde(&found.path, home)
     )
 }
 
 /// A path as people write it.
-pub fn shown(path: &Path, home: Option<&Path>) -> String {
+pub fn with_tilde(path: &Path, home: Option<&Path>) -> String {
     match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(rest) => Path::new("~").join(rest).display().to_string(),
         None => path.display().to_string(),
@@ -148,19 +151,19 @@ pub fn shown(path: &Path, home: Option<&Path>) -> String {
 }
 
 /// A scope name, if it is valid.
-fn valid(name: String) -> Option<String> {
+fn valid_name(name: String) -> Option<String> {
     crate::import::check_name(&name).is_ok().then_some(name)
 }
 
 /// A name derived from a folder.
 fn named_after(folder: Option<&Path>, prefix: &str) -> String {
     let name = folder.and_then(Path::file_name);
-    name.and_then(|name| valid(format!("{prefix}{}", name.to_string_lossy())))
+    name.and_then(|name| valid_name(format!("{prefix}{}", name.to_string_lossy())))
         .unwrap_or_else(|| "memories".to_owned())
 }
 
 /// A scope name for a store that no scope uses yet.
-pub fn free_name(found: &Found, scopes: &[Arc<Scope>]) -> String {
+pub fn free_name(found: &FoundStore, scopes: &[Arc<Scope>]) -> String {
     let base = match found.kind {
         Kind::ClaudeMem => "claude-mem".to_owned(),
         Kind::Codex | Kind::ServerMemory | Kind::BasicMemory | Kind::McpMemoryService => {
@@ -175,7 +178,7 @@ pub fn free_name(found: &Found, scopes: &[Arc<Scope>]) -> String {
             let slug = slug.unwrap_or_default();
             let project = slug.rsplit("-src-").next().unwrap_or_default();
             let project = project.trim_start_matches('-');
-            valid(format!("auto-{project}")).unwrap_or_else(|| "auto-memory".to_owned())
+            valid_name(format!("auto-{project}")).unwrap_or_else(|| "auto-memory".to_owned())
         }
         _ => named_after(found.path.parent(), ""),
     };

@@ -5,13 +5,13 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use super::add;
-use super::discover::shown;
+use super::discover::with_tilde;
 use crate::cli::args::AddArgs;
 use crate::cli::error::CliError;
 use crate::cli::{command, prompt};
 use crate::config::Config;
 use crate::connect::quoted;
-use crate::recogniser::Found;
+use crate::recogniser::FoundStore;
 use ack_api::memory::Unreviewed;
 
 /// The owner's answer about a store.
@@ -26,7 +26,7 @@ pub enum Answer {
 }
 
 /// Asks what to do with a store. Enter is the safe answer. `None` at the end of the input.
-pub fn ask(found: &Found, home: Option<&Path>) -> Option<Answer> {
+pub fn ask(found: &FoundStore, home: Option<&Path>) -> Option<Answer> {
     let keys: &[(char, &str)] = match found.approved {
         Some(_) => &[('a', "add"), ('s', "skip")],
         None => &[('r', "review first"), ('t', "trust all"), ('s', "skip")],
@@ -36,11 +36,11 @@ pub fn ask(found: &Found, home: Option<&Path>) -> Option<Answer> {
         None => "(r)eview first, (t)rust all, (s)kip",
     };
     // If the list goes elsewhere, the question names the store.
-    let place = match std::io::stdout().is_terminal() {
+    let store_line = match std::io::stdout().is_terminal() {
         true => String::new(),
-        false => format!(", {}", shown(&found.path, home)),
+        false => format!(", {}", with_tilde(&found.path, home)),
     };
-    let question = format!("    {}{place}: {answers}", found.kind.title());
+    let question = format!("    {}{store_line}: {answers}", found.kind.title());
     Some(match prompt::choose(&question, keys)? {
         't' => Answer::Trust,
         's' => Answer::Skip,
@@ -49,7 +49,7 @@ pub fn ask(found: &Found, home: Option<&Path>) -> Option<Answer> {
 }
 
 /// The equivalent command.
-pub fn command(found: &Found, name: &str, answer: Answer) -> String {
+pub fn command(found: &FoundStore, name: &str, answer: Answer) -> String {
     let trusts = if answer == Answer::Trust {
         " --unreviewed approved"
     } else {
@@ -60,7 +60,12 @@ pub fn command(found: &Found, name: &str, answer: Answer) -> String {
 }
 
 /// Adds the store as a scope.
-pub fn add(config: &Config, found: &Found, name: &str, answer: Answer) -> Result<(), CliError> {
+pub fn add(
+    config: &Config,
+    found: &FoundStore,
+    name: &str,
+    answer: Answer,
+) -> Result<(), CliError> {
     let args = AddArgs {
         reference: None,
         name: name.to_owned(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::set::named;
+use super::set::find_scope;
 use crate::cli::args::RemoveArgs;
 use crate::cli::error::CliError;
 use crate::cli::{prompt, write_out, write_plain};
@@ -15,7 +15,7 @@ use crate::scope::{Registry, Scope};
 use ack_sys::files;
 
 /// The folder next to `scopes` that removed scopes are moved to.
-const REMOVED: &str = "removed";
+const REMOVED_FOLDER: &str = "removed";
 
 /// How to remove a scope.
 enum Removal {
@@ -28,7 +28,7 @@ enum Removal {
 /// Runs `scopes remove`.
 pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
-    let scope = named(&scopes, &args.name)?;
+    let scope = find_scope(&scopes, &args.name)?;
     let removal = plan(config, scope)?;
     let folder = scope.folder.display().to_string();
     let (does, undo) = match &removal {
@@ -40,7 +40,7 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
             format!("ln -s {} {}", word(target), word(&scope.folder)),
         ),
         Removal::Folder { to } => (
-            moves(scope, to),
+            move_command(scope, to),
             format!("mv {} {}", word(to), word(&scope.folder)),
         ),
     };
@@ -53,10 +53,10 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
         carry_out(scope, &removal)?;
     }
     if json {
-        let told = json!({ "scope": scope.name, "removed": writes, "does": does, "undo": undo });
-        return write_out(&(serde_json::to_string_pretty(&told).unwrap_or_default() + "\n"));
+        let result = json!({ "scope": scope.name, "removed": writes, "does": does, "undo": undo });
+        return write_out(&(serde_json::to_string_pretty(&result).unwrap_or_default() + "\n"));
     }
-    let said = match (writes, asks) {
+    let message = match (writes, asks) {
         (true, true) => format!("removed; undo: {undo}\n"),
         (true, false) => format!("{does}\nremoved; undo: {undo}\n"),
         (false, true) => "nothing was changed\n".to_owned(),
@@ -64,10 +64,10 @@ pub fn run(config: &Config, args: &RemoveArgs, json: bool) -> Result<(), CliErro
             format!("{does}\nnothing was changed; run the same command with --yes to do it\n")
         }
     };
-    write_plain(&said)
+    write_plain(&message)
 }
 
-fn moves(scope: &Scope, to: &Path) -> String {
+fn move_command(scope: &Scope, to: &Path) -> String {
     let (folder, to) = (scope.folder.display(), to.display());
     // A manifest that cannot be read may name any store.
     if scope.problem.is_some() {
@@ -105,7 +105,7 @@ fn plan(config: &Config, scope: &Scope) -> Result<Removal, CliError> {
             format!("move the folder yourself: {}", scope.folder.display()),
         );
     }
-    let removed = config.root.value.join(REMOVED);
+    let removed = config.root.value.join(REMOVED_FOLDER);
     let numbered = (2..).map(|number| removed.join(format!("{}-{number}", scope.name)));
     let to = std::iter::once(removed.join(&scope.name))
         .chain(numbered)

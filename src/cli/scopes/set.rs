@@ -21,7 +21,7 @@ use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
 use crate::curate::CurateError;
 use crate::import::write::make_private;
-use crate::scope::edit::{self, Change, Edited};
+use crate::scope::edit::{self, Change, EditedManifest};
 use crate::scope::manifest::Manifest;
 use crate::scope::resolve::{current_by_manifests, find};
 use crate::scope::{Registry, Scope, same};
@@ -33,7 +33,7 @@ const LISTS: [&str; 3] = ["projects", "paths", "remotes"];
 /// Runs `scopes set`.
 pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
-    let scope = named(&scopes, &args.name)?;
+    let scope = find_scope(&scopes, &args.name)?;
     let mut changes = Vec::new();
     for assignment in &args.assignments {
         changes.push(change(config, assignment)?);
@@ -46,7 +46,7 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
             .cloned()
             .collect();
         if let Some(other) = same::scope_with(&others, &store) {
-            return Err(add::taken(&store, &other.name));
+            return Err(add::already_a_scope(&store, &other.name));
         }
         add::describe(
             &store,
@@ -62,17 +62,17 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         }
     }
     check_decisions(scope, &edited)?;
-    let done = Done {
+    let done = ManifestChange {
         scope: &scope.name,
         edited: &edited,
         dry_run: args.dry_run,
     };
-    done.tell(json, "")
+    done.write_and_report(json, "")
 }
 
 /// Only a native store can hold decisions. A store that cannot be read now is checked at the first
 /// decision.
-fn check_decisions(scope: &Scope, edited: &Edited) -> Result<(), CliError> {
+fn check_decisions(scope: &Scope, edited: &EditedManifest) -> Result<(), CliError> {
     if edited.manifest.decisions != DecisionPlace::Store {
         return Ok(());
     }
@@ -103,24 +103,24 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
     let scopes = Registry::new(config).discover().scopes;
     let name = args.scope.as_ref();
     let scope = match name.or(config.pinned.as_ref().map(|pinned| &pinned.value)) {
-        Some(name) => named(&scopes, name)?,
-        None => only_one(&scopes, &project)?,
+        Some(name) => find_scope(&scopes, name)?,
+        None => default_scope(&scopes, &project)?,
     };
-    let written = portable(config, &project);
+    let path = portable_path(config, &project);
     let edited = plan(
         scope,
-        &[("paths".to_owned(), Change::Add(vec![written.clone()]))],
-        &written,
+        &[("paths".to_owned(), Change::Add(vec![path.clone()]))],
+        &path,
     )?;
-    let done = Done {
+    let change = ManifestChange {
         scope: &scope.name,
         edited: &edited,
         dry_run: args.dry_run,
     };
-    let shown = project.display();
-    done.tell(
+    let project_text = project.display();
+    change.write_and_report(
         json,
-        &format!("{shown} belongs to scope `{}`\n", scope.name),
+        &format!("{project_text} belongs to scope `{}`\n", scope.name),
     )?;
     if args.dry_run || json {
         return Ok(());
@@ -144,15 +144,15 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
 }
 
 /// What was changed, or would be.
-struct Done<'a> {
+struct ManifestChange<'a> {
     scope: &'a str,
-    edited: &'a Edited,
+    edited: &'a EditedManifest,
     dry_run: bool,
 }
 
-impl Done<'_> {
+impl ManifestChange<'_> {
     /// Writes the manifest, and prints the change and how to undo it.
-    fn tell(&self, json: bool, outcome: &str) -> Result<(), CliError> {
+    fn write_and_report(&self, json: bool, outcome: &str) -> Result<(), CliError> {
         let changes = self.edited.is_changed();
         let writes = changes && !self.dry_run;
         if writes {
@@ -160,10 +160,10 @@ impl Done<'_> {
         }
         let undo = changes.then(|| self.undo());
         if json {
-            let told = json!({ "scope": self.scope, "path": self.edited.path, "written": writes, "undo": undo });
-            return write_out(&(serde_json::to_string_pretty(&told).unwrap_or_default() + "\n"));
+            let result = json!({ "scope": self.scope, "path": self.edited.path, "written": writes, "undo": undo });
+            return write_out(&(serde_json::to_string_pretty(&result).unwrap_or_default() + "\n"));
         }
-        let said = match undo {
+        let message = match undo {
             None => format!(
                 "{outcome}nothing to change: {} already has these values\n",
                 self.edited.path.display()
@@ -173,13 +173,13 @@ impl Done<'_> {
             }
             Some(undo) => format!("{}\n{outcome}written; undo: {undo}\n", self.edited.shown()),
         };
-        write_plain(&said)
+        write_plain(&message)
     }
 
     /// The command that restores every key.
     fn undo(&self) -> String {
         let mut words = vec![quoted(self.scope)];
-        for (key, earlier) in &self.edited.earlier {
+        for (key, earlier) in &self.edited.earlier_values {
             let earlier = earlier.as_deref().unwrap_or_default();
             // A plain string needs no TOML quotation marks.
             let plain = earlier
@@ -193,7 +193,7 @@ impl Done<'_> {
 }
 
 /// The scope with a name.
-pub fn named<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>, CliError> {
+pub fn find_scope<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>, CliError> {
     let found = find(scopes, name);
     let scope = scopes
         .iter()
@@ -205,13 +205,13 @@ pub fn named<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Result<&'a Arc<Scope>,
 }
 
 /// The scope to use if none is named: the only one, or the one with the project's name.
-fn only_one<'a>(scopes: &'a [Arc<Scope>], project: &Path) -> Result<&'a Arc<Scope>, CliError> {
+fn default_scope<'a>(scopes: &'a [Arc<Scope>], project: &Path) -> Result<&'a Arc<Scope>, CliError> {
     if let [only] = scopes {
         return Ok(only);
     }
     let name = project.file_name().unwrap_or_default().to_string_lossy();
     let names: Vec<String> = scopes.iter().map(|scope| scope.name.clone()).collect();
-    named(scopes, &name).map_err(|_| {
+    find_scope(scopes, &name).map_err(|_| {
         let first = names.first().map_or("NAME", String::as_str);
         let message = format!(
             "several scopes can claim the project: pass `--scope` with one of {}",
@@ -236,17 +236,17 @@ fn project(config: &Config, folder: &Path) -> PathBuf {
 }
 
 /// A folder as a manifest names it: with `~` for the home folder, and with glob characters escaped.
-fn portable(config: &Config, folder: &Path) -> String {
+fn portable_path(config: &Config, folder: &Path) -> String {
     let home = config
         .home
         .as_ref()
         .and_then(|home| home.canonicalize().ok());
-    let written = match home.and_then(|home| folder.strip_prefix(home).ok().map(Path::to_owned)) {
+    let relative = match home.and_then(|home| folder.strip_prefix(home).ok().map(Path::to_owned)) {
         Some(rest) => Path::new("~").join(rest),
         None => folder.to_owned(),
     };
     let mut out = String::new();
-    for letter in written.display().to_string().chars() {
+    for letter in relative.display().to_string().chars() {
         match letter {
             '*' | '?' | '[' | ']' | '{' | '}' => {
                 out.push('[');
@@ -260,20 +260,27 @@ fn portable(config: &Config, folder: &Path) -> String {
 }
 
 /// Plans changes to a scope's manifest. Creates the manifest if there is none.
-fn plan(scope: &Scope, changes: &[(String, Change)], given: &str) -> Result<Edited, CliError> {
+fn plan(
+    scope: &Scope,
+    changes: &[(String, Change)],
+    shown_command: &str,
+) -> Result<EditedManifest, CliError> {
     let path = scope.folder.join("scope.toml");
     let before = edit::plan(&path, &[]);
     edit::plan(&path, changes).map_err(|error| match (before, error) {
         (Ok(_), SettingsError::Invalid { message, .. }) => {
             // Nothing is written yet, so the line means nothing.
             let message = message.split_once(": ").map_or(&*message, |(_, rest)| rest);
-            CliError::usage("KEY=VALUE", format!("{given} is not allowed: {message}"))
+            CliError::usage(
+                "KEY=VALUE",
+                format!("{shown_command} is not allowed: {message}"),
+            )
         }
         (_, error) => error.into(),
     })
 }
 
-fn write(edited: &Edited) -> Result<(), CliError> {
+fn write(edited: &EditedManifest) -> Result<(), CliError> {
     let io = |source| CliError::Io {
         action: "write",
         path: edited.path.clone(),

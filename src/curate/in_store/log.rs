@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::Status;
-use ack_store::read::Curated;
+use ack_store::read::CuratedMemory;
 use rusqlite::OptionalExtension;
 
 use super::row::{self, LogLine};
-use super::{CurateError, Open, in_transaction};
+use super::{CurateError, StoreTransaction, in_transaction};
 use crate::scope::Scope;
 
 /// Copies the log into the store and moves the file aside. The status that the reader sees stays
@@ -18,7 +18,7 @@ use crate::scope::Scope;
 ///
 /// # Errors
 /// The log cannot be read or moved, or the store cannot be written.
-pub fn settle(scope: &Scope) -> Result<(), CurateError> {
+pub fn move_log_into_store(scope: &Scope) -> Result<(), CurateError> {
     let Some(path) = scope.store.decision_log().filter(|path| path.exists()) else {
         return Ok(());
     };
@@ -29,7 +29,7 @@ pub fn settle(scope: &Scope) -> Result<(), CurateError> {
     let file = File::open(path).map_err(fail)?;
     file.lock().map_err(fail)?;
     // If the file cannot be moved, stop before anything is written.
-    let aside = aside(path);
+    let aside = free_log_path(path);
     fs::hard_link(path, &aside).map_err(fail)?;
     let settled = in_transaction(scope, |store, snapshot| {
         let decisions = std::sync::Arc::clone(&snapshot.decisions);
@@ -37,7 +37,7 @@ pub fn settle(scope: &Scope) -> Result<(), CurateError> {
             let Some(curated) = snapshot.curated(id)? else {
                 continue;
             };
-            settle_one(store, scope, &curated, decisions.about(id))?;
+            copy_decisions(store, scope, &curated, decisions.about(id))?;
         }
         Ok(())
     });
@@ -50,15 +50,15 @@ pub fn settle(scope: &Scope) -> Result<(), CurateError> {
     }
 }
 
-fn settle_one(
-    store: &Open<'_>,
+fn copy_decisions(
+    store: &StoreTransaction<'_>,
     scope: &Scope,
-    curated: &Curated,
+    curated: &CuratedMemory,
     lines: &[Decision],
 ) -> Result<(), CurateError> {
     let last = lines.last();
-    if curated.has_twin {
-        return Err(CurateError::Twice {
+    if curated.has_duplicate_id {
+        return Err(CurateError::DuplicateId {
             id: curated.memory.id.clone(),
             path: scope.store.path().to_owned(),
         });
@@ -72,7 +72,7 @@ fn settle_one(
     let earlier = lines.len().saturating_sub(usize::from(curated.is_decided));
     for line in lines.iter().take(earlier) {
         let after = line.verdict.status().unwrap_or(line.was);
-        row::note(
+        row::append_log_line(
             store,
             &LogLine {
                 id: &line.id,
@@ -110,7 +110,11 @@ fn settle_one(
 
 /// Whether the newest decision in the store is this one, which means the process was killed before
 /// it could move the file.
-fn is_settled(store: &Open<'_>, id: &str, last: Option<&Decision>) -> Result<bool, CurateError> {
+fn is_settled(
+    store: &StoreTransaction<'_>,
+    id: &str,
+    last: Option<&Decision>,
+) -> Result<bool, CurateError> {
     let Some(last) = last else {
         return Ok(false);
     };
@@ -121,16 +125,16 @@ fn is_settled(store: &Open<'_>, id: &str, last: Option<&Decision>) -> Result<boo
         .transaction
         .query_row(sql, [id], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()
-        .map_err(|error| store.failed(error))?;
+        .map_err(|error| store.write_error(error))?;
     let batch = last.batch.as_deref().unwrap_or_default();
     Ok(newest.is_some_and(|(known, action)| known == batch && action == last.verdict.as_str()))
 }
 
 /// A free file name next to the log.
-fn aside(path: &Path) -> PathBuf {
-    let named = |number: u32| path.with_file_name(format!("decisions.settled-{number}.jsonl"));
+fn free_log_path(path: &Path) -> PathBuf {
+    let numbered = |number: u32| path.with_file_name(format!("decisions.settled-{number}.jsonl"));
     (1..)
-        .map(named)
+        .map(numbered)
         .find(|path| !path.exists())
-        .unwrap_or_else(|| named(0))
+        .unwrap_or_else(|| numbered(0))
 }

@@ -8,15 +8,15 @@ use rusqlite::{OptionalExtension, params, params_from_iter};
 use serde_json::{Map, Value as Json, json};
 
 use super::cells::{decode, encode};
-use super::{CurateError, Open};
+use super::{CurateError, StoreTransaction};
 
 /// The table of the changes that `undo` reverts. Created with the first decision.
-pub const UNDO: &str = "CREATE TABLE IF NOT EXISTS curation_undo (
+pub const UNDO_TABLE: &str = "CREATE TABLE IF NOT EXISTS curation_undo (
   number INTEGER PRIMARY KEY, batch TEXT NOT NULL, memory_id TEXT NOT NULL, action TEXT NOT NULL,
   before TEXT NOT NULL, after TEXT NOT NULL, link TEXT);
 CREATE INDEX IF NOT EXISTS curation_undo_by_memory ON curation_undo (memory_id)";
 /// The table of decisions, as in `schemas/scope.sql`.
-const LOG: &str = "CREATE TABLE IF NOT EXISTS curation_log (
+const LOG_TABLE: &str = "CREATE TABLE IF NOT EXISTS curation_log (
   memory_id TEXT NOT NULL, action TEXT NOT NULL, previous_status TEXT, new_status TEXT,
   reason TEXT, actor TEXT, created_at TEXT);
 CREATE INDEX IF NOT EXISTS curation_log_by_memory ON curation_log (memory_id)";
@@ -41,7 +41,7 @@ pub struct LogLine<'a> {
 }
 
 /// Applies a decision.
-pub fn apply(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError> {
+pub fn apply(store: &StoreTransaction<'_>, decision: &Decision) -> Result<(), CurateError> {
     make_tables(store)?;
     let status = status_after(decision);
     let mut wanted: Vec<(String, Value)> = Vec::new();
@@ -85,7 +85,7 @@ pub fn apply(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError> {
         set(column, Value::Null);
     }
     if let Some(edit) = &decision.edit {
-        edited(store, edit, &mut set)?;
+        edit_columns(store, edit, &mut set)?;
         if let Some(column) = store.source.column(Field::Updated) {
             set(column, text(&decision.time));
         }
@@ -97,10 +97,10 @@ pub fn apply(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError> {
     let link = decision
         .into
         .as_deref()
-        .map(|into| succeed(store, into, decision))
+        .map(|into| link_successor(store, into, decision))
         .transpose()?
         .flatten();
-    note(
+    append_log_line(
         store,
         &LogLine {
             id: &decision.id,
@@ -111,7 +111,7 @@ pub fn apply(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError> {
             time: &decision.time,
         },
     )?;
-    remember(store, decision, (&before, &after), link)
+    record_undo(store, decision, (&before, &after), link)
 }
 
 fn text(value: &str) -> Value {
@@ -130,8 +130,8 @@ pub fn status_after(decision: &Decision) -> Status {
     }
 }
 
-fn edited(
-    store: &Open<'_>,
+fn edit_columns(
+    store: &StoreTransaction<'_>,
     edit: &Edit,
     set: &mut impl FnMut(&str, Value),
 ) -> Result<(), CurateError> {
@@ -172,23 +172,27 @@ fn edited(
 }
 
 /// Creates the tables that decisions need, if they are missing.
-pub fn make_tables(store: &Open<'_>) -> Result<(), CurateError> {
-    let log = if store.layout.log.is_none() { LOG } else { "" };
+pub fn make_tables(store: &StoreTransaction<'_>) -> Result<(), CurateError> {
+    let log = if store.layout.log.is_none() {
+        LOG_TABLE
+    } else {
+        ""
+    };
     store
         .transaction
-        .execute_batch(&format!("{UNDO};{log}"))
-        .map_err(|error| store.failed(error))
+        .execute_batch(&format!("{UNDO_TABLE};{log}"))
+        .map_err(|error| store.write_error(error))
 }
 
 /// Adds a column that older stores lack.
-fn add_column(store: &Open<'_>, name: &str) -> Result<(), CurateError> {
+fn add_column(store: &StoreTransaction<'_>, name: &str) -> Result<(), CurateError> {
     let known = "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2";
     let table = store.source.table.trim_matches('"');
     let is_there = store
         .transaction
         .query_row(known, params![table, name], |_| Ok(()))
         .optional()
-        .map_err(|error| store.failed(error))?;
+        .map_err(|error| store.write_error(error))?;
     if is_there.is_some() {
         return Ok(());
     }
@@ -196,23 +200,27 @@ fn add_column(store: &Open<'_>, name: &str) -> Result<(), CurateError> {
     store
         .transaction
         .execute_batch(&sql)
-        .map_err(|error| store.failed(error))
+        .map_err(|error| store.write_error(error))
 }
 
 /// Whether the newest decision replaced the memory with another one.
-fn was_replaced(store: &Open<'_>, id: &str) -> Result<bool, CurateError> {
+fn was_replaced(store: &StoreTransaction<'_>, id: &str) -> Result<bool, CurateError> {
     let sql = "SELECT action FROM curation_undo WHERE memory_id = ?1 ORDER BY number DESC LIMIT 1";
     let action: Option<String> = store
         .transaction
         .query_row(sql, [id], |row| row.get(0))
         .optional()
-        .map_err(|error| store.failed(error))?;
+        .map_err(|error| store.write_error(error))?;
     let replaces = [Verdict::Supersede.as_str(), Verdict::Merge.as_str()];
     Ok(action.is_some_and(|action| replaces.contains(&action.as_str())))
 }
 
 /// The values of some columns of a row, or `None` if the row is gone.
-pub fn cells(store: &Open<'_>, id: &str, columns: &[String]) -> Result<Option<Cells>, CurateError> {
+pub fn cells(
+    store: &StoreTransaction<'_>,
+    id: &str,
+    columns: &[String],
+) -> Result<Option<Cells>, CurateError> {
     let (condition, parameter) = condition(store, id)?;
     let sql = format!(
         "SELECT {} FROM {} WHERE {condition}",
@@ -230,10 +238,10 @@ pub fn cells(store: &Open<'_>, id: &str, columns: &[String]) -> Result<Option<Ce
         .transaction
         .query_row(&sql, [parameter], read)
         .optional()
-        .map_err(|error| store.failed(error))
+        .map_err(|error| store.write_error(error))
 }
 
-fn condition(store: &Open<'_>, id: &str) -> Result<(String, Value), CurateError> {
+fn condition(store: &StoreTransaction<'_>, id: &str) -> Result<(String, Value), CurateError> {
     store
         .source
         .id
@@ -244,7 +252,11 @@ fn condition(store: &Open<'_>, id: &str) -> Result<(String, Value), CurateError>
         })
 }
 
-fn update(store: &Open<'_>, id: &str, wanted: Vec<(String, Value)>) -> Result<(), CurateError> {
+fn update(
+    store: &StoreTransaction<'_>,
+    id: &str,
+    wanted: Vec<(String, Value)>,
+) -> Result<(), CurateError> {
     let wanted = wanted
         .into_iter()
         .map(|(column, value)| (column, value, false));
@@ -253,7 +265,7 @@ fn update(store: &Open<'_>, id: &str, wanted: Vec<(String, Value)>) -> Result<()
 
 /// Sets columns of a row. The flag marks values whose bytes are text.
 fn set_columns(
-    store: &Open<'_>,
+    store: &StoreTransaction<'_>,
     id: &str,
     wanted: Vec<(String, Value, bool)>,
 ) -> Result<(), CurateError> {
@@ -262,11 +274,11 @@ fn set_columns(
     let mut sets = Vec::new();
     for (column, value, is_text) in wanted {
         values.push(value);
-        let place = format!("?{}", values.len());
+        let placeholder = format!("?{}", values.len());
         sets.push(if is_text {
-            format!("{column} = CAST({place} AS TEXT)")
+            format!("{column} = CAST({placeholder} AS TEXT)")
         } else {
-            format!("{column} = {place}")
+            format!("{column} = {placeholder}")
         });
     }
     let sql = format!(
@@ -277,12 +289,12 @@ fn set_columns(
     store
         .transaction
         .execute(&sql, params_from_iter(values))
-        .map_err(|error| store.failed(error))?;
+        .map_err(|error| store.write_error(error))?;
     Ok(())
 }
 
 /// Restores values of a row. `false` if they are not values that this program wrote.
-pub fn restore(store: &Open<'_>, id: &str, cells: &Cells) -> Result<bool, CurateError> {
+pub fn restore(store: &StoreTransaction<'_>, id: &str, cells: &Cells) -> Result<bool, CurateError> {
     let known = |column: &String| {
         let mut columns = store.source.columns.iter().flatten();
         let mut narrative = store.source.narrative.iter();
@@ -300,7 +312,11 @@ pub fn restore(store: &Open<'_>, id: &str, cells: &Cells) -> Result<bool, Curate
 }
 
 /// Links a memory with the one that replaces it. Returns the link if it is new.
-fn succeed(store: &Open<'_>, into: &str, decision: &Decision) -> Result<Option<Json>, CurateError> {
+fn link_successor(
+    store: &StoreTransaction<'_>,
+    into: &str,
+    decision: &Decision,
+) -> Result<Option<Json>, CurateError> {
     let Some(LinkSource { table, columns }) = &store.layout.links else {
         return Ok(None);
     };
@@ -310,7 +326,7 @@ fn succeed(store: &Open<'_>, into: &str, decision: &Decision) -> Result<Option<J
         .transaction
         .query_row(&sql, params![into, decision.id, "supersedes"], |_| Ok(()))
         .optional()
-        .map_err(|error| store.failed(error))?;
+        .map_err(|error| store.write_error(error))?;
     if is_known.is_some() {
         return Ok(None);
     }
@@ -332,7 +348,7 @@ fn is_link([from, to, kind, ..]: &[String; 5]) -> String {
 }
 
 /// Removes a link that a decision made.
-pub fn unlink(store: &Open<'_>, link: &Json) -> Result<(), CurateError> {
+pub fn unlink(store: &StoreTransaction<'_>, link: &Json) -> Result<(), CurateError> {
     let Some(LinkSource { table, columns }) = &store.layout.links else {
         return Ok(());
     };
@@ -341,12 +357,15 @@ pub fn unlink(store: &Open<'_>, link: &Json) -> Result<(), CurateError> {
     store
         .transaction
         .execute(&sql, params![part(0), part(1), part(2)])
-        .map_err(|error| store.failed(error))?;
+        .map_err(|error| store.write_error(error))?;
     Ok(())
 }
 
 /// Adds a line to `curation_log`.
-pub fn note(store: &Open<'_>, line: &LogLine<'_>) -> Result<(), CurateError> {
+pub fn append_log_line(
+    store: &StoreTransaction<'_>,
+    line: &LogLine<'_>,
+) -> Result<(), CurateError> {
     let values = [
         Some(line.id),
         Some(line.action),
@@ -378,31 +397,33 @@ pub fn note(store: &Open<'_>, line: &LogLine<'_>) -> Result<(), CurateError> {
 
 /// Inserts a row, without the columns that the table lacks (`NULL`).
 fn insert(
-    store: &Open<'_>,
+    store: &StoreTransaction<'_>,
     table: &str,
     columns: &[String],
     values: &[Option<&str>],
 ) -> Result<(), CurateError> {
-    let there = columns.iter().zip(values);
-    let there: Vec<_> = there.filter(|(column, _)| *column != "NULL").collect();
-    let names: Vec<&str> = there.iter().map(|(column, _)| column.as_str()).collect();
-    let places: Vec<String> = (1..=there.len()).map(|place| format!("?{place}")).collect();
+    let present = columns.iter().zip(values);
+    let present: Vec<_> = present.filter(|(column, _)| *column != "NULL").collect();
+    let names: Vec<&str> = present.iter().map(|(column, _)| column.as_str()).collect();
+    let placeholders: Vec<String> = (1..=present.len())
+        .map(|number| format!("?{number}"))
+        .collect();
     let sql = format!(
         "INSERT OR IGNORE INTO {table} ({}) VALUES ({})",
         names.join(", "),
-        places.join(", ")
+        placeholders.join(", ")
     );
-    let values = there.iter().map(|(_, value)| **value);
+    let values = present.iter().map(|(_, value)| **value);
     store
         .transaction
         .execute(&sql, params_from_iter(values))
-        .map_err(|error| store.failed(error))?;
+        .map_err(|error| store.write_error(error))?;
     Ok(())
 }
 
 /// Stores what `undo` needs.
-fn remember(
-    store: &Open<'_>,
+fn record_undo(
+    store: &StoreTransaction<'_>,
     decision: &Decision,
     (before, after): (&Cells, &Cells),
     link: Option<Json>,
@@ -421,12 +442,12 @@ fn remember(
     store
         .transaction
         .execute(sql, values)
-        .map_err(|error| store.failed(error))?;
+        .map_err(|error| store.write_error(error))?;
     Ok(())
 }
 
 /// The present status of a row, as a word.
-pub fn status(store: &Open<'_>, id: &str) -> Result<String, CurateError> {
+pub fn status(store: &StoreTransaction<'_>, id: &str) -> Result<String, CurateError> {
     let column = store.column(Field::Status, "status")?.to_owned();
     let cells = cells(store, id, std::slice::from_ref(&column))?;
     let status = cells
@@ -436,7 +457,11 @@ pub fn status(store: &Open<'_>, id: &str) -> Result<String, CurateError> {
 }
 
 /// Sets only the status of a row.
-pub fn set_status(store: &Open<'_>, id: &str, status: Status) -> Result<(), CurateError> {
+pub fn set_status(
+    store: &StoreTransaction<'_>,
+    id: &str,
+    status: Status,
+) -> Result<(), CurateError> {
     let column = store.column(Field::Status, "status")?.to_owned();
     update(store, id, vec![(column, text(status.as_str()))])
 }

@@ -13,10 +13,10 @@ use rusqlite::{Connection, Row, params};
 use serde_json::Value as Json;
 
 use super::row::{self, Cells, LogLine};
-use super::{CurateError, Open, in_transaction};
+use super::{CurateError, StoreTransaction, in_transaction};
 use crate::curate::Sitting;
 use crate::curate::revived::{self, Revived};
-use crate::curate::write::Written;
+use crate::curate::write::WriteOutcome;
 use crate::scope::Scope;
 
 /// The decisions of a batch that can be undone.
@@ -94,8 +94,8 @@ pub fn batches(scope: &Scope) -> Result<Vec<Batch>, CurateError> {
             None => batches.push(Batch {
                 name,
                 ids: vec![id],
-                actor: written(&after, "reviewed_by"),
-                time: written(&after, "reviewed_at"),
+                actor: written_value(&after, "reviewed_by"),
+                time: written_value(&after, "reviewed_at"),
             }),
         }
     }
@@ -103,7 +103,7 @@ pub fn batches(scope: &Scope) -> Result<Vec<Batch>, CurateError> {
 }
 
 /// What a decision wrote into a column, from the JSON of its cells.
-fn written(after: &str, column: &str) -> Option<String> {
+fn written_value(after: &str, column: &str) -> Option<String> {
     let cells: Cells = serde_json::from_str(after).ok()?;
     let cell = cells
         .iter()
@@ -115,34 +115,38 @@ fn written(after: &str, column: &str) -> Option<String> {
 ///
 /// # Errors
 /// The store cannot be written. Then nothing was undone.
-pub fn take_back(scope: &Scope, batch: &Batch, sitting: &Sitting) -> Result<Written, CurateError> {
+pub fn undo_batch(
+    scope: &Scope,
+    batch: &Batch,
+    sitting: &Sitting,
+) -> Result<WriteOutcome, CurateError> {
     let reason = format!("undo of {}", batch.name);
     in_transaction(scope, |store, snapshot| {
         let mut after = after(snapshot, batch)?;
-        let mut written = Written::default();
+        let mut outcome = WriteOutcome::default();
         for id in &batch.ids {
             if !is_unchanged(store, id)? {
                 after.remove(id);
             }
         }
-        written.revived = revived::revived_by_undo(scope, snapshot, &after)?;
+        outcome.revived = revived::revived_by_undo(scope, snapshot, &after)?;
         for id in batch.ids.iter().collect::<BTreeSet<_>>() {
-            let entries = about(store, id)?;
+            let entries = decisions_about(store, id)?;
             let entries = entries.iter().take_while(|entry| entry.batch == batch.name);
-            let line = Line {
+            let line = UndoLogLine {
                 id,
                 action: "undo",
                 reason: Some(&reason),
                 actor: &sitting.actor,
-                time: &ack_api::time::show(sitting.now),
+                time: &ack_api::time::to_rfc3339(sitting.now),
             };
             if revert(store, entries, &line)? {
-                written.count += 1;
+                outcome.count += 1;
             } else {
-                written.changed.push(id.clone());
+                outcome.changed.push(id.clone());
             }
         }
-        Ok(written)
+        Ok(outcome)
     })
 }
 
@@ -188,8 +192,8 @@ fn after(snapshot: &Snapshot<'_>, batch: &Batch) -> Result<BTreeMap<String, Memo
 }
 
 /// Whether a row still has the values that the newest decision wrote.
-fn is_unchanged(store: &Open<'_>, id: &str) -> Result<bool, CurateError> {
-    let entries = about(store, id)?;
+fn is_unchanged(store: &StoreTransaction<'_>, id: &str) -> Result<bool, CurateError> {
+    let entries = decisions_about(store, id)?;
     let Some(newest) = entries.first() else {
         return Ok(false);
     };
@@ -198,20 +202,20 @@ fn is_unchanged(store: &Open<'_>, id: &str) -> Result<bool, CurateError> {
 }
 
 /// Undoes every decision about a memory.
-pub fn withdraw(store: &Open<'_>, decision: &Decision) -> Result<(), CurateError> {
-    let line = Line {
+pub fn withdraw(store: &StoreTransaction<'_>, decision: &Decision) -> Result<(), CurateError> {
+    let line = UndoLogLine {
         id: &decision.id,
         action: decision.verdict.as_str(),
         reason: decision.reason.as_deref(),
         actor: &decision.actor,
         time: &decision.time,
     };
-    revert(store, about(store, &decision.id)?.iter(), &line)?;
+    revert(store, decisions_about(store, &decision.id)?.iter(), &line)?;
     Ok(())
 }
 
 /// The line for `curation_log`.
-struct Line<'a> {
+struct UndoLogLine<'a> {
     id: &'a str,
     action: &'a str,
     reason: Option<&'a str>,
@@ -222,9 +226,9 @@ struct Line<'a> {
 /// Reverts these decisions, newest first, as long as the row still has the values they wrote.
 /// Returns whether any was reverted.
 fn revert<'a>(
-    store: &Open<'_>,
+    store: &StoreTransaction<'_>,
     entries: impl Iterator<Item = &'a Entry>,
-    line: &Line<'_>,
+    line: &UndoLogLine<'_>,
 ) -> Result<bool, CurateError> {
     let mut is_reverted = false;
     let mut status_before = String::new();
@@ -249,12 +253,12 @@ fn revert<'a>(
                 "DELETE FROM curation_undo WHERE number = ?1",
                 params![entry.number],
             )
-            .map_err(|error| store.failed(error))?;
+            .map_err(|error| store.write_error(error))?;
         is_reverted = true;
     }
     if is_reverted {
         let status_after = row::status(store, line.id)?;
-        row::note(
+        row::append_log_line(
             store,
             &LogLine {
                 id: line.id,
@@ -322,12 +326,12 @@ fn has_table(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// The decisions about a memory, newest first.
-fn about(store: &Open<'_>, id: &str) -> Result<Vec<Entry>, CurateError> {
+fn decisions_about(store: &StoreTransaction<'_>, id: &str) -> Result<Vec<Entry>, CurateError> {
     store
         .transaction
-        .execute_batch(row::UNDO)
-        .map_err(|error| store.failed(error))?;
-    entries(store.transaction, id).map_err(|error| store.failed(error))
+        .execute_batch(row::UNDO_TABLE)
+        .map_err(|error| store.write_error(error))?;
+    entries(store.transaction, id).map_err(|error| store.write_error(error))
 }
 
 fn entries(connection: &Connection, id: &str) -> rusqlite::Result<Vec<Entry>> {

@@ -21,17 +21,17 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::door::Door;
 use super::message::{
     Action, AskBack, AskCard, AskChoice, AskFinish, AskQueue, Enter, Entry, Shown, ShownNear,
     Standing, Window,
 };
 use super::page::Page;
+use super::page_access::PageAccess;
 use super::{Curator, Limits};
 use crate::curate::{Candidate, Sitting};
 use crate::desk::choice::{Choice, REASONS};
 use crate::desk::evidence::evidence;
-use crate::desk::near::beside;
+use crate::desk::near::neighbours;
 use crate::desk::queue::{Item, Lane, State};
 use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};
@@ -68,17 +68,17 @@ const HEADERS: [(HeaderName, &str); 7] = [
 pub struct Site {
     desk: Arc<Mutex<Desk>>,
     curator: Curator,
-    door: Arc<Door>,
+    door: Arc<PageAccess>,
     gate: Gate,
     page: Page,
     limits: Limits,
     began: Instant,
     /// The time of the last request, in milliseconds since the start.
-    asked: AtomicU64,
+    last_request: AtomicU64,
     revision: AtomicU64,
     /// Whether the nearest memories of a card have been sent.
-    told_near: AtomicBool,
-    over: Notify,
+    has_sent_neighbours: AtomicBool,
+    finished: Notify,
 }
 
 /// Why a request fails.
@@ -112,7 +112,7 @@ impl Site {
     pub fn new(
         desk: Desk,
         curator: Curator,
-        door: Arc<Door>,
+        door: Arc<PageAccess>,
         limits: Limits,
     ) -> std::io::Result<Self> {
         Ok(Self {
@@ -123,10 +123,10 @@ impl Site {
             door,
             limits,
             began: Instant::now(),
-            asked: AtomicU64::new(0),
+            last_request: AtomicU64::new(0),
             revision: AtomicU64::new(1),
-            told_near: AtomicBool::new(false),
-            over: Notify::new(),
+            has_sent_neighbours: AtomicBool::new(false),
+            finished: Notify::new(),
         })
     }
 
@@ -137,13 +137,13 @@ impl Site {
 
     /// Waits until the page says it is finished.
     pub async fn finished(&self) {
-        self.over.notified().await;
+        self.finished.notified().await;
     }
 
     /// The time since the last request.
-    pub fn silence(&self) -> Duration {
-        let asked = Duration::from_millis(self.asked.load(Ordering::Relaxed));
-        self.began.elapsed().saturating_sub(asked)
+    pub fn idle_time(&self) -> Duration {
+        let last_request = Duration::from_millis(self.last_request.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(last_request)
     }
 
     /// Answers a request.
@@ -183,7 +183,7 @@ impl Site {
             self.check_token(&request)?;
         }
         let body = self.body(request).await?;
-        self.asked
+        self.last_request
             .store(millis(self.began.elapsed()), Ordering::Relaxed);
         let site = Arc::clone(self);
         let work = tokio::task::spawn_blocking(move || site.act(&path, &body));
@@ -195,16 +195,17 @@ impl Site {
     fn check_place(&self, request: &Request<Incoming>) -> Result<(), Failure> {
         let wrong = |message| Err(Failure::new(StatusCode::FORBIDDEN, message));
         let host = request.headers().get(hyper::header::HOST);
-        let own = format!("127.0.0.1:{}", self.door.port());
-        match self.gate.place(request.uri(), request.headers()) {
-            Ok(()) if host.is_some_and(|host| host.as_bytes() == own.as_bytes()) => {}
+        let own_host = format!("127.0.0.1:{}", self.door.port());
+        match self.gate.check_target(request.uri(), request.headers()) {
+            Ok(()) if host.is_some_and(|host| host.as_bytes() == own_host.as_bytes()) => {}
             Ok(()) | Err(Refusal::NoHost | Refusal::WrongHost) => {
                 return wrong("`Host` is not the desk's address");
             }
             Err(_) => return wrong("`Origin` is not the desk's"),
         }
         let origin = request.headers().get(hyper::header::ORIGIN);
-        if origin.is_some_and(|origin| origin.as_bytes() != format!("http://{own}").as_bytes()) {
+        if origin.is_some_and(|origin| origin.as_bytes() != format!("http://{own_host}").as_bytes())
+        {
             return wrong("`Origin` is not the desk's");
         }
         let site = request.headers().get("sec-fetch-site");
@@ -234,7 +235,12 @@ impl Site {
         if body.size_hint().lower() > bytes as u64 {
             return Err(too_long());
         }
-        match timeout(self.limits.patience, Limited::new(body, bytes).collect()).await {
+        match timeout(
+            self.limits.request_timeout,
+            Limited::new(body, bytes).collect(),
+        )
+        .await
+        {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_long()),
             Ok(Err(_)) => Err(Failure::new(
@@ -260,16 +266,18 @@ impl Site {
         match path {
             "/enter" => self.enter(&parse(body)?),
             "/alive" => Ok(json!({ "revision": self.revision.load(Ordering::Relaxed) })),
-            "/standing" => Ok(told(&self.standing(&self.desk.lock()))),
-            "/queue" => Ok(told(&window(&self.desk.lock(), &parse(body)?))),
+            "/standing" => Ok(to_json(&self.standing(&self.desk.lock()))),
+            "/queue" => Ok(to_json(&window(&self.desk.lock(), &parse(body)?))),
             "/card" => self.card(&parse(body)?),
             "/near" => self.near(&parse(body)?),
             "/evidence" => self.evidence(&parse(body)?),
             "/preview" => {
-                let ask = self.checked(parse(body)?)?;
-                Ok(told(&self.desk.lock().preview(&ask.numbers, &ask.choice)?))
+                let ask = self.validated(parse(body)?)?;
+                Ok(to_json(
+                    &self.desk.lock().preview(&ask.numbers, &ask.choice)?,
+                ))
             }
-            "/choose" => self.choose(self.checked(parse(body)?)?),
+            "/choose" => self.choose(self.validated(parse(body)?)?),
             "/back" => {
                 let ask: AskBack = parse(body)?;
                 let mut desk = self.desk.lock();
@@ -321,11 +329,11 @@ impl Site {
 
     fn card(&self, ask: &AskCard) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let card = desk.card(ask.number).ok_or_else(gone)?;
+        let card = desk.card(ask.number).ok_or_else(not_found)?;
         let numbers = ask.view.with(desk.items(), Some(ask.number));
-        let place = numbers.iter().position(|number| *number == ask.number);
-        let beside = |position: Option<usize>| numbers.get(position?).copied();
-        let item = desk.items().get(ask.number).ok_or_else(gone)?;
+        let index = numbers.iter().position(|number| *number == ask.number);
+        let neighbour_at = |position: Option<usize>| numbers.get(position?).copied();
+        let item = desk.items().get(ask.number).ok_or_else(not_found)?;
         let waits = item.state == State::Waiting;
         let lane = item.lane();
         let action = |key, choice: Choice| -> Result<Action, Failure> {
@@ -339,12 +347,12 @@ impl Site {
         let session = card.session.as_ref();
         let others = desk.items().iter().enumerate().filter(|(number, item)| {
             let memory = item.candidate.memory();
-            let own = memory.session.as_ref().or(memory.session_id.as_ref());
+            let session_id = memory.session.as_ref().or(memory.session_id.as_ref());
             *number != ask.number
                 && item.state == State::Waiting
                 && item.lane() == lane
-                && own.is_some()
-                && own == session
+                && session_id.is_some()
+                && session_id == session
                 && item.candidate.scope.name == card.scope
         });
         let others = others.take(MAX_SESSION);
@@ -352,12 +360,12 @@ impl Site {
             let item = desk.items().get(number)?;
             Some(entry(number, item, &desk))
         });
-        Ok(told(&Shown {
+        Ok(to_json(&Shown {
             number: ask.number,
-            position: place.filter(|_| waits).map(|place| place + 1),
+            position: index.filter(|_| waits).map(|index| index + 1),
             total: numbers.len(),
-            before: beside(place.and_then(|place| place.checked_sub(1))),
-            behind: beside(place.map(|place| place + 1)),
+            before: neighbour_at(index.and_then(|index| index.checked_sub(1))),
+            behind: neighbour_at(index.map(|index| index + 1)),
             chosen: desk.done(ask.number),
             stale: lane == Lane::Stale,
             actions: match lane {
@@ -380,16 +388,18 @@ impl Site {
     fn evidence(&self, ask: &AskCard) -> Result<Value, Failure> {
         let desk = self.desk.lock();
         let item = desk.items().get(ask.number);
-        let candidate = item.map(|item| item.candidate.clone()).ok_or_else(gone)?;
+        let candidate = item
+            .map(|item| item.candidate.clone())
+            .ok_or_else(not_found)?;
         let service = desk.service();
         drop(desk);
-        Ok(told(&evidence(service, &candidate)))
+        Ok(to_json(&evidence(service, &candidate)))
     }
 
     /// Waits until the nearest memories of a card have been sent, but no longer than this.
-    pub fn wait_for_near(&self, longest: Duration) {
+    pub fn wait_for_near(&self, timeout: Duration) {
         let began = Instant::now();
-        while !self.told_near.load(Ordering::Relaxed) && began.elapsed() < longest {
+        while !self.has_sent_neighbours.load(Ordering::Relaxed) && began.elapsed() < timeout {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -423,16 +433,18 @@ impl Site {
     fn near(&self, ask: &AskCard) -> Result<Value, Failure> {
         let desk = self.desk.lock();
         let item = desk.items().get(ask.number);
-        let candidate = item.map(|item| item.candidate.clone()).ok_or_else(gone)?;
+        let candidate = item
+            .map(|item| item.candidate.clone())
+            .ok_or_else(not_found)?;
         let (service, desk_now) = (desk.service(), desk.now());
         // The first search may read a whole store. Decisions must not wait for it.
         drop(desk);
-        let near = beside(service, &candidate, desk_now);
-        self.told_near.store(true, Ordering::Relaxed);
+        let near = neighbours(service, &candidate, desk_now);
+        self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
         let item = desk.items().get(ask.number);
         let is_stale = item.is_some_and(|item| item.lane() == Lane::Stale);
-        let shown = near.into_iter().map(|near| {
+        let entries = near.into_iter().map(|near| {
             let id = || near.id.clone();
             let choices = [
                 ('m', Choice::Merge { into: id() }),
@@ -456,23 +468,23 @@ impl Site {
                 near,
             }
         });
-        Ok(told(&shown.collect::<Vec<_>>()))
+        Ok(to_json(&entries.collect::<Vec<_>>()))
     }
 
     /// A choice for memories that exist, each once.
-    fn checked(&self, mut ask: AskChoice) -> Result<AskChoice, Failure> {
+    fn validated(&self, mut ask: AskChoice) -> Result<AskChoice, Failure> {
         let wrong = |message: &str| Failure::new(StatusCode::BAD_REQUEST, message);
-        let mut seen = BTreeSet::new();
-        ask.numbers.retain(|number| seen.insert(*number));
+        let mut numbers = BTreeSet::new();
+        ask.numbers.retain(|number| numbers.insert(*number));
         if ask.numbers.is_empty() {
             return Err(wrong("no memory is named"));
         }
         let known = self.desk.lock().items().len();
         if ask.numbers.iter().any(|number| *number >= known) {
-            return Err(gone());
+            return Err(not_found());
         }
         let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
-        match ask.choice.flaw(today) {
+        match ask.choice.problem(today) {
             Some(flaw) => Err(Failure::new(StatusCode::CONFLICT, flaw)),
             None => Ok(ask),
         }
@@ -503,7 +515,7 @@ impl Site {
             let message = "some decisions are not written yet";
             return Err(Failure::new(StatusCode::CONFLICT, message));
         }
-        self.over.notify_one();
+        self.finished.notify_one();
         Ok(json!({}))
     }
 }
@@ -515,7 +527,7 @@ fn window(desk: &Desk, ask: &AskQueue) -> Window {
     let around = ask
         .around
         .and_then(|around| numbers.iter().position(|number| *number == around));
-    let from = around.map_or(ask.from, |place| place.saturating_sub(count / 4));
+    let from = around.map_or(ask.from, |position| position.saturating_sub(count / 4));
     let from = from.min(numbers.len().saturating_sub(count));
     let entries = numbers.iter().skip(from).take(count);
     let entries = entries.filter_map(|number| {
@@ -542,7 +554,7 @@ fn entry(number: usize, item: &Item, desk: &Desk) -> Entry {
     }
 }
 
-fn gone() -> Failure {
+fn not_found() -> Failure {
     Failure::new(StatusCode::NOT_FOUND, "there is no such memory")
 }
 
@@ -557,7 +569,7 @@ fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
     })
 }
 
-fn told(value: &impl Serialize) -> Value {
+fn to_json(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 

@@ -82,11 +82,11 @@ impl AccessLog {
         let mut line = serde_json::to_string(&line).unwrap_or_default();
         line.push('\n');
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = match &self.path {
+        let result = match &self.path {
             None => io::stderr().write_all(line.as_bytes()),
             Some(path) => state.write(path, line.as_bytes()),
         };
-        match written {
+        match result {
             Ok(()) => {
                 state.has_failed = false;
                 None
@@ -112,17 +112,17 @@ impl State {
             None => append(path)?,
         };
         // A single call, so that lines of several processes do not mix.
-        let written = file.write_all(line);
+        let result = file.write_all(line);
         self.file = Some(file);
-        written
+        result
     }
 
     /// Whether the path still names the open file.
     fn is_at(&self, path: &Path) -> bool {
         let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-        let there = std::fs::metadata(path).map(identity).ok();
+        let current = std::fs::metadata(path).map(identity).ok();
         let open = self.file.as_ref().and_then(|file| file.metadata().ok());
-        there.is_some() && there == open.map(identity)
+        current.is_some() && current == open.map(identity)
     }
 }
 

@@ -27,9 +27,9 @@ const BOUNDS: [f64; 13] = [
 
 /// The counters of one server.
 pub struct Metrics {
-    all: Counters,
+    max_total: Counters,
     by_client: Mutex<BTreeMap<String, Counters>>,
-    under_way: Gauge,
+    running: Gauge,
     clients: Gauge,
     tokens_broken: Gauge,
     start: Gauge<f64, AtomicU64>,
@@ -75,9 +75,9 @@ impl Metrics {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         start.set(since.map_or(0.0, |since| since.as_secs_f64()));
         Self {
-            all: Counters::new(),
+            max_total: Counters::new(),
             by_client: Mutex::default(),
-            under_way: Gauge::default(),
+            running: Gauge::default(),
             clients: Gauge::default(),
             tokens_broken: Gauge::default(),
             start,
@@ -85,14 +85,14 @@ impl Metrics {
     }
 
     /// Counts a request as running until the returned value is dropped.
-    pub fn begin(&self) -> RequestUnderWay {
-        self.under_way.inc();
-        RequestUnderWay(self.under_way.clone())
+    pub fn begin(&self) -> RunningRequestGauge {
+        self.running.inc();
+        RunningRequestGauge(self.running.clone())
     }
 
     /// Counts a finished request.
     pub fn count(&self, record: &Record) {
-        self.all.count(record);
+        self.max_total.count(record);
         if let Some(client) = &record.client {
             self.of_client(client).count(record);
         }
@@ -117,7 +117,7 @@ impl Metrics {
                 &service.registry.limited(names.clone()),
             );
         } else {
-            self.all.register(&mut registry);
+            self.max_total.register(&mut registry);
             self.register_server(&mut registry);
             register_scopes(&mut registry, service, &service.registry);
         }
@@ -148,7 +148,7 @@ impl Metrics {
         registry.register(
             "requests_under_way",
             "Requests not yet answered",
-            self.under_way.clone(),
+            self.running.clone(),
         );
         registry.register(
             "clients",
@@ -265,9 +265,9 @@ fn register_scopes(registry: &mut Registry, service: &Service, scopes: &Scopes) 
 
 /// A request that is not answered yet.
 #[derive(Debug)]
-pub struct RequestUnderWay(Gauge);
+pub struct RunningRequestGauge(Gauge);
 
-impl Drop for RequestUnderWay {
+impl Drop for RunningRequestGauge {
     fn drop(&mut self) {
         self.0.dec();
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::service::Service;
 
 /// How long a result is cached, because anyone may ask.
-const KEPT_FOR: Duration = Duration::from_secs(1);
+const CACHE_TTL: Duration = Duration::from_secs(1);
 
 type State = Result<(), &'static str>;
 
@@ -47,7 +47,7 @@ impl Readiness {
         }
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, state)) = last
-            && at.elapsed() < KEPT_FOR
+            && at.elapsed() < CACHE_TTL
         {
             return state;
         }

@@ -37,7 +37,7 @@ const OTHER: &str = "other";
 #[derive(Debug)]
 pub struct Record {
     /// When it arrived.
-    pub begun: Instant,
+    pub started_at: Instant,
     /// Where it came from.
     pub address: IpAddr,
     /// The name of the client, if tokens have names.
@@ -111,7 +111,7 @@ impl Record {
     /// Starts a record for a new request.
     pub fn begin(address: IpAddr) -> Self {
         Self {
-            begun: Instant::now(),
+            started_at: Instant::now(),
             address,
             client: None,
             method: "",
@@ -123,7 +123,7 @@ impl Record {
     }
 
     /// Records the method and the tool of a message.
-    pub fn see_message(&mut self, body: &[u8], offered: &Toolset) {
+    pub fn record_message(&mut self, body: &[u8], offered: &Toolset) {
         // The parameters of other methods may have another shape.
         let message: Message<'_> = serde_json::from_slice(body).unwrap_or_default();
         let method = message.method.unwrap_or_default();
@@ -137,7 +137,7 @@ impl Record {
     }
 
     /// Records how a message was answered.
-    pub fn see_answer(&mut self, body: &[u8]) {
+    pub fn record_answer(&mut self, body: &[u8]) {
         let failed = serde_json::from_slice(body).is_ok_and(|reply: Reply| {
             reply.error.is_some() || reply.result.is_some_and(|result| result.is_error)
         });
@@ -157,6 +157,6 @@ impl Record {
 
     /// How long it has taken so far, in seconds.
     pub fn seconds(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
+        self.started_at.elapsed().as_secs_f64()
     }
 }

@@ -24,11 +24,11 @@ pub struct Settings {
 }
 
 /// The result of reading a changed file.
-pub struct News {
+pub struct SettingsChange {
     /// The settings, if the file is valid.
     pub config: Option<Config>,
     /// The message for the owner.
-    pub told: String,
+    pub message: String,
 }
 
 impl Settings {
@@ -43,7 +43,7 @@ impl Settings {
     }
 
     /// Reads the file again if it has changed. Invalid settings change nothing.
-    pub fn refresh(&self, config: &Config) -> Option<News> {
+    pub fn refresh(&self, config: &Config) -> Option<SettingsChange> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (checked, known) = &mut *state;
         if checked.elapsed() < CHECK_AFTER {
@@ -57,19 +57,19 @@ impl Settings {
         *known = now;
         drop(state);
         let path = self.path.display();
-        Some(match config.read_again() {
-            Ok(config) => News {
+        Some(match config.reload() {
+            Ok(config) => SettingsChange {
                 config: Some(config),
-                told: format!(
+                message: format!(
                     "`{path}` was read again; `[tools]`, `[upstream]` and `limits.resident` count \
                      after a restart"
                 ),
             },
             Err(error) => {
                 let hint = error.hint().map(|hint| format!("; {hint}"));
-                News {
+                SettingsChange {
                     config: None,
-                    told: format!(
+                    message: format!(
                         "{error}{}; the settings from before still count",
                         hint.unwrap_or_default()
                     ),

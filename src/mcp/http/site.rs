@@ -20,25 +20,25 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::metrics::Metrics;
+use super::peers::{Peer, ReadingGuard};
 use super::readiness::Readiness;
 use super::record::{Outcome, Record};
 use super::settings::Settings;
-use super::tokens::{Client, Limit, TooOften};
-use super::visitors::{Reading, Visitor};
-use super::{Extras, HEALTH, Limits, METRICS, PATH, READY};
+use super::tokens::{Client, Limit, RateLimited};
+use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
 use crate::config::MaxStatus;
 use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
-use crate::mcp::message::{failure, mended, polite_body, weight};
+use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
 use crate::mcp::raw;
 
 /// Messages that take more memory than this, in bytes, are large.
-const LARGE: usize = 64 << 10;
+const LARGE_MESSAGE_BYTES: usize = 64 << 10;
 /// How many large messages are handled at the same time.
-const LARGE_ONES: usize = 4;
+const MAX_LARGE_MESSAGES: usize = 4;
 
 /// The JSON-RPC code for errors that a server defines itself.
-const REFUSED: i32 = -32000;
+const REFUSED_CODE: i32 = -32000;
 
 pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
@@ -46,17 +46,17 @@ pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 pub(super) struct Site {
     gate: Gate,
     /// The service with the current settings.
-    served: Mutex<Arc<Served>>,
+    served: Mutex<Arc<ServedSettings>>,
     settings: Settings,
     limits: Limits,
     large: Semaphore,
-    extras: Extras,
+    extras: ServerExtras,
     metrics: Metrics,
     readiness: Readiness,
 }
 
 /// The service with one set of settings.
-struct Served {
+struct ServedSettings {
     server: Server,
     /// The view of clients without limits.
     whole: Arc<View>,
@@ -64,7 +64,7 @@ struct Served {
     limited: Mutex<Vec<(Bounds, Arc<View>)>>,
 }
 
-impl Served {
+impl ServedSettings {
     fn new(server: Server, gate: &Gate, limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             whole: View::new(server.clone(), gate, limits),
@@ -78,7 +78,7 @@ impl Served {
 struct View {
     mcp: StreamableHttpService<Server, NeverSessionManager>,
     /// Whether there are upstream servers, whose results are passed on.
-    passes_on: bool,
+    has_upstreams: bool,
 }
 
 /// The limits of a client.
@@ -97,32 +97,32 @@ impl View {
             .with_json_response(true)
             .with_max_request_body_bytes(limits.bytes);
         Arc::new(Self {
-            passes_on: !server.upstreams.is_empty(),
+            has_upstreams: !server.upstreams.is_empty(),
             mcp: StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config),
         })
     }
 }
 
 impl Site {
-    pub(super) fn new(server: Server, gate: Gate, limits: Limits, extras: Extras) -> Self {
+    pub(super) fn new(server: Server, gate: Gate, limits: Limits, extras: ServerExtras) -> Self {
         Self {
             settings: Settings::of(&server.service.config),
             readiness: Readiness::new(server.service, extras.warm),
-            served: Mutex::new(Served::new(server, &gate, limits)),
+            served: Mutex::new(ServedSettings::new(server, &gate, limits)),
             gate,
             limits,
-            large: Semaphore::new(LARGE_ONES),
+            large: Semaphore::new(MAX_LARGE_MESSAGES),
             extras,
             metrics: Metrics::new(),
         }
     }
 
     /// Answers a request, counts it, and writes its line to the log.
-    pub(super) async fn answer(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
-        let mut record = Record::begin(visitor.address());
+    pub(super) async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Answer {
+        let mut record = Record::begin(peer.address());
         let is_probe = [HEALTH, READY, METRICS].contains(&request.uri().path());
         let under_way = self.metrics.begin();
-        let mut answer = self.route(request, visitor, &mut record).await;
+        let mut answer = self.route(request, peer, &mut record).await;
         let headers = answer.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -141,13 +141,8 @@ impl Site {
         answer
     }
 
-    async fn route(
-        &self,
-        request: Request<Incoming>,
-        visitor: &Visitor,
-        record: &mut Record,
-    ) -> Answer {
-        if let Err(refusal) = self.gate.place(request.uri(), request.headers()) {
+    async fn route(&self, request: Request<Incoming>, peer: &Peer, record: &mut Record) -> Answer {
+        if let Err(refusal) = self.gate.check_target(request.uri(), request.headers()) {
             return refused(refusal, self.extras.tokens.is_some());
         }
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
@@ -168,27 +163,27 @@ impl Site {
                     in_json(StatusCode::SERVICE_UNAVAILABLE, &answer)
                 }
             },
-            METRICS => self.metrics(&request, visitor).await,
+            METRICS => self.metrics(&request, peer).await,
             PATH => match self.caller(request.headers()) {
                 Err(refusal) => refused(refusal, self.extras.tokens.is_some()),
                 Ok(_) if request.method() != Method::POST => {
-                    visitor.make_known();
+                    peer.mark_known();
                     not_allowed("POST")
                 }
                 Ok(None) => {
-                    visitor.make_known();
+                    peer.mark_known();
                     let served = self.served();
-                    self.message(request, visitor, &served.whole, record).await
+                    self.message(request, peer, &served.whole, record).await
                 }
                 Ok(Some(client)) => {
-                    visitor.make_known();
+                    peer.mark_known();
                     record.client = Some(client.name.clone());
                     match client.begin() {
                         Ok(_under_way) => {
                             let view = self.view(&client);
-                            self.message(request, visitor, &view, record).await
+                            self.message(request, peer, &view, record).await
                         }
-                        Err(too_often) => later(&client.name, too_often),
+                        Err(too_often) => rate_limited(&client.name, too_often),
                     }
                 }
             },
@@ -218,13 +213,13 @@ impl Site {
     }
 
     /// The service with the current settings.
-    fn served(&self) -> Arc<Served> {
+    fn served(&self) -> Arc<ServedSettings> {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(news) = self.settings.refresh(&served.server.service.config) {
-            (self.extras.report)(&news.told);
+            (self.extras.report)(&news.message);
             if let Some(config) = news.config {
                 let server = served.server.configured(config);
-                *served = Served::new(server, &self.gate, self.limits);
+                *served = ServedSettings::new(server, &self.gate, self.limits);
             }
         }
         Arc::clone(&served)
@@ -252,7 +247,7 @@ impl Site {
         view
     }
 
-    async fn metrics(&self, request: &Request<Incoming>, visitor: &Visitor) -> Answer {
+    async fn metrics(&self, request: &Request<Incoming>, peer: &Peer) -> Answer {
         let client = match self.caller(request.headers()) {
             Err(refusal) => return refused(refusal, self.extras.tokens.is_some()),
             Ok(Some(client)) if !client.entry.metrics => {
@@ -264,7 +259,7 @@ impl Site {
             }
             Ok(client) => client,
         };
-        visitor.make_known();
+        peer.mark_known();
         if let Some(tokens) = &self.extras.tokens {
             self.metrics.set_tokens(tokens.count(), tokens.is_broken());
         }
@@ -285,12 +280,12 @@ impl Site {
     async fn message(
         &self,
         request: Request<Incoming>,
-        visitor: &Visitor,
+        peer: &Peer,
         view: &View,
         record: &mut Record,
     ) -> Answer {
         let Limits {
-            body: patience,
+            body: body_timeout,
             bytes,
             ..
         } = self.limits;
@@ -299,30 +294,32 @@ impl Site {
         head.headers.remove(AUTHORIZATION);
         let too_long = || {
             let message = format!("the body is longer than {bytes} bytes");
-            closing(error(StatusCode::PAYLOAD_TOO_LARGE, &message))
+            close_after(error(StatusCode::PAYLOAD_TOO_LARGE, &message))
         };
         if body.size_hint().lower() > bytes as u64 {
             return too_long();
         }
-        let reading = Reading::new(visitor);
-        let read = timeout(patience, self.body(body)).await;
+        let reading = ReadingGuard::new(peer);
+        let read = timeout(body_timeout, self.body(body)).await;
         drop(reading);
         let (body, large) = match read {
             Ok(Ok(Some(body))) => body,
             Ok(Ok(None)) => return too_long(),
-            Ok(Err(_)) => return closing(error(StatusCode::BAD_REQUEST, "the body was cut off")),
+            Ok(Err(_)) => {
+                return close_after(error(StatusCode::BAD_REQUEST, "the body was cut off"));
+            }
             Err(_) => {
-                let message = format!("the body took longer than {}", seconds(patience));
-                return closing(error(StatusCode::REQUEST_TIMEOUT, &message));
+                let message = format!("the body took longer than {}", seconds(body_timeout));
+                return close_after(error(StatusCode::REQUEST_TIMEOUT, &message));
             }
         };
-        record.see_message(&body, &self.served().server.surface);
+        record.record_message(&body, &self.served().server.surface);
         let _large = match large {
-            None if weight(&body) > LARGE => self.large.acquire().await.ok(),
+            None if memory_size(&body) > LARGE_MESSAGE_BYTES => self.large.acquire().await.ok(),
             other => other,
         };
-        let body = match mended(&body) {
-            Ok((std::borrow::Cow::Owned(mended), _)) => Bytes::from(mended),
+        let body = match decode_repaired(&body) {
+            Ok((std::borrow::Cow::Owned(decode_repaired), _)) => Bytes::from(decode_repaired),
             Ok(_) => body,
             Err(Some(answer)) => return in_json(StatusCode::BAD_REQUEST, &answer),
             // A notification that cannot be decoded is not answered.
@@ -344,27 +341,27 @@ impl Site {
                 .await
                 .map(Collected::to_bytes)
                 .unwrap_or_default();
-            let held = if view.passes_on {
+            let raw_body = if view.has_upstreams {
                 raw::body(&body)
             } else {
                 None
             };
-            let body = held
-                .or_else(|| polite_body(&body))
+            let body = raw_body
+                .or_else(|| sanitize_error_body(&body))
                 .map_or(body, Bytes::from);
             head.headers.remove(CONTENT_LENGTH);
             let answer = Response::from_parts(head, Full::new(body.clone()).boxed());
             (answer, body)
         };
-        let patience = self.limits.answer;
-        let Ok((answer, body)) = timeout(patience, answer).await else {
+        let body_timeout = self.limits.answer;
+        let Ok((answer, body)) = timeout(body_timeout, answer).await else {
             let message = format!(
                 "the answer took longer than {}; try again",
-                seconds(patience)
+                seconds(body_timeout)
             );
             return error(StatusCode::SERVICE_UNAVAILABLE, &message);
         };
-        record.see_answer(&body);
+        record.record_answer(&body);
         answer
     }
 }
@@ -386,7 +383,7 @@ impl Site {
             if length > self.limits.bytes {
                 return Ok(None);
             }
-            if length > LARGE && large.is_none() {
+            if length > LARGE_MESSAGE_BYTES && large.is_none() {
                 large = self.large.acquire().await.ok();
             }
             read.extend_from_slice(&piece);
@@ -395,8 +392,8 @@ impl Site {
     }
 }
 
-fn seconds(patience: Duration) -> String {
-    format!("{} seconds", patience.as_secs_f32())
+fn seconds(duration: Duration) -> String {
+    format!("{} seconds", duration.as_secs_f32())
 }
 
 fn refused(refusal: Refusal, has_names: bool) -> Answer {
@@ -429,15 +426,15 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
         answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
     }
     // The body of a rejected request is not read.
-    closing(answer)
+    close_after(answer)
 }
 
 /// Tells a client that sends too many requests when to try again.
-fn later(client: &str, too_often: TooOften) -> Answer {
-    let TooOften { retry_after, limit } = too_often;
+fn rate_limited(client: &str, too_often: RateLimited) -> Answer {
+    let RateLimited { retry_after, limit } = too_often;
     let allowed = match limit {
-        Limit::PerMinute(most) => format!("make {most} requests a minute"),
-        Limit::AtOnce(most) => format!("have {most} requests under way"),
+        Limit::PerMinute(max) => format!("make {max} requests a minute"),
+        Limit::AtOnce(max) => format!("have {max} requests under way"),
     };
     let seconds = if retry_after == 1 {
         "second"
@@ -449,7 +446,7 @@ fn later(client: &str, too_often: TooOften) -> Answer {
     let retry_after = HeaderValue::from(retry_after);
     answer.headers_mut().insert(RETRY_AFTER, retry_after);
     // Its body is not read.
-    closing(answer)
+    close_after(answer)
 }
 
 fn not_allowed(allowed: &'static str) -> Answer {
@@ -464,7 +461,7 @@ fn not_allowed(allowed: &'static str) -> Answer {
 }
 
 /// Closes the connection after the answer.
-fn closing(mut answer: Answer) -> Answer {
+fn close_after(mut answer: Answer) -> Answer {
     let close = HeaderValue::from_static("close");
     answer
         .headers_mut()
@@ -473,7 +470,7 @@ fn closing(mut answer: Answer) -> Answer {
 }
 
 fn error(status: StatusCode, message: &str) -> Answer {
-    in_json(status, &failure(&Value::Null, REFUSED, message))
+    in_json(status, &failure(&Value::Null, REFUSED_CODE, message))
 }
 
 fn in_json(status: StatusCode, body: &Value) -> Answer {

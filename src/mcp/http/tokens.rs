@@ -33,7 +33,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// What a hash begins with.
 const HASH_PREFIX: &str = "sha256:";
 /// Concurrent requests per client, if its table does not say.
-const AT_ONCE: u32 = 32;
+const DEFAULT_CONCURRENT: u32 = 32;
 
 /// A client's table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -79,24 +79,24 @@ pub struct Client {
 /// The usage of a client. It survives a reload of the file.
 #[derive(Debug)]
 struct Usage {
-    under_way: AtomicU32,
+    running: AtomicU32,
     /// How many requests it may make now, and when that was computed.
-    allowance: Mutex<(f64, Instant)>,
+    tokens_left: Mutex<(f64, Instant)>,
 }
 
 /// A running request of a client.
 #[derive(Debug)]
-pub struct UnderWay(Arc<Usage>);
+pub struct RunningRequest(Arc<Usage>);
 
-impl Drop for UnderWay {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A client sends too many requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooOften {
+pub struct RateLimited {
     /// Seconds until it may try again.
     pub retry_after: u64,
     /// The limit that it exceeds.
@@ -268,41 +268,41 @@ impl Client {
     ///
     /// # Errors
     /// It sends too many requests.
-    pub fn begin(&self) -> Result<UnderWay, TooOften> {
+    pub fn begin(&self) -> Result<RunningRequest, RateLimited> {
         self.begin_at(Instant::now())
     }
 
-    fn begin_at(&self, now: Instant) -> Result<UnderWay, TooOften> {
-        let at_once = self.entry.at_once.unwrap_or(AT_ONCE);
-        if self.usage.under_way.fetch_add(1, Ordering::Relaxed) >= at_once {
-            self.usage.under_way.fetch_sub(1, Ordering::Relaxed);
-            return Err(TooOften {
+    fn begin_at(&self, now: Instant) -> Result<RunningRequest, RateLimited> {
+        let at_once = self.entry.at_once.unwrap_or(DEFAULT_CONCURRENT);
+        if self.usage.running.fetch_add(1, Ordering::Relaxed) >= at_once {
+            self.usage.running.fetch_sub(1, Ordering::Relaxed);
+            return Err(RateLimited {
                 retry_after: 1,
                 limit: Limit::AtOnce(at_once),
             });
         }
-        let under_way = UnderWay(Arc::clone(&self.usage));
+        let under_way = RunningRequest(Arc::clone(&self.usage));
         let Some(per_minute) = self.entry.requests_per_minute else {
             return Ok(under_way);
         };
-        let most = f64::from(per_minute);
+        let max = f64::from(per_minute);
         let mut allowance = self
             .usage
-            .allowance
+            .tokens_left
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let (left, since) = *allowance;
-        let earned = now.saturating_duration_since(since).as_secs_f64() * most / 60.0;
-        let left = (left + earned).min(most);
-        if left < 1.0 {
-            *allowance = (left, now);
-            let wait = Duration::from_secs_f64((1.0 - left) * 60.0 / most);
-            return Err(TooOften {
+        let (tokens, since) = *allowance;
+        let earned = now.saturating_duration_since(since).as_secs_f64() * max / 60.0;
+        let tokens = (tokens + earned).min(max);
+        if tokens < 1.0 {
+            *allowance = (tokens, now);
+            let wait = Duration::from_secs_f64((1.0 - tokens) * 60.0 / max);
+            return Err(RateLimited {
                 retry_after: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
                 limit: Limit::PerMinute(per_minute),
             });
         }
-        *allowance = (left - 1.0, now);
+        *allowance = (tokens - 1.0, now);
         drop(allowance);
         Ok(under_way)
     }
@@ -368,10 +368,10 @@ fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensE
 
 /// Describes an error in a TOML file without quoting a line of it, so that no hash is printed.
 fn without_source(error: &toml::de::Error) -> String {
-    let place = error.span().map_or_else(String::new, |span| {
+    let position = error.span().map_or_else(String::new, |span| {
         format!(" (at byte {} of the file)", span.start)
     });
-    format!("{}{place}", error.message())
+    format!("{}{position}", error.message())
 }
 
 fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result<Client, String> {
@@ -405,10 +405,10 @@ fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result
     }
     let usage = known.map_or_else(
         || {
-            let most = f64::from(entry.requests_per_minute.unwrap_or_default());
+            let max = f64::from(entry.requests_per_minute.unwrap_or_default());
             Arc::new(Usage {
-                under_way: AtomicU32::new(0),
-                allowance: Mutex::new((most, Instant::now())),
+                running: AtomicU32::new(0),
+                tokens_left: Mutex::new((max, Instant::now())),
             })
         },
         |known| Arc::clone(&known.usage),
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_the_file_is_said_without_its_hashes() {
+    fn errors_in_the_file_are_reported_without_hashes() {
         let good = hash("a-token-0123456789");
         for (text, part) in [
             (String::new(), "names no client"),
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_asks_too_often_is_told_when_to_come_back() {
+    fn a_rate_limited_client_learns_when_to_retry() {
         let text = format!(
             "[mei]\nhash = \"{}\"\nrequests_per_minute = 6\nat_once = 2\n",
             hash("token-of-mei-0123456789")

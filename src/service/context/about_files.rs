@@ -12,14 +12,14 @@ use aho_corasick::AhoCorasick;
 use super::choose::same_memory;
 use super::files::{Naming, ProjectFile, ProjectRoots};
 use super::outlines;
-use super::signals::LASTING;
+use super::signals::LASTING_TYPES;
 use crate::evidence::Bounds;
 use crate::scope::Scope;
 use crate::service::answer;
 use crate::service::engine::Service;
 use crate::service::error::Error;
+use crate::service::service_state::serves_unreviewed;
 use crate::service::stale::Staleness;
-use crate::service::standing::serves_unreviewed;
 use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
 use ack_api::{Contradiction, Detail, MemoryHit};
 use ack_search::dedup::Signature;
@@ -31,7 +31,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 /// How many records to read per shown memory.
 const READ_FACTOR: usize = 3;
 /// How many candidates to check per shown memory, including those that newer ones replace.
-const LOOK_FACTOR: usize = 20;
+const CHECK_FACTOR: usize = 20;
 
 /// The files that are about to be edited.
 #[derive(Debug, Clone, Default)]
@@ -60,11 +60,11 @@ pub struct FilesBrief {
 /// No scope, an invalid folder, or no readable store.
 pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Error> {
     let mut notes = Vec::new();
-    let asked = ack_api::ContextRequest {
+    let context_request = ack_api::ContextRequest {
         project_path: request.project_path.clone(),
         ..Default::default()
     };
-    let folder = super::folder(service, &asked, &mut notes)?;
+    let folder = super::folder(service, &context_request, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;
     let roots = ProjectRoots::of(&selection.current);
     let files = request.files.iter().filter_map(|path| roots.file_at(path));
@@ -72,18 +72,21 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
     if finder.files.is_empty() {
         return Ok(FilesBrief::default());
     }
-    let read = outlines::each(
+    let read = outlines::read_scopes(
         &mut selection,
-        service.patience,
+        service.wait_policy,
         &mut notes,
-        |scope, own| named_in(scope, own, &finder),
+        |scope, own| matches_in(scope, own, &finder),
     )?;
     let now = (service.config.clock)();
     let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
     let mut brief = FilesBrief::default();
     let mut signatures: Vec<Signature> = Vec::new();
     let mut rest = request.max * READ_FACTOR;
-    for (naming, scope, outline) in best(&read).into_iter().take(request.max * LOOK_FACTOR) {
+    for (naming, scope, outline) in rank_matches(&read)
+        .into_iter()
+        .take(request.max * CHECK_FACTOR)
+    {
         if rest == 0 || brief.memories.len() >= request.max {
             break;
         }
@@ -102,7 +105,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
         hit.superseded_by = None;
         staleness.mark(&mut hit, &memory, &scope.scope, others);
         hit.why = match naming {
-            Naming::Path | Naming::Name => None,
+            Naming::Path | Naming::FileName => None,
             Naming::Folder => Some("about its folder".to_owned()),
             Naming::Glob => Some("about files of this kind".to_owned()),
         };
@@ -114,23 +117,23 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
 }
 
 /// The memories of one scope that name one of the files.
-struct NamedInScope {
+struct ScopeMatches {
     scope: Arc<Scope>,
     own: ProjectRows,
     has_status: bool,
     outlines: Vec<Outline>,
 }
 
-fn named_in(
+fn matches_in(
     scope: &Arc<Scope>,
     own: ProjectRows,
     finder: &FileFinder,
-) -> Result<NamedInScope, StoreError> {
+) -> Result<ScopeMatches, StoreError> {
     let read = scope.store.full_scan(LOCK_TIMEOUT, |snapshot| {
         let outlines = snapshot.outlines_by_files(StatusFilter::Approved, finder)?;
         Ok((snapshot.layout.has_status(), outlines))
     });
-    read.map(|(has_status, outlines)| NamedInScope {
+    read.map(|(has_status, outlines)| ScopeMatches {
         scope: Arc::clone(scope),
         own,
         has_status,
@@ -140,20 +143,20 @@ fn named_in(
 
 /// The memories that name one of the files, sorted by how exactly they name it, then lasting ones
 /// first, then newest first.
-fn best(read: &[NamedInScope]) -> Vec<(Naming, &NamedInScope, &Outline)> {
-    let own = read.iter().flat_map(|scope| {
+fn rank_matches(read: &[ScopeMatches]) -> Vec<(Naming, &ScopeMatches, &Outline)> {
+    let outlines_of_scopes = read.iter().flat_map(|scope| {
         let outlines = scope.outlines.iter();
         outlines
-            .filter(|outline| outline.matches.anywhere & NAMINGS != 0)
-            .filter(|outline| scope.own.hold(&outline.project, &outline.alias))
+            .filter(|outline| outline.matches.anywhere & NAMING_MASK != 0)
+            .filter(|outline| scope.own.contain(&outline.project, &outline.alias))
             .map(move |outline| (scope, outline))
     });
-    let named = own.filter_map(|(scope, outline)| {
+    let ranked = outlines_of_scopes.filter_map(|(scope, outline)| {
         let found = outline.matches.anywhere;
-        let (_, naming) = BITS.into_iter().find(|(bit, _)| found & bit != 0)?;
+        let (_, naming) = NAMING_BITS.into_iter().find(|(bit, _)| found & bit != 0)?;
         Some((naming, scope, outline))
     });
-    let mut found: Vec<(Naming, &NamedInScope, &Outline)> = named.collect();
+    let mut found: Vec<(Naming, &ScopeMatches, &Outline)> = ranked.collect();
     found.sort_by(|a, b| {
         let is_lasting = |outline: &Outline| outline.matches.type_or_tags & IS_LASTING != 0;
         a.0.cmp(&b.0)
@@ -167,7 +170,7 @@ fn best(read: &[NamedInScope]) -> Vec<(Naming, &NamedInScope, &Outline)> {
 
 /// Reads a record and what contradicts it, unless a newer one replaces it. The store decides again
 /// whether it may be shown.
-fn record(scope: &NamedInScope, outline: &Outline) -> Option<(Memory, Vec<Contradiction>)> {
+fn record(scope: &ScopeMatches, outline: &Outline) -> Option<(Memory, Vec<Contradiction>)> {
     let id = outline.id.as_str();
     let store = &scope.scope.store;
     let found = store.snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| {
@@ -183,14 +186,14 @@ fn record(scope: &NamedInScope, outline: &Outline) -> Option<(Memory, Vec<Contra
 }
 
 /// The bit of each kind of naming, most exact first.
-const BITS: [(u128, Naming); 4] = [
+const NAMING_BITS: [(u128, Naming); 4] = [
     (1, Naming::Path),
-    (1 << 1, Naming::Name),
+    (1 << 1, Naming::FileName),
     (1 << 2, Naming::Folder),
     (1 << 3, Naming::Glob),
 ];
-const NAMINGS: u128 = 0b1111;
-/// Whether the type or a tag is one of [`LASTING`].
+const NAMING_MASK: u128 = 0b1111;
+/// Whether the type or a tag is one of [`LASTING_TYPES`].
 const IS_LASTING: u128 = 1 << 4;
 
 /// Finds files in the file lists of memories.
@@ -220,7 +223,7 @@ impl FindWords for FileFinder {
         let is_lasting = text.len() < 200
             && label
                 .split(['"', ',', '[', ']', '|'])
-                .any(|label| LASTING.contains(&fold_name(label).as_str()));
+                .any(|label| LASTING_TYPES.contains(&fold_name(label).as_str()));
         if is_lasting { IS_LASTING } else { 0 }
     }
 
@@ -234,7 +237,7 @@ impl FindWords for FileFinder {
         let pairs = entries
             .iter()
             .flat_map(|entry| self.files.iter().map(move |file| file.named_by(entry)));
-        let bit = |naming| BITS.iter().find(|(_, other)| *other == naming);
+        let bit = |naming| NAMING_BITS.iter().find(|(_, other)| *other == naming);
         let found = pairs.flatten().min().and_then(bit);
         found.map_or(0, |(bit, _)| *bit)
     }

@@ -4,9 +4,9 @@
 //! a memory.
 
 /// Branches that work is merged into. Their names say nothing.
-const MAIN: [&str; 5] = ["main", "master", "develop", "trunk", "dev"];
+const SHARED_BRANCHES: [&str; 5] = ["main", "master", "develop", "trunk", "dev"];
 /// Kinds of change that branch names and commits begin with.
-const KINDS: [&str; 31] = [
+const CHANGE_KINDS: [&str; 31] = [
     "bug",
     "bugfix",
     "build",
@@ -40,7 +40,7 @@ const KINDS: [&str; 31] = [
     "wip",
 ];
 /// Prefixes of a person's name.
-const PEOPLE: [&str; 4] = ["people", "u", "user", "users"];
+const PERSON_PREFIXES: [&str; 4] = ["people", "u", "user", "users"];
 /// Verbs, anywhere in a name.
 const VERBS: [&str; 17] = [
     "add",
@@ -62,31 +62,31 @@ const VERBS: [&str; 17] = [
     "wip",
 ];
 /// Prefixes of a ticket number, other than tracker keys.
-const TICKETS: [&str; 9] = [
+const TICKET_PREFIXES: [&str; 9] = [
     "bug", "gh", "issue", "issues", "jira", "pr", "story", "task", "ticket",
 ];
 
 /// The words that say what the branch is about, in lower case; empty for a main branch.
 pub fn words(branch: &str) -> Vec<String> {
-    if MAIN.contains(&branch) {
+    if SHARED_BRANCHES.contains(&branch) {
         return Vec::new();
     }
     let mut parts: Vec<&str> = branch.split('/').filter(|part| !part.is_empty()).collect();
     // The part before a slash is the kind of change, a person, or a team.
     if parts.len() > 1 {
         let first = parts.remove(0).to_lowercase();
-        if PEOPLE.contains(&first.as_str()) && parts.len() > 1 {
+        if PERSON_PREFIXES.contains(&first.as_str()) && parts.len() > 1 {
             parts.remove(0);
         }
     }
-    let found = about(&parts.join("/"));
+    let found = topic_words(&parts.join("/"));
     if found.is_empty() {
-        return about(branch);
+        return topic_words(branch);
     }
     found
 }
 
-fn about(name: &str) -> Vec<String> {
+fn topic_words(name: &str) -> Vec<String> {
     let parts: Vec<&str> = name
         .split(['/', '-', '_', '.', '#', '+', ' '])
         .filter(|part| !part.is_empty())
@@ -96,7 +96,7 @@ fn about(name: &str) -> Vec<String> {
         let word = part.to_lowercase();
         let next = parts.get(position + 1);
         // On its own it is the topic: `chore/deps`.
-        let is_kind = position == 0 && next.is_some() && KINDS.contains(&word.as_str());
+        let is_kind = position == 0 && next.is_some() && CHANGE_KINDS.contains(&word.as_str());
         if is_kind
             || is_noise(part)
             || VERBS.contains(&word.as_str())
@@ -128,7 +128,7 @@ fn is_ticket(part: &str, next: &str, begins: bool) -> bool {
             .bytes()
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
     let begins = begins && next.len() >= 3 && part.len() <= 10;
-    is_number && (is_key || begins || TICKETS.contains(&part.to_lowercase().as_str()))
+    is_number && (is_key || begins || TICKET_PREFIXES.contains(&part.to_lowercase().as_str()))
 }
 
 #[cfg(test)]
@@ -136,7 +136,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn a_branch_says_what_it_is_about_without_its_habits() {
+    fn the_topic_of_a_branch_is_found_without_its_prefixes() {
         for (branch, expected) in [
             ("main", &[][..]),
             (

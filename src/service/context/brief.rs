@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet as HashSet;
 
-use super::choose::{Limits, choose, rehearse};
+use super::choose::{Limits, choose, choose_with};
 use super::folder;
 use super::signals::Signals;
 use crate::service::engine::Service;
@@ -14,7 +14,7 @@ use ack_api::queue::Flow;
 use ack_api::{ContextRequest, ContextResponse, MemoryHit};
 
 /// How many of the project's own memories a session starts with.
-pub const AT_START: usize = 6;
+pub const MEMORIES_AT_START: usize = 6;
 /// How long a session's start waits for a locked store.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 
@@ -57,11 +57,11 @@ pub struct Brief {
 /// No scope, an invalid folder, or no readable store.
 pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     let mut notes = Vec::new();
-    let asked = ContextRequest {
+    let context_request = ContextRequest {
         project_path: request.project_path.clone(),
         ..ContextRequest::default()
     };
-    let folder = folder(service, &asked, &mut notes)?;
+    let folder = folder(service, &context_request, &mut notes)?;
     let mut selection = service.select(None, Some(&folder))?;
     let signals = Signals::of(&selection.current, &service.config);
     let limits = Limits {
@@ -69,7 +69,7 @@ pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
         others: request.others,
         sessions: request.sessions,
         timeout: LOCK_TIMEOUT,
-        patience: service.patience,
+        wait_policy: service.wait_policy,
         now: (service.config.clock)(),
     };
     let choice = choose(&mut selection, signals, limits, None, &mut notes)?;
@@ -105,15 +105,15 @@ pub fn pushed_out(
     let mut selection = service.select(None, None)?;
     let signals = Signals::of(&selection.current, &service.config);
     let limits = Limits {
-        own: AT_START,
+        own: MEMORIES_AT_START,
         others: 0,
         sessions: false,
         timeout: LOCK_TIMEOUT,
-        patience: service.patience,
+        wait_policy: service.wait_policy,
         now: (service.config.clock)(),
     };
-    let kept = &service.outlines;
-    let rehearsed = rehearse(&mut selection, signals, limits, kept, (scope, memory))?;
+    let cache = &service.outlines;
+    let rehearsed = choose_with(&mut selection, signals, limits, cache, (scope, memory))?;
     let [mut now, then] = rehearsed;
     let is_in = |hits: &[MemoryHit], scope: &str, id: &str| {
         hits.iter().any(|hit| hit.id == id && hit.scope == scope)

@@ -9,18 +9,18 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::evidence::{Evidence, Reason, Terms};
-use super::kept::KeptOutlines;
+use super::outline_cache::OutlineCache;
 use super::outlines::{self, Reading, ScopeOutline};
-use super::recent;
+use super::newest_sessions;
 use super::signals::Signals;
 use crate::evidence::Bounds;
-use crate::remote::Patience;
+use crate::remote::WaitPolicy;
 use crate::scope::resolve::Selection;
 use crate::service::answer;
 use crate::service::error::Error;
 use crate::service::open::{failure, missing_status, note_locks, unavailable};
+use crate::service::service_state::serves_unreviewed;
 use crate::service::stale::Staleness;
-use crate::service::standing::serves_unreviewed;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
 use ack_api::queue::Flow;
 use ack_api::source::RowKey;
@@ -31,7 +31,7 @@ use ack_search::dedup::Signature;
 use ack_store::outline::Outline;
 
 /// The reason for a memory that was chosen only by its date.
-pub const RECENT: &str = "recent in this project";
+pub const RECENT_REASON: &str = "recent in this project";
 
 /// How much to choose.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,7 @@ pub(super) struct Limits {
     /// How long to wait for a locked store.
     pub timeout: Duration,
     /// Whether to wait for buckets.
-    pub patience: Patience,
+    pub wait_policy: WaitPolicy,
     /// The present time, for the review queue.
     pub now: jiff::Timestamp,
 }
@@ -74,7 +74,7 @@ pub(super) struct Choice {
 }
 
 /// Chooses by the state of the project's files. A scope that cannot be read is removed from the
-/// selection, with a note. If outlines are `kept`, the queue's flow is as old as the outlines.
+/// selection, with a note. If outlines are cached, the queue's flow is as old as the outlines.
 ///
 /// # Errors
 /// No scope can be read.
@@ -82,7 +82,7 @@ pub(super) fn choose(
     selection: &mut Selection,
     signals: Signals,
     limits: Limits,
-    kept: Option<&KeptOutlines>,
+    cache: Option<&OutlineCache>,
     notes: &mut Vec<Note>,
 ) -> Result<Choice, Error> {
     let terms = Terms::new(signals, &selection.current);
@@ -90,9 +90,9 @@ pub(super) fn choose(
         words: &terms.words,
         sessions: limits.sessions,
         timeout: limits.timeout,
-        patience: limits.patience,
+        wait_policy: limits.wait_policy,
         now: limits.now,
-        kept,
+        cache,
     };
     let read = outlines::read(selection, reading, notes)?;
     let mut chooser = Chooser::new(selection, (&terms, &read), limits, None);
@@ -129,7 +129,7 @@ pub(super) fn choose(
             .min()
             .and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok()),
         served: read.iter().map(|read| read.outlines.served.len()).sum(),
-        sessions: recent(
+        sessions: newest_sessions(
             outlines::newest_sessions(&read, limits.timeout),
             &[&own, &others],
         ),
@@ -146,11 +146,11 @@ pub(super) fn choose(
 ///
 /// # Errors
 /// No scope can be read.
-pub(super) fn rehearse(
+pub(super) fn choose_with(
     selection: &mut Selection,
     signals: Signals,
     limits: Limits,
-    kept: &KeptOutlines,
+    cache: &OutlineCache,
     (scope, memory): (&str, &Memory),
 ) -> Result<[Vec<MemoryHit>; 2], Error> {
     let terms = Terms::new(signals, &selection.current);
@@ -158,21 +158,21 @@ pub(super) fn rehearse(
         words: &terms.words,
         sessions: false,
         timeout: limits.timeout,
-        patience: limits.patience,
+        wait_policy: limits.wait_policy,
         now: limits.now,
-        kept: Some(kept),
+        cache: Some(cache),
     };
     let mut notes = Vec::new();
     let read = outlines::read(selection, reading, &mut notes)?;
     let position = read.iter().position(|read| read.scope.name == scope);
-    let one_more = position.and_then(|number| OneMore::of(&read, number, memory, &terms));
-    let mut choose = |one_more| {
-        let mut chooser = Chooser::new(selection, (&terms, &read), limits, one_more);
+    let extra = position.and_then(|number| ExtraMemory::of(&read, number, memory, &terms));
+    let mut choose = |extra| {
+        let mut chooser = Chooser::new(selection, (&terms, &read), limits, extra);
         chooser.choose(true, limits.own, &mut notes)
     };
-    let (mut now, then) = (choose(None)?, choose(one_more.as_ref())?);
+    let (mut now, then) = (choose(None)?, choose(extra.as_ref())?);
     let is_hidden = |hit: &MemoryHit| {
-        let mut hidden = one_more.iter().flat_map(|one_more| &one_more.hides);
+        let mut hidden = extra.iter().flat_map(|extra| &extra.hides);
         hit.scope == scope && hidden.any(|id| *id == hit.id)
     };
     now.retain(|hit| !is_hidden(hit));
@@ -181,13 +181,13 @@ pub(super) fn rehearse(
 
 /// The memories that wait for review in the project's scope.
 fn pending(selection: &Selection, read: &[ScopeOutline]) -> Option<Pending> {
-    let own = selection.current.scope.as_ref()?;
-    let read = read.iter().find(|read| read.scope.name == own.name)?;
+    let own_scope = selection.current.scope.as_ref()?;
+    let read = read.iter().find(|read| read.scope.name == own_scope.name)?;
     let oldest = read.outlines.oldest_pending;
     let oldest = oldest.and_then(|oldest| jiff::Timestamp::from_millisecond(oldest).ok());
     (read.outlines.pending > 0).then(|| Pending {
         count: read.outlines.pending,
-        oldest: oldest.map(time::show),
+        oldest: oldest.map(time::to_rfc3339),
         ids: Vec::new(),
         pace: None,
     })
@@ -220,7 +220,7 @@ struct Candidate<'a> {
 type Records = HashMap<(usize, String), (Memory, Vec<Contradiction>)>;
 
 /// A memory that is treated as approved.
-struct OneMore<'a> {
+struct ExtraMemory<'a> {
     /// The position of its scope.
     scope: usize,
     outline: Outline,
@@ -229,7 +229,7 @@ struct OneMore<'a> {
     hides: HashSet<String>,
 }
 
-impl<'a> OneMore<'a> {
+impl<'a> ExtraMemory<'a> {
     /// A memory of the scope at this position, unless that one cannot be read.
     fn of(read: &[ScopeOutline], scope: usize, memory: &'a Memory, terms: &Terms) -> Option<Self> {
         let newer = std::iter::once(memory.id.as_str()).collect();
@@ -246,7 +246,7 @@ impl<'a> OneMore<'a> {
 
 struct Chooser<'a> {
     read: &'a [ScopeOutline],
-    one_more: Option<&'a OneMore<'a>>,
+    extra: Option<&'a ExtraMemory<'a>>,
     evidence: Evidence<'a>,
     timeout: Duration,
     staleness: Staleness,
@@ -259,13 +259,13 @@ impl<'a> Chooser<'a> {
         selection: &Selection,
         (terms, read): (&'a Terms, &'a [ScopeOutline]),
         limits: Limits,
-        one_more: Option<&'a OneMore<'a>>,
+        extra: Option<&'a ExtraMemory<'a>>,
     ) -> Self {
         Self {
             staleness: Staleness::new(limits.now, &selection.current, Bounds::ANSWER),
-            evidence: Evidence::weigh(terms, read),
+            evidence: Evidence::new(terms, read),
             read,
-            one_more,
+            extra,
             timeout: limits.timeout,
             chosen: Vec::new(),
         }
@@ -287,7 +287,7 @@ impl<'a> Chooser<'a> {
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
         for reason in Reason::ALL {
             // Near-duplicates among them are folded later, so take more.
-            let enough = reason.until(own, max, 0) * 2;
+            let enough = reason.max_length(own, max, 0) * 2;
             if enough == 0 {
                 continue;
             }
@@ -325,7 +325,7 @@ impl<'a> Chooser<'a> {
             candidates.extend(newest.map(|(scope, outline)| Candidate {
                 scope,
                 outline,
-                why: RECENT.to_owned(),
+                why: RECENT_REASON.to_owned(),
                 reason: None,
             }));
         }
@@ -334,23 +334,22 @@ impl<'a> Chooser<'a> {
     }
 
     /// The project's own memories, or those of other projects, each with the position of its scope.
-    fn memories(&self, own: bool) -> Vec<(usize, &'a Outline)> {
+    fn memories(&self, is_own: bool) -> Vec<(usize, &'a Outline)> {
         let mut memories = Vec::new();
         for (number, read) in self.read.iter().enumerate() {
             // A store has few projects and many memories.
             let mut known: HashMap<(&str, &str), bool> = HashMap::default();
-            let one_more = self.one_more.filter(|one_more| one_more.scope == number);
+            let extra = self.extra.filter(|extra| extra.scope == number);
             let served = read.outlines.served.iter();
-            let served = served.filter(|outline| {
-                one_more.is_none_or(|one_more| !one_more.hides.contains(&outline.id))
-            });
+            let served = served
+                .filter(|outline| extra.is_none_or(|extra| !extra.hides.contains(&outline.id)));
             memories.extend(
                 served
-                    .chain(one_more.map(|one_more| &one_more.outline))
+                    .chain(extra.map(|extra| &extra.outline))
                     .filter(|outline| {
                         let names = (&*outline.project, &*outline.alias);
-                        let hold = || read.own.hold(names.0, names.1);
-                        *known.entry(names).or_insert_with(hold) == own
+                        let hold = || read.own.contain(names.0, names.1);
+                        *known.entry(names).or_insert_with(hold) == is_own
                     })
                     .map(|outline| (number, outline)),
             );
@@ -411,7 +410,7 @@ impl<'a> Chooser<'a> {
                 }
             }
         }
-        if let Some(OneMore { scope, memory, .. }) = self.one_more {
+        if let Some(ExtraMemory { scope, memory, .. }) = self.extra {
             let key = (*scope, memory.id.clone());
             records.insert(key, ((*memory).clone(), Vec::new()));
         }
@@ -423,11 +422,11 @@ impl<'a> Chooser<'a> {
         &mut self,
         candidates: &[Candidate<'_>],
         records: &Records,
-        own: bool,
+        is_own: bool,
         max: usize,
     ) -> Vec<MemoryHit> {
         let mut hits: Vec<MemoryHit> = Vec::new();
-        let mut asked = None;
+        let mut last_reason = None;
         let mut until = max;
         // If there is room left at the end, also show what a reason found beyond its share.
         let shared = candidates.iter().map(|candidate| (candidate, true));
@@ -435,10 +434,10 @@ impl<'a> Chooser<'a> {
         for (candidate, is_shared) in shared.chain(beyond) {
             if !is_shared {
                 until = max;
-            } else if asked != candidate.reason || asked.is_none() {
-                asked = candidate.reason;
-                until = asked
-                    .map_or(max, |reason| reason.until(own, max, hits.len()))
+            } else if last_reason != candidate.reason || last_reason.is_none() {
+                last_reason = candidate.reason;
+                until = last_reason
+                    .map_or(max, |reason| reason.max_length(is_own, max, hits.len()))
                     .min(max);
             }
             let key = (candidate.scope, candidate.outline.id.clone());

@@ -7,21 +7,21 @@
 
 use super::branch;
 use super::files::ProjectRoots;
-use super::manifests::Declared;
+use super::manifests::ManifestNames;
 use super::outlines::ScopeOutline;
-use super::signals::{LASTING, Signals, is_distinctive, names};
+use super::signals::{LASTING_TYPES, Signals, is_distinctive, names};
 use super::words::{Origin, Words};
 use crate::scope::resolve::Current;
 use ack_api::text;
 use ack_store::outline::Outline;
 
 /// A word counts for nothing if more than this share of the memories contain it, and more than
-/// [`FEW`] of them.
+/// [`MIN_COMMON_MEMORIES`] of them.
 const COMMON_SHARE: f64 = 0.2;
 /// A word that at most this many memories contain is never too common.
-const FEW: usize = 10;
+const MIN_COMMON_MEMORIES: usize = 10;
 /// The weight factor of a word in the title or the tags.
-const PROMINENT: f64 = 2.0;
+const PROMINENT_FACTOR: f64 = 2.0;
 /// The minimum length of a project name that memories of other projects can match.
 const MIN_NAME_CHARS: usize = 3;
 
@@ -33,9 +33,9 @@ pub(super) enum Reason {
     /// It contains words of the branch's name.
     Branch,
     /// It names this project.
-    Named,
+    NamesProject,
     /// It is about a language or a dependency.
-    Uses,
+    UsesDependency,
     /// It is a decision or a gotcha.
     Lasting,
 }
@@ -44,8 +44,8 @@ impl Reason {
     pub const ALL: [Self; 5] = [
         Self::Changed,
         Self::Branch,
-        Self::Named,
-        Self::Uses,
+        Self::NamesProject,
+        Self::UsesDependency,
         Self::Lasting,
     ];
 
@@ -54,17 +54,17 @@ impl Reason {
         match self {
             Self::Changed => "about changed files",
             Self::Branch => "matches the branch",
-            Self::Named => "names this project",
-            Self::Uses => "about what the project uses",
+            Self::NamesProject => "names this project",
+            Self::UsesDependency => "about what the project uses",
             Self::Lasting => "of this project",
         }
     }
 
     /// The share of the best score that a memory must reach. A word shared with a changed file, or
     /// a dependency that the project's own memories name, is weak evidence by itself.
-    pub const fn min_share(self, own: bool) -> f64 {
-        match (self, own) {
-            (Self::Changed, _) | (Self::Uses, true) => 0.5,
+    pub const fn min_share(self, is_own: bool) -> f64 {
+        match (self, is_own) {
+            (Self::Changed, _) | (Self::UsesDependency, true) => 0.5,
             _ => 0.0,
         }
     }
@@ -72,14 +72,14 @@ impl Reason {
     /// The maximum length of a list of at most `max` memories after this reason, if it had `so_far`
     /// before. No reason fills a list alone, and the project's own list always has room for
     /// something recent.
-    pub fn until(self, own: bool, max: usize, so_far: usize) -> usize {
+    pub fn max_length(self, is_own: bool, max: usize, so_far: usize) -> usize {
         let fifths = |count: usize| (max * count).div_ceil(5);
-        match (self, own) {
+        match (self, is_own) {
             (Self::Changed, _) => fifths(3),
             (Self::Branch, _) => fifths(4),
-            (Self::Named, true) | (Self::Lasting, false) => so_far,
-            (Self::Named | Self::Uses, false) => max,
-            (Self::Uses, true) => fifths(4).min(so_far + fifths(1)),
+            (Self::NamesProject, true) | (Self::Lasting, false) => so_far,
+            (Self::NamesProject | Self::UsesDependency, false) => max,
+            (Self::UsesDependency, true) => fifths(4).min(so_far + fifths(1)),
             (Self::Lasting, true) => fifths(4).min(so_far + fifths(2)),
         }
     }
@@ -94,7 +94,7 @@ pub(super) struct Terms {
     subject_names: Vec<String>,
     subject_words: Vec<String>,
     project: Option<String>,
-    declared: Declared,
+    declared_id: ManifestNames,
 }
 
 impl Terms {
@@ -112,7 +112,7 @@ impl Terms {
             subject_names: subjects.names,
             subject_words: subjects.words,
             project: (project.chars().count() >= MIN_NAME_CHARS).then_some(project),
-            declared: signals.declared,
+            declared_id: signals.declared_id,
         };
         let prose = terms.branch.iter().map(|word| (word, Origin::Prose));
         let names = terms
@@ -121,10 +121,10 @@ impl Terms {
             .chain(&terms.endings)
             .chain(&terms.subject_names)
             .chain(&terms.subject_words)
-            .chain(&terms.declared.dependencies)
-            .chain(&terms.declared.tools);
+            .chain(&terms.declared_id.dependencies)
+            .chain(&terms.declared_id.tools);
         let names = names.map(|name| (name, Origin::Name));
-        let lasting = LASTING.map(str::to_owned);
+        let lasting = LASTING_TYPES.map(str::to_owned);
         let lasting = lasting.iter().map(|label| (label, Origin::Name));
         terms.words = Words::new(
             prose
@@ -161,13 +161,13 @@ pub(super) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    pub fn weigh(terms: &'a Terms, read: &[ScopeOutline]) -> Self {
+    pub fn new(terms: &'a Terms, read: &[ScopeOutline]) -> Self {
         let words = &terms.words;
         let counts = Frequencies::count(read, words);
         let distinctive = counts.distinctive();
         let set = |list: &[String]| words.set(list.iter().map(String::as_str));
         let subjects = set(&terms.subject_names) | (set(&terms.subject_words) & distinctive);
-        let everyday = terms.declared.everyday();
+        let everyday = terms.declared_id.everyday_names();
         let project = words.set(terms.project.as_deref()) & distinctive;
         let is_name = terms.project.as_deref().is_some_and(|name| {
             !text::is_common_word(name) || read.iter().any(ScopeOutline::has_own)
@@ -176,34 +176,38 @@ impl<'a> Evidence<'a> {
             words,
             weights: counts.weights(),
             branch: set(&terms.branch),
-            lasting: words.set(LASTING),
+            lasting: words.set(LASTING_TYPES),
             endings: set(&terms.endings) | subjects,
             paths: set(&terms.endings),
             subjects,
             project: if is_name { project } else { 0 },
             tag: project,
-            dependencies: set(&terms.declared.dependencies),
-            labels: set(&terms.declared.tools) | words.set(everyday),
+            dependencies: set(&terms.declared_id.dependencies),
+            labels: set(&terms.declared_id.tools) | words.set(everyday),
             distinctive,
         }
     }
 
     /// The words of a reason that a memory contains.
-    fn found(&self, outline: &Outline, reason: Reason, own: bool) -> u128 {
+    fn found(&self, outline: &Outline, reason: Reason, is_own: bool) -> u128 {
         let matches = outline.matches;
         match reason {
-            Reason::Changed if own => matches.anywhere & self.endings,
+            Reason::Changed if is_own => matches.anywhere & self.endings,
             Reason::Changed => matches.anywhere & self.subjects,
             Reason::Branch => {
                 let found = matches.anywhere & self.branch;
                 // A single word in passing does not show that another project had the same problem.
-                let counts = own || found & matches.title_or_tags != 0 || found.count_ones() > 1;
+                let counts = is_own || found & matches.title_or_tags != 0 || found.count_ones() > 1;
                 if counts { found } else { 0 }
             }
-            Reason::Named if own => 0,
-            Reason::Named => matches.title_or_tags & self.project | matches.type_or_tags & self.tag,
-            Reason::Uses if own => matches.anywhere & (self.dependencies | self.labels),
-            Reason::Uses => {
+            Reason::NamesProject if is_own => 0,
+            Reason::NamesProject => {
+                matches.title_or_tags & self.project | matches.type_or_tags & self.tag
+            }
+            Reason::UsesDependency if is_own => {
+                matches.anywhere & (self.dependencies | self.labels)
+            }
+            Reason::UsesDependency => {
                 let names = self.dependencies & !self.labels;
                 names & (matches.title_or_tags | (matches.anywhere & self.distinctive))
                     | (matches.type_or_tags & self.labels)
@@ -213,13 +217,13 @@ impl<'a> Evidence<'a> {
     }
 
     /// Whether a memory names a changed file. Then it need not be compared with the best score.
-    pub fn names_file(&self, outline: &Outline, reason: Reason, own: bool) -> bool {
-        own && reason == Reason::Changed && outline.matches.anywhere & self.paths != 0
+    pub fn names_file(&self, outline: &Outline, reason: Reason, is_own: bool) -> bool {
+        is_own && reason == Reason::Changed && outline.matches.anywhere & self.paths != 0
     }
 
     /// The score of a memory; `None` if nothing matches.
-    pub fn score(&self, outline: &Outline, reason: Reason, own: bool) -> Option<f64> {
-        let found = self.found(outline, reason, own);
+    pub fn score(&self, outline: &Outline, reason: Reason, is_own: bool) -> Option<f64> {
+        let found = self.found(outline, reason, is_own);
         if reason == Reason::Lasting {
             return (found != 0).then_some(1.0);
         }
@@ -227,7 +231,7 @@ impl<'a> Evidence<'a> {
             .map(|number| {
                 let weight = self.weight(number);
                 if outline.matches.title_or_tags >> number & 1 == 1 {
-                    weight * PROMINENT
+                    weight * PROMINENT_FACTOR
                 } else {
                     weight
                 }
@@ -237,14 +241,14 @@ impl<'a> Evidence<'a> {
     }
 
     /// The reason in words.
-    pub fn why(&self, outline: &Outline, reason: Reason, own: bool) -> String {
-        let found = self.found(outline, reason, own);
+    pub fn why(&self, outline: &Outline, reason: Reason, is_own: bool) -> String {
+        let found = self.found(outline, reason, is_own);
         if reason == Reason::Lasting {
             let labels = self.words.list(found);
             let label = labels.first().copied().unwrap_or_default();
             return format!("{label} {}", reason.label());
         }
-        if reason == Reason::Named {
+        if reason == Reason::NamesProject {
             return reason.label().to_owned();
         }
         let weighty = bits(found).filter(|number| self.weight(*number) > 0.0);
@@ -295,7 +299,7 @@ impl Frequencies {
     fn weights(&self) -> Vec<f64> {
         let weight = |count: &usize| {
             let share = *count as f64 / self.memories.max(1) as f64;
-            let common = *count > FEW && share > COMMON_SHARE;
+            let common = *count > MIN_COMMON_MEMORIES && share > COMMON_SHARE;
             if *count == 0 || common {
                 0.0
             } else {
@@ -321,7 +325,7 @@ mod tests {
     fn something_recent_always_has_a_place_among_five() {
         for so_far in 0..5 {
             for reason in Reason::ALL {
-                assert!(reason.until(true, 5, so_far) < 5, "{reason:?}");
+                assert!(reason.max_length(true, 5, so_far) < 5, "{reason:?}");
             }
         }
     }

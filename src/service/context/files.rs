@@ -1,6 +1,6 @@
 //! Whether a memory names a file of the project: the file itself, its folder, or a glob.
 
-use super::signals::{FOLDERS, is_everyday, stem};
+use super::signals::{GENERIC_FOLDERS, is_everyday, stem};
 use crate::scope::resolve::Current;
 use ack_search::file_pattern::{glob_matches, is_glob, normalize};
 
@@ -13,7 +13,7 @@ pub(super) enum Naming {
     /// By its path.
     Path,
     /// By its name, or by the end of its path.
-    Name,
+    FileName,
     /// By its folder.
     Folder,
     /// By a glob.
@@ -83,7 +83,10 @@ impl ProjectRoots {
         if !is_absolute(&lower) {
             return Some(self.file(&format!("{}{path}", self.inner)));
         }
-        let below = self.roots.iter().find_map(|root| below(&lower, root))?;
+        let below = self
+            .roots
+            .iter()
+            .find_map(|root| path_below(&lower, root))?;
         Some(self.file(below))
     }
 }
@@ -106,7 +109,7 @@ impl ProjectFile {
     /// The names of its folders, one of which occurs in every entry that covers it.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         let folders = self.path().rsplit('/').skip(1);
-        folders.filter(|folder| !FOLDERS.contains(folder))
+        folders.filter(|folder| !GENERIC_FOLDERS.contains(folder))
     }
 
     /// How an entry of a memory's files names it; `None` if it does not.
@@ -118,7 +121,7 @@ impl ProjectFile {
                 // The same project in another place, under another name.
                 None => {
                     let is_same = self.path().contains('/') && ends_with_path(&entry, self.path());
-                    return is_same.then_some(Naming::Name);
+                    return is_same.then_some(Naming::FileName);
                 }
             }
         } else {
@@ -130,7 +133,7 @@ impl ProjectFile {
 
     /// The part of an absolute path that is inside the project.
     fn relative<'a>(&self, entry: &'a str) -> Option<&'a str> {
-        let root = self.roots.iter().find_map(|root| below(entry, root));
+        let root = self.roots.iter().find_map(|root| path_below(entry, root));
         // Another clone, or another person's.
         root.or_else(|| {
             let part = format!("/{}/", self.repository);
@@ -145,34 +148,37 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
         return Some(Naming::Path);
     }
     if is_glob(entry) {
-        let is_telling = telling_letters(entry) >= MIN_GLOB_LETTERS;
+        let is_telling = specific_letters(entry) >= MIN_GLOB_LETTERS;
         return (is_telling && glob_matches(entry, path)).then_some(Naming::Glob);
     }
     let folder = entry.trim_end_matches('/');
-    if below(path, folder).is_some() {
-        let is_telling = folder.split('/').any(|part| !FOLDERS.contains(&part));
+    if path_below(path, folder).is_some() {
+        let is_telling = folder
+            .split('/')
+            .any(|part| !GENERIC_FOLDERS.contains(&part));
         return is_telling.then_some(Naming::Folder);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_everyday = is_everyday(stem(name));
-    (!is_everyday && !entry.ends_with('/') && ends_with_path(path, entry)).then_some(Naming::Name)
+    (!is_everyday && !entry.ends_with('/') && ends_with_path(path, entry))
+        .then_some(Naming::FileName)
 }
 
 /// The number of specific letters in a glob, not counting the file extension and common folder
 /// names.
-fn telling_letters(glob: &str) -> usize {
+fn specific_letters(glob: &str) -> usize {
     let (folders, name) = glob.rsplit_once('/').unwrap_or(("", glob));
     let name = name.split_once('.').map_or(name, |(name, _)| name);
     let parts = folders
         .split('/')
-        .filter(|part| !FOLDERS.contains(part))
+        .filter(|part| !GENERIC_FOLDERS.contains(part))
         .chain([name]);
     let letters = parts.flat_map(str::chars).filter(|c| c.is_alphanumeric());
     letters.count()
 }
 
 /// The rest of a path below a folder.
-fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+fn path_below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder)?.strip_prefix('/')?;
     (!folder.is_empty() && !rest.is_empty()).then_some(rest)
 }
@@ -214,11 +220,11 @@ mod tests {
         ] {
             check(entry, Some(Naming::Path));
         }
-        check("004_lock.sql", Some(Naming::Name));
-        check("pay/migrations/004_lock.sql", Some(Naming::Name));
+        check("004_lock.sql", Some(Naming::FileName));
+        check("pay/migrations/004_lock.sql", Some(Naming::FileName));
         check(
             "D:/x/services/pay/migrations/004_lock.sql",
-            Some(Naming::Name),
+            Some(Naming::FileName),
         );
         for entry in [
             "migrations/",
@@ -268,7 +274,7 @@ mod tests {
         assert_eq!(folder, Some(Naming::Folder));
         assert_eq!(
             roots.file("src/a.rs").named_by("/other/src/a.rs"),
-            Some(Naming::Name)
+            Some(Naming::FileName)
         );
     }
 }

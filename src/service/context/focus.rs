@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use rustc_hash::FxHashMap;
 
-use super::SESSIONS;
-use super::choose::{Choice, Limits, RECENT};
-use super::recent;
+use super::MAX_SESSIONS;
+use super::choose::{Choice, Limits, RECENT_REASON};
+use super::newest_sessions;
 use crate::scope::resolve::Selection;
 use crate::service::engine::Service;
 use crate::service::error::Error;
@@ -25,7 +25,7 @@ use ack_search::inverted::Index;
 use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
 
 /// The reason for a memory that the search found.
-const FOCUS: &str = "matches the focus";
+const FOCUS_REASON: &str = "matches the focus";
 /// Minimum cosine of a memory that shares no word with the focus. Below it, a recent memory is more
 /// useful.
 const FOCUS_FLOOR: f32 = 0.35;
@@ -63,7 +63,7 @@ pub(super) fn choose(
     }
     opened.note_locks(notes);
     Ok(Choice {
-        sessions: recent(search.sessions(), &[&own, &others]),
+        sessions: newest_sessions(search.sessions(), &[&own, &others]),
         own,
         others,
         pending,
@@ -84,7 +84,7 @@ impl<'a> FocusSearch<'a> {
     fn take(
         &mut self,
         text: Option<&str>,
-        own: bool,
+        is_own: bool,
         max: usize,
         hits: &mut Vec<MemoryHit>,
         notes: &mut Vec<Note>,
@@ -96,21 +96,21 @@ impl<'a> FocusSearch<'a> {
             text: text.map(str::to_owned),
             meaning: None,
             filters: Filters {
-                current_project: Some(own),
+                current_project: Some(is_own),
                 status: StatusFilter::Approved,
                 ..Filters::default()
             },
             limit: max,
-            fills: false,
+            fills_budget: false,
             tokens: usize::MAX,
             detail: Detail::Concise,
             explain: false,
             mode: Mode::Hybrid,
             like: None,
             expect: None,
-            floor: Some(FOCUS_FLOOR),
+            min_cosine: Some(FOCUS_FLOOR),
             oldest: false,
-            proposes: false,
+            is_proposal: false,
             sessions: true,
             by_agent: false,
             withholds: false,
@@ -143,9 +143,9 @@ impl<'a> FocusSearch<'a> {
             }
             let mut hit = found.hit;
             let why = match (text, hit.why.as_deref()) {
-                (None, _) => RECENT.to_owned(),
-                (Some(_), None) => FOCUS.to_owned(),
-                (Some(_), Some(words)) => format!("{FOCUS} ({words})"),
+                (None, _) => RECENT_REASON.to_owned(),
+                (Some(_), None) => FOCUS_REASON.to_owned(),
+                (Some(_), Some(words)) => format!("{FOCUS_REASON} ({words})"),
             };
             hit.why = Some(text::line(&why, 160));
             hit.score = None;
@@ -162,14 +162,14 @@ impl<'a> FocusSearch<'a> {
             let (scope, Some(index)) = (&*open.scope, open.index()) else {
                 continue;
             };
-            let own = self.selection.current.rows_in(scope);
+            let own_rows = self.selection.current.rows_in(scope);
             // Memories are read before sessions, so a store that cannot be read has been reported
             // already.
             let wanted = SessionQuery {
-                projects: &own.names,
-                unnamed: own.unnamed,
+                projects: &own_rows.names,
+                unnamed: own_rows.unnamed,
                 filter: StatusFilter::Approved,
-                limit: SESSIONS,
+                limit: MAX_SESSIONS,
             };
             let read = scope.store.snapshot(|snapshot| {
                 snapshot.recent_sessions(wanted, |names| members(index, names, wanted.filter))

@@ -7,12 +7,12 @@ use serde_json::Value;
 use ack_sys::files;
 
 /// The largest manifest that is read, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Maximum number of dependencies to search for.
 const MAX_NAMES: usize = 60;
 
 /// Dependencies whose names are everyday words.
-const EVERYDAY: [&str; 52] = [
+const EVERYDAY_NAMES: [&str; 52] = [
     "async",
     "attrs",
     "base",
@@ -69,40 +69,40 @@ const EVERYDAY: [&str; 52] = [
 
 /// What the manifests of a project declare.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Declared {
+pub struct ManifestNames {
     /// Languages, package managers and the like. Many projects share them.
     pub tools: Vec<String>,
     /// Direct dependencies.
     pub dependencies: Vec<String>,
 }
 
-impl Declared {
+impl ManifestNames {
     /// The dependencies whose names are everyday words.
-    pub fn everyday(&self) -> impl Iterator<Item = &str> {
+    pub fn everyday_names(&self) -> impl Iterator<Item = &str> {
         let names = self.dependencies.iter().map(String::as_str);
-        names.filter(|name| EVERYDAY.contains(name) || name.chars().count() < 3)
+        names.filter(|name| EVERYDAY_NAMES.contains(name) || name.chars().count() < 3)
     }
 }
 
 /// What the manifests in a folder and at the top of the repository declare.
-pub fn read(folder: &Path, top: Option<&Path>) -> Declared {
-    let mut declared = Declared::default();
-    for place in std::iter::once(folder).chain(top.filter(|top| *top != folder)) {
-        rust(place, &mut declared);
-        node(place, &mut declared);
-        python(place, &mut declared);
-        go(place, &mut declared);
-        others(place, &mut declared);
+pub fn read(folder: &Path, top: Option<&Path>) -> ManifestNames {
+    let mut declared = ManifestNames::default();
+    for folder_of_manifest in std::iter::once(folder).chain(top.filter(|top| *top != folder)) {
+        rust(folder_of_manifest, &mut declared);
+        node(folder_of_manifest, &mut declared);
+        python(folder_of_manifest, &mut declared);
+        go(folder_of_manifest, &mut declared);
+        others(folder_of_manifest, &mut declared);
     }
-    let mut seen = std::collections::HashSet::new();
-    let mut keep = |name: &String| name.len() > 1 && seen.insert(name.clone());
+    let mut names = std::collections::HashSet::new();
+    let mut keep = |name: &String| name.len() > 1 && names.insert(name.clone());
     declared.tools.retain(&mut keep);
     declared.dependencies.retain(&mut keep);
     declared.dependencies.truncate(MAX_NAMES);
     declared
 }
 
-fn rust(folder: &Path, found: &mut Declared) {
+fn rust(folder: &Path, found: &mut ManifestNames) {
     let Some(manifest) = toml_file(&folder.join("Cargo.toml")) else {
         return;
     };
@@ -112,19 +112,19 @@ fn rust(folder: &Path, found: &mut Declared) {
         .and_then(Value::as_object)
         .into_iter()
         .flatten();
-    for place in std::iter::once(&manifest)
+    for section in std::iter::once(&manifest)
         .chain(manifest.get("workspace"))
         .chain(targets.map(|(_, target)| target))
     {
         for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
             found
                 .dependencies
-                .extend(place.get(table).map(keys).unwrap_or_default());
+                .extend(section.get(table).map(keys).unwrap_or_default());
         }
     }
 }
 
-fn node(folder: &Path, found: &mut Declared) {
+fn node(folder: &Path, found: &mut ManifestNames) {
     let Some(manifest) = json_file(&folder.join("package.json")) else {
         return;
     };
@@ -146,7 +146,7 @@ fn node(folder: &Path, found: &mut Declared) {
     }
 }
 
-fn python(folder: &Path, found: &mut Declared) {
+fn python(folder: &Path, found: &mut ManifestNames) {
     let listed = text_file(&folder.join("requirements.txt"));
     let manifest = toml_file(&folder.join("pyproject.toml"));
     if listed.is_none() && manifest.is_none() {
@@ -204,7 +204,7 @@ fn requirement(text: &str) -> String {
     name.unwrap_or_default().to_owned()
 }
 
-fn go(folder: &Path, found: &mut Declared) {
+fn go(folder: &Path, found: &mut ManifestNames) {
     let Some(text) = text_file(&folder.join("go.mod")) else {
         return;
     };
@@ -227,7 +227,7 @@ fn go(folder: &Path, found: &mut Declared) {
     }
 }
 
-fn others(folder: &Path, found: &mut Declared) {
+fn others(folder: &Path, found: &mut ManifestNames) {
     if let Some(manifest) = json_file(&folder.join("composer.json")) {
         found.tools.push("php".to_owned());
         let required = ["require", "require-dev"]
@@ -286,7 +286,7 @@ fn json_file(path: &Path) -> Option<Value> {
 }
 
 fn text_file(path: &Path) -> Option<String> {
-    files::read_text(path, LARGEST).ok()
+    files::read_text(path, MAX_FILE_BYTES).ok()
 }
 
 #[cfg(test)]
@@ -297,7 +297,7 @@ mod tests {
     fn check(file: &str, text: &str, expected: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(file), text).unwrap();
-        let Declared {
+        let ManifestNames {
             mut tools,
             dependencies,
         } = read(folder.path(), None);

@@ -3,21 +3,21 @@
 //! An index pays off in a server that answers many requests. For a process that answers once, and
 //! for a server's first request, building it would take most of the time. So this searches the
 //! stores directly for a project's words, and reads only the shown records in full. Later requests
-//! to a server read only the stores that have changed ([`super::kept`]).
+//! to a server read only the stores that have changed ([`super::outline_cache`]).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::SESSIONS;
-use super::kept::{KeptOutlines, KeptScope, Sought};
+use super::MAX_SESSIONS;
+use super::outline_cache::{CachedScope, OutlineCache, OutlineKey};
 use super::words::Words;
-use crate::remote::{self, Patience};
+use crate::remote::{self, WaitPolicy};
 use crate::scope::Scope;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
-use crate::service::open::{failure, leave_out_cold, note_broken, unavailable};
+use crate::service::open::{failure, note_broken_manifests, remove_cold_scopes, unavailable};
 use ack_api::memory::{ProjectRows, StatusFilter};
 use ack_api::text;
 use ack_api::{Note, Skipped};
@@ -39,7 +39,7 @@ impl ScopeOutline {
     /// Whether it has a memory of the current project.
     pub fn has_own(&self) -> bool {
         let mut served = self.outlines.served.iter();
-        served.any(|outline| self.own.hold(&outline.project, &outline.alias))
+        served.any(|outline| self.own.contain(&outline.project, &outline.alias))
     }
 }
 
@@ -48,7 +48,7 @@ enum Sessions {
     /// As read from the store.
     Read(Vec<RecentSession>),
     /// From the cache, with their memories. They are read again before they are shown.
-    Kept(Arc<KeptScope>),
+    Cached(Arc<CachedScope>),
 }
 
 /// What to read.
@@ -60,12 +60,12 @@ pub(super) struct Reading<'a> {
     /// How long to wait for a locked store.
     pub timeout: Duration,
     /// Whether to wait for buckets.
-    pub patience: Patience,
+    pub wait_policy: WaitPolicy,
     /// The present time, for the review queue.
     pub now: jiff::Timestamp,
     /// The cache, in a process that may get further requests. The queue's flow is then as old as
     /// the cache entry.
-    pub kept: Option<&'a KeptOutlines>,
+    pub cache: Option<&'a OutlineCache>,
 }
 
 /// Reads the outline of every scope of a selection. A scope that cannot be read is removed from the
@@ -78,19 +78,19 @@ pub(super) fn read(
     reading: Reading<'_>,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<ScopeOutline>, Error> {
-    let kept = reading.kept.filter(|_| reading.sessions).map(|kept| {
-        let sought = Sought {
+    let cache = reading.cache.filter(|_| reading.sessions).map(|cache| {
+        let key = OutlineKey {
             words: reading.words.key(),
             today: reading.now.to_zoned(TimeZone::UTC).date(),
         };
-        (kept, kept.share(sought))
+        (cache, cache.share(key))
     });
-    each(
+    read_scopes(
         selection,
-        reading.patience,
+        reading.wait_policy,
         notes,
-        |scope, own| match &kept {
-            Some((kept, sought)) => find_or_read(scope, own, reading, kept, sought),
+        |scope, own| match &cache {
+            Some((cache, key)) => find_or_read(scope, own, reading, cache, key),
             None => {
                 let (outlines, sessions, _) = read_one(scope, &own, reading)?.1;
                 Ok(ScopeOutline {
@@ -109,15 +109,15 @@ pub(super) fn read(
 ///
 /// # Errors
 /// The first failure, if no scope can be read.
-pub(super) fn each<T>(
+pub(super) fn read_scopes<T>(
     selection: &mut Selection,
-    patience: Patience,
+    wait_policy: WaitPolicy,
     notes: &mut Vec<Note>,
     mut read_scope: impl FnMut(&Arc<Scope>, ProjectRows) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, Error> {
     let scopes = selection.scopes.clone();
-    note_broken(selection, &scopes, notes)?;
-    let cold = leave_out_cold(selection, &scopes, patience, notes)?;
+    note_broken_manifests(selection, &scopes, notes)?;
+    let cold = remove_cold_scopes(selection, &scopes, wait_policy, notes)?;
     let mut read = Vec::with_capacity(scopes.len());
     let mut first: Option<Error> = None;
     for scope in scopes {
@@ -125,9 +125,11 @@ pub(super) fn each<T>(
             continue;
         }
         ack_api::cancel::check()?;
-        let own = || selection.current.rows_in(&scope);
-        let found = match read_scope(&scope, own()) {
-            Err(error) if remote::mend(&scope, &error, patience) => read_scope(&scope, own()),
+        let own_rows = || selection.current.rows_in(&scope);
+        let found = match read_scope(&scope, own_rows()) {
+            Err(error) if remote::mend(&scope, &error, wait_policy) => {
+                read_scope(&scope, own_rows())
+            }
             found => found,
         };
         match found {
@@ -153,33 +155,33 @@ pub(super) fn each<T>(
 /// The cached scope if its store has not changed; otherwise reads it and caches it.
 fn find_or_read(
     scope: &Arc<Scope>,
-    own: ProjectRows,
+    own_rows: ProjectRows,
     reading: Reading<'_>,
-    kept: &KeptOutlines,
-    sought: &Arc<Sought>,
+    cache: &OutlineCache,
+    key: &Arc<OutlineKey>,
 ) -> Result<ScopeOutline, StoreError> {
     let state = scope.store.file_state()?;
-    if let Some(found) = kept.find(sought, scope, &own, &state) {
+    if let Some(found) = cache.find(key, scope, &own_rows, &state) {
         return Ok(ScopeOutline {
             scope: Arc::clone(scope),
-            own,
+            own: own_rows,
             outlines: Arc::clone(&found.outlines),
-            sessions: Sessions::Kept(found),
+            sessions: Sessions::Cached(found),
         });
     }
-    let (state, (outlines, sessions, members)) = read_one(scope, &own, reading)?;
+    let (state, (outlines, sessions, members)) = read_one(scope, &own_rows, reading)?;
     let outlines = Arc::new(outlines);
-    let keeping = KeptScope::new(
+    let keeping = CachedScope::new(
         scope,
-        own.clone(),
+        own_rows.clone(),
         state,
         Arc::clone(&outlines),
         (sessions.clone(), members),
     );
-    kept.keep(sought, scope, keeping);
+    cache.keep(key, scope, keeping);
     Ok(ScopeOutline {
         scope: Arc::clone(scope),
-        own,
+        own: own_rows,
         outlines,
         sessions: Sessions::Read(sessions),
     })
@@ -191,7 +193,7 @@ type ReadScope = (Outlines, Vec<RecentSession>, Members);
 /// Reads a scope, and returns the version of its store.
 fn read_one(
     scope: &Scope,
-    own: &ProjectRows,
+    own_rows: &ProjectRows,
     reading: Reading<'_>,
 ) -> Result<(FileState, ReadScope), StoreError> {
     scope.store.full_scan(reading.timeout, |snapshot| {
@@ -201,7 +203,7 @@ fn read_one(
         if !reading.sessions {
             return Ok((state, (outlines, Vec::new(), Members::new())));
         }
-        let sessions = snapshot.recent_sessions(session_query(own), |names| {
+        let sessions = snapshot.recent_sessions(session_query(own_rows), |names| {
             members.retain(|name, _| names.contains(name.as_str()));
             members.clone()
         })?;
@@ -212,12 +214,12 @@ fn read_one(
     })
 }
 
-const fn session_query(own: &ProjectRows) -> SessionQuery<'_> {
+const fn session_query(own_rows: &ProjectRows) -> SessionQuery<'_> {
     SessionQuery {
-        projects: own.names.as_slice(),
-        unnamed: own.unnamed,
+        projects: own_rows.names.as_slice(),
+        unnamed: own_rows.unnamed,
         filter: StatusFilter::Approved,
-        limit: SESSIONS,
+        limit: MAX_SESSIONS,
     }
 }
 
@@ -234,26 +236,26 @@ pub(super) fn newest_sessions(
             let known = match (&scope.sessions, again) {
                 (_, Some(again)) => again,
                 (Sessions::Read(known), None) => known,
-                (Sessions::Kept(kept), None) => &kept.sessions,
+                (Sessions::Cached(cache), None) => &cache.sessions,
             };
             sessions.extend(known.iter().map(|session| (number, session)));
         }
         sessions.sort_by(|(_, a), (_, b)| a.newest_first(b));
-        sessions.truncate(SESSIONS);
+        sessions.truncate(MAX_SESSIONS);
         let unread = sessions.iter().find_map(|(number, _)| {
             let scope = read.get(*number)?;
             let is_read = now_read.get(*number).is_some_and(Option::is_some);
             match &scope.sessions {
-                Sessions::Kept(kept) if !is_read => Some((*number, scope, &kept.members)),
+                Sessions::Cached(cache) if !is_read => Some((*number, scope, &cache.members)),
                 _ => None,
             }
         });
         let Some((number, scope, members)) = unread else {
-            let named = |(number, session): (usize, &RecentSession)| {
+            let with_scope_name = |(number, session): (usize, &RecentSession)| {
                 let scope = read.get(number)?;
                 Some((scope.scope.name.as_str(), session.clone()))
             };
-            return sessions.into_iter().filter_map(named).collect();
+            return sessions.into_iter().filter_map(with_scope_name).collect();
         };
         let again = scope
             .scope

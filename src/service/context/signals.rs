@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use super::manifests::{self, Declared};
+use super::manifests::{self, ManifestNames};
 use crate::config::Config;
 use crate::scope::resolve::Current;
 use ack_worktree::changes::Changes;
 
 /// The time limit for finding changes in the working tree. It leaves enough for a total below 20
 /// ms.
-const PATIENCE: Duration = Duration::from_millis(10);
+const CHANGES_TIMEOUT: Duration = Duration::from_millis(10);
 /// Types and tags of memories that stay valid for long.
-pub const LASTING: [&str; 7] = [
+pub const LASTING_TYPES: [&str; 7] = [
     "decision",
     "decisions",
     "gotcha",
@@ -22,7 +22,7 @@ pub const LASTING: [&str; 7] = [
     "convention",
 ];
 /// Generated files, whose changes mean nothing.
-const WRITTEN: [&str; 10] = [
+const GENERATED_FILES: [&str; 10] = [
     "cargo.lock",
     "composer.lock",
     "gemfile.lock",
@@ -35,7 +35,7 @@ const WRITTEN: [&str; 10] = [
     "yarn.lock",
 ];
 /// Common file names, up to the first dot.
-const EVERYDAY: [&str; 28] = [
+const EVERYDAY_FILE_NAMES: [&str; 28] = [
     "__init__",
     "app",
     "build",
@@ -66,12 +66,12 @@ const EVERYDAY: [&str; 28] = [
     "utils",
 ];
 /// Folder names that say nothing about their content.
-pub const FOLDERS: [&str; 11] = [
+pub const GENERIC_FOLDERS: [&str; 11] = [
     "app", "apps", "cmd", "crates", "internal", "lib", "packages", "pkg", "src", "test", "tests",
 ];
 
 /// A word in at most this many memories is distinctive, however small the store is.
-const FEW_HOLDERS: usize = 5;
+const MAX_DISTINCTIVE_MEMORIES: usize = 5;
 
 /// Words to search for, from the most to the least specific source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct Signals {
     /// The current branch.
     pub branch: Option<String>,
     /// What the manifests declare.
-    pub declared: Declared,
+    pub declared_id: ManifestNames,
 }
 
 impl Signals {
@@ -90,15 +90,15 @@ impl Signals {
     pub fn of(current: &Current, config: &Config) -> Self {
         let repository = current.repository.as_ref();
         let home = config.home.as_deref();
-        let changes = repository.map(|repository| Changes::read(repository, home, PATIENCE));
+        let changes = repository.map(|repository| Changes::read(repository, home, CHANGES_TIMEOUT));
         let mut changes = changes.unwrap_or_default();
         changes
             .files
-            .retain(|path| !WRITTEN.contains(&name(path).to_lowercase().as_str()));
+            .retain(|path| !GENERATED_FILES.contains(&name(path).to_lowercase().as_str()));
         let top = repository.map(|repository| repository.work_tree.as_path());
         Self {
             branch: repository.and_then(|repository| repository.branch.clone()),
-            declared: manifests::read(&current.folder, top),
+            declared_id: manifests::read(&current.folder, top),
             changes,
         }
     }
@@ -106,7 +106,7 @@ impl Signals {
     /// The ends of the changed paths, by which the project's own memories name them.
     pub fn endings(&self) -> Vec<String> {
         let mut endings: Vec<String> = Vec::new();
-        for ending in self.changes.files.iter().map(|path| ending(path)) {
+        for ending in self.changes.files.iter().map(|path| path_ending(path)) {
             if !endings.contains(&ending) {
                 endings.push(ending);
             }
@@ -129,7 +129,7 @@ impl Signals {
             } else if let Some(folder) = path
                 .rsplit('/')
                 .nth(1)
-                .filter(|folder| !FOLDERS.contains(folder))
+                .filter(|folder| !GENERIC_FOLDERS.contains(folder))
             {
                 subjects.add(folder);
             }
@@ -168,17 +168,22 @@ impl Subjects {
 /// Whether a word that this many memories contain is specific enough.
 pub const fn is_distinctive(holders: usize, memories: usize) -> bool {
     let few = memories / 50;
-    holders <= if few > FEW_HOLDERS { few } else { FEW_HOLDERS }
+    holders
+        <= if few > MAX_DISTINCTIVE_MEMORIES {
+            few
+        } else {
+            MAX_DISTINCTIVE_MEMORIES
+        }
 }
 
 /// All the ways a memory may name a file.
 pub fn names(path: &str) -> Vec<String> {
     let name = name(path);
-    vec![ending(path), name.to_owned(), stem(name).to_owned()]
+    vec![path_ending(path), name.to_owned(), stem(name).to_owned()]
 }
 
 /// How memories name a file: by its name, with its folder if the name is common.
-fn ending(path: &str) -> String {
+fn path_ending(path: &str) -> String {
     let name = name(path);
     let start = if is_everyday(stem(name)) {
         path.rsplitn(3, '/')
@@ -204,7 +209,7 @@ pub fn stem(name: &str) -> &str {
 }
 
 pub fn is_everyday(stem: &str) -> bool {
-    EVERYDAY.contains(&stem.to_lowercase().as_str())
+    EVERYDAY_FILE_NAMES.contains(&stem.to_lowercase().as_str())
 }
 
 #[cfg(test)]
@@ -236,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_files_are_about_is_their_names_or_their_folders() {
+    fn the_topic_of_changed_files_is_their_names_or_folders() {
         let signals = changed(&[
             "src/pay/payout.rs",
             "src/pay/mod.rs",
@@ -251,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_as_no_ordinary_word_is_a_name() {
+    fn a_word_with_unusual_spelling_is_a_name() {
         let subjects = changed(&[
             "src/retry_policy.rs",
             "src/PayoutJob.java",

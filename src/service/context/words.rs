@@ -10,7 +10,7 @@ use ack_search::stems::stem;
 use ack_store::outline::FindWords;
 
 /// Maximum number of words, one bit each.
-const MOST: usize = u128::BITS as usize;
+const MAX_WORDS: usize = u128::BITS as usize;
 
 /// The origin of a word, which decides how to search for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct WordsKey {
 pub struct Words {
     entries: Vec<(String, Origin)>,
     /// The word of each pattern.
-    owners: Vec<usize>,
+    pattern_words: Vec<usize>,
     automaton: Option<AhoCorasick>,
     /// Files that a memory may name by their folder or a glob, each with the bits of its names.
     files: Vec<(ProjectFile, u128)>,
@@ -50,7 +50,7 @@ impl Words {
         for (word, origin) in words {
             let word = word.to_lowercase();
             let known = list.iter().any(|(known, _)| *known == word);
-            if known || word.len() < 2 || list.len() == MOST || is_stop_word(&word) {
+            if known || word.len() < 2 || list.len() == MAX_WORDS || is_stop_word(&word) {
                 continue;
             }
             let mut forms = match origin {
@@ -80,7 +80,7 @@ impl Words {
             .filter(|_| !patterns.is_empty());
         Self {
             entries: list,
-            owners,
+            pattern_words: owners,
             automaton,
             ..Self::default()
         }
@@ -113,7 +113,7 @@ impl Words {
     }
 
     /// The names of the first file that a folder or glob in a list covers.
-    fn covered(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
+    fn names_of_covered_file(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
         let may_cover = list.contains(&b'*')
             || self
                 .folders
@@ -124,10 +124,10 @@ impl Words {
         }
         let entries = entries();
         let covers = |file: &ProjectFile| {
-            let named = |entry: &String| {
+            let is_covering = |entry: &String| {
                 matches!(file.named_by(entry), Some(Naming::Folder | Naming::Glob))
             };
-            entries.iter().any(named)
+            entries.iter().any(is_covering)
         };
         let found = self.files.iter().find(|(file, _)| covers(file));
         found.map_or(0, |(_, names)| *names)
@@ -168,21 +168,21 @@ impl Words {
             return 0;
         };
         let mut found = 0;
-        for place in automaton.find_overlapping_iter(text) {
+        for hit in automaton.find_overlapping_iter(text) {
             let Some((number, (word, origin))) = self
-                .owners
-                .get(place.pattern().as_usize())
+                .pattern_words
+                .get(hit.pattern().as_usize())
                 .and_then(|number| Some((*number, self.entries.get(*number)?)))
             else {
                 continue;
             };
-            let before = text.get(..place.start()).and_then(|before| before.last());
-            let after = text.get(place.end()..).unwrap_or_default();
+            let before = text.get(..hit.start()).and_then(|before| before.last());
+            let after = text.get(hit.end()..).unwrap_or_default();
             let ending = after.iter().take_while(|byte| is_part(**byte)).count();
             let ends = match origin {
                 Origin::Prose => {
-                    let whole = text.get(place.start()..place.end() + ending);
-                    is_form_of(whole.unwrap_or_default(), word)
+                    let whole_word = text.get(hit.start()..hit.end() + ending);
+                    is_form_of(whole_word.unwrap_or_default(), word)
                 }
                 Origin::Name => ending == 0,
             };
@@ -214,7 +214,7 @@ impl FindWords for Words {
     }
 
     fn in_files(&self, list: &[u8], entries: &dyn Fn() -> Vec<String>) -> u128 {
-        self.find(list) | self.covered(list, entries)
+        self.find(list) | self.names_of_covered_file(list, entries)
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_a_text_is_told() {
+    fn every_word_of_a_text_is_found() {
         let words =
             Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), Origin::Name)));
         let found = words.find(b"axum handlers over tokio");

@@ -10,7 +10,7 @@ use ack_api::{MemoryDetail, Note, NoteKind, RelatedEntry};
 use ack_search::retrieve::MIN_COSINE;
 
 /// Maximum number of memories.
-const RELATED: usize = 5;
+const MAX_RELATED: usize = 5;
 
 /// Adds the memories that are near in meaning, in every scope of the request. They are as near as a
 /// search requires of a memory that shares no word with the query.
@@ -23,8 +23,8 @@ pub(super) fn related(
 ) -> Result<(), Error> {
     let (id, scope) = (&detail.memory.id, &detail.memory.scope);
     let spec = QuerySpec {
-        floor: Some(MIN_COSINE),
-        ..QuerySpec::near(id, scope, filter, RELATED)
+        min_cosine: Some(MIN_COSINE),
+        ..QuerySpec::near(id, scope, filter, MAX_RELATED)
     };
     let search = Search::new(opened, selection, &spec, None)?;
     if !search.has_meaning() {
@@ -35,7 +35,7 @@ pub(super) fn related(
         ));
         return Ok(());
     }
-    let page = search.page(None, RELATED)?;
+    let page = search.page(None, MAX_RELATED)?;
     for (scope, reason) in &page.failed {
         notes.push(Note::about(
             NoteKind::ScopeUnavailable,

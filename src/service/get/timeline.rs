@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Asked;
+use super::GetSpec;
 use crate::scope::Scope;
 use ack_api::cancel;
 use ack_api::memory::{Memory, fold_name};
@@ -17,7 +17,7 @@ use ack_store::Snapshot;
 use ack_store::StoreError;
 
 /// Whether a document belongs to the range of a timeline.
-type Holds<'a> = &'a dyn Fn(&Doc) -> bool;
+type BelongsToRange<'a> = &'a dyn Fn(&Doc) -> bool;
 
 /// The neighbours in time, within the requested range. Without one: the session if it has others,
 /// else the project, else the scope.
@@ -26,14 +26,14 @@ pub(super) fn timeline(
     scope: &Scope,
     index: &Index,
     id: &str,
-    asked: &Asked,
+    spec: &GetSpec,
 ) -> Result<Option<Timeline>, StoreError> {
     let (Some((number, doc)), Some((most_before, most_after, wanted))) =
-        (index.find(id), asked.timeline)
+        (index.find(id), spec.timeline)
     else {
         return Ok(None);
     };
-    let filter = asked.filter;
+    let filter = spec.filter;
     let in_session = |other: &Doc| {
         (doc.session != 0 && other.session == doc.session)
             || (doc.session_id != 0 && other.session_id == doc.session_id)
@@ -45,14 +45,19 @@ pub(super) fn timeline(
         .map(|(_, other)| (other.project, other.alias))
         .collect::<HashSet<_>>()
         .into_iter()
-        .map(|names| (names, rows.hold(index.name(names.0), index.name(names.1))))
+        .map(|names| {
+            (
+                names,
+                rows.contain(index.name(names.0), index.name(names.1)),
+            )
+        })
         .collect();
     let in_project = |other: &Doc| {
         let names = (other.project, other.alias);
         doc.project != 0 && holds.get(&names).copied().unwrap_or_default()
     };
     let in_scope = |_: &Doc| true;
-    let levels: [(Within, Holds<'_>); 3] = [
+    let levels: [(Within, BelongsToRange<'_>); 3] = [
         (Within::Session, &in_session),
         (Within::Project, &in_project),
         (Within::Scope, &in_scope),
@@ -69,14 +74,14 @@ pub(super) fn timeline(
             continue;
         }
         line.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
-        let Some(own) = line.iter().position(|(.., other)| *other == number) else {
+        let Some(position) = line.iter().position(|(.., other)| *other == number) else {
             return Ok(None);
         };
         let before = line
-            .get(own.saturating_sub(most_before)..own)
+            .get(position.saturating_sub(most_before)..position)
             .unwrap_or_default();
         let after = line
-            .get(own + 1..(own + 1 + most_after).min(line.len()))
+            .get(position + 1..(position + 1 + most_after).min(line.len()))
             .unwrap_or_default();
         let wanted: Vec<(RowKey, &str)> = before
             .iter()
@@ -84,8 +89,8 @@ pub(super) fn timeline(
             .map(|(_, id, key, _)| (*key, *id))
             .collect();
         let records = snapshot.memories(&wanted, filter)?;
-        let entries = |places: &[(i64, &str, RowKey, DocId)]| {
-            places
+        let entries = |range: &[(i64, &str, RowKey, DocId)]| {
+            range
                 .iter()
                 .filter_map(|(_, id, ..)| records.get(*id))
                 .map(entry)
@@ -101,7 +106,7 @@ pub(super) fn timeline(
 }
 
 /// Why a timeline within the requested range is empty.
-pub(super) fn nobody_else(memory: &Memory, within: Within) -> String {
+pub(super) fn empty_reason(memory: &Memory, within: Within) -> String {
     let id = &memory.id;
     match within {
         Within::Session if memory.session.is_none() && memory.session_id.is_none() => {
@@ -125,7 +130,7 @@ fn entry(memory: &Memory) -> TimelineEntry {
         id: memory.id.clone(),
         title: memory.title.clone(),
         kind: memory.kind.clone(),
-        created_at: memory.created_at.map(time::show),
+        created_at: memory.created_at.map(time::to_rfc3339),
         status: memory.status,
     }
 }

@@ -13,16 +13,16 @@ use ack_search::analysis::{self, TextRole};
 use ack_store::outline::Outline;
 use ack_store::{READ_TIMEOUT, StoreError};
 
-use super::{Near, PROPOSED, compared};
+use super::{MAX_PROPOSED, NearMemory, compare_proposed};
 use crate::scope::Scope;
 use crate::service::context::words::{Origin, Words};
 
 /// The index of a store up to this size is built without a noticeable delay.
 const MAX_BYTES: u64 = 4 << 20;
 /// Maximum bytes of a text whose words are searched for.
-const MAX_TEXT: usize = 4_000;
+const MAX_TEXT_BYTES: usize = 4_000;
 /// The extra weight of a word that is in the title or the tags, as a share of its weight.
-const IN_TITLE: f64 = 0.5;
+const TITLE_BONUS: f64 = 0.5;
 
 /// Whether the index of a scope takes too long to wait for.
 pub fn is_large(scope: &Scope) -> bool {
@@ -39,7 +39,7 @@ pub fn run(
     memory: &Memory,
     profile: &Profile,
     now: jiff::Timestamp,
-) -> Result<Vec<Near>, StoreError> {
+) -> Result<Vec<NearMemory>, StoreError> {
     let words = words(memory);
     let found = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let outlines = snapshot.outlines(StatusFilter::Approved, &words, now)?;
@@ -48,20 +48,20 @@ pub fn run(
         snapshot.memories(&keys, StatusFilter::Approved)
     })?;
     let found = found.into_values().map(|found| (scope.name.clone(), found));
-    Ok(compared((&scope.name, memory), profile, found))
+    Ok(compare_proposed((&scope.name, memory), profile, found))
 }
 
 /// The words of a memory, title first.
 fn words(memory: &Memory) -> Words {
-    let mut seen = HashSet::new();
+    let mut unique = HashSet::new();
     let mut list = Vec::new();
     let facts = memory.facts.iter().map(String::as_str);
     let texts = [Some(&*memory.title), memory.subtitle.as_deref()];
     let texts = texts.into_iter().flatten().chain(facts);
     for text in texts.chain(memory.narrative.as_deref()) {
-        let text = ack_api::text::cut(text, MAX_TEXT).0;
+        let text = ack_api::text::cut(text, MAX_TEXT_BYTES).0;
         analysis::tokenize(&text, TextRole::Document, &mut |token| {
-            if seen.insert(token.text.to_string()) {
+            if unique.insert(token.text.to_string()) {
                 list.push((token.text.into_owned(), Origin::Prose));
             }
         });
@@ -84,7 +84,7 @@ fn best(rows: &[Outline], words: usize) -> Vec<&Outline> {
         let scores = weights.map(|(word, weight)| {
             let matches = row.matches;
             f64::from(u8::from(has(matches.anywhere, word))) * weight
-                + f64::from(u8::from(has(matches.title_or_tags, word))) * weight * IN_TITLE
+                + f64::from(u8::from(has(matches.title_or_tags, word))) * weight * TITLE_BONUS
         });
         scores.sum()
     };
@@ -96,7 +96,7 @@ fn best(rows: &[Outline], words: usize) -> Vec<&Outline> {
     scored.sort_by(|(one, row), (other, next)| {
         other.total_cmp(one).then_with(|| row.id.cmp(&next.id))
     });
-    scored.truncate(PROPOSED);
+    scored.truncate(MAX_PROPOSED);
     scored.into_iter().map(|(_, row)| row).collect()
 }
 

@@ -15,16 +15,16 @@ const MAX_NEAR: usize = 3;
 /// The projects, tags and types of the memories of a search.
 #[derive(Default)]
 pub(super) struct KnownNames<'a> {
-    pub projects: Names<'a>,
-    pub tags: Names<'a>,
-    pub types: Names<'a>,
+    pub projects: NameSet<'a>,
+    pub tags: NameSet<'a>,
+    pub types: NameSet<'a>,
 }
 
 /// Names of one kind, each once.
 #[derive(Default)]
-pub(super) struct Names<'a> {
+pub(super) struct NameSet<'a> {
     /// Those of memories that the request may see.
-    pub shown: BTreeSet<&'a str>,
+    pub visible: BTreeSet<&'a str>,
     /// Those of memories that wait for review, unless the request may see these.
     waiting: BTreeSet<&'a str>,
     /// Whether the caller may not ask for such memories. It is told that there are some, and not
@@ -51,23 +51,25 @@ impl<'a> KnownNames<'a> {
                     tags.extend(index.tags(number).iter().map(|tag| (is_shown, *tag)));
                 }
             }
-            let named = |ids: HashSet<(bool, _)>| {
-                let names = ids.into_iter().map(|(shown, id)| (shown, index.name(id)));
+            let names_of_kind = |ids: HashSet<(bool, _)>| {
+                let names = ids
+                    .into_iter()
+                    .map(|(is_visible, id)| (is_visible, index.name(id)));
                 names.filter(|(_, name)| !name.is_empty())
             };
-            known.projects.extend(named(projects));
-            known.tags.extend(named(tags));
-            known.types.extend(named(types));
+            known.projects.extend(names_of_kind(projects));
+            known.tags.extend(names_of_kind(tags));
+            known.types.extend(names_of_kind(types));
         }
         known
     }
 }
 
-impl<'a> Names<'a> {
+impl<'a> NameSet<'a> {
     fn extend(&mut self, names: impl Iterator<Item = (bool, &'a str)>) {
         for (is_shown, name) in names {
             let known = if is_shown {
-                &mut self.shown
+                &mut self.visible
             } else {
                 &mut self.waiting
             };
@@ -84,22 +86,22 @@ impl<'a> Names<'a> {
             names.any(|name| fold_name(name) == folded)
         };
         let quoted = format!("\"{}\"", text::line(wanted, 80));
-        if holds(&self.shown) {
+        if holds(&self.visible) {
             return None;
         }
         if holds(&self.waiting) {
             return Some(format!("Every memory that {has} {quoted} waits for review"));
         }
-        let near = |names: &BTreeSet<&str>| {
-            let near = nearest(wanted, names.iter().copied(), MAX_NEAR).join(", ");
-            (!near.is_empty()).then_some(near)
+        let nearest_in = |names: &BTreeSet<&str>| {
+            let nearest_in = nearest(wanted, names.iter().copied(), MAX_NEAR).join(", ");
+            (!nearest_in.is_empty()).then_some(nearest_in)
         };
-        let hint = match (near(&self.shown), near(&self.waiting)) {
-            (Some(near), _) => format!("; like it: {near}"),
+        let hint = match (nearest_in(&self.visible), nearest_in(&self.waiting)) {
+            (Some(nearest_in), _) => format!("; like it: {nearest_in}"),
             (None, Some(_)) if self.withholds => {
                 "; one that waits for review has a similar name".to_owned()
             }
-            (None, Some(near)) => format!("; like it, and waiting for review: {near}"),
+            (None, Some(nearest_in)) => format!("; like it, and waiting for review: {nearest_in}"),
             (None, None) => String::new(),
         };
         Some(format!("No memory {has} {quoted}{hint}"))
@@ -108,23 +110,23 @@ impl<'a> Names<'a> {
 
 /// The message about types that no memory has. There are few types, so it lists all of them if none
 /// is similar.
-pub(super) fn unknown_types(wanted: Option<&str>, known: &Names<'_>) -> Vec<String> {
+pub(super) fn unknown_types(wanted: Option<&str>, known: &NameSet<'_>) -> Vec<String> {
     let wanted = wanted.unwrap_or_default();
     let is_known = |wanted: &str| {
-        let mut names = known.shown.iter();
+        let mut names = known.visible.iter();
         names.any(|name| fold_name(name) == fold_name(wanted))
     };
     if is_known(wanted) {
         return Vec::new();
     }
     let wanted = wanted.split(',').map(str::trim);
-    let said = wanted.filter(|wanted| !wanted.is_empty()).map(|wanted| {
-        let said = known.unknown("has the type", wanted)?;
-        if said.ends_with('"') && !known.shown.is_empty() {
-            let some: Vec<&str> = known.shown.iter().take(MAX_TYPES).copied().collect();
-            return Some(format!("{said}; types are: {}", some.join(", ")));
+    let messages = wanted.filter(|wanted| !wanted.is_empty()).map(|wanted| {
+        let messages = known.unknown("has the type", wanted)?;
+        if messages.ends_with('"') && !known.visible.is_empty() {
+            let some: Vec<&str> = known.visible.iter().take(MAX_TYPES).copied().collect();
+            return Some(format!("{messages}; types are: {}", some.join(", ")));
         }
-        Some(said)
+        Some(messages)
     });
-    said.flatten().collect()
+    messages.flatten().collect()
 }

@@ -46,7 +46,7 @@ pub(crate) struct Page {
     /// Hidden matches.
     pub hidden: Hidden,
     /// The positions of the scopes with matches that the status filter hides.
-    pub hiding: BTreeSet<usize>,
+    pub hiding_scopes: BTreeSet<usize>,
     /// Matches that were gone, or had another status, when their record was read.
     pub gone: usize,
     /// Scopes whose records could not be read, with the reason.
@@ -87,7 +87,7 @@ impl Page {
     pub fn clear(&mut self) {
         *self = Self {
             hidden: self.hidden,
-            hiding: std::mem::take(&mut self.hiding),
+            hiding_scopes: std::mem::take(&mut self.hiding_scopes),
             ..Self::default()
         };
     }
@@ -96,9 +96,13 @@ impl Page {
         self.hits.retain(|hit| hit.place < end);
         self.places.truncate(end);
         for hit in &mut self.hits {
-            let kept = hit.also_places.iter().filter(|place| **place < end).count();
-            hit.also_places.truncate(kept);
-            hit.hit.also.truncate(kept);
+            let kept_count = hit
+                .also_places
+                .iter()
+                .filter(|position| **position < end)
+                .count();
+            hit.also_places.truncate(kept_count);
+            hit.hit.also.truncate(kept_count);
         }
         self.more = true;
     }
@@ -118,30 +122,36 @@ impl Page {
 }
 
 /// What is needed to compare a memory with others.
-pub(super) struct Known {
-    pub code: Option<QuantizedVector>,
+pub(super) struct ComparableHit {
+    pub query_vector: Option<QuantizedVector>,
     /// Computed on first use, because most memories of a page are far apart.
     pub signature: OnceCell<Signature>,
 }
 
-impl Known {
+impl ComparableHit {
     fn signature(&self, memory: &Memory) -> &Signature {
         self.signature.get_or_init(|| Signature::of(memory))
     }
 
     /// The position of the first hit that says the same as a memory, in nearly the same words or in
     /// other words.
-    pub fn same(&self, memory: &Memory, known: &[Self], hits: &[Hit]) -> Option<usize> {
+    pub fn find_duplicate(&self, memory: &Memory, known: &[Self], hits: &[Hit]) -> Option<usize> {
         let cosines: Vec<Option<f32>> = known
             .iter()
-            .map(|other| Some(self.code.as_ref()?.cosine(other.code.as_ref()?)))
+            .map(|other| {
+                Some(
+                    self.query_vector
+                        .as_ref()?
+                        .cosine(other.query_vector.as_ref()?),
+                )
+            })
             .collect();
         let others = || known.iter().zip(hits).zip(&cosines);
-        let near = others().position(|((other, hit), cosine)| {
+        let duplicate = others().position(|((other, hit), cosine)| {
             cosine.is_none_or(|cosine| cosine >= dedup::MIN_NEAR_COSINE)
                 && other.signature(&hit.memory).is_near(self.signature(memory))
         });
-        near.or_else(|| {
+        duplicate.or_else(|| {
             others().position(|((_, hit), cosine)| {
                 cosine.is_some_and(|cosine| cosine >= dedup::MIN_REWORDED_COSINE)
                     && dedup::is_reworded(&hit.memory, memory)

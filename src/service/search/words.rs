@@ -11,7 +11,7 @@ use ack_search::retrieve::{Candidate, CandidateSet, Query};
 
 /// How many memories to show if none contains a word of the query, or none certainly answers it:
 /// the nearest in meaning, or by similar words.
-pub(super) const NEAREST: usize = 3;
+pub(super) const MAX_NEAREST: usize = 3;
 
 /// How many words to name that no memory contains.
 const MAX_MISSING: usize = 3;
@@ -22,52 +22,55 @@ fn quoted(word: &str) -> String {
 }
 
 /// Keeps only the nearest candidates.
-pub(super) fn keep_nearest(candidates: &mut Vec<Candidate>) {
-    if let Some(least) = least_of_nearest(candidates) {
-        candidates.retain(|near| near.score >= least);
+pub(super) fn truncate_to_nearest(candidates: &mut Vec<Candidate>) {
+    if let Some(threshold) = nearest_threshold(candidates) {
+        candidates.retain(|candidate| candidate.score >= threshold);
     }
 }
 
 /// The score of the last of the nearest, if there are more candidates.
-fn least_of_nearest(candidates: &[Candidate]) -> Option<f32> {
-    let mut scores: Vec<f32> = candidates.iter().map(|near| near.score).collect();
-    let place = scores.len().checked_sub(NEAREST)?;
-    let (_, least, _) = scores.select_nth_unstable_by(place, f32::total_cmp);
-    Some(*least)
+fn nearest_threshold(candidates: &[Candidate]) -> Option<f32> {
+    let mut scores: Vec<f32> = candidates.iter().map(|candidate| candidate.score).collect();
+    let index = scores.len().checked_sub(MAX_NEAREST)?;
+    let (_, threshold, _) = scores.select_nth_unstable_by(index, f32::total_cmp);
+    Some(*threshold)
 }
 
 impl Search<'_> {
     /// Whether a candidate has evidence other than words that only look like those of the query.
     pub(super) fn has_evidence(&self, candidate: &Candidate, min_cosine: f32) -> bool {
-        candidate.cosine >= min_cosine || self.holds_words(candidate)
+        candidate.cosine >= min_cosine || self.contains_words(candidate)
     }
 
     /// Whether this is a hybrid search in which none of the best candidates certainly answers the
     /// query.
     pub(super) fn is_uncertain(&self, found: &CandidateSet) -> bool {
-        let Some(Query::Hybrid(bm25, _)) = self.question() else {
+        let Some(Query::Hybrid(bm25, _)) = self.leg_query() else {
             return false;
         };
         let is_asked = |terms: &QueryTerms| !terms.only_stop_words;
         if found.candidates.is_empty() || !self.terms().is_some_and(is_asked) {
             return false;
         }
-        let least = least_of_nearest(&found.candidates).unwrap_or(f32::NEG_INFINITY);
-        let best = found.candidates.iter().filter(|near| near.score >= least);
-        let best: Vec<Candidate> = best.take(2 * NEAREST).copied().collect();
+        let threshold = nearest_threshold(&found.candidates).unwrap_or(f32::NEG_INFINITY);
+        let best = found
+            .candidates
+            .iter()
+            .filter(|near| near.score >= threshold);
+        let best: Vec<Candidate> = best.take(2 * MAX_NEAREST).copied().collect();
         !best.iter().any(|near| self.session_words(near).is_some())
             && !is_certain(&self.views, bm25, &found.cosines, &self.spec.filters, &best)
     }
 
     /// Whether a candidate, or its session, contains a word of the query.
-    fn holds_words(&self, candidate: &Candidate) -> bool {
+    fn contains_words(&self, candidate: &Candidate) -> bool {
         let (Some(bm25), Some(view)) = (self.bm25(), self.views.get(candidate.scope)) else {
             return true;
         };
         let is_held = || {
             let terms = bm25.terms.iter();
-            let mut own = terms.filter(|term| !bm25.expansions.contains(&term.key));
-            own.any(|term| view.frequency(&term.key, candidate.doc).is_some())
+            let mut own_terms = terms.filter(|term| !bm25.expansions.contains(&term.key));
+            own_terms.any(|term| view.frequency(&term.key, candidate.doc).is_some())
         };
         candidate.lexical > 0.0
             && (bm25.expansions.is_empty() || self.session_words(candidate).is_some() || is_held())
@@ -79,7 +82,7 @@ impl Search<'_> {
             && !found
                 .candidates
                 .iter()
-                .any(|candidate| self.holds_words(candidate))
+                .any(|candidate| self.contains_words(candidate))
     }
 
     /// Whether neither a memory nor the encoder knows any word of the query. What its vector is made
@@ -124,13 +127,13 @@ impl Search<'_> {
             let mut others = words.iter();
             others.any(|other| *other != word && other.contains(word))
         };
-        let mut whole: Vec<&str> = words
+        let mut words_in_full: Vec<&str> = words
             .iter()
             .copied()
             .filter(|word| !is_part(word))
             .collect();
-        whole.dedup();
-        whole
+        words_in_full.dedup();
+        words_in_full
     }
 
     /// The requested status, before the word "memory".
@@ -151,13 +154,13 @@ impl Search<'_> {
         let status = self.status_word();
         let words = format!("no {status}memory{which} contains a word of the query");
         let corrections = self.bm25().map(|bm25| bm25.corrections.as_slice());
-        let meant = corrections.unwrap_or_default().iter();
-        let meant: Vec<String> = meant.map(|(_, right)| quoted(right)).collect();
+        let corrected = corrections.unwrap_or_default().iter();
+        let corrected: Vec<String> = corrected.map(|(_, right)| quoted(right)).collect();
         let similar = self.similar_words(hits);
         if hits.is_empty() {
             words
-        } else if !meant.is_empty() {
-            format!("{words}; did you mean {}?", meant.join(", "))
+        } else if !corrected.is_empty() {
+            format!("{words}; did you mean {}?", corrected.join(", "))
         } else if similar.is_empty() {
             format!("{words}; these are the nearest in meaning")
         } else {
@@ -179,7 +182,7 @@ impl Search<'_> {
             for text in std::iter::once(&memory.title).chain(texts) {
                 for (_, word) in matcher.matching_words(text) {
                     let word = quoted(&word);
-                    if similar.len() < NEAREST && !similar.contains(&word) {
+                    if similar.len() < MAX_NEAREST && !similar.contains(&word) {
                         similar.push(word);
                     }
                 }

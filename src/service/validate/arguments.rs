@@ -13,19 +13,19 @@ use ack_api::memory::nearest;
 use ack_api::{ALIASES, MAX_LIMIT};
 
 /// Maximum query text, in bytes.
-const LONGEST_QUERY: usize = 8_000;
+const MAX_QUERY_BYTES: usize = 8_000;
 /// Maximum id, in bytes. At most 200 characters of an id are shown.
-const LONGEST_ID: usize = 803;
+const MAX_ID_BYTES: usize = 803;
 /// Maximum address of a memory, in bytes.
-const LONGEST_ADDRESS: usize = 4_000;
+const MAX_ADDRESS_BYTES: usize = 4_000;
 /// Maximum path, in bytes.
-const LONGEST_PATH: usize = 4_096;
+const MAX_PATH_BYTES: usize = 4_096;
 /// Maximum cursor, in bytes. A cursor has a number for each term of a query.
-const LONGEST_CURSOR: usize = 64 << 10;
+const MAX_CURSOR_BYTES: usize = 64 << 10;
 /// Maximum text of any other argument, in bytes.
-const LONGEST: usize = 1_000;
+const MAX_TEXT_BYTES: usize = 1_000;
 /// Maximum entries of a list argument.
-const MOST_ENTRIES: usize = 50;
+const MAX_ENTRIES: usize = 50;
 
 /// The schema of an operation's arguments. Built once, because every call is checked against it.
 fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
@@ -104,19 +104,19 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
 ///
 /// # Errors
 /// [`Error::InvalidArgument`], with the limit.
-pub fn short(argument: &str, text: &str) -> Result<(), Error> {
-    let (most, advice) = match argument {
-        "query" | "focus" => (LONGEST_QUERY, "; give the words that matter"),
+pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
+    let (max, advice) = match argument {
+        "query" | "focus" => (MAX_QUERY_BYTES, "; give the words that matter"),
         "id" | "ids" | "like" | "expect" if address(text.trim()).is_some() => {
-            (LONGEST_ADDRESS, ", an id or an address of a memory")
+            (MAX_ADDRESS_BYTES, ", an id or an address of a memory")
         }
-        "id" | "ids" | "like" | "expect" => (LONGEST_ID, ", an id as query_memories returns it"),
-        "project_path" => (LONGEST_PATH, ""),
-        "cursor" => (LONGEST_CURSOR, ", as next_cursor gave it"),
-        _ => (LONGEST, ""),
+        "id" | "ids" | "like" | "expect" => (MAX_ID_BYTES, ", an id as query_memories returns it"),
+        "project_path" => (MAX_PATH_BYTES, ""),
+        "cursor" => (MAX_CURSOR_BYTES, ", as next_cursor gave it"),
+        _ => (MAX_TEXT_BYTES, ""),
     };
     let length = text.trim().len();
-    if length <= most {
+    if length <= max {
         return Ok(());
     }
     let example = match argument {
@@ -130,7 +130,7 @@ pub fn short(argument: &str, text: &str) -> Result<(), Error> {
     Err(Error::InvalidArgument {
         argument: argument.to_owned(),
         value: format!("{length} bytes long"),
-        allowed: format!("at most {most} bytes{advice}"),
+        allowed: format!("at most {max} bytes{advice}"),
         nearest: Vec::new(),
         example: example.map(|example| example.to_string()),
     })
@@ -140,11 +140,11 @@ fn check(argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<
     if value.is_null() {
         return Ok(());
     }
-    let wrong = |allowed: String, near: Vec<String>, example: Value| Error::InvalidArgument {
+    let wrong = |allowed: String, nearest: Vec<String>, example: Value| Error::InvalidArgument {
         argument: argument.to_owned(),
         value: ack_api::text::line(&value.to_string(), 120),
         allowed,
-        nearest: near,
+        nearest,
         example: Some(json!({ argument: example }).to_string()),
     };
     let wrong_type = |wanted: &str, example: Option<Value>| Error::WrongType {
@@ -156,42 +156,42 @@ fn check(argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<
     };
     let words = choices(schema, root);
     if let Some(text) = value.as_str().filter(|_| words.is_empty()) {
-        short(argument, text)?;
+        check_length(argument, text)?;
     }
     if accepts(schema, "array") {
         let Some(entries) = value.as_array() else {
             let example = json!([words.first().map_or("…", String::as_str)]);
             return Err(wrong_type("a list of strings", Some(example)));
         };
-        if entries.len() > MOST_ENTRIES {
+        if entries.len() > MAX_ENTRIES {
             return Err(wrong(
-                format!("at most {MOST_ENTRIES} entries"),
+                format!("at most {MAX_ENTRIES} entries"),
                 Vec::new(),
                 json!([words.first().map_or("…", String::as_str)]),
             ));
         }
         for entry in entries {
             if let Some(text) = entry.as_str().filter(|_| words.is_empty()) {
-                short(argument, text)?;
+                check_length(argument, text)?;
             }
-            word(entry, &words, &wrong, true)?;
+            check_word(entry, &words, &wrong, true)?;
         }
         return Ok(());
     }
     if accepts(schema, "integer") {
         let bound =
             |key: &str, default: i64| schema.get(key).and_then(Value::as_i64).unwrap_or(default);
-        let near = whole(value)
+        let nearest = whole_number(value)
             .unwrap_or(10)
             .clamp(bound("minimum", 1), bound("maximum", i64::from(MAX_LIMIT)));
         return match value.as_i64() {
             Some(_) => Ok(()),
             None if value.is_u64() => Err(wrong(
                 "a smaller number".to_owned(),
-                vec![near.to_string()],
-                json!(near),
+                vec![nearest.to_string()],
+                json!(nearest),
             )),
-            None => Err(wrong_type("an integer", Some(json!(near)))),
+            None => Err(wrong_type("an integer", Some(json!(nearest)))),
         };
     }
     if accepts(schema, "boolean") {
@@ -202,7 +202,7 @@ fn check(argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<
             Err(wrong_type("true or false", Some(example)))
         };
     }
-    word(value, &words, &wrong, false)?;
+    check_word(value, &words, &wrong, false)?;
     if words.is_empty() && !value.is_string() {
         let example = match argument {
             "since" | "until" => Some(json!("2026-01-31")),
@@ -238,7 +238,7 @@ fn as_text(argument: &str, value: &Value) -> String {
 }
 
 /// Checks a string against the allowed words. An empty list allows any string.
-fn word(
+fn check_word(
     value: &Value,
     words: &[String],
     wrong: &dyn Fn(String, Vec<String>, Value) -> Error,
@@ -284,7 +284,7 @@ fn word(
 }
 
 /// The whole number that a value looks like.
-fn whole(value: &Value) -> Option<i64> {
+fn whole_number(value: &Value) -> Option<i64> {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "an example for a message; a cast saturates"
@@ -300,7 +300,7 @@ fn whole(value: &Value) -> Option<i64> {
 fn accepts(schema: &Value, kind: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one == kind,
-        Some(Value::Array(many)) => many.iter().any(|one| one == kind),
+        Some(Value::Array(kinds)) => kinds.iter().any(|one| one == kind),
         _ => false,
     }
 }

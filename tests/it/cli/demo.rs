@@ -34,7 +34,7 @@ fn the_demo_shows_every_tool_and_leaves_nothing() {
 }
 
 #[test]
-fn the_demo_keeps_its_scopes_in_a_folder_that_is_named() {
+fn the_demo_keeps_its_scopes_in_a_given_folder() {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("new/demo-root");
     let out = run(binary()
@@ -68,7 +68,7 @@ fn the_demo_keeps_its_scopes_in_a_folder_that_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn the_folder_of_the_demo_is_its_owners_alone_whatever_the_umask() {
+fn the_demo_folder_is_private_for_every_umask() {
     use std::os::unix::fs::MetadataExt;
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("new/demo-root");

@@ -9,7 +9,7 @@ use super::{ack, ack_with_input, binary, run};
 use crate::support::{Root, fingerprint, memory};
 
 #[test]
-fn a_folder_that_is_not_there_is_an_error_of_the_command_line_and_none_of_a_hook() {
+fn a_missing_folder_is_an_error_for_commands_but_not_for_hooks() {
     let root = Root::samples();
     let missing = root.path().join("ledgr-api");
     let missing = missing.to_str().unwrap();
@@ -40,7 +40,7 @@ fn a_folder_that_is_not_there_is_an_error_of_the_command_line_and_none_of_a_hook
 
 #[test]
 #[cfg(unix)]
-fn a_working_directory_that_was_removed_stops_only_what_needs_it() {
+fn a_removed_working_directory_stops_only_commands_that_need_it() {
     let root = Root::new();
     root.store(
         "ledger",
@@ -100,7 +100,7 @@ fn a_working_directory_that_was_removed_stops_only_what_needs_it() {
 }
 
 #[test]
-fn exit_codes_are_0_answered_1_could_not_2_usage() {
+fn exit_codes_are_0_success_1_failure_2_usage() {
     let root = Root::samples();
     let empty = Root::new();
     for (root, code, arguments) in [
@@ -149,7 +149,7 @@ fn exit_codes_are_0_answered_1_could_not_2_usage() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_output_pipe_is_not_an_error() {
     let root = Root::samples();
     for arguments in [
         vec![
@@ -188,7 +188,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_message_nobody_reads_is_no_crash() {
+fn an_unread_message_does_not_crash() {
     let root = Root::samples();
     let lines = root.path().join("bad.jsonl");
     std::fs::write(&lines, "{}\n").unwrap();
@@ -215,7 +215,7 @@ fn a_message_nobody_reads_is_no_crash() {
 }
 
 #[test]
-fn colour_is_for_terminals() {
+fn colour_is_used_only_at_terminals() {
     let root = Root::samples();
     let escape = '\u{1b}';
     let query = |environment: &[(&str, &str)]| {
@@ -292,7 +292,7 @@ fn reading_commands_change_nothing() {
 }
 
 #[test]
-fn a_full_disk_is_not_called_a_question_of_permissions() {
+fn a_full_disk_is_not_reported_as_a_permission_problem() {
     if !Path::new("/dev/full").exists() {
         eprintln!("no /dev/full: this test did nothing");
         return;

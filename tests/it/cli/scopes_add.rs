@@ -90,7 +90,7 @@ fn scopes_add_takes_a_relative_path_or_a_folder_and_leaves_the_store_alone() {
 }
 
 #[test]
-fn scopes_add_refuses_names_that_are_no_names() {
+fn scopes_add_refuses_invalid_names() {
     let elsewhere = Root::new();
     let store = elsewhere.store("x", &[memory("m-1", "Tune the xylophone", json!({}))]);
     let root = Root::new();
@@ -129,7 +129,7 @@ fn scopes_add_refuses_a_name_that_is_taken_in_another_spelling() {
 }
 
 #[test]
-fn scopes_add_refuses_what_is_no_store_by_its_path() {
+fn scopes_add_refuses_a_path_that_is_not_a_store() {
     let root = Root::new();
     let folder = TempDir::new().unwrap();
     let file = |name: &str, content: &[u8]| {
@@ -161,7 +161,7 @@ fn scopes_add_refuses_what_is_no_store_by_its_path() {
 }
 
 #[test]
-fn a_store_that_keeps_no_review_status_is_said_to() {
+fn a_store_without_a_review_status_is_reported_as_such() {
     let folder = TempDir::new().unwrap();
     let root = Root::new();
     let add = |name: &str, rest: &[&str]| {

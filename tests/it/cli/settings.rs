@@ -75,7 +75,7 @@ fn a_scope_that_is_named_and_has_a_broken_manifest_is_an_error() {
 }
 
 #[test]
-fn the_doctor_sends_to_the_line_of_a_broken_manifest_and_names_no_store() {
+fn the_doctor_names_the_line_of_a_broken_manifest() {
     let root = Root::new();
     root.manifest("misspelt", "\ndescripton = \"x\"\n");
     root.manifest("cut", "description = \"x\n");
@@ -135,7 +135,7 @@ fn setting(doctor: &Value, name: &str) -> Option<(String, String)> {
 }
 
 #[test]
-fn flags_come_before_the_environment_and_the_environment_before_the_default() {
+fn flags_override_the_environment_and_the_environment_overrides_defaults() {
     let (flag, variable, home) = (Root::samples(), Root::samples(), TempDir::new().unwrap());
     let doctor = |change: &dyn Fn(&mut Command)| {
         let mut command = binary();
@@ -345,7 +345,7 @@ fn the_environment_pins_to_a_scope() {
 }
 
 #[test]
-fn home_alone_is_enough() {
+fn home_is_the_only_required_variable() {
     let home = TempDir::new().unwrap();
     let root = home.path().join(".ack-mem");
     run(binary().arg("demo").arg(&root)).ok();

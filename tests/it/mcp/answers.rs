@@ -9,10 +9,10 @@ use super::Server;
 use crate::support::Root;
 
 /// What an answer's structure says and its text must say too: ids, titles, names, numbers, notes and the cursor.
-fn told_by(structured: &Value) -> Vec<String> {
+fn texts_of(structured: &Value) -> Vec<String> {
     let mut told = Vec::new();
     match structured {
-        Value::Array(entries) => told.extend(entries.iter().flat_map(told_by)),
+        Value::Array(entries) => told.extend(entries.iter().flat_map(texts_of)),
         Value::Object(members) => {
             for (name, value) in members {
                 let is_told = [
@@ -34,7 +34,7 @@ fn told_by(structured: &Value) -> Vec<String> {
                     Value::Number(number) if is_told && number.as_u64() != Some(0) => {
                         told.push(number.to_string());
                     }
-                    _ => told.extend(told_by(value)),
+                    _ => told.extend(texts_of(value)),
                 }
             }
         }
@@ -44,7 +44,7 @@ fn told_by(structured: &Value) -> Vec<String> {
 }
 
 #[test]
-fn an_answer_is_structured_content_that_keeps_to_the_listed_schema_and_the_same_as_markdown() {
+fn an_answer_has_valid_structured_content_and_the_same_as_markdown() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let tools = server.request("tools/list", json!({}));
@@ -90,7 +90,7 @@ fn an_answer_is_structured_content_that_keeps_to_the_listed_schema_and_the_same_
         };
         assert_eq!(content["type"], "text");
         let text = content["text"].as_str().unwrap();
-        for told in told_by(structured) {
+        for told in texts_of(structured) {
             assert!(text.contains(&told), "{tool} {arguments}: {told} in {text}");
         }
         assert!(text.len() < structured.to_string().len() + 200, "{text}");
@@ -157,7 +157,7 @@ fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
                     );
                     assert!(whole.len() > 500, "{name} {tool}: {whole}");
                 } else {
-                    for told in told_by(&result["structuredContent"]) {
+                    for told in texts_of(&result["structuredContent"]) {
                         assert!(text.contains(&told), "{name} {tool}: {told} in {text}");
                     }
                 }

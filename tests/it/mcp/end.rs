@@ -54,7 +54,7 @@ fn the_process_ends_in_the_middle_of_a_request() {
 }
 
 #[test]
-fn requests_that_are_piped_in_are_answered_though_input_ends_at_once() {
+fn piped_requests_are_answered_although_input_ends_at_once() {
     let root = Root::samples();
     let lines = [
         json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "printf", "version": "0" } } }),

@@ -13,7 +13,7 @@ fn offered() -> Value {
 }
 
 #[test]
-fn what_is_no_request_before_the_handshake_is_over_ends_nothing() {
+fn messages_before_the_handshake_do_not_end_the_process() {
     let root = Root::samples();
     for first in [
         ("ping", json!({})),
@@ -88,7 +88,7 @@ fn every_version_with_a_handshake_is_spoken() {
 }
 
 #[test]
-fn a_version_nobody_knows_is_answered_with_one_that_is() {
+fn an_unknown_version_is_answered_with_a_known_one() {
     let root = Root::samples();
     let mut server = Server::start(root.path());
     let hello = server.initialize("1999-01-01");
@@ -137,7 +137,7 @@ fn the_stateless_version_needs_no_handshake() {
 }
 
 #[test]
-fn what_comes_before_the_handshake_does_not_end_the_server() {
+fn early_requests_do_not_end_the_server() {
     let root = Root::samples();
     let mut ended = Vec::new();
     for first in [

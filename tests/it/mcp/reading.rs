@@ -161,7 +161,7 @@ fn before_the_first_call_only_manifests_and_stores_are_read() {
 }
 
 #[test]
-fn a_running_server_sees_a_new_scope_and_new_rows_at_once() {
+fn a_running_server_notices_new_scopes_and_rows_at_once() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let total = |server: &mut Server| {

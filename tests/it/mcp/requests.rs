@@ -8,7 +8,7 @@ use super::{Server, large};
 use crate::support::Root;
 
 #[test]
-fn the_server_lives_on_after_every_kind_of_wrong_message() {
+fn the_server_survives_every_kind_of_invalid_message() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let deep = "[".repeat(20_000);
@@ -75,7 +75,7 @@ fn the_server_lives_on_after_every_kind_of_wrong_message() {
 }
 
 #[test]
-fn a_line_of_seventeen_megabytes_is_passed_over() {
+fn a_line_of_seventeen_megabytes_is_skipped() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let start = "{\"jsonrpc\":\"2.0\",\"id\":7000,\"method\":\"tools/call\",\

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{ids, query, root_of, shown, varied};
+use super::{ids, query, root_of, shown_keys, varied};
 use crate::support::{Root, memory};
 
 #[test]
@@ -122,7 +122,7 @@ fn a_filter_costs_no_result_that_exists() {
                 }
                 let answer = query(&service, arguments.clone());
                 assert_eq!(answer["total"], expected.len(), "{arguments}");
-                for (_, id) in shown(&answer) {
+                for (_, id) in shown_keys(&answer) {
                     assert!(expected.contains(id.as_str()), "{arguments}: {id}");
                 }
                 let distinct = answer["results"].as_array().unwrap().len();
@@ -130,7 +130,7 @@ fn a_filter_costs_no_result_that_exists() {
                     assert_eq!(distinct, limit.min(expected.len()), "{arguments}");
                 } else {
                     assert!(
-                        distinct == limit || shown(&answer).len() == expected.len(),
+                        distinct == limit || shown_keys(&answer).len() == expected.len(),
                         "{arguments}"
                     );
                 }
@@ -180,7 +180,7 @@ fn a_project_is_known_by_the_aliases_of_its_manifest_and_by_its_scope() {
 }
 
 #[test]
-fn a_path_with_brackets_is_found_as_it_stands() {
+fn a_path_with_brackets_is_matched_literally() {
     let root = Root::new();
     root.store(
         "web",
@@ -201,7 +201,7 @@ fn a_path_with_brackets_is_found_as_it_stands() {
 }
 
 #[test]
-fn globs_and_parts_of_paths_take_case_alike() {
+fn globs_and_partial_paths_treat_case_the_same() {
     let root = Root::new();
     root.store(
         "web",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ack_memory::config::Setting;
 use serde_json::json;
 
-use super::{ids, query, shown};
+use super::{ids, query, shown_keys};
 use crate::arguments::call;
 use crate::support::{Root, memory};
 
@@ -65,7 +65,7 @@ fn near_duplicates_are_folded_and_memories_that_differ_in_a_number_or_a_name_are
     root.store("beta", &[memory("a", &text("E0382"), json!({}))]);
     let answer = query(&root.service(), json!({ "query": "nightly build" }));
     assert_eq!(ids(&answer).len(), 1);
-    assert_eq!(shown(&answer).len(), 4);
+    assert_eq!(shown_keys(&answer).len(), 4);
     assert_eq!(answer["total"], 4);
     assert_eq!(
         ids(&query(&root.service(), json!({}))).len(),
@@ -131,7 +131,7 @@ fn a_superseded_memory_is_left_out_of_results_and_still_read_by_its_id() {
             &service,
             json!({ "query": "cache rule", "status": status, "limit": 50 }),
         );
-        let all: BTreeSet<String> = shown(&answer).into_iter().map(|(_, id)| id).collect();
+        let all: BTreeSet<String> = shown_keys(&answer).into_iter().map(|(_, id)| id).collect();
         (
             all.into_iter().collect::<Vec<_>>().join(" "),
             answer["hidden"]["superseded"].as_u64().unwrap_or(0),
@@ -148,7 +148,7 @@ fn a_superseded_memory_is_left_out_of_results_and_still_read_by_its_id() {
 }
 
 #[test]
-fn a_memory_whose_successor_is_nowhere_or_was_rejected_stays_visible_in_every_tool() {
+fn a_memory_with_a_missing_or_rejected_successor_stays_visible() {
     let root = Root::new();
     let rule = |id: &str, newer: &str| {
         memory(

@@ -51,7 +51,7 @@ fn every_page_size_shows_each_match_exactly_once_and_counts_them_all() {
 }
 
 #[test]
-fn pages_of_the_newest_repeat_nothing_while_rows_come_and_go() {
+fn pages_of_a_list_repeat_nothing_while_rows_change() {
     let memories = varied(90);
     let root = root_of(&memories);
     let writer = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
@@ -92,7 +92,7 @@ fn pages_of_the_newest_repeat_nothing_while_rows_come_and_go() {
 }
 
 #[test]
-fn pages_of_a_search_repeat_and_lose_nothing_while_rows_come_and_go() {
+fn pages_of_a_search_repeat_and_lose_nothing_while_rows_change() {
     let root = Root::new();
     let of = |word: &str, n: usize| {
         memory(
@@ -142,7 +142,7 @@ fn pages_of_a_search_repeat_and_lose_nothing_while_rows_come_and_go() {
 }
 
 #[test]
-fn a_page_that_ends_with_a_near_duplicate_from_another_scope_goes_on_behind_it() {
+fn a_page_that_ends_with_a_folded_duplicate_continues_after_it() {
     let root = Root::new();
     let twin = "Postgres connections are exhausted when every worker opens its own pool";
     root.store(
@@ -210,7 +210,7 @@ fn wordy(count: usize) -> Root {
 }
 
 #[test]
-fn an_answer_keeps_within_its_tokens_and_the_next_page_goes_on_where_it_was_cut() {
+fn an_answer_stays_within_max_tokens_and_the_next_page_continues() {
     let root = wordy(60);
     let service = root.service();
     let (mut over, mut wrong) = (Vec::new(), Vec::new());
@@ -259,7 +259,7 @@ fn an_answer_keeps_within_its_tokens_and_the_next_page_goes_on_where_it_was_cut(
 }
 
 #[test]
-fn near_duplicates_are_neither_lost_nor_repeated_where_an_answer_is_cut() {
+fn truncation_neither_loses_nor_repeats_near_duplicates() {
     let root = Root::new();
     let twin = "Postgres connections are exhausted when every worker of the payment service opens its own pool";
     let mut memories: Vec<Value> = (0..30)
@@ -318,7 +318,7 @@ fn near_duplicates_are_neither_lost_nor_repeated_where_an_answer_is_cut() {
 }
 
 #[test]
-fn a_list_begins_with_the_oldest_where_that_is_asked_for_and_goes_on_page_by_page() {
+fn an_oldest_first_list_has_pages() {
     let root = Root::new();
     let day = |n: usize| format!("2026-{:02}-{:02}T00:00:00Z", 1 + n / 28, 1 + n % 28);
     for (scope, from) in [("alpha", 0), ("beta", 1)] {

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::questions::{Call, Dice};
-use super::{PATIENCE, TOKEN};
+use super::questions::{Call, RandomSource};
+use super::{TIMEOUT, TOKEN};
 
 /// The status that the writer gives a memory. It only ever changes to `rejected`.
 pub const STATUSES: [&str; 5] = ["approved", "approved", "approved", "promoted", "staging"];
@@ -92,7 +92,7 @@ fn fault(memory: &Value, waiting: bool) -> Option<String> {
 /// Sends a body to the HTTP server and returns the connection.
 pub fn post(address: &str, authorization: Option<&str>, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let authorization =
         authorization.map_or_else(String::new, |value| format!("Authorization: {value}\r\n"));
     let request = format!(
@@ -104,7 +104,7 @@ pub fn post(address: &str, authorization: Option<&str>, body: &str) -> TcpStream
 }
 
 /// Asks without the token, or with one that is nearly it; what is wrong with the answer.
-pub fn stranger(dice: &mut Dice, address: &str, body: &str) -> Option<String> {
+pub fn unauthorised(dice: &mut RandomSource, address: &str, body: &str) -> Option<String> {
     let nearly = &TOKEN[..dice.roll(TOKEN.len())];
     let authorization = match dice.roll(5) {
         0 => None,

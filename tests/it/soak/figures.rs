@@ -9,9 +9,9 @@ const PERIOD: Duration = Duration::from_millis(200);
 /// The part of the answers after which a server counts as warm.
 const WARM: f64 = 0.4;
 /// What memory may grow by from the first warm sample to the last, beside a tenth of itself: allocators and caches breathe.
-const BREATH: f64 = 12.0;
+const NOISE_MIB: f64 = 12.0;
 /// Descriptors and threads may differ by so many from one part of the run to the next.
-const FEW: usize = 12;
+const MIN_SAMPLES: usize = 12;
 
 /// One look at a process.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +114,7 @@ impl Figures {
             let values: Vec<f64> = warm.iter().map(of).collect();
             let (middle, growth) = (median(values.clone()), growth(&values));
             told += &format!(", {what} {middle:.1} MiB {growth:+.1}");
-            if growth > BREATH + middle / 10.0 {
+            if growth > NOISE_MIB + middle / 10.0 {
                 grown.push(format!(
                     "{}: {what} memory grew by {growth:.1} MiB at {middle:.1}",
                     self.name
@@ -131,7 +131,7 @@ impl Figures {
             let (early, late) = warm.split_at(warm.len() / 2);
             let most = |samples: &[Sample]| samples.iter().map(of).max().unwrap_or_default();
             told += &format!(", {what} at most {}, then {}", most(early), most(late));
-            if most(late) > most(early) + FEW {
+            if most(late) > most(early) + MIN_SAMPLES {
                 grown.push(format!(
                     "{}: {what} grew from {} to {}",
                     self.name,
@@ -144,7 +144,7 @@ impl Figures {
     }
 
     /// Most descriptors and threads at any moment.
-    pub fn most(&self) -> (usize, usize) {
+    pub fn maxima(&self) -> (usize, usize) {
         let most = |of: fn(&Sample) -> usize| self.samples.iter().map(of).max().unwrap_or_default();
         (
             most(|sample| sample.descriptors),
@@ -173,7 +173,7 @@ fn growth(values: &[f64]) -> f64 {
 }
 
 #[test]
-fn a_leak_is_told_from_noise() {
+fn a_leak_is_distinguished_from_noise() {
     let noise = |n: usize| ((n * 7_919) % 97) as f64 / 20.0;
     let flat: Vec<f64> = (0..500)
         .map(|n| 60.0 + noise(n) + if n % 50 == 0 { 40.0 } else { 0.0 })

@@ -31,9 +31,9 @@ pub const WORDS: [&str; 24] = [
 ];
 
 /// Numbers that look random and are the same in every run.
-pub struct Dice(pub u64);
+pub struct RandomSource(pub u64);
 
-impl Dice {
+impl RandomSource {
     pub fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -73,7 +73,7 @@ pub fn id(number: usize) -> String {
 
 /// A call; `live` are the numbers of memories that are there, more or less.
 pub fn ask(
-    dice: &mut Dice,
+    dice: &mut RandomSource,
     live: std::ops::Range<usize>,
     cursor: &mut Option<(Value, String)>,
 ) -> Call {

@@ -8,7 +8,7 @@ use super::{OURS, Site, find, listed, names, text, until};
 use crate::mcp::Server;
 
 #[test]
-fn a_result_is_passed_through_as_it_is_and_labelled() {
+fn a_result_is_passed_through_unchanged_and_labelled() {
     let site = Site::new("plain", r#"echo = "page_echo""#, "");
     let expected = json!({
         "content": [{ "type": "text", "text": "again", "odd": { "kept": [1, 2.5, null] } }, { "type": "hologram", "data": "x" }],
@@ -29,7 +29,7 @@ fn a_result_is_passed_through_as_it_is_and_labelled() {
 }
 
 #[test]
-fn an_argument_that_is_none_of_the_tool_is_an_error() {
+fn an_unknown_argument_of_an_upstream_tool_is_an_error() {
     let site = Site::new("plain", r#"echo = "page_echo", open = "page_open""#, "");
     let mut server = site.serve();
     listed(&mut server);
@@ -152,7 +152,7 @@ fn requests_of_the_server_are_refused() {
 }
 
 #[test]
-fn a_client_that_takes_its_call_back_has_it_taken_back_there() {
+fn a_cancelled_call_is_cancelled_upstream() {
     let site = Site::new("plain", r#"hang = "page_hang""#, "");
     let mut server = site.serve();
     listed(&mut server);
@@ -169,7 +169,7 @@ fn a_client_that_takes_its_call_back_has_it_taken_back_there() {
 }
 
 #[test]
-fn a_server_of_the_later_era_alone_is_understood() {
+fn a_server_with_only_the_newer_protocol_is_supported() {
     let site = Site::new(
         "modern",
         r#"garbage = "page_garbage""#,

@@ -127,7 +127,7 @@ fn mistakes_in_upstream_are_named_with_line_and_key() {
 }
 
 #[test]
-fn doctor_says_what_is_configured_and_how_it_fares() {
+fn doctor_reports_configured_upstreams_and_their_state() {
     let site = Site::new("plain", r#"echo = "page_echo", writes = "page_writes""#, "");
     let doctor = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{OURS, PATIENCE, Site, find, listed, names, text, until};
+use super::{OURS, Site, TIMEOUT, find, listed, names, text, until};
 use crate::mcp::Server;
 
 #[test]
-fn tools_that_only_read_are_offered_under_the_names_of_the_owner() {
+fn read_only_tools_are_offered_under_configured_names() {
     let tools = r#"echo = "page_echo", writes = "page_writes", destroys = "page_destroys", silent = "page_silent", liar = "page_liar", shapeless = "page_shapeless", union = "page_union", gone = "page_gone""#;
     let site = Site::new("plain", tools, "");
     let mut server = site.serve();
@@ -83,7 +83,7 @@ fn declared_schema() -> Value {
 }
 
 #[test]
-fn a_declared_tool_is_listed_as_it_is_declared_whether_its_server_is_there_or_not() {
+fn a_declared_tool_is_listed_without_its_server() {
     let mut seen = Vec::new();
     for mode in ["plain", "broken", "mute"] {
         let site = Site::new(
@@ -126,7 +126,7 @@ fn a_declared_tool_is_listed_as_it_is_declared_whether_its_server_is_there_or_no
 }
 
 #[test]
-fn a_declared_tool_stays_listed_when_its_server_stays_away() {
+fn a_declared_tool_stays_listed_while_its_server_is_down() {
     let tools = format!("{DECLARED}, die = \"page_die\"");
     let site = Site::new("broken", &tools, "");
     let mut server = site.serve();
@@ -137,7 +137,7 @@ fn a_declared_tool_stays_listed_when_its_server_stays_away() {
 }
 
 #[test]
-fn a_declaration_offers_nothing_that_writes_and_mends_a_schema_that_is_none() {
+fn a_declaration_cannot_offer_writing_tools_and_replaces_an_invalid_schema() {
     let schema = r#"input_schema = { type = "object", properties = {} }"#;
     let tools = format!(
         r#"writes = {{ name = "page_writes", {schema} }}, liar = {{ name = "page_liar", inputSchema = {{ type = "object" }} }}, gone = {{ name = "page_gone", {schema} }}"#
@@ -153,7 +153,7 @@ fn a_declaration_offers_nothing_that_writes_and_mends_a_schema_that_is_none() {
 }
 
 #[test]
-fn a_tool_without_annotations_is_offered_where_the_owner_trusts_it() {
+fn a_tool_without_annotations_is_offered_if_the_owner_trusts_it() {
     let site = Site::new(
         "plain",
         r#"silent = "page_silent", writes = "page_writes""#,
@@ -165,7 +165,7 @@ fn a_tool_without_annotations_is_offered_where_the_owner_trusts_it() {
 }
 
 #[test]
-fn a_server_that_comes_late_is_announced() {
+fn a_late_server_is_announced() {
     for era in ["2025-06-18", "2026-07-28"] {
         let site = Site::new("late", r#"garbage = "page_garbage""#, "list_wait_ms = 0");
         let mut server = if era == "2026-07-28" {
@@ -190,14 +190,14 @@ fn a_server_that_comes_late_is_announced() {
                 "subscriptions/listen",
                 json!({ "notifications": { "toolsListChanged": true } }),
             );
-            let acknowledged = server.message(PATIENCE).unwrap();
+            let acknowledged = server.message(TIMEOUT).unwrap();
             assert_eq!(
                 acknowledged["method"], "notifications/subscriptions/acknowledged",
                 "{acknowledged}"
             );
         }
         assert_eq!(names(&mut server), OURS, "{era}");
-        let told = server.message(PATIENCE).unwrap();
+        let told = server.message(TIMEOUT).unwrap();
         assert_eq!(
             told["method"], "notifications/tools/list_changed",
             "{era}: {told}"
@@ -216,14 +216,14 @@ fn tools_that_come_later_are_offered() {
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_union"]);
     server.call("page_union", json!({ "a": "x" }));
-    let told = server.message(PATIENCE).unwrap();
+    let told = server.message(TIMEOUT).unwrap();
     assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
     assert_eq!(names(&mut server)[4..], ["page_later", "page_union"]);
     assert_eq!(text(&server.call("page_later", json!({}))), "later");
 }
 
 #[test]
-fn a_server_that_stays_away_is_listed_no_more() {
+fn a_server_that_stays_down_is_unlisted() {
     let site = Site::new("broken", r#"echo = "page_echo""#, "");
     let mut server = site.serve();
     assert_eq!(names(&mut server), OURS);

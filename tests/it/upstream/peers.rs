@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{OURS, PATIENCE, Site, is_alive, names, text, until};
+use super::{OURS, Site, TIMEOUT, is_alive, names, text, until};
 use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
 
@@ -39,7 +39,7 @@ impl Http {
     fn request(&self, token: &str, method: &str, params: Value) -> Value {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let agent: ureq::Agent = ureq::Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
+            .timeout_global(Some(TIMEOUT))
             .build()
             .into();
         let mut answer = agent
@@ -143,7 +143,7 @@ fn another_ack_memory_is_a_source_over_http() {
 }
 
 #[test]
-fn a_server_over_http_that_goes_and_comes_back_is_found_again() {
+fn an_http_server_is_reconnected() {
     let other = other_root();
     let first = Http::start(other.path(), |command| {
         command.args(["--no-token"]);

@@ -9,7 +9,7 @@ use super::{OURS, Site, is_alive, listed, names, text, until};
 use crate::mcp::{Server, command};
 
 #[test]
-fn only_what_is_named_of_the_environment_is_passed_on() {
+fn only_named_environment_variables_are_passed_on() {
     let site = Site::new(
         "plain",
         r#"env = "page_env""#,
@@ -106,7 +106,7 @@ fn nothing_is_left_when_the_server_is_killed() {
 }
 
 #[test]
-fn no_guard_stays_behind_a_server_that_died() {
+fn no_guard_outlives_its_server() {
     let site = Site::new("plain", r#"die = "page_die", garbage = "page_garbage""#, "");
     let mut server = site.serve();
     listed(&mut server);

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{OURS, Site, is_alive, listed, names, text, until};
 
 #[test]
-fn garbage_is_passed_over_and_a_flood_ends_the_connection() {
+fn garbage_is_skipped_and_a_flood_ends_the_connection() {
     let site = Site::new(
         "plain",
         r#"garbage = "page_garbage", flood = "page_flood""#,
@@ -45,7 +45,7 @@ fn an_answer_that_is_too_long_is_an_error_that_names_the_limit() {
 }
 
 #[test]
-fn a_call_that_takes_too_long_ends_and_is_taken_back() {
+fn a_slow_call_times_out_and_is_cancelled() {
     let site = Site::new(
         "plain",
         r#"hang = "page_hang", garbage = "page_garbage""#,
@@ -73,7 +73,7 @@ fn a_call_that_takes_too_long_ends_and_is_taken_back() {
 }
 
 #[test]
-fn a_server_that_stands_still_is_killed_and_started_again() {
+fn an_unresponsive_server_is_restarted() {
     let site = Site::new(
         "plain",
         r#"stuck = "page_stuck", garbage = "page_garbage""#,
@@ -94,7 +94,7 @@ fn a_server_that_stands_still_is_killed_and_started_again() {
 }
 
 #[test]
-fn our_tools_answer_as_ever_whatever_an_upstream_server_does() {
+fn our_tools_answer_regardless_of_upstream_servers() {
     for mode in ["mute", "babbling", "broken"] {
         let site = Site::new(mode, r#"echo = "page_echo""#, "list_wait_ms = 300");
         let mut server = site.serve();
@@ -126,7 +126,7 @@ fn our_tools_answer_as_ever_whatever_an_upstream_server_does() {
 }
 
 #[test]
-fn a_server_that_hangs_is_waited_for_no_longer_than_it_may_take() {
+fn a_hanging_server_is_waited_for_at_most_its_timeout() {
     let site = Site::new(
         "mute",
         r#"echo = "page_echo""#,
@@ -147,7 +147,7 @@ fn a_server_that_hangs_is_waited_for_no_longer_than_it_may_take() {
 }
 
 #[test]
-fn a_server_that_dies_is_started_again_with_growing_pauses() {
+fn a_crashed_server_is_restarted_with_backoff() {
     let site = Site::new("plain", r#"die = "page_die", garbage = "page_garbage""#, "");
     let mut server = site.serve();
     let mut pauses = Vec::new();
@@ -193,7 +193,7 @@ fn kibibytes(process: u32, what: &str) -> u64 {
 }
 
 #[test]
-fn a_server_that_floods_us_with_what_nobody_asked_for_is_let_go_and_costs_no_memory() {
+fn a_server_that_floods_us_is_disconnected_and_takes_no_memory() {
     for flood in ["pester", "interview", "announce"] {
         let tools = format!(r#"{flood} = "page_flood", garbage = "page_garbage""#);
         let site = Site::new("plain", &tools, "timeout_ms = 60000");
@@ -236,7 +236,7 @@ fn a_server_that_floods_us_with_what_nobody_asked_for_is_let_go_and_costs_no_mem
 }
 
 #[test]
-fn answers_to_nothing_are_no_answers() {
+fn answers_without_a_request_are_ignored() {
     let site = Site::new(
         "plain",
         r#"drivel = "page_drivel", garbage = "page_garbage""#,

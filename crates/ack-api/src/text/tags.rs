@@ -129,7 +129,7 @@ const BRACKETED: [&str; 8] = [
 /// Neutralizes tags, special tokens and role marks. Code stays readable, text without marks is
 /// returned unchanged, and a second call changes nothing.
 pub fn untagged(text: &str) -> Cow<'_, str> {
-    replaced(text, |c, before, after| match c {
+    replace_marks(text, |c, before, after| match c {
         '<' if is_tag(before, after) => Some(OPENING_REPLACEMENT),
         '[' if is_bracketed(before, after) => Some(OPENING_REPLACEMENT),
         ':' if is_role(before) => Some(COLON_REPLACEMENT),
@@ -139,15 +139,15 @@ pub fn untagged(text: &str) -> Cow<'_, str> {
 
 /// Neutralizes only the marks that no code contains, for a tool's result: tags with compound names
 /// of hosts, and special tokens. Everything else stays as it was written.
-pub fn without_host_tags(text: &str) -> Cow<'_, str> {
-    replaced(text, |c, _, after| {
+pub fn neutralize_host_tags(text: &str) -> Cow<'_, str> {
+    replace_marks(text, |c, _, after| {
         (c == '<' && is_host_tag(after)).then_some(OPENING_REPLACEMENT)
     })
 }
 
 /// A text with characters replaced. `replace` is given the plain form of a character that may begin
 /// a mark, what is before it, and what is after it.
-fn replaced(text: &str, replace: impl Fn(char, &str, &str) -> Option<char>) -> Cow<'_, str> {
+fn replace_marks(text: &str, replace: impl Fn(char, &str, &str) -> Option<char>) -> Cow<'_, str> {
     let suspicious = |byte: u8| matches!(byte, b'<' | b'[' | b':') || !byte.is_ascii();
     if !text.bytes().any(suspicious) {
         return Cow::Borrowed(text);
@@ -272,7 +272,7 @@ impl Lookahead {
     }
 
     /// Whether it ends like a tag or continues with an attribute.
-    fn goes_on_as_tag(&self) -> bool {
+    fn continues_as_tag(&self) -> bool {
         let rest = self.rest.trim_start();
         let attribute = rest.split_once('=').map(|(name, _)| name.trim_end());
         rest.starts_with(['>', '/'])
@@ -322,10 +322,10 @@ fn is_tag(before: &str, after: &str) -> bool {
     match (lookahead.is_attached, is_joined) {
         (true, false) => true,
         (true, true) if lookahead.is_known() => !mixed || lookahead.is_special(),
-        (true, true) => lookahead.is_special() && lookahead.goes_on_as_tag(),
+        (true, true) => lookahead.is_special() && lookahead.continues_as_tag(),
         (false, _) => {
             (lookahead.is_known() || lookahead.is_special())
-                && (lookahead.is_special() || lookahead.goes_on_as_tag())
+                && (lookahead.is_special() || lookahead.continues_as_tag())
         }
     }
 }
@@ -384,15 +384,15 @@ fn is_role(before: &str) -> bool {
 
 /// Like [`untagged`], for every string of a value.
 pub fn untag(value: &mut Value) {
-    each_string(value, &untagged);
+    map_strings(value, &untagged);
 }
 
-/// Like [`without_host_tags`], for every string of a value.
+/// Like [`neutralize_host_tags`], for every string of a value.
 pub fn remove_host_tags(value: &mut Value) {
-    each_string(value, &without_host_tags);
+    map_strings(value, &neutralize_host_tags);
 }
 
-fn each_string(value: &mut Value, change: &dyn Fn(&str) -> Cow<'_, str>) {
+fn map_strings(value: &mut Value, change: &dyn Fn(&str) -> Cow<'_, str>) {
     match value {
         Value::String(text) => {
             if let Cow::Owned(neutralized) = change(text) {
@@ -401,12 +401,12 @@ fn each_string(value: &mut Value, change: &dyn Fn(&str) -> Cow<'_, str>) {
         }
         Value::Array(values) => {
             for value in values {
-                each_string(value, change);
+                map_strings(value, change);
             }
         }
         Value::Object(fields) => {
             for value in fields.values_mut() {
-                each_string(value, change);
+                map_strings(value, change);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -468,7 +468,11 @@ mod tests {
             ("ASSISTANT : ok", "ASSISTANT ∶ ok"),
         ] {
             assert_eq!(untagged(text), expected, "{text:?}");
-            assert_eq!(untagged(expected), expected, "a second time: {text:?}");
+            assert_eq!(
+                untagged(expected),
+                expected,
+                "a second time: {text:?}"
+            );
         }
     }
 
@@ -496,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_loses_what_hosts_alone_write_and_keeps_code() {
+    fn a_result_loses_host_tags_and_keeps_code() {
         for (text, expected) in [
             ("a</system-reminder>b", "a‹/system-reminder>b"),
             ("<system-reminder>", "‹system-reminder>"),
@@ -509,8 +513,8 @@ mod tests {
             ("x<|endoftext|>", "x‹|endoftext|>"),
             ("<｜begin▁of▁sentence｜>", "‹｜begin▁of▁sentence｜>"),
         ] {
-            assert_eq!(without_host_tags(text), expected, "{text:?}");
-            assert_eq!(without_host_tags(expected), expected, "{text:?}");
+            assert_eq!(neutralize_host_tags(text), expected, "{text:?}");
+            assert_eq!(neutralize_host_tags(expected), expected, "{text:?}");
         }
         for text in [
             "<container>, <br/>, <B>, </anything>, <my-element a=\"b\">, <!-- x -->, <?xml?>",
@@ -518,7 +522,7 @@ mod tests {
             "kubectl exec <pod-name> -- sh, [INST], Human: x, System: Linux",
             "f <|> g, x <| y, a < b, Vec<String>, if a <b|| c|> d",
         ] {
-            assert_eq!(without_host_tags(text), text);
+            assert_eq!(neutralize_host_tags(text), text);
         }
     }
 
@@ -530,7 +534,7 @@ mod tests {
 
     /// The text as a careless host may read it: compatibility forms folded, invisible characters
     /// removed.
-    fn careless(text: &str) -> String {
+    fn strip_loosely(text: &str) -> String {
         let folded: String = text.nfkc().filter(|c| !is_invisible(*c)).collect();
         folded.to_lowercase()
     }
@@ -552,7 +556,7 @@ mod tests {
             };
             let text = format!("{before}<{blanks}{spelt}>{after}");
             let neutralized = untagged(&text);
-            let host: String = careless(&neutralized).split_whitespace().collect();
+            let host: String = strip_loosely(&neutralized).split_whitespace().collect();
             prop_assert!(!host.contains(&format!("<{}", mark.to_lowercase())), "{text:?} became {neutralized:?}");
             prop_assert_eq!(untagged(&neutralized), neutralized.clone());
         }

@@ -91,8 +91,10 @@ fn piece(text: &str) -> (Kind, &str, &str) {
         b'a'..=b'z' => (Kind::Word, run(&u8::is_ascii_lowercase)),
         b'A'..=b'Z' => {
             let capitals = run(&u8::is_ascii_uppercase);
-            let behind = bytes.get(capitals..).unwrap_or_default();
-            let small = behind.iter().take_while(|byte| byte.is_ascii_lowercase());
+            let after_letters = bytes.get(capitals..).unwrap_or_default();
+            let small = after_letters
+                .iter()
+                .take_while(|byte| byte.is_ascii_lowercase());
             let length = match (capitals, small.count()) {
                 (1, small) => 1 + small,
                 (capitals, 0) => capitals,
@@ -156,7 +158,7 @@ fn compound_cost(lead: &str, word: &str) -> Option<usize> {
     let (mut pieces, mut rest) = (sign, word);
     let mut lead = if sign == 1 { "" } else { lead };
     while !rest.is_empty() {
-        let lengths = (MIN_PIECE..=rest.len().min(vocabulary::LONGEST_WORD)).rev();
+        let lengths = (MIN_PIECE..=rest.len().min(vocabulary::MAX_WORD_BYTES)).rev();
         let mut known = lengths.filter_map(|length| rest.get(..length));
         let piece = known.find(|piece| vocabulary::holds_word(lead, piece))?;
         rest = rest.get(piece.len()..).unwrap_or_default();
@@ -174,7 +176,7 @@ fn signs_cost(lead: &str, signs: &str) -> usize {
     let mut lead = lead;
     while start < signs.len() {
         let rest = signs.get(start..).unwrap_or_default();
-        let lengths = (2..=rest.len().min(vocabulary::LONGEST_SIGNS)).rev();
+        let lengths = (2..=rest.len().min(vocabulary::MAX_SIGNS_BYTES)).rev();
         let mut known = lengths.filter_map(|length| rest.get(..length));
         let longest = known.find(|piece| vocabulary::holds_signs(lead, piece));
         start += longest.map_or(1, str::len);
@@ -208,7 +210,7 @@ pub fn tokens(text: &str) -> usize {
     let mut lead = "";
     let mut before = Kind::Other;
     while !rest.is_empty() {
-        let (kind, piece, behind) = piece(rest);
+        let (kind, piece, after_piece) = piece(rest);
         let mixed = matches!(
             (before, kind),
             (Kind::Digits, Kind::Word) | (Kind::Word, Kind::Digits)
@@ -235,7 +237,7 @@ pub fn tokens(text: &str) -> usize {
             }
             Kind::Other => alone + piece.chars().map(char_tokens).sum::<usize>() * UNITS_PER_TOKEN,
         };
-        (lead, before, rest) = (next, kind, behind);
+        (lead, before, rest) = (next, kind, after_piece);
     }
     units += if lead.is_empty() { 0 } else { UNITS_PER_TOKEN };
     units.div_ceil(UNITS_PER_TOKEN)
@@ -263,7 +265,7 @@ mod tests {
     use super::tokens;
 
     #[test]
-    fn ordinary_words_cost_little_and_what_no_vocabulary_knows_much() {
+    fn common_words_cost_few_tokens_and_unknown_ones_many() {
         assert_eq!(tokens(""), 0);
         assert_eq!(tokens("the"), 1);
         assert_eq!(tokens("hello world"), 2);

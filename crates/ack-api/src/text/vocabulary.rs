@@ -13,24 +13,24 @@ pub const WORDS: Range<usize> = 0..44 << 10;
 /// The bytes of the filter of punctuation.
 pub const SIGNS: Range<usize> = 44 << 10..48 << 10;
 /// The longest word that a filter knows, with what precedes it, in bytes.
-pub const LONGEST_WORD: usize = 16;
+pub const MAX_WORD_BYTES: usize = 16;
 /// The longest run of punctuation that a filter knows, with the space before it, in bytes.
-pub const LONGEST_SIGNS: usize = 8;
+pub const MAX_SIGNS_BYTES: usize = 8;
 /// How many bits are set for each piece.
-const HASHES: u64 = 6;
+const HASH_COUNT: u64 = 6;
 
 /// Whether a word with what precedes it is one token.
 pub(super) fn holds_word(lead: &str, word: &str) -> bool {
-    lead.len() + word.len() <= LONGEST_WORD && holds(WORDS, lead, word)
+    lead.len() + word.len() <= MAX_WORD_BYTES && holds(WORDS, lead, word)
 }
 
 /// Whether a run of punctuation with the space before it is one token.
 pub(super) fn holds_signs(lead: &str, signs: &str) -> bool {
-    lead.len() + signs.len() <= LONGEST_SIGNS && holds(SIGNS, lead, signs)
+    lead.len() + signs.len() <= MAX_SIGNS_BYTES && holds(SIGNS, lead, signs)
 }
 
-fn holds(place: Range<usize>, lead: &str, piece: &str) -> bool {
-    let filter = FILTERS.get(place).unwrap_or_default();
+fn holds(section: Range<usize>, lead: &str, piece: &str) -> bool {
+    let filter = FILTERS.get(section).unwrap_or_default();
     bits(lead.bytes().chain(piece.bytes()), filter.len()).all(|bit| {
         filter
             .get(bit / 8)
@@ -57,7 +57,7 @@ fn bits(piece: impl Iterator<Item = u8>, length: usize) -> impl Iterator<Item = 
     let hash = super::fnv(piece);
     let (first, second) = (hash >> 32, hash & 0xffff_ffff | 1);
     let count = length as u64 * 8;
-    (0..HASHES).map(move |number| {
+    (0..HASH_COUNT).map(move |number| {
         usize::try_from(first.wrapping_add(number.wrapping_mul(second)) % count.max(1)).unwrap_or(0)
     })
 }

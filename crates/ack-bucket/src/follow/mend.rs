@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ack_api::remote::Patience;
+use ack_api::remote::WaitPolicy;
 
 use super::Remote;
 use crate::cache;
@@ -42,9 +42,9 @@ impl Remote {
     /// Makes the records again after they could not be read, from the local files, or else from the
     /// bucket. A request that may not wait leaves that to the next one. Returns whether there are
     /// new records.
-    pub fn mend_records(self: &Arc<Self>, patience: Patience) -> bool {
+    pub fn mend_records(self: &Arc<Self>, patience: WaitPolicy) -> bool {
         let before = self.cache.installed();
-        if patience == Patience::None {
+        if patience == WaitPolicy::None {
             if let Some(folder) = before {
                 cache::mark_damaged(&folder);
             }

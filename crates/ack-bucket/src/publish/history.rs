@@ -6,20 +6,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Base, Publisher, SMALL, random};
+use super::{Base, Publisher, SMALL_OBJECT_TIMEOUT, random_name};
 use crate::BucketError;
-use crate::client::Listed;
+use crate::client::ListedObject;
 use crate::fetch;
 use crate::format::{FORMAT, Head, Version, Withdrawn};
 
 /// Younger objects that belong to no version may be part of an upload in progress.
-const UPLOADING: Duration = Duration::from_hours(1);
+const UPLOAD_GRACE: Duration = Duration::from_hours(1);
 /// Folders of a bucket that hold the objects of versions.
 const FOLDERS: [&str; 4] = ["log", "manifests", "links", "memories.lance"];
 
 /// A version that was published.
 #[derive(Debug, Clone, Serialize)]
-pub struct Standing {
+pub struct VersionSummary {
     /// Its number.
     pub version: u64,
     /// When it was published.
@@ -48,7 +48,7 @@ pub struct Standing {
 
 /// What pruning removes.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Pruned {
+pub struct PrunePlan {
     /// The versions that can no longer be restored.
     pub versions: Vec<u64>,
     /// How many objects are removed.
@@ -62,7 +62,7 @@ pub struct Pruned {
     names: Vec<String>,
 }
 
-impl Pruned {
+impl PrunePlan {
     fn add(&mut self, name: String, bytes: u64) {
         self.objects += 1;
         self.bytes += bytes;
@@ -71,16 +71,16 @@ impl Pruned {
 }
 
 impl Publisher {
-    /// The published versions, newest first, at most `most`.
+    /// The published versions, newest first, at most `max`.
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn list(&self, most: usize) -> Result<Vec<Standing>, BucketError> {
-        let chain = self.chain(most)?;
+    pub fn list(&self, max: usize) -> Result<Vec<VersionSummary>, BucketError> {
+        let chain = self.version_chain(max)?;
         Ok(chain
             .into_iter()
             .enumerate()
-            .map(|(place, (_, version))| Standing {
+            .map(|(position, (_, version))| VersionSummary {
                 bytes: version.bytes(),
                 version: version.version,
                 published_at: version.published_at,
@@ -90,7 +90,7 @@ impl Publisher {
                 changed: version.changed,
                 withdrawn: version.withdrawn,
                 restores: version.restores,
-                is_current: place == 0,
+                is_current: position == 0,
                 held_back: version.held_back,
             })
             .collect())
@@ -98,20 +98,20 @@ impl Publisher {
 
     /// The versions from the current one back, with the objects that describe them. The chain ends
     /// at the first removed one.
-    fn chain(&self, most: usize) -> Result<Vec<(String, Version)>, BucketError> {
+    fn version_chain(&self, max: usize) -> Result<Vec<(String, Version)>, BucketError> {
         let Some((head, _)) = self.head()? else {
-            return Err(BucketError::Unpublished {
+            return Err(BucketError::NothingPublished {
                 address: self.client.address().to_string(),
             });
         };
         let mut chain = vec![(
             head.log.clone(),
-            fetch::version(&self.client, &head, SMALL)?,
+            fetch::fetch_version(&self.client, &head, SMALL_OBJECT_TIMEOUT)?,
         )];
-        while chain.len() < most {
+        while chain.len() < max {
             let before = chain.last().and_then(|(_, version)| version.before.clone());
             let Some(before) = before else { break };
-            match self.client.get(&before, SMALL) {
+            match self.client.get(&before, SMALL_OBJECT_TIMEOUT) {
                 Ok(object) => {
                     let version = fetch::parse_version(&self.client, &object.bytes)?;
                     chain.push((before, version));
@@ -136,15 +136,15 @@ impl Publisher {
         write: bool,
     ) -> Result<Version, BucketError> {
         let Some((head, state)) = self.head()? else {
-            return Err(BucketError::Unpublished {
+            return Err(BucketError::NothingPublished {
                 address: self.client.address().to_string(),
             });
         };
-        let chain = self.chain(usize::MAX)?;
+        let chain = self.version_chain(usize::MAX)?;
         let (_, earlier) = chain
             .iter()
             .find(|(_, version)| version.version == number)
-            .ok_or_else(|| BucketError::NoVersion {
+            .ok_or_else(|| BucketError::NoSuchVersion {
                 address: self.client.address().to_string(),
                 version: number,
             })?;
@@ -157,7 +157,7 @@ impl Publisher {
             .filter(|mark| !earlier.held_back.iter().any(|before| before.id == mark.id));
         let ids: Vec<String> = comes_back.map(|mark| mark.id.clone()).collect();
         if !ids.is_empty() {
-            return Err(BucketError::BringsBack {
+            return Err(BucketError::RestoresWithdrawn {
                 version: number,
                 ids,
             });
@@ -165,7 +165,7 @@ impl Publisher {
         let version = Version {
             format: FORMAT,
             version: head.version + 1,
-            published_at: ack_api::time::show(Timestamp::now()),
+            published_at: ack_api::time::to_rfc3339(Timestamp::now()),
             by: by.to_owned(),
             added: 0,
             changed: 0,
@@ -182,9 +182,9 @@ impl Publisher {
                 folder: None,
                 records: std::collections::BTreeMap::new(),
             };
-            self.probe()?;
-            let name = format!("{}-{}", version.version, random()?);
-            self.show(&base, &version, &name)?;
+            self.check_conditional_writes()?;
+            let name = format!("{}-{}", version.version, random_name()?);
+            self.commit_version(&base, &version, &name)?;
         }
         Ok(version)
     }
@@ -195,14 +195,14 @@ impl Publisher {
     ///
     /// # Errors
     /// The bucket cannot be read.
-    pub fn old(&self, older: Duration) -> Result<Pruned, BucketError> {
-        let chain = self.chain(usize::MAX)?;
+    pub fn find_prunable(&self, min_age: Duration) -> Result<PrunePlan, BucketError> {
+        let chain = self.version_chain(usize::MAX)?;
         let now = Timestamp::now();
         let is_old = |at: &str| {
             let at: Option<Timestamp> = at.parse().ok();
-            at.is_some_and(|at| age(now, at) > older)
+            at.is_some_and(|at| age(now, at) > min_age)
         };
-        let mut pruned = Pruned::default();
+        let mut pruned = PrunePlan::default();
         let mut needed: HashSet<&str> = HashSet::new();
         let mut of_old_versions: BTreeMap<&str, u64> = BTreeMap::new();
         for (place, (log, version)) in chain.iter().enumerate() {
@@ -220,7 +220,7 @@ impl Publisher {
             Ok(listed) => {
                 for object in listed {
                     let name = object.name.as_str();
-                    let is_settled = age(now, object.modified) > UPLOADING;
+                    let is_settled = age(now, object.modified) > UPLOAD_GRACE;
                     if !needed.contains(name) && (is_settled || of_old_versions.contains_key(name))
                     {
                         pruned.add(object.name, object.bytes);
@@ -243,7 +243,7 @@ impl Publisher {
     }
 
     /// The objects of versions.
-    fn list_all(&self) -> Result<Vec<Listed>, BucketError> {
+    fn list_all(&self) -> Result<Vec<ListedObject>, BucketError> {
         let mut listed = Vec::new();
         for folder in FOLDERS {
             listed.extend(self.client.list(folder)?);
@@ -251,11 +251,11 @@ impl Publisher {
         Ok(listed)
     }
 
-    /// Removes what [`Publisher::old`] found.
+    /// Removes what [`Publisher::find_prunable`] found.
     ///
     /// # Errors
     /// It cannot be removed.
-    pub fn remove(&self, pruned: &Pruned) -> Result<(), BucketError> {
+    pub fn remove(&self, pruned: &PrunePlan) -> Result<(), BucketError> {
         self.client.delete(&pruned.names)
     }
 

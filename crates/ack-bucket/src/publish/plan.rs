@@ -25,7 +25,7 @@ pub struct Base {
 
 /// What should be published.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct DesiredState {
     /// Every record.
     pub records: Vec<Record>,
     /// The links between them.
@@ -59,11 +59,11 @@ pub struct Plan {
     /// Whether the links between memories change.
     pub links_change: bool,
     #[serde(skip)]
-    pub(super) puts: Vec<Record>,
+    pub(super) upserts: Vec<Record>,
     #[serde(skip)]
     pub(super) links: Vec<Link>,
     #[serde(skip)]
-    pub(super) marks: Vec<Withdrawn>,
+    pub(super) withdrawals: Vec<Withdrawn>,
 }
 
 impl Plan {
@@ -87,7 +87,7 @@ impl Base {
         self.version.as_ref().map(|version| version.scope.as_str())
     }
 
-    fn marks(&self) -> Vec<Withdrawn> {
+    fn withdrawals(&self) -> Vec<Withdrawn> {
         self.version
             .as_ref()
             .map_or_else(Vec::new, |version| version.held_back.clone())
@@ -98,43 +98,43 @@ impl Base {
     ///
     /// # Errors
     /// The published links cannot be read.
-    pub fn plan(&self, wanted: Wanted, restore: &[String]) -> Result<Plan, BucketError> {
-        let mut marks = self.marks();
-        marks.retain(|mark| !restore.contains(&mark.id));
-        let held: HashSet<&str> = marks.iter().map(|mark| mark.id.as_str()).collect();
+    pub fn plan(&self, desired: DesiredState, restore: &[String]) -> Result<Plan, BucketError> {
+        let mut withdrawals = self.withdrawals();
+        withdrawals.retain(|mark| !restore.contains(&mark.id));
+        let withheld: HashSet<&str> = withdrawals.iter().map(|mark| mark.id.as_str()).collect();
         let mut plan = Plan {
             base: self.number(),
             ..Plan::default()
         };
         let mut ids: BTreeSet<String> = BTreeSet::new();
-        for record in wanted.records {
-            if held.contains(record.id.as_str()) {
-                plan.held_back.push(item(&record));
+        for record in desired.records {
+            if withheld.contains(record.id.as_str()) {
+                plan.held_back.push(to_item(&record));
                 continue;
             }
             ids.insert(record.id.clone());
             match self.records.get(&record.id) {
                 Some(known) if *known == record => plan.unchanged += 1,
                 Some(_) => {
-                    plan.changed.push(item(&record));
-                    plan.puts.push(record);
+                    plan.changed.push(to_item(&record));
+                    plan.upserts.push(record);
                 }
                 None => {
-                    plan.added.push(item(&record));
-                    plan.puts.push(record);
+                    plan.added.push(to_item(&record));
+                    plan.upserts.push(record);
                 }
             }
         }
-        let gone = self
+        let removed = self
             .records
             .values()
             .filter(|known| !ids.contains(&known.id));
-        plan.withdrawn = gone.map(item).collect();
+        plan.withdrawn = removed.map(to_item).collect();
         let between = |link: &Link| ids.contains(&link.from) && ids.contains(&link.to);
-        plan.links = wanted.links.into_iter().filter(between).collect();
+        plan.links = desired.links.into_iter().filter(between).collect();
         sort(&mut plan.links);
         plan.links_change = plan.links != self.links()?;
-        plan.marks = marks;
+        plan.withdrawals = withdrawals;
         Ok(plan)
     }
 
@@ -150,7 +150,7 @@ impl Base {
     ) -> Result<Plan, BucketError> {
         let mut plan = Plan {
             base: self.number(),
-            marks: self.marks(),
+            withdrawals: self.withdrawals(),
             ..Plan::default()
         };
         for id in ids {
@@ -164,10 +164,10 @@ impl Base {
             if plan.withdrawn.iter().any(|item| item.id == *id) {
                 continue;
             }
-            plan.withdrawn.push(item(record));
-            plan.marks.push(Withdrawn {
+            plan.withdrawn.push(to_item(record));
+            plan.withdrawals.push(Withdrawn {
                 id: id.clone(),
-                at: ack_api::time::show(jiff::Timestamp::now()),
+                at: ack_api::time::to_rfc3339(jiff::Timestamp::now()),
                 by: by.to_owned(),
             });
         }
@@ -187,7 +187,7 @@ impl Base {
     }
 }
 
-fn item(record: &Record) -> Item {
+fn to_item(record: &Record) -> Item {
     Item {
         id: record.id.clone(),
         title: record.title.clone(),

@@ -2,14 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{ONE_WORD, Pair, SAME_FRAME, SAME_MATTER, WORTH, is_named};
+use super::{
+    MAX_ADDED_BY_NEWER, MEANINGFUL_WEIGHT, MIN_FRAME_SHARE, MIN_SUBJECT_SHARE, Pair, is_named,
+};
 use crate::profile::Profile;
 use crate::statement::{Statement, is_preposition, shared_weight};
 use crate::term::{NameKind, Term};
 
 impl Pair<'_> {
     /// Whether the statements have different names in the same position.
-    pub(super) fn names(&self) -> bool {
+    pub(super) fn have_conflicting_names(&self) -> bool {
         // If something can be done in one way, there may be other ways.
         let is_one_way = |statement: &Statement| {
             let mut words = statement.terms.iter();
@@ -25,19 +27,19 @@ impl Pair<'_> {
         {
             return false;
         }
-        let says =
+        let mentions =
             |statement: &Statement, key: u64| statement.terms.iter().any(|term| term.key == key);
-        let is_near = self.matter() >= SAME_MATTER + self.margin;
+        let is_near = self.subject_certainty() >= MIN_SUBJECT_SHARE + self.margin;
         let (newer, older) = (slots(self.newer), slots(self.older));
         newer.iter().any(|one| {
             older.iter().any(|other| {
                 let differs = one.term.key != other.term.key
-                    && !says(self.older, one.term.key)
-                    && !says(self.newer, other.term.key)
+                    && !mentions(self.older, one.term.key)
+                    && !mentions(self.newer, other.term.key)
                     && !one.term.denied
                     && !other.term.denied
                     && (is_near
-                        || self.clause_dice(one.term, other.term) >= SAME_FRAME + self.margin);
+                        || self.clause_dice(one.term, other.term) >= MIN_FRAME_SHARE + self.margin);
                 differs && self.is_same_slot(one, other)
             })
         })
@@ -52,9 +54,10 @@ impl Pair<'_> {
             terms.map(|term| (term.key, term.weight)).collect()
         };
         let (newer, older) = (content(self.newer, one), content(self.older, other));
-        let all: f32 = newer.values().sum::<f32>() + older.values().sum::<f32>();
+        let all: f32 = newer.values().sum::<f32>()
+            + older.values().sum::<f32>();
         let shared = shared_weight(&newer, &older);
-        if shared >= ONE_WORD {
+        if shared >= MAX_ADDED_BY_NEWER {
             2.0 * shared / all
         } else {
             0.0
@@ -63,7 +66,7 @@ impl Pair<'_> {
 
     /// Whether each has a number that the other lacks: then they differ in more than a name.
     fn have_other_numbers(&self) -> bool {
-        let own = |statement: &Statement, other: &Statement| {
+        let unshared_numbers = |statement: &Statement, other: &Statement| {
             let numbers = statement
                 .terms
                 .iter()
@@ -72,18 +75,18 @@ impl Pair<'_> {
             let known = |key: &u64| other.terms.iter().any(|term| term.identity() == *key);
             !numbers.iter().all(known)
         };
-        own(self.newer, self.older) && own(self.older, self.newer)
+        unshared_numbers(self.newer, self.older) && unshared_numbers(self.older, self.newer)
     }
 
     /// Whether two terms have the same position in their statements.
     fn is_same_slot(&self, one: &Slot<'_>, other: &Slot<'_>) -> bool {
         let is_before = one.before == other.before && one.before.is_some();
-        let is_before_that = one.before_that == other.before_that && one.before_that.is_some();
-        let is_behind = one.behind == other.behind;
+        let is_before_that = one.two_before == other.two_before && one.two_before.is_some();
+        let is_behind = one.after == other.after;
         let rest = self.dice_without(one.term, other.term);
         match (one.term.name(), other.term.name()) {
             (Some(kind), Some(same)) if kind == same && is_exact(kind) => {
-                is_before && rest >= SAME_FRAME && !are_spellings(one.term, other.term)
+                is_before && rest >= MIN_FRAME_SHARE && !are_spellings(one.term, other.term)
             }
             // Issue numbers and the like name events.
             _ if is_number(one.term) || is_number(other.term) => false,
@@ -92,7 +95,7 @@ impl Pair<'_> {
                     && is_named(other.term)
                     && is_before
                     && (is_behind || is_before_that)
-                    && rest >= SAME_FRAME
+                    && rest >= MIN_FRAME_SHARE
                     && self.differ_only_in(one, other)
             }
         }
@@ -100,20 +103,20 @@ impl Pair<'_> {
 
     /// Whether the statements add nothing of their own except the two terms.
     fn differ_only_in(&self, one: &Slot<'_>, other: &Slot<'_>) -> bool {
-        let own = |statement: &Statement, other: &Profile, slot: &Slot<'_>| -> f32 {
+        let unshared_weight = |statement: &Statement, other: &Profile, slot: &Slot<'_>| -> f32 {
             let terms = statement.terms.iter().enumerate();
             let terms = terms.filter(|(_, term)| term.clause == slot.term.clause);
             // What follows a name belongs to it, up to a preposition.
             let end = statement.terms.iter().skip(slot.at + 1);
             let end = end.take_while(|term| !is_preposition(&term.word)).count();
             let terms = terms.filter(|(at, _)| *at < slot.at || *at > slot.at + end);
-            let own = terms.filter(|(_, term)| {
+            let unshared_weight = terms.filter(|(_, term)| {
                 term.is_content() && !other.content.contains_key(&term.identity())
             });
-            own.map(|(_, term)| term.weight).sum()
+            unshared_weight.map(|(_, term)| term.weight).sum()
         };
-        own(self.newer, self.memories.1, one) < WORTH
-            && own(self.older, self.memories.0, other) < WORTH
+        unshared_weight(self.newer, self.memories.1, one) < MEANINGFUL_WEIGHT
+            && unshared_weight(self.older, self.memories.0, other) < MEANINGFUL_WEIGHT
     }
 
     /// The share of common content without the two terms. If these are exact names, the other exact
@@ -157,8 +160,8 @@ pub(super) struct Slot<'a> {
     at: usize,
     pub(super) term: &'a Term,
     pub(super) before: Option<&'a str>,
-    before_that: Option<&'a str>,
-    pub(super) behind: Option<&'a str>,
+    two_before: Option<&'a str>,
+    pub(super) after: Option<&'a str>,
 }
 
 /// The terms of a statement, except the first one, with the words around them.
@@ -171,8 +174,8 @@ pub(super) fn slots(statement: &Statement) -> Vec<Slot<'_>> {
             at,
             term,
             before: word(at.checked_sub(1)),
-            before_that: word(at.checked_sub(2)),
-            behind: word(Some(at + 1)).filter(|_| {
+            two_before: word(at.checked_sub(2)),
+            after: word(Some(at + 1)).filter(|_| {
                 statement
                     .terms
                     .get(at + 1)

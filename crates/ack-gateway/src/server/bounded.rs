@@ -48,11 +48,11 @@ impl Gate {
 pub struct Bounded<T> {
     inner: T,
     gate: Arc<Gate>,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// A permit for the next request.
     reserved: Option<OwnedSemaphorePermit>,
     /// Since when no permit has been free.
-    full: Option<Instant>,
+    full_since: Option<Instant>,
     /// The unanswered requests, each with its permit.
     unanswered: Arc<Mutex<HashMap<RequestId, OwnedSemaphorePermit>>>,
     /// The start of the current minute, and the number of messages since then.
@@ -65,9 +65,9 @@ impl<T> Bounded<T> {
         Self {
             inner,
             gate,
-            room: Arc::new(Semaphore::new(MAX_OPEN_REQUESTS)),
+            permits: Arc::new(Semaphore::new(MAX_OPEN_REQUESTS)),
             reserved: None,
-            full: None,
+            full_since: None,
             unanswered: Arc::default(),
             minute: (Instant::now(), 0),
         }
@@ -78,9 +78,9 @@ impl<T> Bounded<T> {
         if self.reserved.is_some() {
             return true;
         }
-        let since = *self.full.get_or_insert_with(Instant::now);
+        let since = *self.full_since.get_or_insert_with(Instant::now);
         let time_left = ANSWER_READ_TIMEOUT.saturating_sub(since.elapsed());
-        self.reserved = timeout(time_left, Arc::clone(&self.room).acquire_owned())
+        self.reserved = timeout(time_left, Arc::clone(&self.permits).acquire_owned())
             .await
             .ok()
             .and_then(Result::ok);
@@ -90,7 +90,7 @@ impl<T> Bounded<T> {
             ));
             return false;
         }
-        self.full = None;
+        self.full_since = None;
         true
     }
 
@@ -102,13 +102,13 @@ impl<T> Bounded<T> {
         } else {
             (Instant::now(), 1)
         };
-        let few = self.minute.1 <= MAX_MESSAGES_PER_MINUTE;
-        if !few {
+        let is_within_limit = self.minute.1 <= MAX_MESSAGES_PER_MINUTE;
+        if !is_within_limit {
             self.gate.shut(format!(
                 "it sent more than {MAX_MESSAGES_PER_MINUTE} requests and notifications in a minute"
             ));
         }
-        few
+        is_within_limit
     }
 
     /// Records a request. `false` if its id is already in use.

@@ -21,7 +21,7 @@ pub struct Guard {
 
 impl Guard {
     /// Watches over a process group. `None` if there is no shell.
-    pub fn over(group: Pid) -> Option<Self> {
+    pub fn watch(group: Pid) -> Option<Self> {
         let mut command = Command::new("/bin/sh");
         command
             .args(["-c", SCRIPT, "ack-memory-guard", &group.to_string()])

@@ -44,7 +44,7 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
     };
     let token = match token {
         Token::None => None,
-        Token::Given(token) => Some(token.clone()),
+        Token::Inline(token) => Some(token.clone()),
         Token::File(path) => Some(read(path)?),
     };
     if token
@@ -53,7 +53,7 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
     {
         return Err("its token has characters that a header cannot contain".to_owned());
     }
-    let mut named = HashMap::new();
+    let mut header_map = HashMap::new();
     for (name, value) in headers {
         let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value))
         else {
@@ -62,7 +62,7 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
                 text::line(name, 80)
             ));
         };
-        named.insert(name, value);
+        header_map.insert(name, value);
     }
     // Fails if a provider was installed before, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -75,7 +75,7 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
         .build()
         .map_err(|error| format!("the HTTP client could not be built: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-        .custom_headers(named)
+        .custom_headers(header_map)
         .max_sse_event_size(MAX_MESSAGE_BYTES)
         .reinit_on_expired_session(true);
     config.auth_header = token;
@@ -87,15 +87,15 @@ pub fn connect(connection: &Connection) -> Result<StreamableHttpClientTransport<
 
 fn read(path: &std::path::Path) -> Result<String, String> {
     use std::io::Read;
-    let shown = text::line(&path.display().to_string(), 120);
+    let shown_path = text::line(&path.display().to_string(), 120);
     let mut token = String::new();
     let file = ack_sys::files::open(path)
-        .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
+        .map_err(|error| format!("its token in `{shown_path}` cannot be read: {error}"))?;
     file.take(MAX_TOKEN_BYTES)
         .read_to_string(&mut token)
-        .map_err(|error| format!("its token in `{shown}` cannot be read: {error}"))?;
+        .map_err(|error| format!("its token in `{shown_path}` cannot be read: {error}"))?;
     match token.trim() {
-        "" => Err(format!("there is no token in `{shown}`")),
+        "" => Err(format!("there is no token in `{shown_path}`")),
         token => Ok(token.to_owned()),
     }
 }
@@ -137,7 +137,7 @@ impl StreamableHttpClient for Wire {
         session: Option<Arc<str>>,
         token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-        longest: usize,
+        max_event_bytes: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         match &message {
             JsonRpcMessage::Request(request)
@@ -151,7 +151,12 @@ impl StreamableHttpClient for Wire {
             }
             _ => {
                 let posted = self.client.post_message_with_max_sse_event_size(
-                    uri, message, session, token, headers, longest,
+                    uri,
+                    message,
+                    session,
+                    token,
+                    headers,
+                    max_event_bytes,
                 );
                 posted.await
             }
@@ -245,23 +250,23 @@ impl Wire {
                     Ok::<_, std::io::Error>(piece)
                 });
             let events = SseStream::from_bytes_stream(bytes).map_ok(|mut event| {
-                event.data = event.data.map(|data| kept(&data).unwrap_or(data));
+                event.data = event.data.map(|data| raw_result(&data).unwrap_or(data));
                 event
             });
             return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
         }
-        let most = if status.is_success() {
+        let max = if status.is_success() {
             MAX_MESSAGE_BYTES
         } else {
             MAX_ERROR_BYTES
         };
-        let Some(body) = bounded(response, most).await? else {
+        let Some(body) = read_bounded(response, max).await? else {
             return Ok(StreamableHttpPostResponse::Json(
                 ServerJsonRpcMessage::error(too_long(), Some(id)),
                 session,
             ));
         };
-        let body = kept(&body).unwrap_or(body);
+        let body = raw_result(&body).unwrap_or(body);
         match serde_json::from_str::<ServerJsonRpcMessage>(&body) {
             Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)))
                 if kind.starts_with("application/json") =>
@@ -276,7 +281,7 @@ impl Wire {
 }
 
 /// The source of an rmcp error that `Error::source` does not return.
-pub fn within<'a>(
+pub fn find_source<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> Option<&'a (dyn std::error::Error + 'static)> {
     match error.downcast_ref::<Failure>()? {
@@ -285,14 +290,14 @@ pub fn within<'a>(
     }
 }
 
-/// The body as text. `None` if it is longer than `most` bytes.
-async fn bounded(
+/// The body as text. `None` if it is longer than `max` bytes.
+async fn read_bounded(
     mut response: reqwest::Response,
-    most: usize,
+    max: usize,
 ) -> Result<Option<String>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await? {
-        if body.len() + piece.len() > most {
+        if body.len() + piece.len() > max {
             return Ok(None);
         }
         body.extend_from_slice(&piece);
@@ -302,7 +307,7 @@ async fn bounded(
 
 /// Turns the result of a response into a string that holds its JSON, so that it is not decoded as a
 /// known type. `None` for other messages.
-fn kept(message: &str) -> Option<String> {
+fn raw_result(message: &str) -> Option<String> {
     let mut value: Value = serde_json::from_str(message).ok()?;
     if value.get("method").is_some() {
         return None;
@@ -327,7 +332,7 @@ mod tests {
             r#"{"tools":[{"name":5}]}"#,
         ] {
             let message =
-                kept(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)).unwrap();
+                raw_result(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)).unwrap();
             let JsonRpcMessage::Response(response) =
                 serde_json::from_str::<ServerJsonRpcMessage>(&message).unwrap()
             else {
@@ -339,7 +344,7 @@ mod tests {
             assert_eq!(kept, Value::from(result));
         }
         assert_eq!(
-            kept(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#),
+            raw_result(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#),
             None
         );
     }

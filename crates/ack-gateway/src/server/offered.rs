@@ -23,7 +23,7 @@ const MAX_DESCRIPTION_CHARS: usize = 1_000;
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
     /// The server's own name for it.
-    pub theirs: String,
+    pub upstream_name: String,
     /// Its configuration.
     table: UpstreamTool,
     /// Its entry in the tool list.
@@ -38,7 +38,7 @@ pub struct OfferedTool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct WithheldTool {
     /// The server's own name for it.
-    pub theirs: String,
+    pub upstream_name: String,
     /// The name that agents would see.
     pub name: String,
     /// Why.
@@ -50,50 +50,58 @@ impl fmt::Display for WithheldTool {
         write!(
             out,
             "`{}` is not offered: {}",
-            text::line(&self.theirs, 80),
+            text::line(&self.upstream_name, 80),
             self.why.reason
         )
     }
 }
 
 /// Why a tool is not offered, and what to do.
-fn because(reason: impl Into<String>, hint: &'static str) -> NotOffered {
+fn not_offered(reason: impl Into<String>, hint: &'static str) -> NotOffered {
     NotOffered {
         reason: reason.into(),
         hint,
     }
 }
 
-const ONLY_READING: &str =
+const READ_ONLY_HINT: &str =
     "only tools that read are offered, whatever config.toml says; remove it from `tools` there";
-const UNANNOTATED: &str = "to offer it anyway, set `trust_unannotated = true` in its \
+const UNANNOTATED_HINT: &str = "to offer it anyway, set `trust_unannotated = true` in its \
     `[upstream]` table in config.toml";
-const NO_SUCH_TOOL: &str = "correct its name under `tools` in config.toml";
-const BAD_SCHEMA: &str = "declare another one as `input_schema` in its table in config.toml";
-const BAD_TABLE: &str = "correct its table under `tools` in config.toml";
+const UNKNOWN_TOOL_HINT: &str = "correct its name under `tools` in config.toml";
+const SCHEMA_HINT: &str = "declare another one as `input_schema` in its table in config.toml";
+const TABLE_HINT: &str = "correct its table under `tools` in config.toml";
 
 /// Which of the server's tools are offered, and which configured ones are not.
-pub fn offered(upstream: &Upstream, told: &[Value]) -> (Vec<OfferedTool>, Vec<WithheldTool>) {
+pub fn offer_tools(
+    upstream: &Upstream,
+    listed_tools: &[Value],
+) -> (Vec<OfferedTool>, Vec<WithheldTool>) {
     let (mut tools, mut withheld) = (Vec::new(), Vec::new());
-    for (theirs, table) in &upstream.tools {
-        let found = told
+    for (upstream_name, table) in &upstream.tools {
+        let found = listed_tools
             .iter()
-            .find(|tool| tool.get("name").and_then(Value::as_str) == Some(theirs));
+            .find(|tool| tool.get("name").and_then(Value::as_str) == Some(upstream_name));
         let tool = match found {
-            Some(tool) => one(upstream, theirs, table, tool),
+            Some(tool) => offer_tool(upstream, upstream_name, table, tool),
             None => {
-                let names = told.iter().filter_map(|tool| tool.get("name")?.as_str());
-                let near = nearest(theirs, names, 1);
+                let names = listed_tools
+                    .iter()
+                    .filter_map(|tool| tool.get("name")?.as_str());
+                let near = nearest(upstream_name, names, 1);
                 let near = near.first().map_or_else(String::new, |near| {
                     format!("; it has `{}`", text::line(near, 80))
                 });
-                Err(because(format!("it has no such tool{near}"), NO_SUCH_TOOL))
+                Err(not_offered(
+                    format!("it has no such tool{near}"),
+                    UNKNOWN_TOOL_HINT,
+                ))
             }
         };
         match tool {
             Ok(tool) => tools.push(tool),
             Err(why) => withheld.push(WithheldTool {
-                theirs: theirs.clone(),
+                upstream_name: upstream_name.clone(),
                 name: table.name.clone(),
                 why,
             }),
@@ -104,15 +112,22 @@ pub fn offered(upstream: &Upstream, told: &[Value]) -> (Vec<OfferedTool>, Vec<Wi
 
 /// The tools that are listed while the server is down: those whose schema the owner declares,
 /// except those that were withheld when it was last connected.
-pub fn declared(upstream: &Upstream, withheld: &[WithheldTool]) -> Vec<OfferedTool> {
-    let there = upstream
-        .tools
-        .iter()
-        .filter(|(theirs, _)| !withheld.iter().any(|withheld| withheld.theirs == *theirs));
-    there
-        .filter_map(|(theirs, table)| {
+pub fn declared_tools(upstream: &Upstream, withheld: &[WithheldTool]) -> Vec<OfferedTool> {
+    let is_listed = upstream.tools.iter().filter(|(upstream_name, _)| {
+        !withheld
+            .iter()
+            .any(|withheld| withheld.upstream_name == *upstream_name)
+    });
+    is_listed
+        .filter_map(|(upstream_name, table)| {
             let schema = table.input_schema.clone()?;
-            Some(with_schema(upstream, theirs, table, schema, &Value::Null))
+            Some(with_schema(
+                upstream,
+                upstream_name,
+                table,
+                schema,
+                &Value::Null,
+            ))
         })
         .collect()
 }
@@ -120,10 +135,10 @@ pub fn declared(upstream: &Upstream, withheld: &[WithheldTool]) -> Vec<OfferedTo
 /// A tool whose schema the owner declares. It is listed as declared, whatever the server sends.
 fn with_schema(
     upstream: &Upstream,
-    theirs: &str,
+    upstream_name: &str,
     table: &UpstreamTool,
     schema: Map<String, Value>,
-    told: &Value,
+    listed_tool: &Value,
 ) -> OfferedTool {
     let properties = schema.get("properties").and_then(Value::as_object);
     let names = properties
@@ -132,18 +147,18 @@ fn with_schema(
         .cloned()
         .collect();
     let open = is_open(&schema);
-    let mut shown = ToolAnnotations::new();
+    let mut annotations_shown = ToolAnnotations::new();
     // Only read-only tools are called. If the owner trusts tools without annotations, this is not
     // known.
-    shown.read_only_hint = (!upstream.trust_unannotated).then_some(true);
+    annotations_shown.read_only_hint = (!upstream.trust_unannotated).then_some(true);
     let mut listed = Tool::new(
         table.name.clone(),
-        description(upstream, table, told),
+        description(upstream, table, listed_tool),
         std::sync::Arc::new(schema),
     );
-    listed.annotations = Some(shown);
+    listed.annotations = Some(annotations_shown);
     OfferedTool {
-        theirs: theirs.to_owned(),
+        upstream_name: upstream_name.to_owned(),
         table: table.clone(),
         listed,
         names,
@@ -152,59 +167,81 @@ fn with_schema(
 }
 
 /// The description that agents read: the owner's, or the server's with its origin.
-fn description(upstream: &Upstream, table: &UpstreamTool, told: &Value) -> String {
-    if let Some(own) = &table.description {
-        return own.clone();
+fn description(upstream: &Upstream, table: &UpstreamTool, listed_tool: &Value) -> String {
+    if let Some(configured) = &table.description {
+        return configured.clone();
     }
-    let theirs = told
+    let upstream_text = listed_tool
         .get("description")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let theirs = text::line(theirs, MAX_DESCRIPTION_CHARS);
-    format!("From the upstream server {}: {theirs}", upstream.name)
-        .trim_end_matches([':', ' '])
-        .to_owned()
+    let upstream_text = text::line(upstream_text, MAX_DESCRIPTION_CHARS);
+    format!(
+        "From the upstream server {}: {upstream_text}",
+        upstream.name
+    )
+    .trim_end_matches([':', ' '])
+    .to_owned()
 }
 
-fn one(
+fn offer_tool(
     upstream: &Upstream,
-    theirs: &str,
+    upstream_name: &str,
     table: &UpstreamTool,
-    told: &Value,
+    listed_tool: &Value,
 ) -> Result<OfferedTool, NotOffered> {
-    let annotations: ToolAnnotations = told
+    let annotations: ToolAnnotations = listed_tool
         .get("annotations")
         .and_then(|annotations| serde_json::from_value(annotations.clone()).ok())
         .unwrap_or_default();
     match annotations.read_only_hint {
         _ if annotations.destructive_hint == Some(true) => {
-            return Err(because("it says that it is destructive", ONLY_READING));
+            return Err(not_offered(
+                "it says that it is destructive",
+                READ_ONLY_HINT,
+            ));
         }
         Some(true) => {}
-        Some(false) => return Err(because("it says that it does not only read", ONLY_READING)),
+        Some(false) => {
+            return Err(not_offered(
+                "it says that it does not only read",
+                READ_ONLY_HINT,
+            ));
+        }
         None if upstream.trust_unannotated => {}
-        None => return Err(because("it does not say that it only reads", UNANNOTATED)),
+        None => {
+            return Err(not_offered(
+                "it does not say that it only reads",
+                UNANNOTATED_HINT,
+            ));
+        }
     }
     if let Some(schema) = &table.input_schema {
-        return Ok(with_schema(upstream, theirs, table, schema.clone(), told));
+        return Ok(with_schema(
+            upstream,
+            upstream_name,
+            table,
+            schema.clone(),
+            listed_tool,
+        ));
     }
-    let Some(Value::Object(schema)) = told.get("inputSchema") else {
-        return Err(because("its schema is not an object", BAD_SCHEMA));
+    let Some(Value::Object(schema)) = listed_tool.get("inputSchema") else {
+        return Err(not_offered("its schema is not an object", SCHEMA_HINT));
     };
     let mut schema = schema.clone();
     let is_long = Value::Object(schema.clone()).to_string().len() > MAX_SCHEMA_BYTES;
     if schema.get("type").and_then(Value::as_str) != Some("object")
-        || depth(told.get("inputSchema").unwrap_or(&Value::Null), 0) > MAX_SCHEMA_DEPTH
+        || depth(listed_tool.get("inputSchema").unwrap_or(&Value::Null), 0) > MAX_SCHEMA_DEPTH
     {
-        return Err(because(
+        return Err(not_offered(
             "its schema does not describe an object",
-            BAD_SCHEMA,
+            SCHEMA_HINT,
         ));
     }
     if is_long {
-        return Err(because(
+        return Err(not_offered(
             format!("its schema is longer than {MAX_SCHEMA_BYTES} bytes"),
-            BAD_SCHEMA,
+            SCHEMA_HINT,
         ));
     }
     for key in COMBINATORS.into_iter().chain(["$schema", "$id"]) {
@@ -221,18 +258,18 @@ fn one(
             properties
         }
         Some(_) => {
-            return Err(because(
+            return Err(not_offered(
                 "the properties of its schema are not schemas",
-                BAD_SCHEMA,
+                SCHEMA_HINT,
             ));
         }
     };
     let mut required: Vec<String> = match schema.remove("required") {
         None => Vec::new(),
         Some(required) => serde_json::from_value(required).map_err(|_| {
-            because(
+            not_offered(
                 "`required` of its schema is not a list of names",
-                BAD_SCHEMA,
+                SCHEMA_HINT,
             )
         })?,
     };
@@ -250,7 +287,7 @@ fn one(
                 "`{what}` names `{}`, which is not one of its arguments{near}",
                 text::line(name, 80)
             );
-            return Err(because(reason, BAD_TABLE));
+            return Err(not_offered(reason, TABLE_HINT));
         }
     }
     for (name, value) in &table.defaults {
@@ -263,10 +300,13 @@ fn one(
         properties.remove(name);
         required.retain(|known| known != name);
     }
-    let public = |theirs: &str| {
-        let renamed = table.arguments.iter().find(|(_, known)| *known == theirs);
+    let public = |upstream_name: &str| {
+        let renamed = table
+            .arguments
+            .iter()
+            .find(|(_, known)| *known == upstream_name);
         renamed
-            .map_or(theirs, |(public, _)| public.as_str())
+            .map_or(upstream_name, |(public, _)| public.as_str())
             .to_owned()
     };
     let count = properties.len();
@@ -275,9 +315,9 @@ fn one(
         .map(|(name, property)| (public(&name), property))
         .collect();
     if properties.len() != count {
-        return Err(because(
+        return Err(not_offered(
             "`arguments` gives one of its arguments the name of another",
-            BAD_TABLE,
+            TABLE_HINT,
         ));
     }
     properties.values_mut().for_each(make_safe);
@@ -295,17 +335,17 @@ fn one(
     }
     let mut listed = Tool::new(
         table.name.clone(),
-        description(upstream, table, told),
+        description(upstream, table, listed_tool),
         std::sync::Arc::new(schema),
     );
-    let mut shown = ToolAnnotations::new();
-    shown.read_only_hint = annotations.read_only_hint;
-    shown.destructive_hint = annotations.destructive_hint;
-    shown.idempotent_hint = annotations.idempotent_hint;
-    shown.open_world_hint = annotations.open_world_hint;
-    listed.annotations = Some(shown);
+    let mut shown_annotations = ToolAnnotations::new();
+    shown_annotations.read_only_hint = annotations.read_only_hint;
+    shown_annotations.destructive_hint = annotations.destructive_hint;
+    shown_annotations.idempotent_hint = annotations.idempotent_hint;
+    shown_annotations.open_world_hint = annotations.open_world_hint;
+    listed.annotations = Some(shown_annotations);
     Ok(OfferedTool {
-        theirs: theirs.to_owned(),
+        upstream_name: upstream_name.to_owned(),
         table: table.clone(),
         listed,
         names,
@@ -344,13 +384,13 @@ impl OfferedTool {
     ) -> Result<Map<String, Value>, Box<ErrorBody>> {
         let mut arguments = Map::new();
         for (name, value) in values {
-            let theirs = match self.table.arguments.get(&name) {
-                Some(theirs) => theirs.clone(),
+            let upstream_name = match self.table.arguments.get(&name) {
+                Some(upstream_name) => upstream_name.clone(),
                 None => name.clone(),
             };
             // Arguments that are renamed or have a fixed value cannot be given under the server's
             // name.
-            let hidden = self.table.preset.contains_key(&theirs)
+            let hidden = self.table.preset.contains_key(&upstream_name)
                 || !self.table.arguments.contains_key(&name)
                     && self
                         .table
@@ -371,7 +411,7 @@ impl OfferedTool {
                     example: None,
                 }));
             }
-            arguments.insert(theirs, value);
+            arguments.insert(upstream_name, value);
         }
         for (name, value) in &self.table.defaults {
             if !arguments.contains_key(name) {

@@ -35,7 +35,7 @@ const MAX_UNSOLICITED_BYTES: usize = 8 << 20;
 /// How much of the end of its standard error is kept.
 const STDERR_TAIL_BYTES: usize = 2_048;
 /// How much of each end of an overlong line is kept, to find which request it answers.
-const KEPT_END_BYTES: usize = 160;
+const TAIL_BYTES: usize = 160;
 /// How long a process may take to exit after its input is closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(400);
 
@@ -93,7 +93,7 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
     }
     let mut child = command
         .spawn()
-        .map_err(|error| not_started(program, folder.as_deref(), &error))?;
+        .map_err(|error| start_failure(program, folder.as_deref(), &error))?;
     let (Some(input), Some(output), Some(errors)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -103,7 +103,7 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
         .id()
         .and_then(|id| i32::try_from(id).ok())
         .map(Pid::from_raw);
-    let guard = group.and_then(Guard::over);
+    let guard = group.and_then(Guard::watch);
     let tail = Arc::new(Mutex::new(VecDeque::new()));
     let drain = tokio::spawn(drain(errors, Arc::clone(&tail)));
     let refused = Arc::new(Mutex::new(None));
@@ -128,7 +128,7 @@ pub fn start(connection: &Connection) -> Result<(Process, Pipe), String> {
     Ok((process, pipe))
 }
 
-fn not_started(program: &Path, folder: Option<&Path>, error: &std::io::Error) -> String {
+fn start_failure(program: &Path, folder: Option<&Path>, error: &std::io::Error) -> String {
     let program = text::line(&program.display().to_string(), 120);
     match folder.filter(|folder| !folder.is_dir()) {
         Some(folder) => format!(
@@ -261,18 +261,15 @@ impl Pipe {
                 .get(..newline.unwrap_or(available.len()))
                 .unwrap_or_default();
             if self.dropped > 0 || self.line.len() + piece.len() > MAX_MESSAGE_BYTES {
-                self.dropped += piece.len() + self.line.len().saturating_sub(KEPT_END_BYTES);
-                if self.line.len() > KEPT_END_BYTES {
+                self.dropped += piece.len() + self.line.len().saturating_sub(TAIL_BYTES);
+                if self.line.len() > TAIL_BYTES {
                     self.end
-                        .extend(self.line.iter().skip(self.line.len() - KEPT_END_BYTES));
+                        .extend(self.line.iter().skip(self.line.len() - TAIL_BYTES));
                 }
-                self.line.truncate(KEPT_END_BYTES);
-                self.end.extend(
-                    piece
-                        .iter()
-                        .skip(piece.len().saturating_sub(KEPT_END_BYTES)),
-                );
-                let excess = self.end.len().saturating_sub(KEPT_END_BYTES);
+                self.line.truncate(TAIL_BYTES);
+                self.end
+                    .extend(piece.iter().skip(piece.len().saturating_sub(TAIL_BYTES)));
+                let excess = self.end.len().saturating_sub(TAIL_BYTES);
                 self.end.drain(..excess);
                 // The line may never end.
                 if self.dropped > 64 * MAX_MESSAGE_BYTES {
@@ -313,8 +310,8 @@ impl Pipe {
             && let Some(id) = value.get("id").filter(|id| !id.is_null())
         {
             let id: RequestId = serde_json::from_value(id.clone()).ok()?;
-            let kept = self.take(&id)?;
-            if kept && let Some(result) = value.get_mut("result").map(Value::take) {
+            let keeps_raw = self.take(&id)?;
+            if keeps_raw && let Some(result) = value.get_mut("result").map(Value::take) {
                 return Some(ServerJsonRpcMessage::response(
                     ServerResult::CustomResult(CustomResult(result)),
                     id,
@@ -324,11 +321,11 @@ impl Pipe {
         let message: ServerJsonRpcMessage = serde_json::from_value(value).ok()?;
         match &message {
             JsonRpcMessage::Notification(notification) => {
-                let wanted = matches!(
+                let is_relevant = matches!(
                     notification.notification,
                     ServerNotification::ToolListChangedNotification(_)
                 );
-                wanted.then_some(message)
+                is_relevant.then_some(message)
             }
             _ => Some(message),
         }
@@ -343,12 +340,12 @@ impl Transport<RoleClient> for Pipe {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let JsonRpcMessage::Request(request) = &message {
-            let kept = matches!(
+            let keeps_raw = matches!(
                 request.request,
                 ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)
             );
             let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-            pending.insert(request.id.clone(), kept);
+            pending.insert(request.id.clone(), keeps_raw);
         }
         let input = Arc::clone(&self.input);
         async move {
@@ -368,7 +365,7 @@ impl Transport<RoleClient> for Pipe {
             let (length, message) = match self.read().await? {
                 Line::Whole(line) => (line.len() + 1, self.message(&line)),
                 Line::TooLong(start, end) => {
-                    match answered(&start, &end).filter(|id| self.take(id).is_some()) {
+                    match answered_id(&start, &end).filter(|id| self.take(id).is_some()) {
                         Some(id) => (0, Some(ServerJsonRpcMessage::error(too_long(), Some(id)))),
                         None => {
                             self.refuse(&format!(
@@ -412,7 +409,7 @@ impl Transport<RoleClient> for Pipe {
 }
 
 /// Which request an overlong answer is for: `"id"` is before the result or after it.
-fn answered(start: &[u8], end: &[u8]) -> Option<RequestId> {
+fn answered_id(start: &[u8], end: &[u8]) -> Option<RequestId> {
     let number = |text: &str| {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
         Some((
@@ -446,7 +443,7 @@ mod tests {
 
     #[test]
     fn the_request_of_a_long_answer_is_found_on_either_end() {
-        let found = |start: &str, end: &str| answered(start.as_bytes(), end.as_bytes());
+        let found = |start: &str, end: &str| answered_id(start.as_bytes(), end.as_bytes());
         let id = Some(RequestId::Number(7));
         assert_eq!(
             found(

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::bounded::{Bounded, Gate};
-use super::offered::{declared, offered};
+use super::offered::{declared_tools, offer_tools};
 use super::process::{self, Process};
 use super::{Link, PROBE_TIMEOUT, State, http, time_left};
 use crate::settings::Connection;
@@ -123,7 +123,7 @@ pub async fn supervise(link: Arc<Link>) {
         link.report(&format!("{reason}; trying again in {} s", pause.as_secs()));
         if failures >= FAILURES_BEFORE_UNLISTING {
             let withheld = link.withheld();
-            link.offer(declared(&link.settings, &withheld), withheld);
+            link.offer(declared_tools(&link.settings, &withheld), withheld);
         }
         link.state.send_replace(State::Down {
             reason,
@@ -150,7 +150,7 @@ async fn watch_connection(
             () = wait_until_set(&mut connected.ended) => return (None, false),
             () = link.unresponsive.notified() => {
                 // The broken connection may have been replaced since then.
-                let limit = PROBE_TIMEOUT.min(link.settings.start);
+                let limit = PROBE_TIMEOUT.min(link.settings.start_timeout);
                 let listed = timeout(limit, list_tools(&connected.peer)).await;
                 if !matches!(listed, Ok(Ok(_))) {
                     return (Some("it no longer answers".to_owned()), false);
@@ -158,9 +158,9 @@ async fn watch_connection(
             }
             () = connected.gate.changed() => {
                 sleep(TOOL_CHANGE_DELAY).await;
-                let listed = timeout(link.settings.start, list_tools(&connected.peer)).await;
-                if let Ok(Ok(told)) = listed {
-                    let (tools, withheld) = offered(&link.settings, &told);
+                let listed = timeout(link.settings.start_timeout, list_tools(&connected.peer)).await;
+                if let Ok(Ok(listed_tools)) = listed {
+                    let (tools, withheld) = offer_tools(&link.settings, &listed_tools);
                     link.offer(tools, withheld);
                 }
             }
@@ -177,7 +177,7 @@ enum Mode {
 
 /// Connects and lists the tools, within the time allowed for it.
 async fn connect(link: &Link, mode: &mut Mode) -> Result<Connected, String> {
-    let deadline = Instant::now() + link.settings.start;
+    let deadline = Instant::now() + link.settings.start_timeout;
     let modes = match mode {
         Mode::Initialize => [Mode::Initialize, Mode::Discover],
         Mode::Discover => [Mode::Discover, Mode::Initialize],
@@ -244,7 +244,7 @@ async fn handshake(
     let late = || {
         format!(
             "it did not start within {} ms",
-            link.settings.start.as_millis()
+            link.settings.start_timeout.as_millis()
         )
     };
     let running: RunningService<RoleClient, Client> = match serving {
@@ -256,17 +256,17 @@ async fn handshake(
                     | ClientInitializeError::NoCompatibleProtocolVersion { .. }
                     | ClientInitializeError::ExpectedInitResult(_)
             );
-            let said = match &error {
+            let failure = match &error {
                 ClientInitializeError::TransportError { error, .. } => cause(&*error.error),
                 other => cause(other),
             };
             let ended = end(process).await;
             return Err(match ended {
                 _ if refused => {
-                    HandshakeError::Refused(format!("it refused the handshake: {said}"))
+                    HandshakeError::Refused(format!("it refused the handshake: {failure}"))
                 }
                 Some(ended) => HandshakeError::Failed(ended),
-                None => HandshakeError::Failed(format!("it cannot be reached: {said}")),
+                None => HandshakeError::Failed(format!("it cannot be reached: {failure}")),
             });
         }
         Err(_) => {
@@ -295,8 +295,8 @@ async fn handshake(
         gate,
     };
     match listed {
-        Ok(Ok(told)) => {
-            let (tools, withheld) = offered(&link.settings, &told);
+        Ok(Ok(listed_tools)) => {
+            let (tools, withheld) = offer_tools(&link.settings, &listed_tools);
             link.offer(tools, withheld);
             Ok(connected)
         }
@@ -324,11 +324,11 @@ async fn end(process: Option<Process>) -> Option<String> {
 /// secrets.
 pub fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
-    while let Some(next) = http::within(innermost).or_else(|| innermost.source()) {
+    while let Some(next) = http::find_source(innermost).or_else(|| innermost.source()) {
         innermost = next;
     }
-    let told = innermost.to_string();
-    text::line(told.split(" for url (").next().unwrap_or(&told), 300)
+    let message = innermost.to_string();
+    text::line(message.split(" for url (").next().unwrap_or(&message), 300)
 }
 
 /// The server's tools, as the JSON that it sent.
@@ -344,8 +344,8 @@ pub async fn list_tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, String> {
             .send_request(ClientRequest::ListToolsRequest(request))
             .await;
         let value = match result.map_err(|error| cause(&error))? {
-            ServerResult::CustomResult(CustomResult(Value::String(kept))) => {
-                serde_json::from_str(&kept).unwrap_or_default()
+            ServerResult::CustomResult(CustomResult(Value::String(raw))) => {
+                serde_json::from_str(&raw).unwrap_or_default()
             }
             ServerResult::CustomResult(CustomResult(value)) => value,
             other => serde_json::to_value(other).unwrap_or_default(),

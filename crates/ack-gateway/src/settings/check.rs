@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ack_api::settings::{Problem, described, is_name, no_name};
+use ack_api::settings::{Problem, checked_description, invalid_name_message, is_name};
 use ack_api::text;
 use ack_sys::files::expand_home;
 
@@ -18,8 +18,8 @@ pub const INHERITED_VARIABLES: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
 ];
 
-const DEFAULT_CALL_MS: u32 = 30_000;
-const DEFAULT_START_MS: u32 = 10_000;
+const DEFAULT_CALL_TIMEOUT_MS: u32 = 30_000;
+const DEFAULT_START_TIMEOUT_MS: u32 = 10_000;
 const DEFAULT_LIST_WAIT_MS: u32 = 1_500;
 const MAX_UPSTREAMS: usize = 16;
 
@@ -33,11 +33,11 @@ pub struct Upstream {
     /// The offered tools: the server's own name and the configuration of each.
     pub tools: Vec<(String, UpstreamTool)>,
     /// How long a call may take.
-    pub call: Duration,
+    pub call_timeout: Duration,
     /// How long it may take to connect and list its tools.
-    pub start: Duration,
+    pub start_timeout: Duration,
     /// How long the first tool list waits for it.
-    pub list: Duration,
+    pub list_wait: Duration,
     /// Whether tools without annotations are offered.
     pub trust_unannotated: bool,
 }
@@ -75,7 +75,7 @@ pub enum Token {
     /// There is none.
     None,
     /// The environment, with its value.
-    Given(String),
+    Inline(String),
     /// A file, read for each connection.
     File(PathBuf),
 }
@@ -154,9 +154,9 @@ pub fn build(
             name: name.clone(),
             connection: connection(entry, home, variable).map_err(under)?,
             tools,
-            call: milliseconds(entry.timeout_ms, DEFAULT_CALL_MS),
-            start: milliseconds(entry.start_timeout_ms, DEFAULT_START_MS),
-            list: milliseconds(entry.list_wait_ms, DEFAULT_LIST_WAIT_MS),
+            call_timeout: milliseconds(entry.timeout_ms, DEFAULT_CALL_TIMEOUT_MS),
+            start_timeout: milliseconds(entry.start_timeout_ms, DEFAULT_START_TIMEOUT_MS),
+            list_wait: milliseconds(entry.list_wait_ms, DEFAULT_LIST_WAIT_MS),
             trust_unannotated: entry.trust_unannotated,
         });
     }
@@ -175,7 +175,7 @@ fn tools(
         ));
     }
     let mut tools = Vec::new();
-    for (theirs, tool) in &entry.tools {
+    for (upstream_name, tool) in &entry.tools {
         let (tool, at): (UpstreamTool, &[&str]) = match tool {
             ToolOfUpstream::Name(name) => (
                 UpstreamTool {
@@ -187,12 +187,12 @@ fn tools(
             ToolOfUpstream::Table(table) => (table.clone(), &["name"]),
         };
         let problem = |at: &[&str], message: String| {
-            let mut problem = Problem::at(["tools", theirs.as_str()], message);
+            let mut problem = Problem::at(["tools", upstream_name.as_str()], message);
             problem.path.extend(at.iter().map(|key| (*key).to_owned()));
             problem
         };
         if !is_name(&tool.name) {
-            return Err(problem(at, no_name(&tool.name)));
+            return Err(problem(at, invalid_name_message(&tool.name)));
         }
         if !taken.insert(tool.name.clone()) {
             return Err(problem(
@@ -203,7 +203,7 @@ fn tools(
         let mut tool = tool;
         if let Some(description) = &tool.description {
             let described =
-                described(description).map_err(|message| problem(&["description"], message))?;
+                checked_description(description).map_err(|message| problem(&["description"], message))?;
             tool.description = Some(described);
         }
         if let Some(both) = tool
@@ -218,20 +218,23 @@ fn tools(
             declared::check(schema, &tool)
                 .map_err(|message| problem(&["input_schema"], message))?;
         }
-        let mut own = BTreeSet::new();
-        for (public, theirs) in &tool.arguments {
-            if !own.insert(theirs) {
+        let mut names = BTreeSet::new();
+        for (public, upstream_name) in &tool.arguments {
+            if !names.insert(upstream_name) {
                 return Err(problem(
                     &["arguments", public],
-                    format!("two arguments map to `{}`", text::line(theirs, 80)),
+                    format!("two arguments map to `{}`", text::line(upstream_name, 80)),
                 ));
             }
-            if tool.preset.contains_key(theirs) {
-                let message = format!("`{}` has a fixed value in `preset`", text::line(theirs, 80));
+            if tool.preset.contains_key(upstream_name) {
+                let message = format!(
+                    "`{}` has a fixed value in `preset`",
+                    text::line(upstream_name, 80)
+                );
                 return Err(problem(&["arguments", public], message));
             }
         }
-        tools.push((theirs.clone(), tool));
+        tools.push((upstream_name.clone(), tool));
     }
     Ok(tools)
 }
@@ -253,7 +256,7 @@ fn connection(
     ];
     let only = |keys: [(&'static str, bool); 3], other: &str| match keys
         .into_iter()
-        .find(|(_, there)| *there)
+        .find(|(_, is_set)| *is_set)
     {
         Some((key, _)) => Err(Problem::at([key], format!("`{key}` goes with `{other}`"))),
         None => Ok(()),
@@ -410,7 +413,7 @@ fn http(
         }
         (Some(name), None) => {
             match variable(name).map(|token| token.to_string_lossy().trim().to_owned()) {
-                Some(token) if !token.is_empty() => Token::Given(token),
+                Some(token) if !token.is_empty() => Token::Inline(token),
                 _ => {
                     let reason = format!(
                         "`{}` of `token_env` is not set where this server runs",

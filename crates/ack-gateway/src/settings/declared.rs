@@ -57,14 +57,14 @@ pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), St
             "hosts refuse tool lists with `{combinator}` at the root of a schema"
         ));
     }
-    let whole = Value::Object(schema.clone());
-    if whole.to_string().len() > MAX_SCHEMA_BYTES {
+    let schema_value = Value::Object(schema.clone());
+    if schema_value.to_string().len() > MAX_SCHEMA_BYTES {
         return Err(format!("it is longer than {MAX_SCHEMA_BYTES} bytes"));
     }
-    if depth(&whole, 0) > MAX_SCHEMA_DEPTH {
+    if depth(&schema_value, 0) > MAX_SCHEMA_DEPTH {
         return Err(format!("it is nested deeper than {MAX_SCHEMA_DEPTH}"));
     }
-    is_schema(&whole)?;
+    is_schema(&schema_value)?;
     let none = Map::new();
     let properties = schema
         .get("properties")
@@ -95,7 +95,7 @@ pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), St
     if let Some(name) = table.arguments.keys().find(|name| !known(name)) {
         return absent("arguments", name);
     }
-    let theirs = |public: &str| {
+    let upstream_name = |public: &str| {
         table
             .arguments
             .get(public)
@@ -103,7 +103,7 @@ pub fn check(schema: &Map<String, Value>, table: &UpstreamTool) -> Result<(), St
     };
     match properties
         .keys()
-        .find(|public| table.preset.contains_key(&theirs(public)))
+        .find(|public| table.preset.contains_key(&upstream_name(public)))
     {
         Some(fixed) => Err(format!(
             "`{}` has a fixed value in `preset`",

@@ -30,7 +30,7 @@ type PreparedBatch = (u64, Result<Option<RecordBatch>, BuildError>, usize);
 /// all processors for one batch.
 pub fn append<'k>(
     writer: &Writer<'_>,
-    (batches, together): (impl Iterator<Item = &'k [RowKey]> + Send, usize),
+    (batches, batches_per_version): (impl Iterator<Item = &'k [RowKey]> + Send, usize),
     progress: &mut dyn FnMut(Progress),
     read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,
 ) -> Result<(), BuildError> {
@@ -62,11 +62,11 @@ pub fn append<'k>(
                         .unwrap_or_else(PoisonError::into_inner)
                         .recv();
                     let Ok((number, rows)) = next else { break };
-                    let made = match rows {
+                    let batch = match rows {
                         Ok(rows) => (number, preparer.prepare(number, &rows), rows.len()),
                         Err(error) => (number, Err(error.into()), 0),
                     };
-                    if made_out.send(made).is_err() {
+                    if made_out.send(batch).is_err() {
                         break;
                     }
                 }
@@ -74,7 +74,7 @@ pub fn append<'k>(
         }
         drop((rows_in, made_out));
         add_in_order(
-            Versions::new(&writer.table, together),
+            Versions::new(&writer.table, batches_per_version),
             first,
             made_in,
             progress,
@@ -86,12 +86,12 @@ pub fn append<'k>(
 fn add_in_order(
     mut versions: Versions<'_>,
     first: u64,
-    made: mpsc::Receiver<PreparedBatch>,
+    batches: mpsc::Receiver<PreparedBatch>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), BuildError> {
     let mut early = BTreeMap::new();
     let mut next = first;
-    for (number, batch, rows) in made {
+    for (number, batch, rows) in batches {
         early.insert(number, (batch, rows));
         while let Some((batch, rows)) = early.remove(&next) {
             match batch {
@@ -114,35 +114,35 @@ fn add_in_order(
 /// Writes batches as they arrive, several per version of the table.
 struct Versions<'a> {
     table: &'a Table,
-    together: usize,
-    begun: Option<Version>,
+    batches_per_version: usize,
+    open: Option<Version>,
 }
 
 /// A version that is being written.
 struct Version {
     batches: Sender<lancedb::Result<RecordBatch>>,
-    written: JoinHandle<lancedb::Result<AddResult>>,
+    task: JoinHandle<lancedb::Result<AddResult>>,
     count: usize,
 }
 
 impl<'a> Versions<'a> {
-    const fn new(table: &'a Table, together: usize) -> Self {
+    const fn new(table: &'a Table, batches_per_version: usize) -> Self {
         Self {
             table,
-            together,
-            begun: None,
+            batches_per_version,
+            open: None,
         }
     }
 
     fn add(&mut self, batch: RecordBatch) -> Result<(), TableError> {
-        let version = match &mut self.begun {
+        let version = match &mut self.open {
             Some(version) => version,
-            None => self.begun.insert(Version::begin(self.table, &batch)?),
+            None => self.open.insert(Version::begin(self.table, &batch)?),
         };
         version.count += 1;
         // The receiver is gone if writing has failed; `finish` returns the error.
         let failed = version.batches.blocking_send(Ok(batch)).is_err();
-        if failed || version.count >= self.together {
+        if failed || version.count >= self.batches_per_version {
             self.finish()?;
         }
         Ok(())
@@ -151,33 +151,37 @@ impl<'a> Versions<'a> {
     /// Commits what was added.
     fn finish(&mut self) -> Result<(), TableError> {
         let Some(Version {
-            batches, written, ..
-        }) = self.begun.take()
+            batches,
+            task: result,
+            ..
+        }) = self.open.take()
         else {
             return Ok(());
         };
         drop(batches);
         wait(async {
-            let written = written.await.map_err(|_| TableError::Damaged)?;
-            written.map(|_| ()).map_err(TableError::lance("add rows"))
+            let result = result.await.map_err(|_| TableError::Damaged)?;
+            result
+                .map(|_| ())
+                .map_err(TableError::lance_error("add rows"))
         })
     }
 }
 
 impl Version {
     fn begin(table: &Table, first: &RecordBatch) -> Result<Self, TableError> {
-        let (batches, taken) = channel(1);
-        let stream = stream::unfold(taken, |mut taken| async move {
-            Some((taken.recv().await?, taken))
+        let (batches, receiver) = channel(1);
+        let stream = stream::unfold(receiver, |mut receiver| async move {
+            Some((receiver.recv().await?, receiver))
         });
         let stream: SendableRecordBatchStream =
             Box::pin(SimpleRecordBatchStream::new(stream, first.schema()));
         // In order of arrival: a lexicon comes before its rows.
         let adding = table.add(stream).write_parallelism(1);
-        let written = spawn(async move { adding.execute().await })?;
+        let task = spawn(async move { adding.execute().await })?;
         Ok(Self {
             batches,
-            written,
+            task,
             count: 0,
         })
     }

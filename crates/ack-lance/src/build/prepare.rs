@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use super::{BuildError, Encoders, ReusableVectors, Writer};
 use crate::TableError;
-use crate::columns::{self, Written};
+use crate::columns::{self, NewRow};
 use crate::extent::Extent;
 use ack_api::memory::{Memory, Status};
 use ack_api::source::StoredMemory;
@@ -46,11 +46,11 @@ impl<'a> Preparer<'a> {
         let memories: Vec<&Memory> = rows.iter().map(|row| &row.memory).collect();
         let mut docs = self.analyzers.analyze(&memories);
         let models = self.embed(&memories, &mut docs)?;
-        let written: Vec<Written<'_>> = rows
+        let new_rows: Vec<NewRow<'_>> = rows
             .iter()
             .zip(&docs)
             .zip(&models)
-            .map(|((row, analyzed), model)| Written {
+            .map(|((row, analyzed), model)| NewRow {
                 model: model.as_deref(),
                 key: row.key,
                 fingerprint: row.fingerprint,
@@ -61,8 +61,8 @@ impl<'a> Preparer<'a> {
             })
             .collect();
         let schema = columns::schema(self.encoders.encoder, self.extent);
-        let batch = columns::batch(&schema, self.extent, number, &written)
-            .map_err(|error| TableError::lance("make a batch")(error.into()))?;
+        let batch = columns::batch(&schema, self.extent, number, &new_rows)
+            .map_err(|error| TableError::lance_error("make a batch")(error.into()))?;
         Ok(Some(batch))
     }
 
@@ -75,27 +75,27 @@ impl<'a> Preparer<'a> {
     ) -> Result<Vec<Option<String>>, EmbedError> {
         let mut models: Vec<Option<String>> = vec![None; memories.len()];
         let mut missing: Vec<usize> = Vec::new();
-        for (place, ((memory, analyzed), model)) in memories
+        for (position, ((memory, analyzed), model)) in memories
             .iter()
             .zip(docs.iter_mut())
             .zip(&mut models)
             .enumerate()
         {
-            let fits = |(_, made): &&(Box<[f32]>, String)| {
+            let fits = |(_, stored): &&(Box<[f32]>, String)| {
                 self.encoders
                     .model
-                    .is_none_or(|model| model.hash() == *made)
+                    .is_none_or(|model| model.hash() == *stored)
             };
             match self
                 .reusable
                 .get(&columns::content_hash(memory))
                 .filter(fits)
             {
-                Some((vector, made)) => {
+                Some((vector, stored)) => {
                     analyzed.doc.vector = Some(vector.clone());
-                    *model = Some(made.clone());
+                    *model = Some(stored.clone());
                 }
-                None => missing.push(place),
+                None => missing.push(position),
             }
         }
         let Some(transformer) = self.encoders.model else {
@@ -103,11 +103,13 @@ impl<'a> Preparer<'a> {
         };
         let texts: Vec<String> = missing
             .iter()
-            .filter_map(|place| memories.get(*place))
+            .filter_map(|position| memories.get(*position))
             .map(|memory| columns::encoded_text(memory))
             .collect();
-        for (place, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
-            if let (Some(analyzed), Some(model)) = (docs.get_mut(place), models.get_mut(place)) {
+        for (position, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
+            if let (Some(analyzed), Some(model)) =
+                (docs.get_mut(position), models.get_mut(position))
+            {
                 let both = self
                     .encoders
                     .encoder

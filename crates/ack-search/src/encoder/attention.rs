@@ -11,7 +11,7 @@ use super::norm;
 use crate::semantic::scan;
 
 /// The exponent is kept within this range, so that no token dominates the others.
-const STEEPEST: f32 = 3.0;
+const MAX_EXPONENT: f32 = 3.0;
 
 /// The trained matrix.
 #[derive(Debug)]
@@ -25,19 +25,19 @@ pub(super) struct Attention {
 
 /// What a text is about. Tokens are compared with it.
 #[derive(Debug)]
-pub(super) struct Subject(Steps);
+pub(super) struct Subject(Quantized);
 
 /// Values in 127 steps on each side of 0, and the size of a step.
 #[derive(Debug)]
-struct Steps {
+struct Quantized {
     values: Vec<i16>,
     scale: f32,
 }
 
-impl Steps {
+impl Quantized {
     fn new(exact: &[f32]) -> Self {
         let mut values = vec![0; exact.len()];
-        let scale = steps(exact, &mut values);
+        let scale = quantize(exact, &mut values);
         Self { values, scale }
     }
 }
@@ -49,19 +49,19 @@ impl Steps {
     "x86_64+avx2",
     "aarch64+neon"
 ))]
-fn steps(exact: &[f32], rounded: &mut [i16]) -> f32 {
+fn quantize(exact: &[f32], quantized: &mut [i16]) -> f32 {
     let (eights, rest) = exact.as_chunks::<8>();
-    let mut most = [1e-12f32; 8];
+    let mut max = [1e-12f32; 8];
     for eight in eights.iter().map(<[f32; 8]>::as_slice).chain([rest]) {
-        for (most, value) in most.iter_mut().zip(eight) {
-            *most = most.max(value.abs());
+        for (max, value) in max.iter_mut().zip(eight) {
+            *max = max.max(value.abs());
         }
     }
-    let most = most.into_iter().fold(0.0, f32::max);
-    for (rounded, value) in rounded.iter_mut().zip(exact) {
-        *rounded = (value * (127.0 / most)).round_ties_even() as i16;
+    let max = max.into_iter().fold(0.0, f32::max);
+    for (quantized, value) in quantized.iter_mut().zip(exact) {
+        *quantized = (value * (127.0 / max)).round_ties_even() as i16;
     }
-    most / 127.0
+    max / 127.0
 }
 
 impl Attention {
@@ -74,7 +74,7 @@ impl Attention {
         let mut scales = Vec::with_capacity(dimension);
         for at in 0..dimension {
             let column: Vec<f32> = matrix.iter().skip(at).step_by(dimension).copied().collect();
-            let column = Steps::new(&column);
+            let column = Quantized::new(&column);
             columns.extend(column.values.iter().map(|value| *value as i8));
             scales.push(column.scale);
         }
@@ -87,7 +87,7 @@ impl Attention {
         if norm < 1e-9 {
             return None;
         }
-        let mean = Steps::new(sum);
+        let mean = Quantized::new(sum);
         let mut components = vec![0.0; self.scales.len()];
         scan(
             &self.columns,
@@ -96,7 +96,7 @@ impl Attention {
             mean.scale / norm,
             &mut components,
         );
-        Some(Subject(Steps::new(&components)))
+        Some(Subject(Quantized::new(&components)))
     }
 }
 
@@ -107,12 +107,12 @@ impl Subject {
         reason = "at most 127 squared for each component"
     )]
     pub(super) fn weight(&self, row: &[u8]) -> f32 {
-        let (along, square) = along_and_square(row, &self.0.values);
-        if square == 0 {
+        let (dot, norm_squared) = dot_and_norm_squared(row, &self.0.values);
+        if norm_squared == 0 {
             return 1.0;
         }
-        let along = along as f32 * self.0.scale / (square as f32).sqrt();
-        along.clamp(-STEEPEST, STEEPEST).exp()
+        let dot = dot as f32 * self.0.scale / (norm_squared as f32).sqrt();
+        dot.clamp(-MAX_EXPONENT, MAX_EXPONENT).exp()
     }
 }
 
@@ -122,13 +122,13 @@ impl Subject {
     "x86_64+avx2",
     "aarch64+neon"
 ))]
-fn along_and_square(row: &[u8], subject: &[i16]) -> (i32, i32) {
-    let (mut along, mut square) = (0, 0);
+fn dot_and_norm_squared(row: &[u8], subject: &[i16]) -> (i32, i32) {
+    let (mut dot, mut norm_squared) = (0, 0);
     for (byte, other) in row.iter().zip(subject) {
         // Widened to 16 bits, so that processors multiply and add pairs in one step.
         let value = i16::from(byte.cast_signed());
-        along += i32::from(value) * i32::from(*other);
-        square += i32::from(value) * i32::from(value);
+        dot += i32::from(value) * i32::from(*other);
+        norm_squared += i32::from(value) * i32::from(value);
     }
-    (along, square)
+    (dot, norm_squared)
 }

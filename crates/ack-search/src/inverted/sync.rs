@@ -70,7 +70,7 @@ impl Index {
         thread::scope(|scope| {
             let mut builder = Builder::new(self, scope);
             for row in rows {
-                builder.index.kill(&row.memory.id);
+                builder.index.delete(&row.memory.id);
                 builder.push(row);
             }
             builder.finish();
@@ -162,7 +162,7 @@ impl Index {
         self.without_id = changes.without_id;
         self.has_status = changes.has_status;
         for id in changes.removed {
-            self.kill(&id);
+            self.delete(&id);
         }
         self.replace(changes.added);
         self.bytes = self.measure();
@@ -170,7 +170,7 @@ impl Index {
     }
 
     /// Marks the document with an id as dead.
-    fn kill(&mut self, id: &str) {
+    fn delete(&mut self, id: &str) {
         if let Some(number) = self.doc_with_id(id)
             && let Some(doc) = self.docs.get_mut(number)
         {
@@ -227,7 +227,7 @@ struct Comparison<'a> {
     kept: Vec<bool>,
     /// The other rows that own their id, in order of arrival, and their positions by id.
     added: Vec<Option<StoredMemory>>,
-    places: HashMap<Box<str>, usize>,
+    positions: HashMap<Box<str>, usize>,
     changes: Changes,
 }
 
@@ -237,7 +237,7 @@ impl<'a> Comparison<'a> {
             index,
             kept: vec![false; index.docs.count()],
             added: Vec::new(),
-            places: HashMap::default(),
+            positions: HashMap::default(),
             changes: Changes {
                 has_status,
                 ..Changes::default()
@@ -250,21 +250,21 @@ impl<'a> Comparison<'a> {
     }
 
     fn keep(&mut self, doc: DocId, is_kept: bool) {
-        if let Some(kept) = self.kept.get_mut(doc as usize) {
-            *kept = is_kept;
+        if let Some(entry) = self.kept.get_mut(doc as usize) {
+            *entry = is_kept;
         }
     }
 
     /// The claim of the added row with this id.
-    fn rival(&self, id: &str) -> Option<Claim> {
-        let row = self.added.get(*self.places.get(id)?)?;
+    fn existing_claim(&self, id: &str) -> Option<Claim> {
+        let row = self.added.get(*self.positions.get(id)?)?;
         row.as_ref().map(StoredMemory::claim)
     }
 
     /// Removes the added row with this id.
-    fn take_back(&mut self, id: &str) {
-        let place = self.places.remove(id);
-        if let Some(row) = place.and_then(|place| self.added.get_mut(place)) {
+    fn retract(&mut self, id: &str) {
+        let position = self.positions.remove(id);
+        if let Some(row) = position.and_then(|position| self.added.get_mut(position)) {
             *row = None;
         }
     }
@@ -273,9 +273,9 @@ impl<'a> Comparison<'a> {
     fn add_unchanged(&mut self, doc: DocId) {
         let index = self.index;
         // Usually nothing was added yet, so the id need not be looked up.
-        let rival = match self.places.is_empty() {
+        let rival = match self.positions.is_empty() {
             true => None,
-            false => self.rival(index.id(doc)),
+            false => self.existing_claim(index.id(doc)),
         };
         self.changes.duplicate_ids += usize::from(rival.is_some());
         let claim = index.doc(doc).map(Doc::claim);
@@ -283,7 +283,7 @@ impl<'a> Comparison<'a> {
             if !claim.beats(rival) {
                 return;
             }
-            self.take_back(index.id(doc));
+            self.retract(index.id(doc));
         }
         self.keep(doc, true);
     }
@@ -295,30 +295,33 @@ impl<'a> Comparison<'a> {
             self.changes.without_id += 1;
             return;
         }
-        let kept = self.index.find(id).filter(|(doc, _)| self.is_kept(*doc));
-        let kept = kept.map(|(doc, known)| (doc, known.claim()));
-        if let Some(rival) = self.rival(id).or(kept.map(|(_, claim)| claim)) {
+        let unchanged = self.index.find(id).filter(|(doc, _)| self.is_kept(*doc));
+        let unchanged = unchanged.map(|(doc, known)| (doc, known.claim()));
+        if let Some(rival) = self
+            .existing_claim(id)
+            .or(unchanged.map(|(_, claim)| claim))
+        {
             self.changes.duplicate_ids += 1;
             if !row.claim().beats(rival) {
                 return;
             }
         }
-        if let Some((doc, _)) = kept {
+        if let Some((doc, _)) = unchanged {
             self.keep(doc, false);
         }
         let id: Box<str> = id.into();
-        self.take_back(&id);
-        self.places.insert(id, self.added.len());
+        self.retract(&id);
+        self.positions.insert(id, self.added.len());
         self.added.push(Some(row));
     }
 
     fn finish(self) -> Changes {
         let index = self.index;
         let is_gone =
-            |doc: &DocId| !self.is_kept(*doc) && !self.places.contains_key(index.id(*doc));
-        let gone = index.by_id.iter().filter(is_gone);
+            |doc: &DocId| !self.is_kept(*doc) && !self.positions.contains_key(index.id(*doc));
+        let removed = index.by_id.iter().filter(is_gone);
         Changes {
-            removed: gone.map(|doc| index.id(doc).into()).collect(),
+            removed: removed.map(|doc| index.id(doc).into()).collect(),
             added: self.added.into_iter().flatten().collect(),
             ..self.changes
         }
@@ -344,7 +347,7 @@ impl Listing {
                 ListedRow::Rejected(id) => {
                     listing.rejected.insert(id.into());
                 }
-                ListedRow::There(key, fingerprint, status) => {
+                ListedRow::Present(key, fingerprint, status) => {
                     listing.rows.push((key, fingerprint, status))
                 }
             }

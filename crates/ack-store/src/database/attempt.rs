@@ -10,7 +10,7 @@ use ack_sys::heap;
 use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::copies::{CopyFiles, PrivateCopy};
 use crate::open::{self, FileState, Opening, Sidecars};
-use crate::source::{Access, Origin, Reading};
+use crate::source::{Access, Origin, ReadResult};
 use crate::{StoreError, idle, image, lock};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
@@ -29,7 +29,7 @@ impl Database {
         &self,
         timeout: Duration,
         access: Access,
-        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
     ) -> Result<T, StoreError> {
         let started = Instant::now();
         let path = self.real_path();
@@ -78,7 +78,7 @@ impl Database {
                         return self.read_copy(&copy, &state, read);
                     }
                 }
-                Opening::Locked | Opening::Kept => {
+                Opening::Locked | Opening::LastCommit => {
                     drop(gate);
                     last_error = Some(StoreError::Locked {
                         path: self.path.clone(),
@@ -114,7 +114,7 @@ impl Database {
         path: &Path,
         opening: Opening,
         state: &FileState,
-        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
     ) -> Option<Result<T, StoreError>> {
         let open = || {
             open::connect(path, Opening::AtRest)
@@ -153,7 +153,7 @@ impl Database {
         access: Access,
         state: &FileState,
         gate: MutexGuard<'_, ()>,
-        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
     ) -> Result<T, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         if access == Access::FullScan
@@ -176,7 +176,7 @@ impl Database {
             None
         };
         let result = read(Origin {
-            second,
+            second_connection: second,
             ..Origin::of(&connection, Opening::Live, state)
         });
         drop(connection);
@@ -189,7 +189,7 @@ impl Database {
         &self,
         copy: &PrivateCopy,
         state: &FileState,
-        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
     ) -> Result<T, StoreError> {
         let read = copy.read(|connection| read(Origin::of(connection, Opening::Copied, state)));
         let reading = read.map_err(|error| StoreError::sqlite(&self.path, error))??;
@@ -212,7 +212,7 @@ impl Database {
         let (after, opening) = open::inspect(path)?;
         let is_unchanged = match sidecars {
             Sidecars::None => after == *state && opening != Opening::Locked,
-            Sidecars::LogOrJournal => state.spans(&after),
+            Sidecars::LogOrJournal => state.is_consistent_until(&after),
         };
         if !is_unchanged {
             return Ok(None);

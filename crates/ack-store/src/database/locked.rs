@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::open::{FileState, Opening, Sidecars};
-use crate::source::{Origin, Reading};
+use crate::source::{Origin, ReadResult};
 use crate::{StoreError, lock};
 
 /// How long to wait for a lock while the files under it do not change.
@@ -19,7 +19,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 /// on a slow disk may take this long. Later requests do not wait again.
 const MAX_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// A lock that was last observed longer ago than this may be a different one.
-const LOCK_FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+const LOCK_OBSERVATION_TTL: Duration = Duration::from_secs(10);
 
 /// What is known about a writer that holds its lock.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl Database {
         path: &Path,
         opening: Opening,
         state: &FileState,
-        read: &mut impl FnMut(Origin<'_>) -> Result<Reading<T>, StoreError>,
+        read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
     ) -> Result<Option<Result<T, StoreError>>, StoreError> {
         let mut lock_state = lock(&self.lock);
         let now = Instant::now();
@@ -74,7 +74,7 @@ impl Database {
             .take()
             .filter(|known| known.state == *state);
         let since = known
-            .filter(|known| known.last.elapsed() < LOCK_FORGOTTEN_AFTER)
+            .filter(|known| known.last.elapsed() < LOCK_OBSERVATION_TTL)
             .map_or(now, |known| known.since);
         lock_state.observed = Some(LockObservation {
             state: state.clone(),
@@ -86,7 +86,7 @@ impl Database {
         }
         // While the database file is unchanged since before the lock, it holds no uncommitted
         // change.
-        let is_committed = opening == Opening::Kept
+        let is_committed = opening == Opening::LastCommit
             || lock_state
                 .unlocked
                 .as_ref()

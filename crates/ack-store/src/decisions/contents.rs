@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use ack_api::decision::{Decision, Verdict};
 use ack_api::text;
 
-use super::Decided;
+use super::LoggedDecisions;
 
 /// The contents that agents must not see under another id.
 #[derive(Debug, Default, Clone)]
@@ -57,7 +57,7 @@ fn content_of(decision: &Decision) -> &str {
 
 impl Contents {
     /// What the log says of each content.
-    pub(super) fn of(by_id: &HashMap<String, Decided>) -> Self {
+    pub(super) fn of(by_id: &HashMap<String, LoggedDecisions>) -> Self {
         let mut newest: HashMap<&str, (usize, &str, usize)> = HashMap::new();
         for (id, decided) in by_id {
             for (content, (line, position)) in newest_of(decided) {
@@ -105,7 +105,7 @@ impl Contents {
         &'a self,
         id: &str,
         digest: &str,
-        by_id: &'a HashMap<String, Decided>,
+        by_id: &'a HashMap<String, LoggedDecisions>,
     ) -> Option<Bar<'a>> {
         let barred = self.by_digest.get(digest).filter(|it| it.id != id)?;
         if barred.is_unreadable {
@@ -131,7 +131,7 @@ const fn takes_away(verdict: Verdict) -> bool {
 
 /// The newest decision about each content that a memory had: its line in the log, and its position
 /// among the decisions about the memory. A `withdraw` takes all earlier ones back.
-fn newest_of(decided: &Decided) -> HashMap<&str, (usize, usize)> {
+fn newest_of(decided: &LoggedDecisions) -> HashMap<&str, (usize, usize)> {
     let mut newest = HashMap::new();
     let lines = decided.lines.iter().zip(&decided.numbers);
     for (position, (decision, line)) in lines.enumerate() {

@@ -5,13 +5,13 @@ use rustc_hash::FxHashSet;
 use super::note::Note;
 
 /// The heading of a task group.
-const GROUP: &str = "# Task Group";
+const GROUP_HEADING: &str = "# Task Group";
 /// The beginning of the ids of task groups.
-const INDEX: &str = "MEMORY#";
+const GROUP_ID_PREFIX: &str = "MEMORY#";
 /// The longest part of an id that comes from a title.
 const MAX_SLUG_CHARS: usize = 80;
 /// The lines that Codex writes above a summary.
-const HEADER: [&str; 6] = [
+const HEADER_KEYS: [&str; 6] = [
     "thread_id",
     "session_id",
     "updated_at",
@@ -25,7 +25,7 @@ pub fn task_groups(text: &str) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     let mut taken = FxHashSet::default();
     for line in text.lines() {
-        if let Some(rest) = line.strip_prefix(GROUP) {
+        if let Some(rest) = line.strip_prefix(GROUP_HEADING) {
             let title = rest.trim_start_matches([':', ' ', '-']).trim();
             let title = if title.is_empty() {
                 "Task group"
@@ -52,7 +52,7 @@ fn free_id(title: &str, taken: &mut FxHashSet<String>) -> String {
     let words = lower.split(|c: char| !c.is_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let slug: String = words.join("-").chars().take(MAX_SLUG_CHARS).collect();
-    let first = format!("{INDEX}{slug}");
+    let first = format!("{GROUP_ID_PREFIX}{slug}");
     let numbered = (2..).map(|number| format!("{first}-{number}"));
     let mut ids = std::iter::once(first.clone()).chain(numbered);
     let id = ids.find(|id| taken.insert(id.clone()));
@@ -91,7 +91,9 @@ pub fn split(summary: &str) -> (Rollout, &str) {
 fn header_line(text: &str) -> Option<(&str, &str, &str)> {
     let (line, after) = text.split_once('\n').unwrap_or((text, ""));
     let (key, value) = line.split_once(':')?;
-    HEADER.contains(&key).then_some((key, value.trim(), after))
+    HEADER_KEYS
+        .contains(&key)
+        .then_some((key, value.trim(), after))
 }
 
 /// The last part of a path, of this system or of Windows.

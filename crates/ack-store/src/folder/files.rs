@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ack_sys::files;
-use ack_worktree::committed::Named;
+use ack_worktree::committed::ObjectNames;
 use ack_worktree::references::HashKind;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -36,13 +36,13 @@ pub struct ReadFile {
     /// A hash of its content; 0 if it was left out.
     pub hash: u64,
     /// Git's object names for its content, if they are needed.
-    pub named: Option<Named>,
+    pub object_names: Option<ObjectNames>,
     /// Why it was left out.
     pub problem: Option<String>,
     /// What is wrong with a part of it.
-    pub flaw: Option<String>,
+    pub partial_problem: Option<String>,
     /// It could not be read.
-    pub is_unread: bool,
+    pub is_unreadable: bool,
     /// It is a note whose header names no type.
     pub is_untyped: bool,
 }
@@ -53,18 +53,24 @@ impl ReadFile {
         if self.problem.is_some() {
             return None;
         }
-        Some(self.named.map_or(Content::Hash(self.hash), |named| {
-            Content::Object(named.exact)
+        Some(self.object_names.map_or(Content::Hash(self.hash), |names| {
+            Content::Object(names.exact)
         }))
     }
 }
 
 /// The content of a file, if it is still the same.
-pub fn read_same(path: &Path, content: Content, names: Option<HashKind>) -> Option<Vec<u8>> {
+pub fn read_if_unchanged(
+    path: &Path,
+    content: Content,
+    names: Option<HashKind>,
+) -> Option<Vec<u8>> {
     let text = files::read(path, max_bytes(path)).ok()?;
     let is_same = match content {
         Content::Hash(hash) => xxh3_64(&text).max(1) == hash,
-        Content::Object(name) => Named::of(names?, &text).is_some_and(|named| named.exact == name),
+        Content::Object(name) => {
+            ObjectNames::compute(names?, &text).is_some_and(|computed| computed.exact == name)
+        }
     };
     is_same.then_some(text)
 }
@@ -96,7 +102,7 @@ pub fn expect_graph(path: &Path) -> Result<(), StoreError> {
 
 /// How large a file may be, by its name.
 pub fn max_bytes(path: &Path) -> u64 {
-    if note::is_lines(path) {
+    if note::is_json_lines(path) {
         MAX_LINES_BYTES
     } else {
         MAX_FILE_BYTES
@@ -104,7 +110,7 @@ pub fn max_bytes(path: &Path) -> u64 {
 }
 
 /// Whether a file of JSON lines begins with a memory.
-pub fn begins_as_memories(path: &Path) -> bool {
+pub fn starts_with_memory(path: &Path) -> bool {
     use std::io::Read;
     let mut head = Vec::new();
     files::open(path).is_ok_and(|file| {
@@ -167,10 +173,10 @@ fn read_file(
         entry: entry.clone(),
         is_fresh: false,
         hash: 0,
-        named: None,
+        object_names: None,
         problem: None,
-        flaw: None,
-        is_unread: false,
+        partial_problem: None,
+        is_unreadable: false,
         is_untyped: false,
     };
     let max_bytes = max_bytes(&entry.relative);
@@ -197,22 +203,22 @@ fn read_file(
         Err(error) => {
             // It may be being replaced at this moment, so it is read again next time.
             file.is_fresh = true;
-            file.is_unread = true;
+            file.is_unreadable = true;
             file.problem = Some(format!("cannot be read: {error}"));
             return (file, Vec::new());
         }
     };
     file.is_fresh = !entry.is_settled(begun) || content.len() as u64 != entry.length;
     file.hash = xxh3_64(&content).max(1);
-    if let Some(problem) = note::unreadable(&content) {
+    if let Some(problem) = note::unreadable_reason(&content) {
         file.problem = Some(problem.to_owned());
         return (file, Vec::new());
     }
-    file.named = names.and_then(|kind| Named::of(kind, &content));
-    let (notes, flaw) = note::read(dialect, &entry.relative, &content, entry.modified);
-    file.is_untyped = !note::is_lines(&entry.relative)
+    file.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
+    let (notes, partial_problem) = note::read(dialect, &entry.relative, &content, entry.modified);
+    file.is_untyped = !note::is_json_lines(&entry.relative)
         && matches!(notes.as_slice(), [note] if note.kind.is_none());
-    file.flaw = flaw;
+    file.partial_problem = partial_problem;
     (file, notes)
 }
 

@@ -32,7 +32,7 @@ impl Header {
 /// Splits a note into its header and its text. A header that is never closed ends at the first
 /// empty line.
 pub fn split(note: &str) -> (Header, &str) {
-    let Some(rest) = after_rule(note) else {
+    let Some(rest) = after_opening_rule(note) else {
         return (Header::default(), note);
     };
     let mut end = None;
@@ -59,21 +59,21 @@ pub fn split(note: &str) -> (Header, &str) {
 }
 
 /// What follows the rule that opens a header.
-fn after_rule(note: &str) -> Option<&str> {
+fn after_opening_rule(note: &str) -> Option<&str> {
     let rest = note.strip_prefix("---")?;
     rest.strip_prefix('\n')
         .or_else(|| rest.strip_prefix("\r\n"))
 }
 
 /// An open key that may get further values.
-struct Open {
+struct OpenKey {
     key: String,
     indent: usize,
 }
 
 fn parse(header: &str) -> Header {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenKey> = Vec::new();
     let mut lines = header.lines().peekable();
     while let Some(line) = lines.next() {
         let text = line.trim();
@@ -115,7 +115,7 @@ fn parse(header: &str) -> Header {
             Some(parent) => format!("{}.{key}", parent.key),
             None => key,
         };
-        open.push(Open {
+        open.push(OpenKey {
             key: key.clone(),
             indent,
         });
@@ -168,12 +168,12 @@ fn split_key(line: &str) -> Option<(String, &str)> {
 /// `[a, "b, c"]`.
 fn inline_list(value: &str) -> Vec<String> {
     let inner = value.trim_start_matches('[').trim_end_matches(']');
-    let entries = separated(inner);
+    let entries = split_unquoted(inner);
     entries.iter().map(|entry| scalar(entry.trim())).collect()
 }
 
 /// The parts between commas that are not in quotes.
-fn separated(inner: &str) -> Vec<String> {
+fn split_unquoted(inner: &str) -> Vec<String> {
     let (mut entries, mut entry, mut quote) = (Vec::new(), String::new(), None);
     let mut is_escaped = false;
     for c in inner.chars() {
@@ -197,7 +197,7 @@ fn separated(inner: &str) -> Vec<String> {
 /// `{by: human:ana, at: 2026-01-01}`.
 fn inline_table(key: &str, value: &str, values: &mut BTreeMap<String, Vec<String>>) {
     let inner = value.trim_start_matches('{').trim_end_matches('}');
-    for entry in separated(inner) {
+    for entry in split_unquoted(inner) {
         if let Some((inner, value)) = split_key(entry.trim()) {
             let values = values.entry(format!("{key}.{inner}")).or_default();
             values.push(scalar(value));
@@ -215,7 +215,7 @@ fn scalar(value: &str) -> String {
         && let Some(end) = rest.rfind('"')
     {
         let inner = rest.get(..end).unwrap_or_default();
-        return unescaped(inner);
+        return unescape(inner);
     }
     if let Some(rest) = value.strip_prefix('\'')
         && let Some(end) = rest.rfind('\'')
@@ -231,14 +231,14 @@ fn scalar(value: &str) -> String {
 
 /// A text in double quotes with YAML's escapes resolved. One that YAML does not know stays as it
 /// is.
-fn unescaped(inner: &str) -> String {
+fn unescape(inner: &str) -> String {
     let mut text = String::with_capacity(inner.len());
     let mut rest = inner;
     while let Some((before, after)) = rest.split_once('\\') {
         text.push_str(before);
-        if let Some((c, behind)) = escaped(after) {
+        if let Some((c, following)) = parse_escape(after) {
             text.push(c);
-            rest = behind;
+            rest = following;
         } else {
             text.push('\\');
             rest = after;
@@ -249,13 +249,13 @@ fn unescaped(inner: &str) -> String {
 
 /// The character that an escape stands for, and what follows it. `after` begins behind the
 /// backslash.
-fn escaped(after: &str) -> Option<(char, &str)> {
+fn parse_escape(after: &str) -> Option<(char, &str)> {
     let mut chars = after.chars();
     let digits = match chars.next()? {
         'x' => 2,
-        'u' => return utf16(after.get(1..)?),
+        'u' => return parse_utf16_escape(after.get(1..)?),
         'U' => 8,
-        c => return Some((plain(c)?, chars.as_str())),
+        c => return Some((simple_escape(c)?, chars.as_str())),
     };
     let (code, rest) = chars.as_str().split_at_checked(digits)?;
     let code = u32::from_str_radix(code, 16).ok()?;
@@ -263,7 +263,7 @@ fn escaped(after: &str) -> Option<(char, &str)> {
 }
 
 /// Four digits, or a surrogate pair as JSON writes it.
-fn utf16(after: &str) -> Option<(char, &str)> {
+fn parse_utf16_escape(after: &str) -> Option<(char, &str)> {
     let unit = |text: &str| u16::from_str_radix(text, 16).ok();
     let (first, rest) = after.split_at_checked(4)?;
     let first = unit(first)?;
@@ -275,7 +275,7 @@ fn utf16(after: &str) -> Option<(char, &str)> {
     Some((pair.ok()?, rest))
 }
 
-const fn plain(c: char) -> Option<char> {
+const fn simple_escape(c: char) -> Option<char> {
     Some(match c {
         '0' => '\0',
         'a' => '\u{7}',
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_write_is_read() {
+    fn headers_of_other_programs_are_read() {
         let (header, text) = split(
             "---\nname: a-note\ndescription: \"with: a colon\"\nmetadata:\n  node_type: memory\n  type: feedback\ntags:\n- one\n- \"two, too\"\n\
              files: [a.rs, 'b, c.rs']\nwhy: |\n  two\n  lines\nverified:\n  - by: human:ana\n    at: 2026-01-01\n---\n\nText\n---\nmore\n",
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_break_is_read_as_far_as_possible() {
+    fn a_broken_header_is_read_as_far_as_possible() {
         let (header, text) =
             split("---\nname: x\ntype: a\ntype: b\n\tindented: tab\nnot a key\n: none\n---\nText");
         assert_eq!(header.text(&["name"]).as_deref(), Some("x"));
@@ -361,8 +361,8 @@ mod tests {
         let (header, text) = split("---\r\nname: x\r\n\r\nNever closed\r\n");
         assert_eq!(header.text(&["name"]).as_deref(), Some("x"));
         assert_eq!(text, "Never closed\r\n");
-        for whole in ["", "---", "no header", "----\nname: x\n---\n", "--- \nx: y"] {
-            assert_eq!(split(whole), (Header::default(), whole), "{whole}");
+        for note in ["", "---", "no header", "----\nname: x\n---\n", "--- \nx: y"] {
+            assert_eq!(split(note), (Header::default(), note), "{note}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::lines::{Lines, Refused};
+use super::lines::{Lines, RefusedLines};
 use super::note::Note;
 
 /// A relation: from, to, kind.
@@ -20,7 +20,7 @@ enum Line {
 pub fn read(text: &str) -> Lines {
     let mut notes: Vec<Note> = Vec::new();
     let mut relations = Vec::new();
-    let mut refused = Refused::default();
+    let mut refused = RefusedLines::default();
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {
             continue;
@@ -31,10 +31,10 @@ pub fn read(text: &str) -> Lines {
             Err(reason) => refused.add(number, reason),
         }
     }
-    link(&mut notes, relations);
+    add_relations(&mut notes, relations);
     Lines {
         notes,
-        problem: refused.told(),
+        problem: refused.describe(),
     }
 }
 
@@ -49,7 +49,7 @@ fn parse(line: &str) -> Result<Line, String> {
     match string("type").as_deref() {
         Some("entity") => {
             let name = string("name").ok_or("an entity needs a `name`")?;
-            Ok(Line::Entity(Box::new(entity(name, &value))))
+            Ok(Line::Entity(Box::new(entity_note(name, &value))))
         }
         Some("relation") => {
             let (Some(from), Some(to)) = (string("from"), string("to")) else {
@@ -62,7 +62,7 @@ fn parse(line: &str) -> Result<Line, String> {
     }
 }
 
-fn entity(name: String, value: &Value) -> Note {
+fn entity_note(name: String, value: &Value) -> Note {
     let kind = value.get("entityType").and_then(Value::as_str);
     let observations = value.get("observations").and_then(Value::as_array);
     let facts = observations.into_iter().flatten();
@@ -78,13 +78,15 @@ fn entity(name: String, value: &Value) -> Note {
 }
 
 /// Adds each relation to the first entity that has its name.
-fn link(notes: &mut [Note], relations: Vec<Relation>) {
-    let mut places: FxHashMap<String, usize> = FxHashMap::default();
-    for (place, note) in notes.iter().enumerate() {
-        places.entry(note.title.clone()).or_insert(place);
+fn add_relations(notes: &mut [Note], relations: Vec<Relation>) {
+    let mut positions: FxHashMap<String, usize> = FxHashMap::default();
+    for (position, note) in notes.iter().enumerate() {
+        positions.entry(note.title.clone()).or_insert(position);
     }
     for (from, to, kind) in relations {
-        let note = places.get(&from).and_then(|place| notes.get_mut(*place));
+        let note = positions
+            .get(&from)
+            .and_then(|position| notes.get_mut(*position));
         if let Some(note) = note {
             note.links.push((kind, to));
         }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::files::{MAX_FILE_BYTES, ReadFile};
 use super::front_matter::split;
-use super::rows::shown;
+use super::rows::display_path;
 
 /// Whether the index of a folder names a version of the format.
 pub fn is_declared(folder: &Path) -> bool {
@@ -20,11 +20,11 @@ pub fn is_declared(folder: &Path) -> bool {
 }
 
 /// Names the notes without the `type` that the format requires; `None` if every note has one.
-pub fn untyped(files: &FxHashMap<OsString, ReadFile>) -> Option<String> {
+pub fn untyped_notes(files: &FxHashMap<OsString, ReadFile>) -> Option<String> {
     let mut names: Vec<String> = files
         .iter()
         .filter(|(_, file)| file.is_untyped)
-        .map(|(relative, _)| shown(relative))
+        .map(|(relative, _)| display_path(relative))
         .collect();
     names.sort();
     let first = names.first()?;

@@ -3,7 +3,7 @@
 use ack_api::import_line::{self, Row};
 use jiff::Timestamp;
 
-use super::note::{Note, Standing};
+use super::note::{Note, NoteStatus};
 
 /// Lines that are looked at to find out what a file holds.
 const SAMPLE_LINES: usize = 20;
@@ -26,12 +26,12 @@ impl Lines {
 
 /// The lines that were left out.
 #[derive(Debug, Default)]
-pub struct Refused {
+pub struct RefusedLines {
     first: Option<(usize, String)>,
     count: usize,
 }
 
-impl Refused {
+impl RefusedLines {
     /// Adds a line, by its number.
     pub fn add(&mut self, number: usize, reason: String) {
         self.first.get_or_insert((number, reason));
@@ -39,7 +39,7 @@ impl Refused {
     }
 
     /// The first one and the number of the others, as the end of a sentence about the file.
-    pub fn told(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         let (number, reason) = self.first.as_ref()?;
         let more = match self.count {
             1 => String::new(),
@@ -63,7 +63,7 @@ pub fn are_memories(text: &str) -> bool {
 /// line has too is left out.
 pub fn read(text: &str) -> Lines {
     let mut lines = Lines::default();
-    let mut refused = Refused::default();
+    let mut refused = RefusedLines::default();
     let mut ids = rustc_hash::FxHashSet::default();
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {
@@ -78,7 +78,7 @@ pub fn read(text: &str) -> Lines {
             Err(reason) => refused.add(number, reason),
         }
     }
-    lines.problem = refused.told();
+    lines.problem = refused.describe();
     lines
 }
 
@@ -86,8 +86,8 @@ fn note(row: Row) -> Note {
     let Row {
         line,
         id,
-        stated,
-        dated,
+        has_status: stated,
+        has_date: dated,
         ..
     } = row;
     let standing = line.status.filter(|_| stated);
@@ -95,8 +95,8 @@ fn note(row: Row) -> Note {
         names: vec![id.clone(), line.title.clone()],
         id,
         // `import` refuses other words.
-        standing: standing
-            .map(|word| Standing::of(&word).unwrap_or(Standing::Draft))
+        status: standing
+            .map(|word| NoteStatus::parse(&word).unwrap_or(NoteStatus::Draft))
             .unwrap_or_default(),
         reviewed_by: line.reviewed_by,
         reviewed_at: line.reviewed_at,

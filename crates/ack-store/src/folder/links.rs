@@ -95,7 +95,7 @@ fn is_address(target: &str) -> bool {
 
 /// The note that a link points to: `/` and its path from the folder. `None` if it points to no
 /// note, or out of the folder.
-pub fn note_of(target: &str, note: &Path) -> Option<String> {
+pub fn resolve_note(target: &str, note: &Path) -> Option<String> {
     let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
     let (start, path) = match decoded.strip_prefix('/') {
         Some(rest) => (Path::new(""), rest),
@@ -119,7 +119,7 @@ pub fn linked_notes(text: &str, note: &Path) -> Vec<String> {
     let targets = links(text)
         .into_iter()
         .filter_map(|link| match link.target {
-            Target::File(target) => note_of(&target, note),
+            Target::File(target) => resolve_note(&target, note),
             Target::Note(_) => None,
         });
     targets.take(MAX_NOTES).collect()
@@ -164,7 +164,7 @@ mod tests {
             ("main.rs", None),
             ("..", None),
         ] {
-            assert_eq!(note_of(target, note).as_deref(), expected, "{target}");
+            assert_eq!(resolve_note(target, note).as_deref(), expected, "{target}");
         }
     }
 }

@@ -74,7 +74,7 @@ pub fn is_markdown(path: &Path) -> bool {
 }
 
 /// The problem message for a subfolder that cannot be opened.
-fn left_out(top: &Path, error: &walkdir::Error) -> String {
+fn unreadable_folder_problem(top: &Path, error: &walkdir::Error) -> String {
     let path = error.path().unwrap_or(top);
     let shown = path.strip_prefix(top).unwrap_or(path).display().to_string();
     let reason = error.io_error().map(io::Error::to_string);
@@ -86,7 +86,7 @@ fn left_out(top: &Path, error: &walkdir::Error) -> String {
 }
 
 /// The problem message for a folder whose files are not searched.
-fn too_deep(top: &Path, folder: &Path) -> String {
+fn too_deep_problem(top: &Path, folder: &Path) -> String {
     let shown = folder.strip_prefix(top).unwrap_or(folder).display();
     format!(
         "`{}` is deeper than {MAX_DEPTH} folders; its notes are left out",
@@ -123,7 +123,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                let problem = left_out(path, &error);
+                let problem = unreadable_folder_problem(path, &error);
                 listing.hidden.push(problem.clone());
                 listing.problems.push(problem);
                 continue;
@@ -132,7 +132,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         if entry.file_type().is_dir() {
             listing.watch.add(entry.path());
             if entry.depth() == MAX_DEPTH {
-                listing.problems.push(too_deep(path, entry.path()));
+                listing.problems.push(too_deep_problem(path, entry.path()));
             }
             continue;
         }
@@ -165,7 +165,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         }
         // It can be written through a hard link in a folder that is not watched.
         if metadata.nlink() > 1 {
-            listing.watch.give_up();
+            listing.watch.stop();
         }
         listing.files.push(FileEntry::of(relative, &metadata));
     }

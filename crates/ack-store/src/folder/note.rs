@@ -18,7 +18,7 @@ const MAX_ID_CHARS: usize = 200;
 
 /// The status that a note declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum NoteStatus {
     /// None, or one that does not count.
     #[default]
     Plain,
@@ -30,10 +30,10 @@ pub enum Standing {
     Promoted,
 }
 
-impl Standing {
+impl NoteStatus {
     /// What a status in a header means, by its first word (`superseded by …`); `None` if that is
     /// not known.
-    pub fn of(status: &str) -> Option<Self> {
+    pub fn parse(status: &str) -> Option<Self> {
         let status = status.trim().to_lowercase();
         let end = status.find(|c: char| !c.is_alphanumeric());
         Some(match status.get(..end.unwrap_or(status.len()))? {
@@ -67,9 +67,9 @@ pub struct Note {
     /// The id that comes from its path.
     pub id: String,
     /// The id in its header.
-    pub declared: Option<String>,
+    pub declared_id: Option<String>,
     /// The status in its header.
-    pub standing: Standing,
+    pub status: NoteStatus,
     /// The word for that status, if it says that the note is no longer valid.
     pub withdrawn: Option<String>,
     /// Why a reference does not approve it, as the end of a sentence about the file.
@@ -112,7 +112,7 @@ pub struct Note {
 }
 
 /// Why a content is not a note, as the end of a sentence about the file.
-pub fn unreadable(content: &[u8]) -> Option<&'static str> {
+pub fn unreadable_reason(content: &[u8]) -> Option<&'static str> {
     if is_lfs_pointer(content) {
         Some(LFS_POINTER)
     } else if content.starts_with(b"\xFF\xFE") || content.starts_with(b"\xFE\xFF") {
@@ -156,11 +156,15 @@ pub fn read(
         Dialect::ServerMemory => graph::read(&text).into_parts(),
         Dialect::Codex if is_index => (codex::task_groups(&text), None),
         Dialect::Codex => (vec![rollout(relative, &text)], None),
-        _ if is_lines(relative) && lines::are_memories(&text) => lines::read(&text).into_parts(),
-        _ if is_lines(relative) => (Vec::new(), None),
+        _ if is_json_lines(relative) && lines::are_memories(&text) => {
+            lines::read(&text).into_parts()
+        }
+        _ if is_json_lines(relative) => (Vec::new(), None),
         _ => (vec![markdown(dialect, relative, &text)], None),
     };
-    let modified = Timestamp::try_from(modified).ok().map(ack_api::time::show);
+    let modified = Timestamp::try_from(modified)
+        .ok()
+        .map(ack_api::time::to_rfc3339);
     for note in &mut notes {
         note.created = note.created.take().or_else(|| modified.clone());
         note.updated = note.updated.take().or_else(|| modified.clone());
@@ -169,13 +173,13 @@ pub fn read(
 }
 
 /// Whether a path names a file of JSON lines.
-pub fn is_lines(path: &Path) -> bool {
+pub fn is_json_lines(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "jsonl")
 }
 
 /// The id of a note: its path without the extension.
-fn id_of(relative: &Path) -> String {
+fn id_from_path(relative: &Path) -> String {
     let path = relative.with_extension("");
     path.to_string_lossy()
         .replace(std::path::MAIN_SEPARATOR, "/")
@@ -199,7 +203,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
     let stem = relative.file_stem().unwrap_or_default().to_string_lossy();
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
     let heading = heading.map(|heading| heading.trim().to_owned());
-    let named = if dialect == Dialect::AutoMemory {
+    let name = if dialect == Dialect::AutoMemory {
         // There, `name` repeats the file's name, and the description says what the note is about.
         header.text(&["title", "description", "name"])
     } else {
@@ -207,10 +211,10 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
     };
     let subtitle = header
         .text(&["description", "summary"])
-        .filter(|subtitle| named.as_ref() != Some(subtitle));
-    let title = named.or(heading);
+        .filter(|subtitle| name.as_ref() != Some(subtitle));
+    let title = name.or(heading);
     let is_named_by_file = title.is_none();
-    let title = title.unwrap_or_else(|| spaced(&stem));
+    let title = title.unwrap_or_else(|| title_from_stem(&stem));
     let body = without_title(text, &title);
     let (facts, mut links) = statements(&body);
     let files = linked_notes(&body, relative).into_iter();
@@ -234,25 +238,25 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
     ];
     let declared = header.text(&["id"]).filter(|id| {
         // An id in another form could not be found again.
-        ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(super::rows::EDITED)
+        ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(super::rows::EDITED_SUFFIX)
     });
     let status = header.text(&["status"]);
-    let (mut standing, mut doubt) = match status.as_deref().map(Standing::of) {
-        None => (Standing::Plain, None),
-        Some(Some(standing)) => (standing, None),
-        Some(None) => (Standing::Draft, status.as_deref().map(unknown_status)),
+    let (mut note_status, mut doubt) = match status.as_deref().map(NoteStatus::parse) {
+        None => (NoteStatus::Plain, None),
+        Some(Some(note_status)) => (note_status, None),
+        Some(None) => (NoteStatus::Draft, status.as_deref().map(unknown_status)),
     };
     let says_nothing =
         is_named_by_file && subtitle.is_none() && facts.is_empty() && body.trim().is_empty();
-    if says_nothing && standing != Standing::Withdrawn {
-        standing = Standing::Draft;
+    if says_nothing && note_status != NoteStatus::Withdrawn {
+        note_status = NoteStatus::Draft;
         doubt = Some("says nothing, so it waits for review".to_owned());
     }
     Note {
-        id: id_of(relative),
-        declared,
-        standing,
-        withdrawn: status.filter(|_| standing == Standing::Withdrawn),
+        id: id_from_path(relative),
+        declared_id: declared,
+        status: note_status,
+        withdrawn: status.filter(|_| note_status == NoteStatus::Withdrawn),
         doubt,
         reviewed_by: header.text(&["verified.by"]),
         reviewed_at: header.text(&["verified.at"]),
@@ -302,7 +306,7 @@ fn findings(header: &Header) -> Vec<String> {
 }
 
 /// A file name as a title.
-fn spaced(stem: &str) -> String {
+fn title_from_stem(stem: &str) -> String {
     stem.replace(['_', '-'], " ").trim().to_owned()
 }
 
@@ -400,30 +404,30 @@ mod tests {
     #[test]
     fn a_status_means_what_its_first_word_says() {
         for (status, standing) in [
-            ("stable", Some(Standing::Plain)),
-            ("Accepted (2026-01-31)", Some(Standing::Plain)),
-            ("Superseded by ADR-7", Some(Standing::Withdrawn)),
-            ("draft", Some(Standing::Draft)),
-            ("promoted", Some(Standing::Promoted)),
+            ("stable", Some(NoteStatus::Plain)),
+            ("Accepted (2026-01-31)", Some(NoteStatus::Plain)),
+            ("Superseded by ADR-7", Some(NoteStatus::Withdrawn)),
+            ("draft", Some(NoteStatus::Draft)),
+            ("promoted", Some(NoteStatus::Promoted)),
             ("whatever", None),
             ("not approved", None),
             ("in review", None),
         ] {
-            assert_eq!(Standing::of(status), standing, "{status}");
+            assert_eq!(NoteStatus::parse(status), standing, "{status}");
         }
     }
 
     #[test]
     fn what_git_lfs_or_another_encoding_put_there_is_no_note() {
         let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
-        assert!(unreadable(pointer).unwrap().contains("git lfs pull"));
+        assert!(unreadable_reason(pointer).unwrap().contains("git lfs pull"));
         let about = b"version https://git-lfs.github.com/spec/v1 is what a pointer begins with";
-        assert_eq!(unreadable(about), None);
+        assert_eq!(unreadable_reason(about), None);
         for text in [b"\xFF\xFE#\0 \0".as_slice(), b"\xFE\xFF\0#\0 "] {
-            assert!(unreadable(text).unwrap().contains("UTF-16"));
+            assert!(unreadable_reason(text).unwrap().contains("UTF-16"));
         }
-        assert!(unreadable(b"a\0b").unwrap().contains("not text"));
-        assert_eq!(unreadable(b"# Text\n"), None);
+        assert!(unreadable_reason(b"a\0b").unwrap().contains("not text"));
+        assert_eq!(unreadable_reason(b"# Text\n"), None);
     }
 
     #[test]

@@ -10,15 +10,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ack_worktree::committed::{self, Committed, ObjectName, Tips};
+use ack_worktree::committed::{self, CommittedFolder, ObjectName, Tips};
 use ack_worktree::objects::{Objects, Unknown};
-use ack_worktree::references::{HashKind, NoCommit, kind};
+use ack_worktree::references::{HashKind, ResolveError, kind};
 use ack_worktree::repository::Repository;
 use rustc_hash::FxHashMap;
 
 use super::Dialect;
 use super::files::ReadFile;
-use super::rows::{Content, RowKey, TextOrigin, WantedRow};
+use super::rows::{Content, NoteRow, RowKey, TextOrigin};
 
 /// How long reading git's objects may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
@@ -27,17 +27,17 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Reference {
     name: String,
-    known: Option<Known>,
-    trouble: Option<String>,
+    resolved: Option<ResolvedReference>,
+    problem: Option<String>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct ResolvedReference {
     repository: Repository,
     /// The folder in the repository.
     folder: String,
     tips: Tips,
-    committed: Committed,
+    committed: CommittedFolder,
 }
 
 impl Reference {
@@ -45,8 +45,8 @@ impl Reference {
     pub const fn new(name: String) -> Self {
         Self {
             name,
-            known: None,
-            trouble: None,
+            resolved: None,
+            problem: None,
         }
     }
 
@@ -55,15 +55,15 @@ impl Reference {
     pub fn update(&mut self, path: &Path, dialect: Dialect) -> bool {
         match self.read(path, dialect) {
             Ok(None) => false,
-            Ok(Some(known)) => {
-                self.known = Some(known);
-                self.trouble = None;
+            Ok(Some(resolved)) => {
+                self.resolved = Some(resolved);
+                self.problem = None;
                 true
             }
-            Err(trouble) => {
-                let is_new = self.trouble.as_ref() != Some(&trouble);
-                self.known = None;
-                self.trouble = Some(trouble);
+            Err(problem) => {
+                let is_new = self.problem.as_ref() != Some(&problem);
+                self.resolved = None;
+                self.problem = Some(problem);
                 is_new
             }
         }
@@ -71,17 +71,17 @@ impl Reference {
 
     /// Whether the reference and everything else that matters in the repository are unchanged.
     pub fn is_current(&self, path: &Path) -> bool {
-        let Some(known) = &self.known else {
+        let Some(resolved) = &self.resolved else {
             return false;
         };
         committed::locate(path).is_some_and(|(repository, folder)| {
-            (&known.repository, &known.folder) == (&repository, &folder)
-                && Tips::read(&repository, &self.name).is_ok_and(|tips| tips == known.tips)
+            (&resolved.repository, &resolved.folder) == (&repository, &folder)
+                && Tips::read(&repository, &self.name).is_ok_and(|tips| tips == resolved.tips)
         })
     }
 
     /// The current state; `None` if it is unchanged.
-    fn read(&self, path: &Path, dialect: Dialect) -> Result<Option<Known>, String> {
+    fn read(&self, path: &Path, dialect: Dialect) -> Result<Option<ResolvedReference>, String> {
         let name = ack_api::text::line(&self.name, 120);
         let (repository, folder) = committed::locate(path).ok_or_else(|| {
             let why = if committed::is_bare(path) {
@@ -93,15 +93,16 @@ impl Reference {
         })?;
         let tips = Tips::read(&repository, &self.name).map_err(|why| {
             let why = match why {
-                NoCommit::Missing if name == "HEAD" => {
+                ResolveError::Missing if name == "HEAD" => {
                     "nothing is committed yet; every note waits for review".to_owned()
                 }
                 why => explain(&why),
             };
             format!("`ref = \"{name}\"`: {why}")
         })?;
-        if let Some(known) = &self.known
-            && (&known.repository, &known.folder, &known.tips) == (&repository, &folder, &tips)
+        if let Some(resolved) = &self.resolved
+            && (&resolved.repository, &resolved.folder, &resolved.tips)
+                == (&repository, &folder, &tips)
         {
             return Ok(None);
         }
@@ -114,12 +115,12 @@ impl Reference {
             }
         };
         let committed = Objects::open(&repository, Instant::now() + MAX_TIME)
-            .and_then(|mut objects| Committed::read(&mut objects, &tips, &folder, &wanted))
+            .and_then(|mut objects| CommittedFolder::read(&mut objects, &tips, &folder, &wanted))
             .map_err(|unknown| {
-                let why = explain(&NoCommit::Unreadable(unknown));
+                let why = explain(&ResolveError::Unreadable(unknown));
                 format!("`ref = \"{name}\"`: {why}")
             })?;
-        Ok(Some(Known {
+        Ok(Some(ResolvedReference {
             repository,
             folder,
             tips,
@@ -129,43 +130,49 @@ impl Reference {
 
     /// The hash function of the repository.
     pub fn hash_kind(&self) -> Option<HashKind> {
-        self.known.as_ref().map(|known| kind(&known.repository))
+        self.resolved
+            .as_ref()
+            .map(|resolved| kind(&resolved.repository))
     }
 
     /// Whether the folder is committed there, with or without notes.
     pub fn has_folder(&self) -> bool {
-        let known = self.known.as_ref();
-        known.is_some_and(|known| known.committed.has_folder)
+        let resolved = self.resolved.as_ref();
+        resolved.is_some_and(|resolved| resolved.committed.has_folder)
     }
 
     /// Why the reference is not used, or that it has no files.
     pub fn problem(&self) -> Option<String> {
-        match &self.known {
-            Some(known) if known.committed.files.is_empty() => Some(format!(
+        match &self.resolved {
+            Some(resolved) if resolved.committed.files.is_empty() => Some(format!(
                 "`ref = \"{}\"`: no note is committed there in this folder; every note waits for \
                  review",
                 ack_api::text::line(&self.name, 120)
             )),
             Some(_) => None,
-            None => self.trouble.clone(),
+            None => self.problem.clone(),
         }
     }
 
     /// The notes to serve.
-    pub fn plan(&self, files: &FxHashMap<OsString, ReadFile>) -> Vec<WantedRow> {
-        let empty = Committed::default();
-        let committed = self.known.as_ref().map_or(&empty, |known| &known.committed);
+    pub fn plan(&self, files: &FxHashMap<OsString, ReadFile>) -> Vec<NoteRow> {
+        let empty = CommittedFolder::default();
+        let committed = self
+            .resolved
+            .as_ref()
+            .map_or(&empty, |known| &known.committed);
         let mut plan = Vec::with_capacity(files.len() + committed.files.len());
         for (relative, file) in files {
             // A path that is not UTF-8 is on no reference.
             let path = relative.to_str().unwrap_or_default();
-            let there = committed.files.get(path);
+            let committed_name = committed.files.get(path);
             let Some(content) = file.content() else {
-                plan.extend(there.map(|id| as_committed(relative, *id)));
+                plan.extend(committed_name.map(|id| committed_row(relative, *id)));
                 continue;
             };
-            let is = |id: Option<&ObjectName>| file.named.is_some_and(|named| named.is(id));
-            let row = |is_edited: bool, is_committed: bool| WantedRow {
+            let matches =
+                |id: Option<&ObjectName>| file.object_names.is_some_and(|names| names.include(id));
+            let row = |is_edited: bool, is_committed: bool| NoteRow {
                 key: RowKey {
                     relative: relative.clone(),
                     is_edited,
@@ -173,16 +180,16 @@ impl Reference {
                 source: TextOrigin::File,
                 content,
                 is_committed,
-                committed_as: there.copied().filter(|_| is_edited),
+                committed_as: committed_name.copied().filter(|_| is_edited),
             };
-            if is(there) {
+            if matches(committed_name) {
                 plan.push(row(false, true));
                 continue;
             }
-            let is_edited = !is(committed.before.get(path));
-            match there {
+            let is_edited = !matches(committed.at_merge_base.get(path));
+            match committed_name {
                 Some(id) => {
-                    plan.push(as_committed(relative, *id));
+                    plan.push(committed_row(relative, *id));
                     plan.extend(is_edited.then(|| row(true, false)));
                 }
                 None => plan.extend(is_edited.then(|| row(false, false))),
@@ -193,26 +200,26 @@ impl Reference {
             missing
                 .map(|(path, id)| (OsStr::new(path), id))
                 .filter(|(path, _)| !files.contains_key(*path))
-                .map(|(path, id)| as_committed(path, *id)),
+                .map(|(path, id)| committed_row(path, *id)),
         );
         plan
     }
 
     /// The time of the reference's commit, and its objects.
     pub fn objects(&self) -> Option<(std::time::SystemTime, Result<Objects<'_>, Unknown>)> {
-        let known = self.known.as_ref()?;
-        let since = Duration::from_secs(u64::try_from(known.committed.time).unwrap_or_default());
+        let resolved = self.resolved.as_ref()?;
+        let since = Duration::from_secs(u64::try_from(resolved.committed.time).unwrap_or_default());
         let time = std::time::SystemTime::UNIX_EPOCH
             .checked_add(since)
             .unwrap_or(std::time::SystemTime::UNIX_EPOCH);
-        let objects = Objects::open(&known.repository, Instant::now() + MAX_TIME);
+        let objects = Objects::open(&resolved.repository, Instant::now() + MAX_TIME);
         Some((time, objects))
     }
 }
 
 /// A note with its committed content.
-fn as_committed(relative: &OsStr, id: ObjectName) -> WantedRow {
-    WantedRow {
+fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
+    NoteRow {
         key: RowKey {
             relative: relative.to_owned(),
             is_edited: false,
@@ -225,36 +232,36 @@ fn as_committed(relative: &OsStr, id: ObjectName) -> WantedRow {
 }
 
 /// What is wrong, and its consequence.
-fn explain(why: &NoCommit) -> String {
+fn explain(why: &ResolveError) -> String {
     let what = match why {
-        NoCommit::NotAName => {
+        ResolveError::NotAName => {
             "that is no name; write a branch or a tag, for instance `origin/main` or \
              `refs/heads/main`, or `HEAD`"
                 .to_owned()
         }
-        NoCommit::Hash => {
+        ResolveError::Hash => {
             "that is a commit; write a branch or a tag, for instance `origin/main`".to_owned()
         }
-        NoCommit::Missing => {
+        ResolveError::Missing => {
             "there is no such branch or tag here; `git fetch` may bring it, and `git branch -a` \
              lists what is there"
                 .to_owned()
         }
-        NoCommit::Ambiguous(names) => {
+        ResolveError::Ambiguous(names) => {
             format!(
                 "it could be {}; write one of them in full",
                 names.join(" or ")
             )
         }
-        NoCommit::OtherFormat => {
+        ResolveError::OtherFormat => {
             "the repository keeps its references as a reftable, which is not read; \
              `git refs migrate --ref-format=files` makes them files"
                 .to_owned()
         }
-        NoCommit::Unreadable(Unknown::OutOfTime) => {
+        ResolveError::Unreadable(Unknown::OutOfTime) => {
             "reading git's objects took too long".to_owned()
         }
-        NoCommit::Unreadable(_) => {
+        ResolveError::Unreadable(_) => {
             "git's objects cannot be read: they are missing, damaged or of a newer format"
                 .to_owned()
         }

@@ -8,7 +8,7 @@ use ack_worktree::committed::ObjectName;
 use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::note::{Note, Standing, is_lines};
+use super::note::{Note, NoteStatus, is_json_lines};
 
 /// The tables of the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`]. All rows
 /// of one [`RowKey`] have the same `slot`.
@@ -52,7 +52,7 @@ INSERT INTO memory_links SELECT DISTINCT l.from_id, m.id, l.kind
     WHERE k.from_id = l.from_id AND k.to_id = m.id AND k.kind = l.kind);
 ";
 /// The suffix of the id of a note whose local text differs from the committed one.
-pub const EDITED: &str = "@edited";
+pub const EDITED_SUFFIX: &str = "@edited";
 
 /// Identifies a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,7 +84,7 @@ pub enum TextOrigin {
 
 /// A note to serve.
 #[derive(Debug, Clone)]
-pub struct WantedRow {
+pub struct NoteRow {
     /// The note.
     pub key: RowKey,
     /// Where its text is.
@@ -99,19 +99,19 @@ pub struct WantedRow {
 
 /// The notes of a file that are served.
 #[derive(Debug, Clone)]
-struct Row {
+struct StoredFile {
     slot: i64,
     content: Content,
     is_committed: bool,
     committed_as: Option<ObjectName>,
     /// The ids that its notes have in their file, and what they say of themselves.
-    standings: Box<[(String, Standing)]>,
+    note_statuses: Box<[(String, NoteStatus)]>,
     /// Why a reference does not approve its only note.
     doubt: Option<String>,
     /// The id that its file gives it.
-    declared: Option<String>,
+    declared_id: Option<String>,
     /// The id that comes from its path.
-    own: String,
+    path_id: String,
     /// Its effective id.
     id: String,
     /// Whether its file holds one note.
@@ -123,7 +123,7 @@ struct Row {
 pub struct Rows {
     /// The database.
     pub connection: Connection,
-    rows: FxHashMap<RowKey, Row>,
+    rows: FxHashMap<RowKey, StoredFile>,
     next_slot: i64,
     has_status: bool,
 }
@@ -152,45 +152,45 @@ impl Rows {
     }
 
     /// Whether the note exists with this content.
-    pub fn holds(&self, wanted: &WantedRow) -> bool {
-        let row = self.rows.get(&wanted.key);
+    pub fn is_stored(&self, note_row: &NoteRow) -> bool {
+        let row = self.rows.get(&note_row.key);
         row.is_some_and(|row| {
-            row.content == wanted.content && row.committed_as == wanted.committed_as
+            row.content == note_row.content && row.committed_as == note_row.committed_as
         })
     }
 
     /// Replaces the rows by the wanted ones. `notes` returns the memories of each note for which
-    /// [`Self::holds`] is false; a note without any is left out. Returns which files could not get
-    /// the id that they declare.
+    /// [`Self::is_stored`] is false; a note without any is left out. Returns which files could not
+    /// get the id that they declare.
     ///
     /// # Errors
     /// The error from SQLite.
     pub fn update(
         &mut self,
-        wanted: &[WantedRow],
-        mut notes: impl FnMut(&WantedRow) -> Option<Vec<Note>>,
+        rows: &[NoteRow],
+        mut notes: impl FnMut(&NoteRow) -> Option<Vec<Note>>,
         project: Option<&str>,
     ) -> rusqlite::Result<Vec<String>> {
         self.connection
             .execute_batch("PRAGMA query_only = OFF; BEGIN")?;
-        let keys: FxHashSet<&RowKey> = wanted.iter().map(|wanted| &wanted.key).collect();
-        let gone: Vec<RowKey> = self
+        let keys: FxHashSet<&RowKey> = rows.iter().map(|rows| &rows.key).collect();
+        let removed: Vec<RowKey> = self
             .rows
             .keys()
             .filter(|key| !keys.contains(key))
             .cloned()
             .collect();
-        for key in gone {
+        for key in removed {
             self.remove(&key)?;
         }
-        for wanted in wanted {
-            if self.holds(wanted) {
-                self.set_committed(wanted)?;
+        for rows in rows {
+            if self.is_stored(rows) {
+                self.set_committed(rows)?;
                 continue;
             }
-            self.remove(&wanted.key)?;
-            if let Some(notes) = notes(wanted) {
-                self.insert(wanted, &notes, project)?;
+            self.remove(&rows.key)?;
+            if let Some(notes) = notes(rows) {
+                self.insert(rows, &notes, project)?;
             }
         }
         let problems = self.assign_ids()?;
@@ -237,18 +237,18 @@ impl Rows {
         Ok(())
     }
 
-    fn set_committed(&mut self, wanted: &WantedRow) -> rusqlite::Result<()> {
-        let Some(row) = self.rows.get_mut(&wanted.key) else {
+    fn set_committed(&mut self, note_row: &NoteRow) -> rusqlite::Result<()> {
+        let Some(row) = self.rows.get_mut(&note_row.key) else {
             return Ok(());
         };
-        if row.is_committed == wanted.is_committed {
+        if row.is_committed == note_row.is_committed {
             return Ok(());
         }
-        row.is_committed = wanted.is_committed;
+        row.is_committed = note_row.is_committed;
         if !self.has_status {
             return Ok(());
         }
-        for (id, standing) in &row.standings {
+        for (id, standing) in &row.note_statuses {
             // The only note of a file may have got another id since.
             let id = if row.is_single { &row.id } else { id };
             self.connection
@@ -260,20 +260,26 @@ impl Rows {
 
     fn insert(
         &mut self,
-        wanted: &WantedRow,
+        note_row: &NoteRow,
         notes: &[Note],
         project: Option<&str>,
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
-        let has_lines = is_lines(Path::new(&wanted.key.relative));
-        let notes = if has_lines && wanted.key.is_edited {
-            Cow::Owned(self.edited_lines(wanted, notes)?)
+        let has_lines = is_json_lines(Path::new(&note_row.key.relative));
+        let notes = if has_lines && note_row.key.is_edited {
+            Cow::Owned(self.edited_lines(note_row, notes)?)
         } else {
             Cow::Borrowed(notes)
         };
         for note in notes.iter() {
-            add(&self.connection, slot, &wanted.key.relative, note, project)?;
+            add(
+                &self.connection,
+                slot,
+                &note_row.key.relative,
+                note,
+                project,
+            )?;
             if self.has_status {
                 self.connection
                     .prepare_cached(
@@ -282,7 +288,7 @@ impl Rows {
                     )?
                     .execute(params![
                         slot,
-                        note.standing.status(wanted.is_committed),
+                        note.status.status(note_row.is_committed),
                         note.reviewed_at,
                         note.reviewed_by,
                         note.id,
@@ -293,31 +299,31 @@ impl Rows {
             [only] if !has_lines => Some(only),
             _ => None,
         };
-        let row = Row {
+        let row = StoredFile {
             slot,
-            content: wanted.content,
-            is_committed: wanted.is_committed,
-            committed_as: wanted.committed_as,
-            standings: notes
+            content: note_row.content,
+            is_committed: note_row.is_committed,
+            committed_as: note_row.committed_as,
+            note_statuses: notes
                 .iter()
-                .map(|note| (note.id.clone(), note.standing))
+                .map(|note| (note.id.clone(), note.status))
                 .collect(),
             doubt: single.and_then(|note| note.doubt.clone()),
-            declared: single.and_then(|note| note.declared.clone()),
-            own: single.map(|note| note.id.clone()).unwrap_or_default(),
+            declared_id: single.and_then(|note| note.declared_id.clone()),
+            path_id: single.map(|note| note.id.clone()).unwrap_or_default(),
             id: single.map(|note| note.id.clone()).unwrap_or_default(),
             is_single: single.is_some(),
         };
-        self.rows.insert(wanted.key.clone(), row);
+        self.rows.insert(note_row.key.clone(), row);
         Ok(())
     }
 
     /// The lines of an edited file that the reference has not, or has otherwise. The latter get an
     /// id of their own.
-    fn edited_lines(&self, wanted: &WantedRow, notes: &[Note]) -> rusqlite::Result<Vec<Note>> {
+    fn edited_lines(&self, note_row: &NoteRow, notes: &[Note]) -> rusqlite::Result<Vec<Note>> {
         let committed = self.rows.get(&RowKey {
             is_edited: false,
-            ..wanted.key.clone()
+            ..note_row.key.clone()
         });
         let Some(committed) = committed else {
             return Ok(notes.to_vec());
@@ -333,7 +339,7 @@ impl Rows {
                     .map(|column| row.get(column))
                     .collect::<Result<Vec<Option<String>>, _>>()
             };
-            let there = find
+            let committed_text = find
                 .query_row(params![committed.slot, note.id], texts)
                 .optional()?;
             let here = [
@@ -347,10 +353,10 @@ impl Rows {
                 Some(note.text.clone()),
                 note.project.clone(),
             ];
-            match there {
-                Some(there) if there == here => {}
+            match committed_text {
+                Some(committed_text) if committed_text == here => {}
                 Some(_) => edited.push(Note {
-                    id: format!("{}{EDITED}", note.id),
+                    id: format!("{}{EDITED_SUFFIX}", note.id),
                     ..note.clone()
                 }),
                 None => edited.push(note.clone()),
@@ -362,8 +368,8 @@ impl Rows {
     /// Gives each note the id that its file gives it, if no other has it, else the one that comes
     /// from its path. What is committed comes first, then the order of the paths.
     fn assign_ids(&mut self) -> rusqlite::Result<Vec<String>> {
-        let is_special = |(key, row): (&RowKey, &Row)| {
-            row.declared.is_some() || key.is_edited || row.id != row.own
+        let is_special = |(key, row): (&RowKey, &StoredFile)| {
+            row.declared_id.is_some() || key.is_edited || row.id != row.path_id
         };
         if !self.rows.iter().any(is_special) {
             return Ok(Vec::new());
@@ -375,7 +381,7 @@ impl Rows {
             .map(|(key, row)| (key.is_edited, !row.is_committed, key.clone()))
             .collect();
         order.sort_unstable();
-        let mut taken: FxHashMap<String, OsString> = FxHashMap::default();
+        let mut owners: FxHashMap<String, OsString> = FxHashMap::default();
         let mut problems = Vec::new();
         for (_, _, key) in order {
             let Some(row) = self.rows.get(&key) else {
@@ -387,32 +393,32 @@ impl Rows {
                     is_edited: false,
                     ..key.clone()
                 };
-                let main = self.rows.get(&main).map_or(&row.own, |main| &main.id);
-                wishes.push(format!("{main}{EDITED}"));
-                wishes.push(format!("{}{EDITED}", row.own));
+                let main = self.rows.get(&main).map_or(&row.path_id, |main| &main.id);
+                wishes.push(format!("{main}{EDITED_SUFFIX}"));
+                wishes.push(format!("{}{EDITED_SUFFIX}", row.path_id));
             } else {
-                wishes.extend(row.declared.clone());
-                wishes.push(row.own.clone());
+                wishes.extend(row.declared_id.clone());
+                wishes.push(row.path_id.clone());
             }
             let last = wishes.last().cloned().unwrap_or_default();
             let id = wishes
                 .into_iter()
                 .chain((2..).map(|number| format!("{last}@{number}")))
-                .find(|id| !taken.contains_key(id));
+                .find(|id| !owners.contains_key(id));
             let Some(id) = id else { continue };
-            if let Some(declared) = row.declared.as_ref().filter(|declared| **declared != id)
+            if let Some(declared) = row.declared_id.as_ref().filter(|declared| **declared != id)
                 && !key.is_edited
             {
                 problems.push(format!(
                     "`{}` has the id `{declared}`, which `{}` has too; it is served as `{id}`",
-                    shown(&key.relative),
-                    taken
+                    display_path(&key.relative),
+                    owners
                         .get(declared)
-                        .map(|other| shown(other))
+                        .map(|other| display_path(other))
                         .unwrap_or_default(),
                 ));
             }
-            taken.insert(id.clone(), key.relative.clone());
+            owners.insert(id.clone(), key.relative.clone());
             self.rename(&key, id)?;
         }
         Ok(problems)
@@ -439,7 +445,7 @@ impl Rows {
 }
 
 /// A path for display.
-pub fn shown(relative: &OsStr) -> String {
+pub fn display_path(relative: &OsStr) -> String {
     ack_api::text::line(&relative.to_string_lossy(), 120)
 }
 

@@ -14,7 +14,11 @@ const MAX_MERGED: usize = 32;
 impl Snapshot<'_> {
     /// The memory that replaces this one, at the end of the chain of merges. As with successors, a
     /// missing or hidden target does not count, and in a cycle every memory stands for itself.
-    pub(super) fn kept(&self, id: &str, filter: StatusFilter) -> Result<String, StoreError> {
+    pub(super) fn merge_target(
+        &self,
+        id: &str,
+        filter: StatusFilter,
+    ) -> Result<String, StoreError> {
         let mut chain = vec![id.to_owned()];
         while let Some(last) = chain.last()
             && chain.len() <= MAX_MERGED
@@ -37,20 +41,27 @@ impl Snapshot<'_> {
         if !self.curated(id)?.is_some_and(|merged| merged.is_decided) {
             return Ok(None);
         }
-        let kept = self.by_id(&into)?;
-        let is_shown = kept.is_some_and(|kept| filter.allows(kept.status));
+        let target = self.by_id(&into)?;
+        let is_shown = target.is_some_and(|target| filter.allows(target.status));
         Ok(is_shown.then_some(into))
     }
 
     /// The memories that were merged into this one.
-    pub(super) fn merged(&self, id: &str, filter: StatusFilter) -> Result<Vec<String>, StoreError> {
+    pub(super) fn merge_sources(
+        &self,
+        id: &str,
+        filter: StatusFilter,
+    ) -> Result<Vec<String>, StoreError> {
         let mut found: Vec<String> = Vec::new();
         let mut ends = vec![id.to_owned()];
         while let Some(end) = ends.pop()
             && found.len() < MAX_MERGED
         {
             for merged in self.decisions.replaced_by(&end) {
-                if merged != id && !found.contains(merged) && self.kept(merged, filter)? == id {
+                if merged != id
+                    && !found.contains(merged)
+                    && self.merge_target(merged, filter)? == id
+                {
                     found.push(merged.clone());
                     ends.push(merged.clone());
                 }
@@ -61,7 +72,7 @@ impl Snapshot<'_> {
 
     /// A link between the memories that replace its ends. `near` is the end that becomes `asked`.
     /// `None` if both ends are the same memory now.
-    pub(super) fn moved(
+    pub(super) fn resolve_ends(
         &self,
         link: Link,
         (near, asked): (&str, &str),
@@ -72,7 +83,7 @@ impl Snapshot<'_> {
         }
         let end = |id: &str| match id == near {
             true => Ok(asked.to_owned()),
-            false => self.kept(id, filter),
+            false => self.merge_target(id, filter),
         };
         let moved = Link {
             from: end(&link.from)?,

@@ -19,12 +19,12 @@ use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// How many rows one statement reads.
-const ROWS_AT_ONCE: usize = 500;
+const ROWS_PER_STATEMENT: usize = 500;
 /// The longest chain of successors that is followed, as in [`memory::is_superseded`].
 const MAX_SUCCESSORS: usize = 33;
 
 /// A memory in a chain of successors.
-struct Known {
+struct SuccessorRow {
     key: RowKey,
     status: Status,
     successor: Option<String>,
@@ -64,11 +64,11 @@ impl Snapshot<'_> {
             rows.extend(self.rows_with_edited_files(source)?);
             rows.sort_unstable();
             rows.dedup();
-            for rows in rows.chunks(ROWS_AT_ONCE) {
+            for rows in rows.chunks(ROWS_PER_STATEMENT) {
                 let numbers: Vec<String> = rows.iter().map(ToString::to_string).collect();
                 let row = source.row_number.unwrap_or_default();
                 let clauses = format!(" WHERE {row} IN ({}) ORDER BY {row}", numbers.join(", "));
-                let found = self.fail(scan.rows(self.connection, &clauses))?;
+                let found = self.map_sqlite(scan.rows(self.connection, &clauses))?;
                 let found = found.into_iter().map(|OutlineRow { outline, .. }| outline);
                 outlines.extend(
                     found.filter(|outline| filter.allows(outline.status) && !outline.id.is_empty()),
@@ -89,7 +89,8 @@ impl Snapshot<'_> {
         };
         let names_file = |value: ValueRef<'_>| match value {
             ValueRef::Text(list) | ValueRef::Blob(list) => {
-                let entries = || values::list(&String::from_utf8_lossy(list), ListKind::Files).0;
+                let entries =
+                    || values::parse_list(&String::from_utf8_lossy(list), ListKind::Files).0;
                 find_words.in_files(list, &entries) != 0
             }
             _ => false,
@@ -121,10 +122,10 @@ impl Snapshot<'_> {
             };
             let row = source.row_number.unwrap_or_default();
             let sql = format!("SELECT {row} FROM {} WHERE {condition}", source.table);
-            let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
-            let mut rows = self.fail(statement.query([id]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                found.push(self.fail(row.get(0))?);
+            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
+            let mut rows = self.map_sqlite(statement.query([id]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
+                found.push(self.map_sqlite(row.get(0))?);
             }
         }
         Ok(found)
@@ -136,13 +137,13 @@ impl Snapshot<'_> {
     /// # Errors
     /// The error from SQLite.
     pub fn is_in_force(&self, outline: &Outline, filter: StatusFilter) -> Result<bool, StoreError> {
-        let mut known: HashMap<String, Known> = HashMap::new();
+        let mut known: HashMap<String, SuccessorRow> = HashMap::new();
         let mut next = Some(outline.id.clone());
         while let Some(id) = next.take()
             && known.len() <= MAX_SUCCESSORS
             && !known.contains_key(&id)
         {
-            let Some(found) = self.known_by_id(&id)? else {
+            let Some(found) = self.row_by_id(&id)? else {
                 break;
             };
             if found.status != Status::Rejected {
@@ -150,15 +151,15 @@ impl Snapshot<'_> {
             }
             known.insert(id, found);
         }
-        let own = known.get(&outline.id);
-        if own.is_some_and(|own| own.key != outline.key) {
+        let row = known.get(&outline.id);
+        if row.is_some_and(|row| row.key != outline.key) {
             return Ok(false);
         }
-        let first = own.and_then(|own| own.successor.as_deref());
+        let first = row.and_then(|row| row.successor.as_deref());
         let look = |id: &str| match known.get(id) {
-            None => Successor::Gone,
+            None => Successor::Missing,
             Some(known) if known.status == Status::Rejected => Successor::Rejected,
-            Some(known) => Successor::There {
+            Some(known) => Successor::Present {
                 status: known.status,
                 next: known.successor.as_deref(),
             },
@@ -167,8 +168,8 @@ impl Snapshot<'_> {
     }
 
     /// The chosen row for an id.
-    fn known_by_id(&self, id: &str) -> Result<Option<Known>, StoreError> {
-        let mut found: Option<(Claim, Known)> = None;
+    fn row_by_id(&self, id: &str) -> Result<Option<SuccessorRow>, StoreError> {
+        let mut found: Option<(Claim, SuccessorRow)> = None;
         for (number, source) in self.sources() {
             let Some((condition, parameter)) = source.id.condition(id) else {
                 continue;
@@ -178,11 +179,11 @@ impl Snapshot<'_> {
                 source.select_with_status(&[Field::Status, Field::SupersededBy], self.rule()),
                 source.table
             );
-            let mut statement = self.fail(self.connection.prepare_cached(&sql))?;
-            let mut rows = self.fail(statement.query([parameter]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let joined = self.fail(record::joined(row, source, self.rule()))?;
-                let (key, status) = (self.fail(record::key(row, number))?, joined.status);
+            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
+            let mut rows = self.map_sqlite(statement.query([parameter]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
+                let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
+                let (key, status) = (self.map_sqlite(record::key(row, number))?, joined.status);
                 let claim = Claim::new(status, key);
                 if found.as_ref().is_some_and(|known| !claim.beats(known.0)) {
                     continue;
@@ -190,12 +191,12 @@ impl Snapshot<'_> {
                 let decided = joined.decision;
                 let successor = match decided.and_then(|decision| decision.into.as_deref()) {
                     Some(into) => text::id(into),
-                    None => self.fail(record::successor(row))?,
+                    None => self.map_sqlite(record::successor(row))?,
                 };
                 let successor = Some(successor).filter(|into| !into.is_empty() && into != id);
                 found = Some((
                     claim,
-                    Known {
+                    SuccessorRow {
                         key,
                         status,
                         successor,

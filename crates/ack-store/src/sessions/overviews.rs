@@ -71,19 +71,19 @@ impl Snapshot<'_> {
         filter: StatusFilter,
     ) -> Result<Option<Overview>, StoreError> {
         let status = source.status.as_deref();
-        let mut statement = self.fail(
+        let mut statement = self.map_sqlite(
             self.connection
                 .prepare(&select(source, status.unwrap_or("NULL"))),
         )?;
-        let mut rows = self.fail(statement.query((session.name, session.project)))?;
-        while let Some(row) = self.fail(rows.next())? {
+        let mut rows = self.map_sqlite(statement.query((session.name, session.project)))?;
+        while let Some(row) = self.map_sqlite(rows.next())? {
             if status.is_some()
-                && !values::status(self.fail(row.get_ref(0))?)
+                && !values::parse_status(self.map_sqlite(row.get_ref(0))?)
                     .is_ok_and(|status| filter.allows(status))
             {
                 continue;
             }
-            if let Some(text) = self.fail(content(row, source, 1))? {
+            if let Some(text) = self.map_sqlite(content(row, source, 1))? {
                 let overviews_shown = self.may_show_overviews()?;
                 return Ok(overviews_shown.then_some(Overview { text, memory: None }));
             }
@@ -100,15 +100,15 @@ impl Snapshot<'_> {
         filter: StatusFilter,
     ) -> Result<Option<Overview>, StoreError> {
         let list = memories.select_list();
-        let mut statement = self.fail(self.connection.prepare(&select(source, &list)))?;
-        let mut rows = self.fail(statement.query((session.name, session.project)))?;
-        while let Some(row) = self.fail(rows.next())? {
-            if !filter.allows(self.fail(record::status(row, memories, self.rule()))?) {
+        let mut statement = self.map_sqlite(self.connection.prepare(&select(source, &list)))?;
+        let mut rows = self.map_sqlite(statement.query((session.name, session.project)))?;
+        while let Some(row) = self.map_sqlite(rows.next())? {
+            if !filter.allows(self.map_sqlite(record::status(row, memories, self.rule()))?) {
                 continue;
             }
             let first = 2 + Field::ALL.len() + memories.narrative.len();
-            if let Some(text) = self.fail(content(row, source, first))? {
-                let memory = self.fail(record::memory(row, memories, self.rule()))?;
+            if let Some(text) = self.map_sqlite(content(row, source, first))? {
+                let memory = self.map_sqlite(record::memory(row, memories, self.rule()))?;
                 return Ok(Some(Overview {
                     text,
                     memory: Some(memory),
@@ -142,10 +142,10 @@ impl Snapshot<'_> {
                 None if self.unreviewed.status() == Status::Approved => continue,
                 None => format!("SELECT NULL FROM {} LIMIT 1", source.table),
             };
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let status = values::status(self.fail(row.get_ref(0))?);
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut rows = self.map_sqlite(statement.query([]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
+                let status = values::parse_status(self.map_sqlite(row.get_ref(0))?);
                 if !status.is_ok_and(|status| StatusFilter::Approved.allows(status)) {
                     return Ok(false);
                 }
@@ -157,10 +157,10 @@ impl Snapshot<'_> {
     fn is_all_approved_by_decisions(&self) -> Result<bool, StoreError> {
         for (_, source) in self.sources() {
             let sql = format!("SELECT {} FROM {}", source.select_list(), source.table);
-            let mut statement = self.fail(self.connection.prepare(&sql))?;
-            let mut rows = self.fail(statement.query([]))?;
-            while let Some(row) = self.fail(rows.next())? {
-                let status = self.fail(record::status(row, source, self.rule()))?;
+            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut rows = self.map_sqlite(statement.query([]))?;
+            while let Some(row) = self.map_sqlite(rows.next())? {
+                let status = self.map_sqlite(record::status(row, source, self.rule()))?;
                 if !StatusFilter::Approved.allows(status) {
                     return Ok(false);
                 }
@@ -204,7 +204,7 @@ pub(super) fn content(
 ) -> rusqlite::Result<Option<String>> {
     let mut parts = Vec::new();
     for (position, (label, _)) in source.content.iter().enumerate() {
-        let (value, _) = values::string(row.get_ref(first + position)?);
+        let (value, _) = values::text_value(row.get_ref(first + position)?);
         let part = text::block(&value.unwrap_or_default());
         if !part.is_empty() {
             parts.push(if label.is_empty() {

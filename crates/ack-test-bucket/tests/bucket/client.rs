@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ack_test_bucket::{Access, Action, Bucket, Operation, Which};
+use ack_test_bucket::{Access, Action, Bucket, FaultRule, Operation};
 use futures::{StreamExt as _, TryStreamExt as _};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
@@ -122,7 +122,7 @@ async fn its_conditional_writes_are_honoured() {
     assert!(matches!(stale, Error::Precondition { .. }), "{stale}");
     assert_eq!(text(&store, &head).await, "2");
     // The client tries again where Amazon's server says that another write was running.
-    bucket.set_conflicts(Which::Next(1));
+    bucket.set_conflicts(FaultRule::Next(1));
     write(at(second.e_tag), "3").await.unwrap();
     assert_eq!(text(&store, &head).await, "3");
 }
@@ -181,7 +181,7 @@ async fn it_tries_again_after_a_failure_and_a_cut_body() {
     let bucket = Bucket::start().unwrap();
     bucket.put("a", vec![b'x'; 100_000]);
     let store = client(&bucket);
-    bucket.set_failures(Which::Next(2));
+    bucket.set_failures(FaultRule::Next(2));
     let whole = store
         .get(&Path::from("a"))
         .await

@@ -70,7 +70,7 @@ fn ranges_are_answered_with_those_bytes() {
 }
 
 #[test]
-fn a_write_may_want_the_key_to_be_new() {
+fn a_write_may_require_a_new_key() {
     let bucket = Bucket::start().unwrap();
     let create = |body: &[u8]| ask(&bucket, "PUT", "HEAD.json", &[("if-none-match", "*")], body);
     assert_eq!(create(b"first").status, 200);
@@ -91,7 +91,7 @@ fn a_write_may_want_the_key_to_be_new() {
 }
 
 #[test]
-fn a_write_may_want_the_object_unchanged() {
+fn a_write_may_require_an_unchanged_object() {
     let bucket = Bucket::start().unwrap();
     let swap =
         |etag: &str, body: &[u8]| ask(&bucket, "PUT", "HEAD.json", &[("if-match", etag)], body);
@@ -216,7 +216,7 @@ fn a_list_has_pages_prefixes_and_a_beginning() {
 }
 
 #[test]
-fn an_upload_in_parts_is_seen_when_it_is_complete() {
+fn a_multipart_upload_appears_when_it_is_complete() {
     let bucket = Bucket::start().unwrap();
     let large = vec![b'x'; 5 << 20];
     let begun = ask(&bucket, "POST", "big?uploads", &[], b"");
@@ -277,7 +277,7 @@ fn an_upload_in_parts_is_seen_when_it_is_complete() {
 }
 
 #[test]
-fn an_upload_can_be_given_up_and_small_parts_are_refused() {
+fn an_upload_can_be_aborted_and_small_parts_are_refused() {
     let bucket = Bucket::start().unwrap();
     let begun = ask(&bucket, "POST", "big?uploads", &[], b"");
     let id = begun.element("UploadId");
@@ -340,7 +340,7 @@ fn objects_are_copied_and_deleted_in_bulk() {
 }
 
 #[test]
-fn what_is_not_there_is_said_in_the_codes_of_s3() {
+fn missing_things_are_reported_with_the_codes_of_s3() {
     let bucket = Bucket::start().unwrap();
     bucket.put("a", "text");
     assert_eq!(get(&bucket, "a?acl").element("Code"), "NotImplemented");
@@ -362,7 +362,7 @@ fn what_is_not_there_is_said_in_the_codes_of_s3() {
 }
 
 #[test]
-fn the_log_tells_each_request_with_its_bytes() {
+fn the_log_records_each_request_with_its_bytes() {
     let bucket = Bucket::start().unwrap();
     put(&bucket, "a", b"0123456789");
     ask(&bucket, "GET", "a", &[("range", "bytes=2-4")], b"");

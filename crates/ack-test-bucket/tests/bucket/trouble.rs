@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ack_test_bucket::{Access, Action, Bucket, Operation, Which};
+use ack_test_bucket::{Access, Action, Bucket, FaultRule, Operation};
 
 use crate::web::{ask, get, put, read, request};
 
@@ -19,20 +19,20 @@ fn statuses(bucket: &Bucket, count: usize) -> Vec<u16> {
 #[test]
 fn failures_are_answered_with_503() {
     let bucket = with_text();
-    bucket.set_failures(Which::Next(2));
+    bucket.set_failures(FaultRule::Next(2));
     assert_eq!(statuses(&bucket, 4), [503, 503, 200, 200]);
-    bucket.set_failures(Which::Every(3));
+    bucket.set_failures(FaultRule::Every(3));
     assert_eq!(statuses(&bucket, 6), [200, 200, 503, 200, 200, 503]);
-    bucket.set_failures(Which::Always);
+    bucket.set_failures(FaultRule::Always);
     let refused = put(&bucket, "b", b"");
     assert_eq!((refused.status, refused.element("Code")), (503, "SlowDown"));
     assert_eq!(bucket.keys(), ["a"]);
-    bucket.calm();
+    bucket.clear_faults();
     assert_eq!(statuses(&bucket, 1), [200]);
 }
 
 #[test]
-fn a_delay_is_waited_for_once_a_request() {
+fn each_request_is_delayed_once() {
     let bucket = with_text();
     bucket.set_delay(Duration::from_millis(60));
     let began = Instant::now();
@@ -46,13 +46,13 @@ fn a_delay_is_waited_for_once_a_request() {
     assert!(
         requests
             .iter()
-            .all(|one| one.took >= Duration::from_millis(60)),
+            .all(|one| one.duration >= Duration::from_millis(60)),
         "{requests:?}"
     );
 }
 
 #[test]
-fn a_narrow_line_is_shared_by_its_users() {
+fn limited_bandwidth_is_shared() {
     let bucket = Bucket::start().unwrap();
     bucket.put("big", vec![b'x'; 200_000]);
     bucket.set_bandwidth(Some(1_000_000));
@@ -126,7 +126,7 @@ fn a_server_can_ignore_conditions() {
 #[test]
 fn conditional_writes_can_conflict() {
     let bucket = with_text();
-    bucket.set_conflicts(Which::Next(1));
+    bucket.set_conflicts(FaultRule::Next(1));
     assert_eq!(put(&bucket, "b", b"no condition").status, 200);
     let create = [("if-none-match", "*")];
     let refused = ask(&bucket, "PUT", "c", &create, b"");
@@ -164,7 +164,7 @@ fn requests_must_be_signed_with_the_right_key() {
 }
 
 #[test]
-fn one_request_can_be_treated_apart() {
+fn one_request_can_be_intercepted() {
     let bucket = with_text();
     bucket.intercept(|request| match (request.operation, request.key.as_str()) {
         (Operation::Put, "refused") => Action::Refuse(500),
@@ -215,7 +215,7 @@ fn a_closed_bucket_refuses_connections_and_keeps_its_objects() {
 }
 
 #[test]
-fn a_write_that_breaks_off_leaves_nothing() {
+fn an_aborted_write_leaves_nothing() {
     use std::io::Write as _;
     let bucket = Bucket::start().unwrap();
     let mut stream = std::net::TcpStream::connect(bucket.address()).unwrap();

@@ -9,14 +9,14 @@ use crate::desk::Desk;
 use crate::desk::card::Card;
 use crate::desk::choice::Choice;
 use crate::desk::evidence::evidence;
-use crate::desk::near::{Near, Part, beside};
+use crate::desk::near::{Near, Part, neighbours};
 
 /// How many lines of a narrative, or of a comparison, a card shows.
 const FOLDED_LINES: usize = 12;
 
 /// The card of a memory, with what the desk knows of its like, and the nearest approved memories.
-pub fn shown(desk: &Mutex<Desk>, number: usize, place: &str, whole: bool) -> String {
-    let (candidate, card, lines, service, now, done, meta) = {
+pub fn card_text(desk: &Mutex<Desk>, number: usize, position_text: &str, show_all: bool) -> String {
+    let (candidate, card, lines, service, now, decision, meta) = {
         let desk = desk.lock();
         let Some(item) = desk.items().get(number) else {
             return String::new();
@@ -24,12 +24,12 @@ pub fn shown(desk: &Mutex<Desk>, number: usize, place: &str, whole: bool) -> Str
         let Some(card) = desk.card(number) else {
             return String::new();
         };
-        let mut lines = alike(&desk, number);
+        let mut lines = similar_text(&desk, number);
         // If the store cannot be read, nothing can be rejected either.
         let rejected = desk.preview(&[number], &Choice::Reject).unwrap_or_default();
         let back = rejected.comes_back.iter();
         lines.extend(back.map(|line| format!("if you reject it, {line}")));
-        let done = desk.done(number);
+        let decision = desk.done(number);
         let candidate = item.candidate.clone();
         let meta = card.meta(desk.short_ids());
         (
@@ -38,61 +38,61 @@ pub fn shown(desk: &Mutex<Desk>, number: usize, place: &str, whole: bool) -> Str
             lines,
             desk.service(),
             desk.now(),
-            done,
+            decision,
             meta,
         )
     };
     // The searches may take a while, and the desk is not locked meanwhile.
     let evidence = evidence(service, &candidate).unwrap_or_default();
-    let near = beside(service, &candidate, now);
-    let mut told = format!("\n{place}  {meta}\n");
-    told.push_str(&text_of(&card, whole));
+    let neighbours = neighbours(service, &candidate, now);
+    let mut text = format!("\n{position_text}  {meta}\n");
+    text.push_str(&memory_text(&card, show_all));
     for line in lines.iter().chain(&evidence) {
-        let _ = writeln!(told, "{}", wrapped(line, "  "));
+        let _ = writeln!(text, "{}", wrapped(line, "  "));
     }
-    for (position, near) in near.iter().enumerate() {
-        let id = desk.lock().short_ids().shortest(&near.id);
-        told.push_str(&approved(near, &id, position == 0, whole));
+    for (position, neighbours) in neighbours.iter().enumerate() {
+        let id = desk.lock().short_ids().shortest(&neighbours.id);
+        text.push_str(&approved_text(neighbours, &id, position == 0, show_all));
     }
-    if let Some(done) = done {
-        let _ = writeln!(told, "  {done}");
+    if let Some(decision) = decision {
+        let _ = writeln!(text, "  {decision}");
     }
-    told
+    text
 }
 
 /// The text of the memory itself, with its marks.
-fn text_of(card: &Card, whole: bool) -> String {
-    let mut told = wrapped(&card.title, "") + "\n";
+fn memory_text(card: &Card, show_all: bool) -> String {
+    let mut text = wrapped(&card.title, "") + "\n";
     if let Some(subtitle) = &card.subtitle {
-        let _ = writeln!(told, "{}", wrapped(subtitle, "  "));
+        let _ = writeln!(text, "{}", wrapped(subtitle, "  "));
     }
     for fact in &card.facts {
-        let _ = writeln!(told, "{}", wrapped(fact, "  - "));
+        let _ = writeln!(text, "{}", wrapped(fact, "  - "));
     }
     if let Some(narrative) = &card.narrative {
-        let _ = writeln!(told, "\n{}", folded(narrative, "  ", whole));
+        let _ = writeln!(text, "\n{}", fold_lines(narrative, "  ", show_all));
     }
     for (name, values) in [("tags", &card.concepts), ("files", &card.files)] {
         if !values.is_empty() {
             let line = format!("{name}: {}", values.join(", "));
-            let _ = writeln!(told, "{}", wrapped(&line, "  "));
+            let _ = writeln!(text, "{}", wrapped(&line, "  "));
         }
     }
     if let Some(session) = card.session_title.as_ref().or(card.session.as_ref()) {
-        let _ = writeln!(told, "{}", wrapped(&format!("session: {session}"), "  "));
+        let _ = writeln!(text, "{}", wrapped(&format!("session: {session}"), "  "));
     }
-    for place in &card.served {
-        let _ = writeln!(told, "{}", wrapped(place, "  "));
+    for served in &card.served {
+        let _ = writeln!(text, "{}", wrapped(served, "  "));
     }
     for mark in &card.marks {
-        let _ = writeln!(told, "{}", wrapped(mark, "  ! "));
+        let _ = writeln!(text, "{}", wrapped(mark, "  ! "));
     }
-    told
+    text
 }
 
 /// What the desk knows of the memories that say nearly the same: those that wait, and those that
 /// were decided in this sitting.
-fn alike(desk: &Desk, number: usize) -> Vec<String> {
+fn similar_text(desk: &Desk, number: usize) -> Vec<String> {
     let short = desk.short_ids();
     let ids = desk.ids_of_group(number).into_iter();
     let ids: Vec<String> = ids.map(|id| short.shortest(&id)).collect();
@@ -108,7 +108,7 @@ fn alike(desk: &Desk, number: usize) -> Vec<String> {
     });
     let decided = desk.decided_in_group(number).into_iter();
     let decided: Vec<String> = decided
-        .map(|(id, done)| format!("{} {done}", short.shortest(&id)))
+        .map(|(id, decision)| format!("{} {decision}", short.shortest(&id)))
         .collect();
     let decided = (!decided.is_empty())
         .then(|| format!("already decided, nearly the same: {}", decided.join(", ")));
@@ -116,28 +116,28 @@ fn alike(desk: &Desk, number: usize) -> Vec<String> {
 }
 
 /// An approved memory. The nearest one is compared word by word.
-fn approved(near: &Near, id: &str, is_nearest: bool, whole: bool) -> String {
+fn approved_text(near: &Near, id: &str, is_nearest: bool, show_all: bool) -> String {
     let relation = near.relation_in_words();
     let line = format!("approved: {id}  {}  ({relation})", near.title);
-    let mut told = wrapped(&line, "  ") + "\n";
+    let mut lines = wrapped(&line, "  ") + "\n";
     if let Some(conflict) = &near.conflict {
-        let _ = writeln!(told, "{}", wrapped(&conflict.newer, "    here:  "));
-        let _ = writeln!(told, "{}", wrapped(&conflict.older, "    there: "));
+        let _ = writeln!(lines, "{}", wrapped(&conflict.newer, "    here:  "));
+        let _ = writeln!(lines, "{}", wrapped(&conflict.older, "    there: "));
     }
     if !is_nearest {
-        return told;
+        return lines;
     }
     if let Some(diff) = &near.diff {
-        told.push_str("    [-only there-] {+only here+}\n");
-        told.push_str(&folded(&marked(diff), "    ", whole));
+        lines.push_str("    [-only there-] {+only here+}\n");
+        lines.push_str(&fold_lines(&diff_text(diff), "    ", show_all));
     } else if let Some(text) = &near.text {
-        told.push_str(&folded(text, "    ", whole));
+        lines.push_str(&fold_lines(text, "    ", show_all));
     }
-    told
+    lines
 }
 
 /// A word-by-word diff as one text.
-fn marked(diff: &[Part]) -> String {
+fn diff_text(diff: &[Part]) -> String {
     let marked = diff.iter().map(|part| {
         let words = part.text.trim();
         let (before, after) = part.text.split_once(words).unwrap_or_default();
@@ -152,22 +152,26 @@ fn marked(diff: &[Part]) -> String {
 }
 
 /// A text of which a few lines are shown, unless all of it is wanted.
-fn folded(text: &str, indent: &str, whole: bool) -> String {
+fn fold_lines(text: &str, indent: &str, show_all: bool) -> String {
     let text = wrapped(text, indent);
     let lines: Vec<&str> = text.lines().collect();
-    let shown = if whole {
+    let line_count = if show_all {
         lines.len()
     } else {
         FOLDED_LINES.min(lines.len())
     };
-    let mut told = String::new();
-    for line in lines.iter().take(shown) {
-        let _ = writeln!(told, "{line}");
+    let mut folded_text = String::new();
+    for line in lines.iter().take(line_count) {
+        let _ = writeln!(folded_text, "{line}");
     }
-    if shown < lines.len() {
-        let _ = writeln!(told, "{indent}… {} more lines: n", lines.len() - shown);
+    if line_count < lines.len() {
+        let _ = writeln!(
+            folded_text,
+            "{indent}… {} more lines: n",
+            lines.len() - line_count
+        );
     }
-    told
+    folded_text
 }
 
 /// Text wrapped to the width of the terminal, with an indent for every line.

@@ -1,14 +1,14 @@
 //! Keys that decide about several memories at once: the one that is shown, and those that say
 //! nearly the same.
 
-use super::{Step, Typed, Walk, unclear};
+use super::{QueueWalk, Step, Typed, report_invalid};
 use crate::cli::error::CliError;
 use crate::cli::write_err;
-use crate::desk::choice::{Choice, counted};
+use crate::desk::choice::{Choice, count_text};
 
-const ALONE: &str = "no other waiting memory says nearly the same";
+const NO_SIMILAR: &str = "no other waiting memory says nearly the same";
 
-impl Walk<'_> {
+impl QueueWalk<'_> {
     /// Makes one choice for the memory that is shown and those that say nearly the same.
     pub(super) fn decide_group(
         &self,
@@ -17,7 +17,7 @@ impl Walk<'_> {
     ) -> Result<Step, CliError> {
         let others = self.desk.lock().group(self.position);
         if others.is_empty() {
-            return Ok(unclear(ALONE));
+            return Ok(report_invalid(NO_SIMILAR));
         }
         let numbers: Vec<usize> = std::iter::once(self.position).chain(others).collect();
         let preview = self.desk.lock().preview(&numbers, &choice)?;
@@ -43,9 +43,9 @@ impl Walk<'_> {
             (others, id.unwrap_or_default(), shown, preview.effects)
         };
         if others.is_empty() {
-            return Ok(unclear(ALONE));
+            return Ok(report_invalid(NO_SIMILAR));
         }
-        let duplicates = counted(others.len(), "duplicate", "duplicates");
+        let duplicates = count_text(others.len(), "duplicate", "duplicates");
         let label = format!("Approve {shown}, with {duplicates}");
         match self.confirm(&label, &effects) {
             Some(true) => {}

@@ -22,7 +22,7 @@ pub enum Typed {
 pub struct Input {
     wanted: Sender<()>,
     typed: Receiver<Typed>,
-    tell: Sender<Typed>,
+    sender: Sender<Typed>,
     /// Whether the thread is reading a line that nobody has got yet.
     is_reading: Cell<bool>,
 }
@@ -31,8 +31,8 @@ impl Input {
     /// Starts the thread. It reads nothing yet.
     pub fn start() -> Self {
         let (wanted, wants) = channel::<()>();
-        let (tell, typed) = channel();
-        let answers = tell.clone();
+        let (sender, typed) = channel();
+        let answers = sender.clone();
         std::thread::spawn(move || {
             while wants.recv().is_ok() {
                 if answers.send(read_line()).is_err() {
@@ -43,7 +43,7 @@ impl Input {
         Self {
             wanted,
             typed,
-            tell,
+            sender,
             is_reading: Cell::new(false),
         }
     }
@@ -51,8 +51,8 @@ impl Input {
     /// Asks on standard error.
     pub fn ask(&self, question: &str) -> Typed {
         // A person may press Ctrl+C as soon as the question appears.
-        let tell = self.tell.clone();
-        signals::on_interrupt(move || drop(tell.send(Typed::Interrupt)));
+        let sender = self.sender.clone();
+        signals::on_interrupt(move || drop(sender.send(Typed::Interrupt)));
         write_err(question);
         if !self.is_reading.replace(true) && self.wanted.send(()).is_err() {
             return Typed::End;

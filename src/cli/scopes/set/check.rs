@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::scope;
 use crate::scope::Scope;
-use crate::scope::edit::{Change, Edited};
+use crate::scope::edit::{Change, EditedManifest};
 use ack_store::Store;
 use ack_sys::files::expand_home;
 
@@ -14,7 +14,7 @@ use ack_sys::files::expand_home;
 pub fn check(
     config: &Config,
     changes: &[(String, Change)],
-    edited: &Edited,
+    edited: &EditedManifest,
 ) -> Result<(), CliError> {
     let home = config.home.as_deref();
     for (key, _) in changes {
@@ -41,7 +41,7 @@ pub fn check(
 
 /// Why the reference approves nothing now. It may exist after the next `git fetch`, so it is
 /// written all the same.
-pub fn reference_problems(scope: &Scope, edited: &Edited) -> Vec<String> {
+pub fn reference_problems(scope: &Scope, edited: &EditedManifest) -> Vec<String> {
     let manifest = &edited.manifest;
     if manifest.reference.is_none() || scope.remote.is_some() {
         return Vec::new();

@@ -24,16 +24,16 @@ const SESSION_BYTES: usize = 1_000;
 
 /// The cached outlines of a process.
 #[derive(Debug)]
-pub(crate) struct KeptOutlines {
+pub(crate) struct OutlineCache {
     /// The maximum size of all of them, in bytes.
-    bound: usize,
+    max_bytes: usize,
     /// One entry per word list, least recently used first.
-    lists: Mutex<Vec<KeptList>>,
+    word_lists: Mutex<Vec<CachedWordList>>,
 }
 
 /// The key of a cached outline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sought {
+pub(super) struct OutlineKey {
     pub words: WordsKey,
     /// The day matters, because memories deferred until a later day do not wait yet.
     pub today: Date,
@@ -41,15 +41,15 @@ pub(super) struct Sought {
 
 /// The outlines for one word list, by scope name.
 #[derive(Debug)]
-struct KeptList {
-    sought: Arc<Sought>,
-    scopes: HashMap<String, Arc<KeptScope>>,
+struct CachedWordList {
+    key: Arc<OutlineKey>,
+    scopes: HashMap<String, Arc<CachedScope>>,
     bytes: usize,
 }
 
 /// The outline of a scope, for one version of its store.
 #[derive(Debug)]
-pub(super) struct KeptScope {
+pub(super) struct CachedScope {
     /// The scope that was read. A changed manifest makes a new scope.
     scope: Weak<Scope>,
     state: FileState,
@@ -61,10 +61,10 @@ pub(super) struct KeptScope {
     pub members: Members,
 }
 
-impl KeptScope {
+impl CachedScope {
     pub fn new(
         scope: &Arc<Scope>,
-        own: ProjectRows,
+        own_rows: ProjectRows,
         state: FileState,
         outlines: Arc<Outlines>,
         (sessions, members): (Vec<RecentSession>, Members),
@@ -72,7 +72,7 @@ impl KeptScope {
         Self {
             scope: Arc::downgrade(scope),
             state,
-            own,
+            own: own_rows,
             outlines,
             sessions,
             members,
@@ -84,37 +84,37 @@ impl KeptScope {
     }
 }
 
-impl KeptOutlines {
-    /// An empty cache with at most `bound` bytes.
-    pub const fn new(bound: usize) -> Self {
+impl OutlineCache {
+    /// An empty cache with at most `max_bytes` bytes.
+    pub const fn new(max_bytes: usize) -> Self {
         Self {
-            bound,
-            lists: Mutex::new(Vec::new()),
+            max_bytes,
+            word_lists: Mutex::new(Vec::new()),
         }
     }
 
     /// The approximate size of the cache in bytes.
     pub fn bytes(&self) -> usize {
-        self.with_lists(|lists| lists.iter().map(|list| list.bytes).sum())
+        self.lock_lists(|lists| lists.iter().map(|list| list.bytes).sum())
     }
 
     /// Returns the shared value for an equal earlier search. Also drops scopes that are gone.
-    pub(super) fn share(&self, sought: Sought) -> Arc<Sought> {
-        self.with_lists(|lists| {
+    pub(super) fn share(&self, key: OutlineKey) -> Arc<OutlineKey> {
+        self.lock_lists(|lists| {
             for list in lists.iter_mut() {
-                let gone = |kept: &KeptScope| kept.scope.strong_count() == 0;
+                let is_gone = |cached: &CachedScope| cached.scope.strong_count() == 0;
                 let freed: usize = list
                     .scopes
-                    .extract_if(|_, kept| gone(kept))
-                    .map(|(_, kept)| kept.bytes())
+                    .extract_if(|_, cached| is_gone(cached))
+                    .map(|(_, cached)| cached.bytes())
                     .sum();
                 list.bytes = list.bytes.saturating_sub(freed);
             }
-            let known = lists.iter().position(|list| *list.sought == sought);
+            let known = lists.iter().position(|list| *list.key == key);
             let list = match known {
                 Some(position) => lists.remove(position),
-                None => KeptList {
-                    sought: Arc::new(sought),
+                None => CachedWordList {
+                    key: Arc::new(key),
                     scopes: HashMap::new(),
                     bytes: 0,
                 },
@@ -122,39 +122,35 @@ impl KeptOutlines {
             if lists.len() >= MAX_LISTS {
                 lists.remove(0);
             }
-            let sought = Arc::clone(&list.sought);
+            let key = Arc::clone(&list.key);
             lists.push(list);
-            sought
+            key
         })
     }
 
     /// The cached outline of a scope, if its store has not changed.
     pub(super) fn find(
         &self,
-        sought: &Arc<Sought>,
+        key: &Arc<OutlineKey>,
         scope: &Arc<Scope>,
-        own: &ProjectRows,
+        own_rows: &ProjectRows,
         state: &FileState,
-    ) -> Option<Arc<KeptScope>> {
-        self.with_lists(|lists| {
-            let list = lists
-                .iter()
-                .find(|list| Arc::ptr_eq(&list.sought, sought))?;
-            let kept = list.scopes.get(&scope.name)?;
-            let is_same = std::ptr::eq(kept.scope.as_ptr(), Arc::as_ptr(scope));
-            (is_same && kept.own == *own && kept.state == *state).then(|| Arc::clone(kept))
+    ) -> Option<Arc<CachedScope>> {
+        self.lock_lists(|lists| {
+            let list = lists.iter().find(|list| Arc::ptr_eq(&list.key, key))?;
+            let cached = list.scopes.get(&scope.name)?;
+            let is_same = std::ptr::eq(cached.scope.as_ptr(), Arc::as_ptr(scope));
+            (is_same && cached.own == *own_rows && cached.state == *state)
+                .then(|| Arc::clone(cached))
         })
     }
 
     /// Caches the outline of a scope if there is room. If necessary, drops the outlines of older
     /// word lists.
-    pub(super) fn keep(&self, sought: &Arc<Sought>, scope: &Scope, kept: KeptScope) {
-        let bytes = kept.bytes();
-        self.with_lists(|lists| {
-            let Some(position) = lists
-                .iter()
-                .position(|list| Arc::ptr_eq(&list.sought, sought))
-            else {
+    pub(super) fn keep(&self, key: &Arc<OutlineKey>, scope: &Scope, cached: CachedScope) {
+        let bytes = cached.bytes();
+        self.lock_lists(|lists| {
+            let Some(position) = lists.iter().position(|list| Arc::ptr_eq(&list.key, key)) else {
                 return;
             };
             let mut list = lists.remove(position);
@@ -162,19 +158,25 @@ impl KeptOutlines {
             list.bytes = list
                 .bytes
                 .saturating_sub(replaced.map_or(0, |replaced| replaced.bytes()));
-            let others = |lists: &[KeptList]| lists.iter().map(|list| list.bytes).sum::<usize>();
-            while list.bytes + bytes + others(lists) > self.bound && !lists.is_empty() {
+            let others =
+                |lists: &[CachedWordList]| lists.iter().map(|list| list.bytes).sum::<usize>();
+            while list.bytes + bytes + others(lists) > self.max_bytes && !lists.is_empty() {
                 lists.remove(0);
             }
-            if list.bytes + bytes <= self.bound {
+            if list.bytes + bytes <= self.max_bytes {
                 list.bytes += bytes;
-                list.scopes.insert(scope.name.clone(), Arc::new(kept));
+                list.scopes.insert(scope.name.clone(), Arc::new(cached));
             }
             lists.push(list);
         });
     }
 
-    fn with_lists<T>(&self, use_lists: impl FnOnce(&mut Vec<KeptList>) -> T) -> T {
-        use_lists(&mut self.lists.lock().unwrap_or_else(PoisonError::into_inner))
+    fn lock_lists<T>(&self, use_lists: impl FnOnce(&mut Vec<CachedWordList>) -> T) -> T {
+        use_lists(
+            &mut self
+                .word_lists
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 }

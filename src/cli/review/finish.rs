@@ -11,11 +11,11 @@ use crate::cli::error::CliError;
 use crate::cli::{write_err, write_plain};
 use crate::curate::Sitting;
 use crate::desk::Desk;
-use crate::desk::choice::counted;
+use crate::desk::choice::count_text;
 
 /// Where the person can go from the last question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ways {
+pub enum ReturnOptions {
     /// Nowhere: the page is closed.
     None,
     /// To the cards, of which this many have no decision.
@@ -24,22 +24,22 @@ pub enum Ways {
 
 /// A way back to the cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ReturnTo {
     /// The last card that was shown.
     Card,
     /// The first card without a decision.
     Undecided,
     /// The card of the decision that was taken back.
-    TakenBack(usize),
+    Undone(usize),
 }
 
 /// How the last question was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
+pub enum LeaveOutcome {
     /// The sitting is over.
     Done,
     /// The person goes back to the cards.
-    Back(Way),
+    Return(ReturnTo),
 }
 
 /// Asks once, then writes.
@@ -47,32 +47,34 @@ pub fn finish(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
     sitting: &Sitting,
-    ways: Ways,
+    ways: ReturnOptions,
     ask: impl Fn(&str) -> Typed,
-) -> Result<Left, CliError> {
+) -> Result<LeaveOutcome, CliError> {
     let mut has_failed = false;
     loop {
         let count = desk.lock().unwritten();
         if count == 0 {
-            return write_plain("nothing was decided\n").map(|()| Left::Done);
+            return write_plain("nothing was decided\n").map(|()| LeaveOutcome::Done);
         }
         let line = match ask(&question(count, ways, has_failed)) {
             Typed::Line(line) => line,
             Typed::Interrupt | Typed::End => return save(caller, desk, sitting),
         };
-        let back = ways != Ways::None;
+        let back = ways != ReturnOptions::None;
         match line.as_str() {
             "y" | "yes" => match write(caller, desk, sitting)? {
-                true => return Ok(Left::Done),
+                true => return Ok(LeaveOutcome::Done),
                 false => has_failed = true,
             },
-            "n" | "no" => return write_plain("nothing was decided\n").map(|()| Left::Done),
+            "n" | "no" => return write_plain("nothing was decided\n").map(|()| LeaveOutcome::Done),
             "s" => return save(caller, desk, sitting),
-            "k" if back => return Ok(Left::Back(Way::Card)),
-            "j" if back && ways != Ways::Cards(0) => return Ok(Left::Back(Way::Undecided)),
+            "k" if back => return Ok(LeaveOutcome::Return(ReturnTo::Card)),
+            "j" if back && ways != ReturnOptions::Cards(0) => {
+                return Ok(LeaveOutcome::Return(ReturnTo::Undecided));
+            }
             "z" if back => {
                 if let Some(number) = desk.lock().take_back(None).first() {
-                    return Ok(Left::Back(Way::TakenBack(*number)));
+                    return Ok(LeaveOutcome::Return(ReturnTo::Undone(*number)));
                 }
             }
             line => write_err(&help(line, ways)),
@@ -80,33 +82,33 @@ pub fn finish(
     }
 }
 
-fn question(count: usize, ways: Ways, has_failed: bool) -> String {
-    let decisions = counted(count, "decision", "decisions");
+fn question(count: usize, ways: ReturnOptions, has_failed: bool) -> String {
+    let decisions = count_text(count, "decision", "decisions");
     let more = match ways {
         _ if has_failed => " (y tries again, s saves them to a file)",
-        Ways::Cards(_) => " (k goes back, ? lists the keys)",
-        Ways::None => "",
+        ReturnOptions::Cards(_) => " (k goes back, ? lists the keys)",
+        ReturnOptions::None => "",
     };
     format!("{decisions}: write? [y/n]{more} ")
 }
 
-fn help(line: &str, ways: Ways) -> String {
-    let mut told = String::new();
+fn help(line: &str, ways: ReturnOptions) -> String {
+    let mut text = String::new();
     if !matches!(line, "" | "?" | "j") {
-        told = format!("`{}` is not an answer\n", text::line(line, 40));
+        text = format!("`{}` is not an answer\n", text::line(line, 40));
     }
-    told.push_str("y         write them\nn         drop them\n");
-    told.push_str("s         save them to a file, for `ack-memory review --apply`\n");
-    if let Ways::Cards(undecided) = ways {
-        told.push_str("k         go back to the last card\nz         undo the last choice\n");
+    text.push_str("y         write them\nn         drop them\n");
+    text.push_str("s         save them to a file, for `ack-memory review --apply`\n");
+    if let ReturnOptions::Cards(undecided) = ways {
+        text.push_str("k         go back to the last card\nz         undo the last choice\n");
         let cards = match undecided {
-            0 => return told + "every card has a decision\n",
+            0 => return text + "every card has a decision\n",
             1 => "the card without a decision".to_owned(),
             many => format!("the first of the {many} cards without a decision"),
         };
-        told.push_str(&format!("j         go to {cards}\n"));
+        text.push_str(&format!("j         go to {cards}\n"));
     }
-    told
+    text
 }
 
 /// Writes the choices. Returns whether all of them are settled.
@@ -120,8 +122,16 @@ fn write(caller: Caller<'_>, desk: &Mutex<Desk>, sitting: &Sitting) -> Result<bo
 }
 
 /// Saves the choices to a file, and says where.
-fn save(caller: Caller<'_>, desk: &Mutex<Desk>, sitting: &Sitting) -> Result<Left, CliError> {
-    let told = unwritten::save(&unwritten::places(caller.config), &mut desk.lock(), sitting);
-    write_plain(&told)?;
-    Ok(Left::Done)
+fn save(
+    caller: Caller<'_>,
+    desk: &Mutex<Desk>,
+    sitting: &Sitting,
+) -> Result<LeaveOutcome, CliError> {
+    let message = unwritten::save(
+        &unwritten::candidate_folders(caller.config),
+        &mut desk.lock(),
+        sitting,
+    );
+    write_plain(&message)?;
+    Ok(LeaveOutcome::Done)
 }

@@ -11,11 +11,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::visitors::Visitor;
+use super::peers::Peer;
 
 /// How slowly a client may read.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct ReadRate {
     /// How long it may take in any case.
     pub pause: Duration,
     /// Bytes per second that it must read after that.
@@ -23,21 +23,21 @@ pub struct Pace {
 }
 
 /// A stream that fails if its client does not read.
-pub struct Patient<S> {
+pub struct SlowReaderGuard<S> {
     stream: S,
-    visitor: Arc<Visitor>,
-    pace: Pace,
+    peer: Arc<Peer>,
+    pace: ReadRate,
     /// When the current write began, and how many bytes have been sent since.
     writing: Option<(Instant, usize)>,
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
+impl<S> SlowReaderGuard<S> {
     /// Wraps the stream of a visitor.
-    pub const fn new(stream: S, visitor: Arc<Visitor>, pace: Pace) -> Self {
+    pub const fn new(stream: S, peer: Arc<Peer>, pace: ReadRate) -> Self {
         Self {
             stream,
-            visitor,
+            peer,
             pace,
             writing: None,
             alarm: None,
@@ -47,30 +47,33 @@ impl<S> Patient<S> {
     fn begin(&mut self) {
         if self.writing.is_none() {
             self.writing = Some((Instant::now(), 0));
-            self.visitor.set_writing(true);
+            self.peer.set_writing(true);
         }
     }
 
     fn end(&mut self) {
         if self.writing.take().is_some() {
-            self.visitor.set_writing(false);
+            self.peer.set_writing(false);
         }
     }
 
     /// Counts the sent bytes. If none can be sent, waits until the rate is too low, then fails.
-    fn judge(
+    fn check_rate(
         &mut self,
         context: &mut Context<'_>,
-        written: Poll<Result<usize>>,
+        result: Poll<Result<usize>>,
     ) -> Poll<Result<usize>> {
-        let (Poll::Pending, Some((begun, left))) = (&written, self.writing) else {
-            if let (Poll::Ready(Ok(count)), Some((_, left))) = (&written, self.writing.as_mut()) {
-                *left += count;
+        let (Poll::Pending, Some((begun, sent_bytes))) = (&result, self.writing) else {
+            if let (Poll::Ready(Ok(count)), Some((_, sent_bytes))) =
+                (&result, self.writing.as_mut())
+            {
+                *sent_bytes += count;
             }
-            return written;
+            return result;
         };
-        let most = self.pace.pause + Duration::from_secs(left as u64) / self.pace.rate.max(1);
-        let deadline = begun + most;
+        let max_time =
+            self.pace.pause + Duration::from_secs(sent_bytes as u64) / self.pace.rate.max(1);
+        let deadline = begun + max_time;
         let alarm = self
             .alarm
             .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
@@ -85,7 +88,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for SlowReaderGuard<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -95,15 +98,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for SlowReaderGuard<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<Result<usize>> {
         self.begin();
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.judge(context, written)
+        let result = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.check_rate(context, result)
     }
 
     fn poll_write_vectored(
@@ -112,8 +115,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
         self.begin();
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.judge(context, written)
+        let result = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.check_rate(context, result)
     }
 
     fn is_write_vectored(&self) -> bool {

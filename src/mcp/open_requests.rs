@@ -9,30 +9,30 @@ use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
 /// Maximum number of open answers.
-const MOST: usize = 128;
+const MAX_OPEN: usize = 128;
 /// Maximum memory of their requests, in bytes. A single request may take more.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_OPEN_BYTES: usize = 16 << 20;
 
 /// The open requests. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Owed(Arc<Inner>);
+pub struct OpenRequests(Arc<OpenRequestsInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct OpenRequestsInner {
     requests: Mutex<Requests>,
-    settled: Notify,
+    answer_sent: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Requests {
     /// The bytes of each request.
-    known: HashMap<RequestId, usize>,
+    request_bytes: HashMap<RequestId, usize>,
     bytes: usize,
     /// Answers to messages that are not valid requests.
-    others: usize,
+    invalid_count: usize,
 }
 
-impl Owed {
+impl OpenRequests {
     fn requests(&self) -> MutexGuard<'_, Requests> {
         self.0
             .requests
@@ -43,48 +43,49 @@ impl Owed {
     /// Whether another message may be read.
     pub fn has_room(&self) -> bool {
         let requests = self.requests();
-        requests.known.len() + requests.others < MOST && requests.bytes < MOST_BYTES
+        requests.request_bytes.len() + requests.invalid_count < MAX_OPEN
+            && requests.bytes < MAX_OPEN_BYTES
     }
 
     /// Adds a request of this many bytes; false if another request with the same id is still open.
     pub fn add(&self, id: &RequestId, bytes: usize) -> bool {
         let mut requests = self.requests();
-        if requests.known.contains_key(id) {
+        if requests.request_bytes.contains_key(id) {
             return false;
         }
-        requests.known.insert(id.clone(), bytes);
+        requests.request_bytes.insert(id.clone(), bytes);
         requests.bytes += bytes;
         true
     }
 
     /// Removes a request that was answered or cancelled.
-    pub fn settle(&self, id: &RequestId) {
+    pub fn remove(&self, id: &RequestId) {
         let mut requests = self.requests();
-        if let Some(bytes) = requests.known.remove(id) {
+        if let Some(bytes) = requests.request_bytes.remove(id) {
             requests.bytes -= bytes;
-            self.0.settled.notify_one();
+            self.0.answer_sent.notify_one();
         }
     }
 
     /// Adds an answer to an invalid request. It stays open until this is dropped.
-    pub fn other(&self) -> Other {
-        self.requests().others += 1;
-        Other(self.clone())
+    pub fn add_invalid(&self) -> InvalidRequestAnswer {
+        self.requests().invalid_count += 1;
+        InvalidRequestAnswer(self.clone())
     }
 
     /// Waits until an answer has been sent.
-    pub async fn settled(&self) {
-        self.0.settled.notified().await;
+    pub async fn answer_sent(&self) {
+        self.0.answer_sent.notified().await;
     }
 }
 
 /// An answer to an invalid request.
 #[derive(Debug)]
-pub struct Other(Owed);
+pub struct InvalidRequestAnswer(OpenRequests);
 
-impl Drop for Other {
+impl Drop for InvalidRequestAnswer {
     fn drop(&mut self) {
-        self.0.requests().others -= 1;
-        self.0.0.settled.notify_one();
+        self.0.requests().invalid_count -= 1;
+        self.0.0.answer_sent.notify_one();
     }
 }

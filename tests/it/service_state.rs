@@ -19,7 +19,7 @@ fn instructions(http: &Http) -> String {
 }
 
 #[test]
-fn instructions_over_http_are_found_out_once_in_five_seconds_and_then_anew() {
+fn instructions_over_http_are_cached_for_five_seconds() {
     let root = Root::new();
     let store = root.store(
         "alpha",

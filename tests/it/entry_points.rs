@@ -17,7 +17,7 @@ use crate::mcp::command;
 use crate::support::{Process, Root, http_address, memory};
 
 pub const TOKEN: &str = "A-token-0f-these-doors_4711";
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const MEMORIES: usize = 5;
 /// Of these memories, this one was rejected, and this one waits.
 const REJECTED: usize = 3;
@@ -64,14 +64,14 @@ fn config(cases: u32) -> Config {
 
 /// What a stranger says in the place of the token.
 #[derive(Debug, Clone)]
-enum Said {
+enum RequestVariant {
     Nothing,
     Header(String),
     /// The token, but not in its place.
     Elsewhere(&'static str),
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn request_variant() -> impl Strategy<Value = RequestVariant> {
     let cut = (0..TOKEN.len()).prop_map(|end| TOKEN[..end].to_owned());
     let more = "[ -~]{1,4}".prop_map(|more| format!("{TOKEN}{more}"));
     let before = "[!-~]{1,4}".prop_map(|before| format!("{before}{TOKEN}"));
@@ -86,15 +86,15 @@ fn said() -> impl Strategy<Value = Said> {
     let scheme =
         prop_oneof![4 => Just("Bearer "), 1 => Just("bearer "), 1 => Just("Bearer"), 1 => Just("")];
     prop_oneof![
-        1 => Just(Said::Nothing),
-        8 => (scheme, wrong).prop_map(|(scheme, token)| Said::Header(format!("{scheme}{token}"))),
-        1 => Just(Said::Header(TOKEN.to_owned())),
-        1 => Just(Said::Header(format!("Basic {TOKEN}"))),
-        1 => Just(Said::Header(format!("Basic {}", STANDARD.encode(format!("x:{TOKEN}"))))),
-        1 => Just(Said::Header(format!("Bearer {TOKEN}, Bearer x"))),
-        1 => Just(Said::Elsewhere("X-Authorization")),
-        1 => Just(Said::Elsewhere("Cookie")),
-        1 => Just(Said::Elsewhere("Mcp-Session-Id")),
+        1 => Just(RequestVariant::Nothing),
+        8 => (scheme, wrong).prop_map(|(scheme, token)| RequestVariant::Header(format!("{scheme}{token}"))),
+        1 => Just(RequestVariant::Header(TOKEN.to_owned())),
+        1 => Just(RequestVariant::Header(format!("Basic {TOKEN}"))),
+        1 => Just(RequestVariant::Header(format!("Basic {}", STANDARD.encode(format!("x:{TOKEN}"))))),
+        1 => Just(RequestVariant::Header(format!("Bearer {TOKEN}, Bearer x"))),
+        1 => Just(RequestVariant::Elsewhere("X-Authorization")),
+        1 => Just(RequestVariant::Elsewhere("Cookie")),
+        1 => Just(RequestVariant::Elsewhere("Mcp-Session-Id")),
     ]
 }
 
@@ -129,7 +129,7 @@ fn bodies() -> impl Strategy<Value = String> {
 
 pub fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let accept = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nConnection: close\r\n";
     let length = body.len();
     let request = format!(
@@ -147,7 +147,7 @@ pub fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) 
 }
 
 #[test]
-fn over_http_nobody_is_answered_without_the_token_however_near_to_it() {
+fn over_http_every_wrong_token_is_refused() {
     let root = root();
     let mut server = command(root.path());
     server
@@ -170,13 +170,13 @@ fn over_http_nobody_is_answered_without_the_token_however_near_to_it() {
         "/MCP",
     ]);
     let in_address = proptest::bool::weighted(0.1);
-    let visits = (said(), bodies(), methods, paths, in_address);
+    let visits = (request_variant(), bodies(), methods, paths, in_address);
     TestRunner::new(config(400))
         .run(&visits, |(said, body, method, path, in_address)| {
             let headers = match &said {
-                Said::Nothing => String::new(),
-                Said::Header(value) => format!("Authorization: {value}\r\n"),
-                Said::Elsewhere(name) => format!("{name}: {TOKEN}\r\n"),
+                RequestVariant::Nothing => String::new(),
+                RequestVariant::Header(value) => format!("Authorization: {value}\r\n"),
+                RequestVariant::Elsewhere(name) => format!("{name}: {TOKEN}\r\n"),
             };
             let path = if in_address {
                 format!("{path}?token={TOKEN}&access_token={TOKEN}")
@@ -338,7 +338,7 @@ fn check(line: &Line, answer: &Value) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn on_standard_output_is_the_protocol_alone_and_each_answer_is_to_its_request() {
+fn standard_output_has_only_the_protocol_and_each_answer_matches_its_request() {
     let root = root();
     TestRunner::new(config(32))
         .run(&lines(), |lines| {
@@ -365,7 +365,7 @@ fn on_standard_output_is_the_protocol_alone_and_each_answer_is_to_its_request() 
             loop {
                 // When input ends, what is under way may go unanswered: it ends when all that is owed has come.
                 input = input.filter(|_| !owed.is_empty());
-                let line = match said.recv_timeout(PATIENCE) {
+                let line = match said.recv_timeout(TIMEOUT) {
                     Ok(line) => String::from_utf8(line).expect("UTF-8"),
                     Err(error) => {
                         prop_assert_eq!(error, RecvTimeoutError::Disconnected, "not answered: {:?}", owed);

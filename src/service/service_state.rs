@@ -34,7 +34,7 @@ pub enum ReviewState {
 
 /// What holds for the searched memories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ServiceState {
     /// Whether people have reviewed them.
     pub review: ReviewState,
     /// Whether agents may ask for memories that wait for review.
@@ -51,43 +51,43 @@ pub struct Standing {
 
 /// The last result. Over HTTP, the MCP library asks with every request.
 #[derive(Debug, Default)]
-pub struct LastStanding(Mutex<Option<(Instant, Standing)>>);
+pub struct CachedServiceState(Mutex<Option<(Instant, ServiceState)>>);
 
-impl LastStanding {
+impl CachedServiceState {
     /// A recent result, or a new one within `budget`.
-    pub fn get(&self, service: &'static Service, budget: Duration) -> Standing {
+    pub fn get(&self, service: &'static Service, budget: Duration) -> ServiceState {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, standing)) = last.as_ref()
+        if let Some((at, service_state)) = last.as_ref()
             && at.elapsed() < MAX_AGE
         {
-            return standing.clone();
+            return service_state.clone();
         }
-        let standing = Standing::within(service, budget);
-        *last = Some((Instant::now(), standing.clone()));
-        standing
+        let service_state = ServiceState::within(service, budget);
+        *last = Some((Instant::now(), service_state.clone()));
+        service_state
     }
 }
 
-impl Standing {
+impl ServiceState {
     /// Reads the manifests and stores within `budget`. A connecting client waits for this.
     fn within(service: &'static Service, budget: Duration) -> Self {
         let end = Instant::now() + budget;
         let (send, receive) = channel();
         std::thread::spawn(move || {
-            let (mut standing, scopes) = Self::by_manifests(service);
-            let _ = send.send(standing.clone());
-            standing.waiting = waiting(&scopes);
-            let _ = send.send(standing);
+            let (mut service_state, scopes) = Self::by_manifests(service);
+            let _ = send.send(service_state.clone());
+            service_state.waiting = waiting(&scopes);
+            let _ = send.send(service_state);
         });
-        let mut standing = Self {
+        let mut service_state = Self {
             review: ReviewState::Unknown,
             pinned: pinned(service),
             ..Self::default()
         };
         while let Ok(known) = receive.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            standing = known;
+            service_state = known;
         }
-        standing
+        service_state
     }
 
     /// What the manifests say, with the searched scopes. Opens no store.
@@ -104,16 +104,17 @@ impl Standing {
             return (unknown, Vec::new());
         };
         let is_pinned = service.config.pinned.is_some();
-        let own = current.scope.as_ref();
+        let own_scope = current.scope.as_ref();
         let name = |scope: &Arc<Scope>| text::line(&scope.name, 100);
-        let is_own = |scope: &Arc<Scope>| own.is_some_and(|own| own.name == scope.name);
+        let is_own =
+            |scope: &Arc<Scope>| own_scope.is_some_and(|own_scope| own_scope.name == scope.name);
         let searched: Vec<Arc<Scope>> = scopes
             .iter()
             .filter(|scope| scope.problem.is_none())
             .filter(|scope| is_own(scope) || (!is_pinned && is_visible(scope, &current)))
             .cloned()
             .collect();
-        let standing = Self {
+        let service_state = Self {
             review: if scopes.is_empty() {
                 ReviewState::Nothing
             } else if searched.iter().any(|scope| serves_unreviewed(scope)) {
@@ -122,14 +123,16 @@ impl Standing {
                 ReviewState::Reviewed
             },
             may_ask_unreviewed: !service.config.max_status.value.withholds(true),
-            pinned: own.filter(|_| is_pinned).map(name),
-            private: own
-                .filter(|own| !is_pinned && own.manifest.visibility == Visibility::Private)
+            pinned: own_scope.filter(|_| is_pinned).map(name),
+            private: own_scope
+                .filter(|own_scope| {
+                    !is_pinned && own_scope.manifest.visibility == Visibility::Private
+                })
                 .map(name),
             waiting: None,
             is_pin_missing: false,
         };
-        (standing, searched)
+        (service_state, searched)
     }
 }
 
@@ -170,7 +173,7 @@ fn waiting(scopes: &[Arc<Scope>]) -> Option<u64> {
             .snapshot_with_timeout(LOCK_TIMEOUT, |snapshot| snapshot.review_counts());
         let counts = counts
             .ok()
-            .filter(|counts| !counts.has_approved && !counts.is_cut)?;
+            .filter(|counts| !counts.has_approved && !counts.is_partial)?;
         waiting += counts.waiting;
     }
     (waiting > 0).then_some(waiting)

@@ -20,10 +20,10 @@ use crate::mcp::{Server, command};
 use crate::query::bulk;
 use crate::support::{Root, http_address, memory};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// The most that a server may ever take in these tests, in MiB: a tenth of what a queue without a bound takes. A debug build maps
 /// some 25 of its own code.
-const MOST_MEMORY: u64 = 100;
+const MAX_MEMORY_MIB: u64 = 100;
 
 /// A server over standard input and output whose answers are counted and thrown away.
 struct Flooded {
@@ -74,7 +74,7 @@ impl Flooded {
 
     #[track_caller]
     fn wait(&self, answers: usize) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while self.answers.load(Ordering::Relaxed) < answers {
             assert!(
                 Instant::now() < until,
@@ -94,8 +94,8 @@ impl Flooded {
     }
 
     /// The first answer since this was asked for the last time.
-    fn said(&self) -> Value {
-        serde_json::from_str(&self.last.recv_timeout(PATIENCE).unwrap()).unwrap()
+    fn read_answer(&self) -> Value {
+        serde_json::from_str(&self.last.recv_timeout(TIMEOUT).unwrap()).unwrap()
     }
 }
 
@@ -119,7 +119,7 @@ fn stays_small(pid: u32, what: &str) {
     if let (Some(most), Some(own)) = (mebibytes(pid, "VmHWM"), mebibytes(pid, "RssAnon")) {
         println!("{what}: {most} MiB at most, {own} of its own now");
         assert!(
-            most < MOST_MEMORY && own < MOST_MEMORY / 2,
+            most < MAX_MEMORY_MIB && own < MAX_MEMORY_MIB / 2,
             "{what}: {most} MiB at most, {own} now"
         );
     }
@@ -128,7 +128,7 @@ fn stays_small(pid: u32, what: &str) {
 // Standard input.
 
 #[test]
-fn more_requests_than_can_be_answered_wait_in_the_client() {
+fn excess_requests_wait_in_the_client() {
     let mut server = Flooded::start(&Root::samples());
     for turn in 0..3 {
         let pings: String = (0..20_000)
@@ -155,7 +155,7 @@ fn more_requests_than_can_be_answered_wait_in_the_client() {
 }
 
 #[test]
-fn requests_of_one_id_are_answered_one_after_the_other() {
+fn requests_with_the_same_id_are_answered_in_turn() {
     let mut server = Flooded::start(&Root::samples());
     server.flood(
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n"
@@ -168,7 +168,7 @@ fn requests_of_one_id_are_answered_one_after_the_other() {
 }
 
 #[test]
-fn a_line_of_very_many_values_takes_no_more_memory_than_a_short_one() {
+fn a_line_with_many_values_takes_little_memory() {
     let mut server = Flooded::start(&Root::samples());
     let line = |element: &str, bytes: usize| {
         let list = element.repeat(bytes / element.len());
@@ -178,7 +178,7 @@ fn a_line_of_very_many_values_takes_no_more_memory_than_a_short_one() {
     };
     for element in ["0,", "[],", "{\"a\":0},", "\"\","] {
         server.flood(line(element, 4_000_000).as_bytes(), 1);
-        let said = server.said();
+        let said = server.read_answer();
         assert_eq!(
             (&said["error"]["code"], &said["id"]),
             (&json!(-32600), &json!(7)),
@@ -193,7 +193,7 @@ fn a_line_of_very_many_values_takes_no_more_memory_than_a_short_one() {
         );
         // Longer than any message: only its ends are kept, and the id is there.
         server.flood(line(element, 15_000_000).as_bytes(), 1);
-        assert_eq!(server.said()["id"], 7);
+        assert_eq!(server.read_answer()["id"], 7);
     }
     for text in [
         "[".repeat(4_000_000),
@@ -201,15 +201,15 @@ fn a_line_of_very_many_values_takes_no_more_memory_than_a_short_one() {
         "9".repeat(4_000_000),
     ] {
         server.flood(format!("{text}\n").as_bytes(), 1);
-        assert!(server.said()["error"]["code"].is_i64());
+        assert!(server.read_answer()["error"]["code"].is_i64());
     }
     server.flood(line("0,", 1_000).as_bytes(), 1);
-    assert_eq!(server.said()["result"]["isError"], true);
+    assert_eq!(server.read_answer()["result"]["isError"], true);
     stays_small(server.child.id(), "lines of 4 and 15 MB");
 }
 
 #[test]
-fn a_client_that_does_not_read_is_not_read_either() {
+fn a_client_that_does_not_read_answers_is_not_read_from() {
     let root = Root::samples();
     let mut child = command(root.path()).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -247,7 +247,7 @@ fn a_client_that_does_not_read_is_not_read_either() {
 }
 
 #[test]
-fn the_end_of_standard_input_is_seen_while_nothing_is_read_from_it() {
+fn the_end_of_standard_input_is_noticed_without_reading() {
     let root = Root::samples();
     let mut child = command(root.path()).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -284,7 +284,7 @@ fn the_end_of_standard_input_is_seen_while_nothing_is_read_from_it() {
 // Arguments.
 
 #[test]
-fn every_text_argument_has_a_limit_and_is_refused_at_once_beyond_it() {
+fn every_text_argument_has_a_length_limit() {
     let root = Root::samples();
     let service = root.service();
     let long = "a long name ".repeat(100_000);
@@ -329,7 +329,7 @@ fn every_text_argument_has_a_limit_and_is_refused_at_once_beyond_it() {
 }
 
 #[test]
-fn resources_prompts_and_completions_take_no_endless_names() {
+fn names_of_resources_prompts_and_completions_are_limited() {
     let root = Root::samples();
     let mut server = Server::initialized(root.path());
     let long = "x".repeat(1 << 20);
@@ -377,7 +377,7 @@ fn resources_prompts_and_completions_take_no_endless_names() {
 }
 
 #[test]
-fn a_name_that_nobody_has_is_compared_with_each_name_once() {
+fn an_unknown_name_is_compared_with_each_name_once() {
     let root = Root::new();
     let project = "a-project-of-many-memories-".repeat(7);
     let memories: Vec<Value> = (0..20_000)
@@ -418,7 +418,7 @@ fn a_name_that_nobody_has_is_compared_with_each_name_once() {
 // Requests that are taken back, and those that take too long.
 
 #[test]
-fn a_comparison_with_names_without_end_ends_when_the_request_does() {
+fn a_comparison_with_many_names_stops_with_the_request() {
     let flag = CancelFlag::default();
     let raised = flag.clone();
     std::thread::spawn(move || {
@@ -438,7 +438,7 @@ fn a_comparison_with_names_without_end_ends_when_the_request_does() {
 }
 
 #[test]
-fn a_request_that_takes_too_long_is_answered_by_its_deadline() {
+fn a_slow_request_is_answered_by_its_deadline() {
     let root = Root::new();
     std::fs::write(root.path().join("config.toml"), "[limits]\nseconds = 1\n").unwrap();
     let words: Vec<String> = (0..150).map(|word| format!("word{word}")).collect();
@@ -511,7 +511,7 @@ impl Http {
     fn ask(&self, body: &str) -> (Duration, String) {
         let started = Instant::now();
         let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
@@ -542,7 +542,7 @@ fn narrow(runtime: &tokio::runtime::Runtime, address: SocketAddr) -> std::io::Re
 }
 
 #[test]
-fn clients_without_a_token_that_never_read_keep_nobody_out() {
+fn clients_without_a_token_that_never_read_do_not_block_others() {
     let root = Root::samples();
     let http = Http::start(&root);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -564,7 +564,7 @@ fn clients_without_a_token_that_never_read_keep_nobody_out() {
         held.push(stream);
     }
     std::thread::scope(|scope| {
-        let _ends = Ends(&over);
+        let _ends = StopOnDrop(&over);
         // And ever new ones, some of which never finish asking.
         scope.spawn(|| {
             let mut others = std::collections::VecDeque::new();
@@ -602,9 +602,9 @@ fn clients_without_a_token_that_never_read_keep_nobody_out() {
 }
 
 /// Ends a loop that asks, also where its test fails.
-struct Ends<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -641,7 +641,7 @@ fn a_host_or_origin_with_anything_beside_host_and_port_is_refused() {
     let http = Http::start(&root);
     let ask = |target: &str, headers: &str| {
         let mut stream = TcpStream::connect(http.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         write!(
             stream,
             "GET {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"

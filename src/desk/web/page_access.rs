@@ -8,10 +8,10 @@ use subtle::ConstantTimeEq;
 use crate::gate::Token;
 
 /// Random bytes in a word or a token.
-const BYTES: usize = 32;
+const SECRET_BYTES: usize = 32;
 
 /// Lets one page in.
-pub struct Door {
+pub struct PageAccess {
     address: SocketAddr,
     /// The one-time word, until it is used.
     word: Mutex<Option<String>>,
@@ -19,13 +19,13 @@ pub struct Door {
     session: String,
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for PageAccess {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "Door({})", self.address)
     }
 }
 
-impl Door {
+impl PageAccess {
     /// The door of a server.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Door {
         Ok(Self {
             address,
             word: Mutex::new(None),
-            session: random()?,
+            session: random_text()?,
         })
     }
 
@@ -43,7 +43,7 @@ impl Door {
     /// # Errors
     /// The system has no random bytes.
     pub fn open(&self) -> std::io::Result<String> {
-        let word = random()?;
+        let word = random_text()?;
         // Browsers do not send the part after the `#`.
         let address = format!("http://{}/#{word}", self.address);
         *self.word.lock() = Some(word);
@@ -51,11 +51,11 @@ impl Door {
     }
 
     /// Exchanges the word of the address for the session token. The word is then used up.
-    pub fn enter(&self, given: &str) -> Option<&str> {
+    pub fn enter(&self, typed: &str) -> Option<&str> {
         let mut word = self.word.lock();
         let fits = word
             .as_ref()
-            .is_some_and(|word| word.as_bytes().ct_eq(given.as_bytes()).into());
+            .is_some_and(|word| word.as_bytes().ct_eq(typed.as_bytes()).into());
         fits.then(|| {
             *word = None;
             self.session.as_str()
@@ -73,8 +73,8 @@ impl Door {
     }
 }
 
-fn random() -> std::io::Result<String> {
-    let mut bytes = [0; BYTES];
+fn random_text() -> std::io::Result<String> {
+    let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

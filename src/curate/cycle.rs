@@ -6,7 +6,7 @@ use super::Candidate;
 const MAX_STEPS: usize = 100;
 
 /// Whether `other` already replaced `memory`, directly or through others of the same scope.
-pub fn is_replaced_by(memory: &Candidate, other: &Candidate) -> bool {
+pub fn has_replaced(memory: &Candidate, other: &Candidate) -> bool {
     let store = &memory.scope.store;
     let mut next = memory.memory().superseded_by.clone();
     for _ in 0..MAX_STEPS {

@@ -72,7 +72,7 @@ fn open(root: &Root) -> Connection {
 }
 
 /// The rows whose words a text has.
-fn shown(text: &str) -> Vec<usize> {
+fn marks_in(text: &str) -> Vec<usize> {
     let text = text.to_lowercase();
     (0..MARKS.len())
         .filter(|row| text.contains(MARKS[*row]))
@@ -80,7 +80,7 @@ fn shown(text: &str) -> Vec<usize> {
 }
 
 /// The row that the id means.
-fn meant(statuses: &[Status]) -> usize {
+fn strongest(statuses: &[Status]) -> usize {
     let place = |status: &Status| match status {
         Status::Approved | Status::Promoted => 0,
         Status::Staging => 1,
@@ -152,13 +152,13 @@ fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static
     store
         .snapshot(|snapshot| {
             let one = snapshot.curated("twin")?.unwrap();
-            assert!(one.has_twin);
+            assert!(one.has_duplicate_id);
             doors.push(("to decide".into(), "any", one.memory.title));
             let mut all = String::new();
-            snapshot.curate(&mut |curated| all.push_str(&curated.memory.title))?;
+            snapshot.visit_curated(&mut |curated| all.push_str(&curated.memory.title))?;
             doors.push(("to publish".into(), "any", all));
             let queue = snapshot.queue(jiff::civil::date(2026, 11, 22))?;
-            assert!(queue.twins.contains("twin"));
+            assert!(queue.duplicate_ids.contains("twin"));
             let waiting = queue.waiting.into_iter().map(|waits| waits.memory.title);
             doors.push(("the review queue".into(), "staging", waiting.collect()));
             let labels = snapshot.labels()?.into_iter().map(|label| label.title);
@@ -183,7 +183,7 @@ fn before_an_edit(service: &Service, folder: &Path, row: Option<usize>) -> Strin
 }
 
 fn check(service: &Service, root: &Root, folder: &Path, statuses: &[Status], when: &str) {
-    let row = meant(statuses);
+    let row = strongest(statuses);
     let status = statuses[row];
     for (door, filter, answer) in doors(service, root, folder) {
         let is_allowed = match filter {
@@ -194,14 +194,14 @@ fn check(service: &Service, root: &Root, folder: &Path, statuses: &[Status], whe
         };
         let expected: Vec<usize> = is_allowed.then_some(row).into_iter().collect();
         assert_eq!(
-            shown(&answer),
+            marks_in(&answer),
             expected,
             "{when}, {statuses:?}, {door}: {answer}"
         );
     }
     let expected: Vec<usize> = status.is_served().then_some(row).into_iter().collect();
     let named = before_an_edit(service, folder, None);
-    assert_eq!(shown(&named), expected, "{when}, {statuses:?}: {named}");
+    assert_eq!(marks_in(&named), expected, "{when}, {statuses:?}: {named}");
     for other in 0..MARKS.len() {
         let named = before_an_edit(service, folder, Some(other));
         let expected: Vec<usize> = expected
@@ -209,12 +209,12 @@ fn check(service: &Service, root: &Root, folder: &Path, statuses: &[Status], whe
             .copied()
             .filter(|row| *row == other)
             .collect();
-        assert_eq!(shown(&named), expected, "{when}, {statuses:?}: {named}");
+        assert_eq!(marks_in(&named), expected, "{when}, {statuses:?}: {named}");
     }
 }
 
 #[test]
-fn every_door_shows_the_same_row_however_the_statuses_change() {
+fn every_entry_point_shows_the_same_row_of_a_duplicate_id() {
     let (root, folder) = root();
     let follows = root.service();
     let store = open(&root);
@@ -250,7 +250,7 @@ fn every_door_shows_the_same_row_however_the_statuses_change() {
 }
 
 #[test]
-fn a_decision_about_one_of_them_holds_for_its_content_alone() {
+fn a_decision_about_a_duplicate_id_applies_only_to_its_content() {
     let (root, folder) = root();
     let store = open(&root);
     let digest_of = |row: usize| {
@@ -298,7 +298,7 @@ fn a_decision_about_one_of_them_holds_for_its_content_alone() {
 }
 
 #[test]
-fn only_the_row_that_is_served_names_what_takes_its_place() {
+fn only_the_served_row_names_its_successor() {
     let (root, _) = root();
     let path = root.scope_folder("own").join("memory.db");
     let replaced = |sql: &str| {
@@ -325,7 +325,7 @@ fn only_the_row_that_is_served_names_what_takes_its_place() {
 }
 
 #[test]
-fn a_link_and_a_successor_lead_to_the_row_that_is_served() {
+fn links_and_successors_point_to_the_served_row() {
     let (root, _) = root();
     let store = open(&root);
     store
@@ -364,12 +364,12 @@ fn a_link_and_a_successor_lead_to_the_row_that_is_served() {
 }
 
 #[test]
-fn the_program_shows_the_approved_row_and_says_that_others_have_its_id() {
+fn the_approved_row_of_a_duplicate_id_is_shown_with_a_note() {
     let (root, folder) = root();
     open(&root)
         .execute_batch("UPDATE memories SET status = 'staging' WHERE rowid IN (1, 3)")
         .unwrap();
-    let served = |text: &str| assert_eq!(shown(text), [1], "{text}");
+    let served = |text: &str| assert_eq!(marks_in(text), [1], "{text}");
     served(&ack(root.path(), &["query", "orchard", "--long"]).ok());
     served(&ack(root.path(), &["get", "twin"]).ok());
     served(
@@ -415,5 +415,5 @@ fn the_program_shows_the_approved_row_and_says_that_others_have_its_id() {
     let said = "2 rows repeat the id of another row (`twin`); the first approved one counts";
     assert!(scopes.contains(said), "{scopes}");
     let queue = ack(root.path(), &["review", "--list"]).ok();
-    assert!(shown(&queue).is_empty(), "{queue}");
+    assert!(marks_in(&queue).is_empty(), "{queue}");
 }

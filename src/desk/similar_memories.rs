@@ -28,12 +28,12 @@ impl Desk {
         let others = self.others_of_group(number);
         let decided = others.filter_map(|other| {
             let item: &Item = self.items.get(other)?;
-            let done = match item.state {
+            let participle = match item.state {
                 State::Waiting => return None,
                 State::Chosen => self.done(other)?,
                 State::Written => "decided",
             };
-            Some((item.candidate.memory().id.clone(), done))
+            Some((item.candidate.memory().id.clone(), participle))
         });
         decided.collect()
     }

@@ -6,11 +6,11 @@ use super::ConnectError;
 use super::file::{io, read};
 
 /// The first line that is kept where there was no file. No client can read it as its settings.
-const NO_FILE: &str = "there was no file";
+const NO_FILE_MARK: &str = "there was no file";
 
 /// What is kept of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum Backup {
     /// Nothing: `connect` did not run.
     Nothing,
     /// There was no file, and this many of the folders above it were missing.
@@ -22,12 +22,12 @@ pub enum Kept {
     Text(String),
 }
 
-impl Kept {
+impl Backup {
     /// Reads what is kept of a file.
     pub fn of(path: &Path) -> Result<Self, ConnectError> {
-        Ok(match read(&kept_path(path))? {
+        Ok(match read(&backup_path(path))? {
             None => Self::Nothing,
-            Some(text) => match text.strip_prefix(NO_FILE) {
+            Some(text) => match text.strip_prefix(NO_FILE_MARK) {
                 Some(rest) => Self::NoFile {
                     folders: rest.lines().filter(|line| line.contains("folder")).count(),
                 },
@@ -47,27 +47,27 @@ impl Kept {
 
     /// Writes it next to the file. A text gets the permissions of the file at `real`.
     pub fn write(&self, path: &Path, real: &Path) -> Result<(), ConnectError> {
-        let kept = kept_path(path);
-        let written = match self {
+        let kept = backup_path(path);
+        let result = match self {
             Self::Nothing => Ok(()),
             Self::Text(_) => std::fs::copy(real, &kept).map(drop),
             Self::NoFile { folders } => {
                 let folders = "nor a folder above it\n".repeat(*folders);
-                std::fs::write(&kept, format!("{NO_FILE}\n{folders}"))
+                std::fs::write(&kept, format!("{NO_FILE_MARK}\n{folders}"))
             }
         };
-        written.map_err(io("keep a copy as", &kept))
+        result.map_err(io("keep a copy as", &kept))
     }
 
     /// Removes it.
     pub fn remove(path: &Path) -> Result<(), ConnectError> {
-        let kept = kept_path(path);
+        let kept = backup_path(path);
         std::fs::remove_file(&kept).map_err(io("remove", &kept))
     }
 }
 
 /// Where it is kept.
-pub fn kept_path(path: &Path) -> PathBuf {
+pub fn backup_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-ack-memory");
     path.with_file_name(name)

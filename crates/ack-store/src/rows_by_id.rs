@@ -7,23 +7,23 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 /// The chosen rows, in stored order of the first row of each id.
 #[derive(Debug)]
-pub(super) struct Chosen<T> {
+pub(super) struct RowsById<T> {
     rows: Vec<(Claim, T)>,
-    places: HashMap<String, usize>,
-    twins: HashSet<String>,
+    positions: HashMap<String, usize>,
+    duplicate_ids: HashSet<String>,
 }
 
-impl<T> Default for Chosen<T> {
+impl<T> Default for RowsById<T> {
     fn default() -> Self {
         Self {
             rows: Vec::new(),
-            places: HashMap::default(),
-            twins: HashSet::default(),
+            positions: HashMap::default(),
+            duplicate_ids: HashSet::default(),
         }
     }
 }
 
-impl<T> Chosen<T> {
+impl<T> RowsById<T> {
     /// Adds a row, if it has the strongest claim so far. Rows without an id cannot be requested and
     /// are ignored.
     ///
@@ -38,13 +38,13 @@ impl<T> Chosen<T> {
         if id.is_empty() {
             return Ok(());
         }
-        match self.places.entry(id) {
+        match self.positions.entry(id) {
             Entry::Vacant(vacant) => {
                 self.rows.push((claim, read()?));
                 vacant.insert(self.rows.len() - 1);
             }
             Entry::Occupied(known) => {
-                self.twins.insert(known.key().clone());
+                self.duplicate_ids.insert(known.key().clone());
                 if let Some(row) = self.rows.get_mut(*known.get())
                     && claim.beats(row.0)
                 {
@@ -57,7 +57,7 @@ impl<T> Chosen<T> {
 
     /// The chosen row with an id.
     pub(super) fn get(&self, id: &str) -> Option<&T> {
-        let row = self.rows.get(*self.places.get(id)?)?;
+        let row = self.rows.get(*self.positions.get(id)?)?;
         Some(&row.1)
     }
 
@@ -68,7 +68,10 @@ impl<T> Chosen<T> {
 
     /// The chosen rows, and the ids that several rows share.
     pub(super) fn into_parts(self) -> (impl Iterator<Item = T>, HashSet<String>) {
-        (self.rows.into_iter().map(|(_, row)| row), self.twins)
+        (
+            self.rows.into_iter().map(|(_, row)| row),
+            self.duplicate_ids,
+        )
     }
 
     /// The chosen rows.

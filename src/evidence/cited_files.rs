@@ -6,7 +6,7 @@ use ack_search::file_pattern::is_glob;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::tree::{Found, WorkTree};
+use super::tree::{PathState, WorkTree};
 
 /// How many of a memory's files are checked.
 const MAX_FILES: usize = 40;
@@ -55,10 +55,10 @@ impl WorkTree {
     /// `\`, from the top or from the project's folder; folders; globs; and names or ends of paths,
     /// which may be anywhere in the tree. `made` is when the memory was written or last changed.
     /// Checks at most forty entries; the rest are unknown.
-    pub fn cited(&self, files: &[String], made: Option<Timestamp>) -> Vec<CitedFile> {
+    pub fn cited(&self, files: &[String], written_at: Option<Timestamp>) -> Vec<CitedFile> {
         let looked = files.iter().enumerate().map(|(number, entry)| {
             let (state, since) = if number < MAX_FILES && entry.len() <= MAX_PATH_BYTES {
-                self.look_for(entry, made)
+                self.check_file(entry, written_at)
             } else {
                 (FileState::Unknown, Since::Unknown)
             };
@@ -71,20 +71,20 @@ impl WorkTree {
         looked.collect()
     }
 
-    fn look_for(&self, entry: &str, made: Option<Timestamp>) -> (FileState, Since) {
+    fn check_file(&self, entry: &str, written_at: Option<Timestamp>) -> (FileState, Since) {
         let Some(inside) = self.inside(entry) else {
             return (FileState::Outside, Since::Unknown);
         };
         let mut is_unknown = false;
-        for reading in self.readings(&inside) {
-            match self.look(&reading) {
-                Found::There(metadata) => {
-                    let written = metadata.modified().ok().filter(|_| metadata.is_file());
-                    return (FileState::There, since(written, made));
+        for reading in self.possible_paths(&inside) {
+            match self.path_state(&reading) {
+                PathState::Exists(metadata) => {
+                    let modified = metadata.modified().ok().filter(|_| metadata.is_file());
+                    return (FileState::There, since(modified, written_at));
                 }
-                Found::Unknown => is_unknown = true,
+                PathState::Unknown => is_unknown = true,
                 // A glob may still match something else.
-                Found::Nothing => {}
+                PathState::Missing => {}
             }
         }
         let state = match self.lists(&inside) {
@@ -98,11 +98,11 @@ impl WorkTree {
     }
 }
 
-fn since(written: Option<SystemTime>, made: Option<Timestamp>) -> Since {
-    let (Some(written), Some(made)) = (written, made) else {
+fn since(modified: Option<SystemTime>, written_at: Option<Timestamp>) -> Since {
+    let (Some(modified), Some(written_at)) = (modified, written_at) else {
         return Since::Unknown;
     };
-    if written <= SystemTime::from(made) {
+    if modified <= SystemTime::from(written_at) {
         Since::Unchanged
     } else {
         Since::WrittenLater
