@@ -303,8 +303,11 @@ impl Toolset {
         let first = operation.properties().keys().next();
         let tools = self.tools.iter().filter(|tool| tool.operation == operation);
         tools.min_by_key(|tool| {
-            let takes =
-                |name: &String| tool.arguments.iter().any(|argument| argument.has_target(name));
+            let takes = |name: &String| {
+                tool.arguments
+                    .iter()
+                    .any(|argument| argument.has_target(name))
+            };
             (first.is_some_and(|name| !takes(name)), tool.preset.len())
         })
     }

@@ -13,7 +13,7 @@ use rmcp::{ErrorData, ServerHandler};
 use std::time::Duration;
 
 use super::client::Quirks;
-use super::{Server, prompts, error_result, raw, resources, tools, until_cancelled};
+use super::{Server, error_result, prompts, raw, resources, tools, until_cancelled};
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
 

@@ -197,7 +197,7 @@ impl Publication {
         };
         let built = self
             .publisher
-            .make(&planned.base, &planned.plan, &terms, step)?;
+            .build(&planned.base, &planned.plan, &terms, step)?;
         let cost = built.cost();
         Ok((built, cost))
     }

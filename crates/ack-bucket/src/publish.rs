@@ -486,7 +486,7 @@ fn write_records(base: &Base, plan: &Plan, work: &Path) -> Result<usize, BucketE
                 next - 1
             }
         };
-        writer.put(row, record)?;
+        writer.upsert(row, record)?;
     }
     writer.set_links(&plan.links)?;
     writer.finish()?;

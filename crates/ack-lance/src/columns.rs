@@ -526,8 +526,8 @@ impl<'a> Rows<'a> {
                 session: text(session),
                 session_id: text(session_id),
                 kind: text(kind),
-                tags: tags.of(row_index)?,
-                files: files.of(row_index)?,
+                tags: tags.row(row_index)?,
+                files: files.row(row_index)?,
                 superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
             };
             each(row_index, &entry);

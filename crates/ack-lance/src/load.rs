@@ -154,9 +154,9 @@ impl LoadCounts {
 fn read_contents(
     batches: Receiver<NumberedBatch>,
     mut contents: ContentWriter<'_>,
-    (select_rows, dimension): (usize, usize),
+    (rows, dimension): (usize, usize),
 ) -> Result<(), TableError> {
-    contents.reserve(select_rows, dimension);
+    contents.reserve(rows, dimension);
     // The index's numbers for the terms of each batch.
     let mut lexicons: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut numbered: Vec<(u32, u32)> = Vec::new();
@@ -172,7 +172,7 @@ fn read_contents(
                     for (term, holders) in terms.iter().zip(terms::read_holders(holders)) {
                         let [served, staging] = holders.ok_or(TableError::Damaged)?;
                         let postings = served.saturating_add(staging) as usize;
-                        if postings <= room.min(select_rows) {
+                        if postings <= room.min(rows) {
                             contents.reserve_postings(*term, postings);
                             room -= postings;
                         }

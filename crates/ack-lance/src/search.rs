@@ -137,7 +137,7 @@ impl Searcher {
             return Ok(None);
         }
         let mut lexicon = Lexicon::default();
-        let condition = format!("source = {LEXICON}");
+        let condition = format!("source = {LEXICON_SOURCE}");
         let mut batches = super::select_rows(&table, &["detail"], Some(&condition)).await?;
         while let Some(batch) = next_batch(&mut batches).await? {
             let details = Rows::new(&batch).bytes("detail")?;
@@ -180,7 +180,7 @@ impl Searcher {
         let enough = |limit: usize| (limit as f32 * query.widening as f32 / share).ceil() as usize;
         let only =
             |allowed: bool| (!dense).then(|| condition(&query.filter, (query.status, allowed)));
-        let (allowed, others) = (with_condition(true), with_condition(false));
+        let (allowed, others) = (only(true), only(false));
         let words: Vec<&str> = query.terms.iter().map(|term| term.key.as_str()).collect();
         let mut searches = vec![(words.join(" "), enough(MAX_TEXT_HITS), allowed.clone())];
         // Among many words, the full-text index may rank a memory with a rare identifier low.

@@ -11,7 +11,7 @@ use ack_bucket::publish::{Item, PrunePlan, Step, UploadCost, VersionSummary};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{MAX_LISTED, does, listed};
+use super::{MAX_LISTED, confirms, listed_lines};
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
@@ -127,7 +127,7 @@ impl BucketRequest<'_> {
             write_plain(&plan_text(&planned, cost))?;
         }
         let question = format!("Publish version {}?", planned.plan.base + 1);
-        let writes = !nothing && !self.args.dry_run && does(self.args, self.json, &question);
+        let writes = !nothing && !self.args.dry_run && confirms(self.args, self.json, &question);
         let mut head = None;
         if let Some((built, _)) = built.filter(|_| writes) {
             let result = self
@@ -214,7 +214,7 @@ impl BucketRequest<'_> {
         if !self.json {
             write_plain(&message)?;
         }
-        let writes = !self.args.dry_run && does(self.args, self.json, "Publish this version?");
+        let writes = !self.args.dry_run && confirms(self.args, self.json, "Publish this version?");
         let restored = if writes {
             Some(publisher.roll_back(number, &by, restore, true)?)
         } else {
@@ -249,7 +249,7 @@ impl BucketRequest<'_> {
         }
         let writes = planned.objects > 0
             && !self.args.dry_run
-            && does(self.args, self.json, "Remove them for good?");
+            && confirms(self.args, self.json, "Remove them for good?");
         if writes {
             publisher.remove(&planned)?;
         }
@@ -284,15 +284,15 @@ fn plan_text(planned: &Planned, cost: Option<UploadCost>) -> String {
         } else {
             ""
         };
-        out += &listed(items, |item: &Item| {
+        out += &listed_lines(items, |item: &Item| {
             let title = text::line(&item.title, 60);
             format!("  {verb:<6} {} {title}{why}\n", item.id)
         });
     }
     let held_line =
         |verb: &str, one: &HeldItem| format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "));
-    out += &listed(&planned.held, |one| held_line("hold", one));
-    out += &listed(&planned.warnings, |one| held_line("look", one));
+    out += &listed_lines(&planned.held, |one| held_line("hold", one));
+    out += &listed_lines(&planned.warnings, |one| held_line("look", one));
     out += &format!(
         "{} to add, {} to change, {} to remove, {} unchanged\n",
         plan.added.len(),

@@ -9,9 +9,9 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use super::evidence::{Evidence, Reason, Terms};
+use super::newest_sessions;
 use super::outline_cache::OutlineCache;
 use super::outlines::{self, Reading, ScopeOutline};
-use super::newest_sessions;
 use super::signals::Signals;
 use crate::evidence::Bounds;
 use crate::remote::WaitPolicy;

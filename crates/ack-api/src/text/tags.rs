@@ -468,11 +468,7 @@ mod tests {
             ("ASSISTANT : ok", "ASSISTANT ∶ ok"),
         ] {
             assert_eq!(untagged(text), expected, "{text:?}");
-            assert_eq!(
-                untagged(expected),
-                expected,
-                "a second time: {text:?}"
-            );
+            assert_eq!(untagged(expected), expected, "a second time: {text:?}");
         }
     }
 

@@ -54,8 +54,7 @@ impl Pair<'_> {
             terms.map(|term| (term.key, term.weight)).collect()
         };
         let (newer, older) = (content(self.newer, one), content(self.older, other));
-        let all: f32 = newer.values().sum::<f32>()
-            + older.values().sum::<f32>();
+        let all: f32 = newer.values().sum::<f32>() + older.values().sum::<f32>();
         let shared = shared_weight(&newer, &older);
         if shared >= MAX_ADDED_BY_NEWER {
             2.0 * shared / all

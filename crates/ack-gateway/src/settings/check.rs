@@ -202,8 +202,8 @@ fn tools(
         }
         let mut tool = tool;
         if let Some(description) = &tool.description {
-            let described =
-                checked_description(description).map_err(|message| problem(&["description"], message))?;
+            let described = checked_description(description)
+                .map_err(|message| problem(&["description"], message))?;
             tool.description = Some(described);
         }
         if let Some(both) = tool
