@@ -106,6 +106,7 @@ mod store_profiles;
 mod store_support;
 mod store_values;
 mod surface;
+mod symbols;
 #[cfg(feature = "table")]
 mod table;
 mod team_check;

@@ -1,0 +1,182 @@
+//! Symbols of code, asked for in other ways than they are written: apart, or with other joints.
+
+use serde_json::json;
+
+use crate::arguments::call;
+use crate::query::bulk;
+use crate::support::{Root, ids, memory};
+
+/// A symbol as a memory writes it, and three other ways to write it.
+const SYMBOLS: [(&str, [&str; 3]); 20] = [
+    (
+        "parse_config",
+        ["parse config", "parseConfig", "parse-config"],
+    ),
+    (
+        "HttpClient::send",
+        ["http client send", "HttpClient.send", "http_client::send"],
+    ),
+    ("--no-cache", ["no cache", "no_cache", "noCache"]),
+    ("E0308", ["E 0308", "e0308", "error[E-0308]"]),
+    (
+        "src/store/open.rs",
+        ["store open.rs", "store::open", "src\\store\\open.rs"],
+    ),
+    (
+        "maxRetryCount",
+        ["max retry count", "max_retry_count", "max-retry-count"],
+    ),
+    ("utf-8", ["utf8", "UTF 8", "utf_8"]),
+    (
+        "tokio::select!",
+        ["tokio select", "tokio.select", "tokio_select"],
+    ),
+    (
+        "read_to_string",
+        ["read to string", "readToString", "ReadToString"],
+    ),
+    (
+        "useLayoutEffect",
+        ["use layout effect", "use_layout_effect", "UseLayoutEffect"],
+    ),
+    ("cargo-deny", ["cargo deny", "cargo_deny", "cargoDeny"]),
+    (
+        "SIGTERM_TIMEOUT",
+        ["sigterm timeout", "sigtermTimeout", "sigterm-timeout"],
+    ),
+    (
+        "user.session_id",
+        ["session id", "sessionId", "user.sessionId"],
+    ),
+    (
+        "docker-compose.override.yml",
+        [
+            "compose override",
+            "docker compose override",
+            "compose.override",
+        ],
+    ),
+    ("is_empty", ["is empty", "isEmpty", "IsEmpty"]),
+    (
+        "LockFileGuard",
+        ["lock file guard", "lock_file_guard", "lockfile guard"],
+    ),
+    ("http/2", ["http2", "HTTP 2", "http-2"]),
+    (
+        "order_by_clause",
+        ["order by clause", "orderByClause", "OrderBy clause"],
+    ),
+    ("x-request-id", ["request id", "requestId", "X_REQUEST_ID"]),
+    (
+        "WorkerPool#drain",
+        [
+            "worker pool drain",
+            "WorkerPool.drain",
+            "worker_pool::drain",
+        ],
+    ),
+];
+
+/// The parts of a symbol, in lower case.
+fn parts(symbol: &str) -> Vec<String> {
+    let mut spaced = String::new();
+    for c in symbol.chars() {
+        if c.is_uppercase() && spaced.ends_with(char::is_lowercase) {
+            spaced.push(' ');
+        }
+        spaced.push(if c.is_alphanumeric() { c } else { ' ' });
+    }
+    spaced.split_whitespace().map(str::to_lowercase).collect()
+}
+
+/// Memories with one symbol each, and others that have its words, but not together.
+fn store() -> Root {
+    let root = Root::new();
+    let mut memories = Vec::new();
+    for (number, (symbol, _)) in SYMBOLS.iter().enumerate() {
+        memories.push(memory(
+            &format!("symbol-{number:02}"),
+            &format!("What broke the deployment of week {number}0"),
+            json!({ "narrative": format!("It came from {symbol}. Nobody had looked at it.") }),
+        ));
+        let parts = parts(symbol);
+        if parts.len() < 2 {
+            continue;
+        }
+        let apart = parts.join(" matters in some cases, while in others we look at ");
+        memories.push(memory(
+            &format!("apart-{number:02}"),
+            &format!("Notes on the incident of week {number}0"),
+            json!({ "narrative": format!("First {apart}. Nobody had looked at it.") }),
+        ));
+        for part in parts {
+            memories.push(memory(
+                &format!("sibling-{number:02}-{part}"),
+                &format!("Names around {part}, week {number}0"),
+                json!({ "narrative": format!("Both {part}_helper and new_{part} were renamed.") }),
+            ));
+        }
+    }
+    bulk(&root, "alpha", &memories);
+    root
+}
+
+/// The questions whose memory is not the first result, each with its place.
+fn missed(mode: &str) -> Vec<(String, Option<usize>)> {
+    let root = store();
+    let service = root.service();
+    let mut missed = Vec::new();
+    for (number, (symbol, ways)) in SYMBOLS.iter().enumerate() {
+        for way in ways {
+            let question = format!("why does {way} fail");
+            let arguments = json!({ "query": question, "limit": 10, "mode": mode });
+            let answer = call(&service, "query_memories", arguments).unwrap();
+            let wanted = format!("symbol-{number:02}");
+            let ids = ids(&answer["results"]);
+            let place = ids.iter().position(|id| *id == wanted);
+            if place != Some(0) {
+                missed.push((format!("`{symbol}` as `{way}`"), place));
+            }
+        }
+    }
+    missed
+}
+
+#[test]
+fn words_find_a_symbol_however_its_parts_are_joined() {
+    let missed = missed("lexical");
+    assert!(missed.len() <= 5, "{missed:#?}");
+}
+
+#[test]
+fn words_and_meaning_find_a_symbol_among_the_first_three() {
+    let missed = missed("hybrid");
+    let is_far = |place: &Option<usize>| place.is_none_or(|place| place > 2);
+    assert!(
+        !missed.iter().any(|(_, place)| is_far(place)),
+        "{missed:#?}"
+    );
+    assert!(missed.len() <= 12, "{missed:#?}");
+}
+
+#[test]
+fn an_answer_tells_the_symbol_that_matches() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory(
+                "a",
+                "Settings",
+                json!({ "narrative": "See parse_config, then stop." }),
+            ),
+            memory("b", "Other", json!({})),
+        ],
+    );
+    let arguments = json!({ "query": "parseconfig", "explain": true });
+    let answer = call(&root.service(), "query_memories", arguments).unwrap();
+    let first = &answer["results"][0];
+    assert_eq!(first["id"], "a");
+    let why = first["why"].as_str().unwrap();
+    assert!(why.contains("parse_config"), "{why}");
+}
