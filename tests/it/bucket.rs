@@ -429,7 +429,7 @@ fn two_concurrent_publishers_lose_nothing() {
     };
     bucket.clear_faults();
     assert_ne!(stopped.code, Some(0), "{}", stopped.out);
-    assert!(stopped.err.contains("would take away"), "{}", stopped.err);
+    assert!(stopped.err.contains("would remove"), "{}", stopped.err);
     assert_eq!(head(&bucket)["version"].as_u64().unwrap(), before + 1);
     assert!(read_anew(&bucket).contains(&"A late one".to_owned()));
 }

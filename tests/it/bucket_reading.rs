@@ -315,7 +315,7 @@ fn bucket_settings_in_a_manifest_are_validated() {
         ("table = \"s3://memories\"\n", "s3://bucket/prefix"),
         (
             "table = \"s3://m/x\"\nstore = \"a.db\"\n",
-            "must not be there",
+            "leave out `store` and `ref`",
         ),
         (
             "table = \"s3://m/x\"\n[remote]\nmax_age = \"soon\"\n",
@@ -347,7 +347,7 @@ fn a_followed_scope_is_not_published_and_not_imported_into() {
     let (_root, bucket, reader) = followed("1h");
     reader.manifest("mine", "table = \"s3://memories/platform\"\n");
     let refused = publish(&reader, &bucket, &["--yes"]);
-    assert!(refused.err.contains("published already"), "{}", refused.err);
+    assert!(refused.err.contains("already published"), "{}", refused.err);
     let lines = reader.path().join("lines.jsonl");
     std::fs::write(&lines, "{\"title\":\"x\"}\n").unwrap();
     let refused = run(command(reader.path())
