@@ -47,6 +47,12 @@ impl OpenRequests {
             && requests.bytes < MAX_OPEN_BYTES
     }
 
+    /// Whether an answer is still open.
+    pub fn are_open(&self) -> bool {
+        let requests = self.requests();
+        !requests.request_bytes.is_empty() || requests.invalid_count > 0
+    }
+
     /// Adds a request of this many bytes; false if another request with the same id is still open.
     pub fn add(&self, id: &RequestId, bytes: usize) -> bool {
         let mut requests = self.requests();

@@ -252,6 +252,10 @@ where
                 continue;
             }
             if !self.read_line().await {
+                // After this the answers that are not ready are dropped.
+                while self.open_requests.are_open() {
+                    self.open_requests.answer_sent().await;
+                }
                 return None;
             }
             let line = std::mem::take(&mut self.line);

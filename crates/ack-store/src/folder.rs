@@ -9,6 +9,7 @@
 //! unless the owner names the reference whose files are approved (`reference`).
 
 mod codex;
+mod dialect;
 mod files;
 pub mod front_matter;
 mod graph;
@@ -31,6 +32,7 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::Xxh3;
 
+pub use self::dialect::Dialect;
 pub use self::files::max_bytes;
 use self::files::{ReadFile, expect_graph, project_of_sessions, read_files};
 use self::listing::{FileEntry, Listing};
@@ -48,62 +50,6 @@ const MAX_PROBLEMS: usize = 20;
 /// A watched folder is listed again after this time. Writes through a memory-mapped file, or
 /// through a hard link created since, cause no event.
 const RELIST_INTERVAL: Duration = Duration::from_secs(5);
-
-/// Which program writes the files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// Claude Code's auto-memory: `MEMORY.md` is an index.
-    AutoMemory,
-    /// Codex: an index of task groups, and a file for each rollout.
-    Codex,
-    /// Any other folder of Markdown: Open Knowledge Format, basic-memory, Serena, docs/solutions.
-    /// Files of JSON lines in it are read too.
-    Markdown,
-    /// One file of JSON lines.
-    ServerMemory,
-}
-
-impl Dialect {
-    /// The dialect of a folder or a file.
-    fn of(path: &Path) -> Self {
-        let has = |name: &str| path.join(name).exists();
-        if path.is_file() {
-            Self::ServerMemory
-        } else if has("rollout_summaries") || has("memory_summary.md") {
-            Self::Codex
-        } else if has("MEMORY.md") {
-            Self::AutoMemory
-        } else {
-            Self::Markdown
-        }
-    }
-
-    const fn profile(self) -> Profile {
-        match self {
-            Self::AutoMemory => Profile::AutoMemory,
-            Self::Codex => Profile::Codex,
-            Self::Markdown => Profile::Markdown,
-            Self::ServerMemory => Profile::ServerMemory,
-        }
-    }
-
-    /// Whether a file contains memories, by its path in the folder.
-    fn holds_memories(self, relative: &Path) -> bool {
-        let name = relative.to_string_lossy();
-        let is_markdown = listing::is_markdown(relative);
-        match self {
-            Self::AutoMemory => is_markdown && name != "MEMORY.md",
-            Self::Codex => {
-                is_markdown && (name == "MEMORY.md" || name.starts_with("rollout_summaries/"))
-            }
-            Self::Markdown => {
-                note::is_json_lines(relative)
-                    || is_markdown && !["index.md", "log.md"].contains(&name.as_ref())
-            }
-            Self::ServerMemory => true,
-        }
-    }
-}
 
 /// Whether a store's path names files of notes and not a database.
 pub fn is_notes_path(path: &Path) -> bool {

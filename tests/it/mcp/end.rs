@@ -65,7 +65,8 @@ fn piped_requests_are_answered_although_input_ends_at_once() {
     ];
     let text = lines.map(|line| line.to_string()).join("\n");
     assert!(!text.ends_with('\n'), "the last line has no line end");
-    // Answers have some tens of milliseconds from the end of input: on a busy machine that may not be enough every time.
+    // Answers have a limited time after the end of input. On a busy machine it may not be enough
+    // every time.
     let mut seen = Vec::new();
     for _ in 0..15 {
         let mut server = Server::start(root.path());
