@@ -85,7 +85,7 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// A member of the object or table at `path`, called `name`. If it exists, the keys that start
-    /// the server ([`ours::STARTS`]) are overwritten; other keys are only added if missing.
+    /// the server ([`ours::START_KEYS`]) are overwritten; other keys are only added if missing.
     Member {
         /// The path to the object.
         path: Vec<&'static str>,

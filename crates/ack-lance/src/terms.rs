@@ -1,7 +1,7 @@
 //! How a table stores the terms and the vectors of its memories: the column `detail`.
 //!
-//! The rows of one batch share a lexicon, which is a separate row: its `source` is [`LEXICON`], its
-//! `row` the number of the batch. Its `detail` is the number of the batch (4 bytes), the length of
+//! The rows of one batch share a lexicon, which is a separate row: its `source` is
+//! [`LEXICON_SOURCE`], its `row` the number of the batch. Its `detail` is the number of the batch (4 bytes), the length of
 //! the text that follows (4 bytes), the distinct terms of the batch as this program's analysis
 //! writes them (UTF-8, separated by spaces), and how many memories of the batch had each term when
 //! it was written: for each term, in that order, the approved and promoted ones and then those in
@@ -155,7 +155,7 @@ fn write_number(mut number: u32, bytes: &mut Vec<u8>) {
 }
 
 /// Decodes the detail of a lexicon: the number of the batch, the terms and their holders. `None` as
-/// in [`read`].
+/// in [`read_terms`].
 pub fn decode_lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
     let (batch, rest) = detail.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -168,7 +168,7 @@ pub fn decode_lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
 }
 
 /// Decodes the detail of a memory: the number of the batch, the vector and the terms. `None` as in
-/// [`read`].
+/// [`read_terms`].
 pub fn decode_memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
     let (batch, rest) = detail.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<2>()?;
@@ -199,7 +199,7 @@ fn read_number(bytes: &mut std::slice::Iter<'_, u8>) -> Option<Option<u32>> {
 }
 
 /// How many memories have each term of a lexicon: approved and promoted ones, and those in staging.
-/// `None` as in [`read`].
+/// `None` as in [`read_terms`].
 pub fn read_holders(bytes: &[u8]) -> impl Iterator<Item = Option<[u32; 2]>> {
     let mut rest = bytes.iter();
     std::iter::from_fn(move || {

@@ -1,9 +1,9 @@
 //! The decision log of a store, joined with its rows when they are read.
 //!
 //! The newest decision about a memory applies as long as the memory's content is what was decided
-//! on ([`digest`]). If the content changed, the memory waits for review again. An unreadable line
+//! on (`digest`). If the content changed, the memory waits for review again. An unreadable line
 //! that names a memory has the same effect: an unreadable decision never makes a memory visible.
-//! What was rejected does not come back under another id ([`contents`]).
+//! What was rejected does not come back under another id (`contents`).
 
 mod contents;
 
