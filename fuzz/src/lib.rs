@@ -72,7 +72,7 @@ pub fn service() -> &'static Service {
             .unwrap();
         }
         std::fs::write(root.join("scopes").join(PRIVATE).join("scope.toml"), "visibility = \"private\"\n").unwrap();
-        Service::leak(Config::load(inputs(root)).unwrap())
+        Service::new(Config::load(inputs(root)).unwrap()).leak()
     })
 }
 
