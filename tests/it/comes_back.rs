@@ -1,4 +1,5 @@
-//! What comes back when a memory that replaced it goes: commands and the desk say so before and after, and it is what happens.
+//! What comes back when the memory that replaced it goes. Commands and the desk say so before and
+//! afterwards, and it happens.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -31,7 +31,7 @@ fn retrieval_meets_its_thresholds_on_the_development_sets() {
     let mut wrong = Vec::new();
     // The least nDCG@10 of the lexical leg, and how much hybrid retrieval adds to it.
     for (set, lexical, gain) in [
-        ("til-jb", 0.795, 0.005),
+        ("til-jb", 0.865, 0.005),
         ("clippy", 0.861, 0.0),
         ("solutions-open", 0.898, -0.005),
         ("precisionmembench", 0.0, 0.0),

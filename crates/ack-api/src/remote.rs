@@ -87,7 +87,7 @@ impl RemoteSettings {
                 problem: "needed for `credentials = \"command\"`, and for nothing else".to_owned(),
             });
         }
-        // A path that depends on the working folder would run what lies in a repository.
+        // A path relative to the working folder could run a program from a repository.
         if let Some(program) = self.command.first()
             && program.contains('/')
             && !program.starts_with('/')

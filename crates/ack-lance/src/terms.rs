@@ -1,11 +1,11 @@
 //! How a table stores the terms and the vectors of its memories: the column `detail`.
 //!
 //! The rows of one batch share a lexicon, which is a separate row: its `source` is
-//! [`LEXICON_SOURCE`], its `row` the number of the batch. Its `detail` is the number of the batch (4 bytes), the length of
-//! the text that follows (4 bytes), the distinct terms of the batch as this program's analysis
-//! writes them (UTF-8, separated by spaces), and how many memories of the batch had each term when
-//! it was written: for each term, in that order, the approved and promoted ones and then those in
-//! staging (LEB128).
+//! [`LEXICON_SOURCE`], its `row` the number of the batch. Its `detail` is the number of the batch
+//! (4 bytes), the length of the text that follows (4 bytes), the distinct terms of the batch as
+//! this program's analysis writes them (UTF-8, separated by spaces), and how many memories of the
+//! batch had each term when it was written: for each term, in that order, the approved and promoted
+//! ones and then those in staging (LEB128).
 //!
 //! The `detail` of a memory is the number of its batch (4 bytes), the length of the vector that
 //! follows (2 bytes; 0 if there is none), the quantized vector (a single-precision factor, then a

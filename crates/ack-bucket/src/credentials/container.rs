@@ -95,7 +95,7 @@ impl Service {
     }
 }
 
-/// Whether credentials may come from an address: nobody on the way can read or change them.
+/// Whether an address is safe for credentials: no one in between can read or change them.
 fn may_give_credentials(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
