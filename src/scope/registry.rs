@@ -428,6 +428,13 @@ fn published_remote(
         known: Vec::new(),
     };
     let Some(address) = &manifest.table else {
+        if let Some(store) = &manifest.store
+            && store.to_str().is_some_and(|store| store.contains("://"))
+        {
+            let message = "`store` is a file or a folder on this machine; a bucket is named by \
+                           `table = \"s3://…\"`";
+            return Err(invalid(message.to_owned()));
+        }
         return match &manifest.remote {
             // Publishing from here uses these settings.
             Some(settings) => {

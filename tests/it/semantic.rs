@@ -1,5 +1,6 @@
 //! The encoder against its references, and what retrieval by meaning does: modes, `like`, `related`, `expect`.
 
+use ack_api::QueryRequest;
 use ack_memory::service::Service;
 use ack_search::encoder::Encoder;
 use serde_json::{Value, json};
@@ -339,6 +340,18 @@ fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itsel
     assert!(ids(&all).contains(&"staged"));
     let both = query(&service, json!({ "like": "pool", "query": "flex" }));
     assert!(ids(&both).contains(&"css"));
+    // An agent that may not see it does not learn what is near it.
+    let request = QueryRequest {
+        like: Some("staged".to_owned()),
+        by_agent: true,
+        ..QueryRequest::default()
+    };
+    let withheld = service.query_memories(&request).unwrap_err();
+    assert_eq!(withheld.code(), "memory_not_served");
+    // Nothing far away is shown, and nothing far away counts as hidden.
+    let near_css = query(&service, json!({ "like": "css" }));
+    assert_eq!(ids(&near_css), Vec::<&str>::new(), "{near_css:#}");
+    assert_eq!(near_css["hidden"]["by_status"], 0, "{near_css:#}");
     let missing = call(&service, "query_memories", json!({ "like": "pol" })).unwrap_err();
     assert_eq!(missing.code(), "memory_not_found");
     assert_eq!(missing.body().nearest, ["pool"]);
