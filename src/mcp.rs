@@ -55,8 +55,8 @@ use ack_gateway::server::{Report, Upstreams};
 
 /// How many requests run at the same time. Further ones wait.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
-/// How long running requests may still take after standard input is closed. Without any, the process
-/// ends at once.
+/// How long running requests may still take after standard input is closed. Without any, the
+/// process ends at once.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
 /// How long after its deadline a request may still answer by itself.
 const DEADLINE_GRACE: Duration = Duration::from_millis(200);

@@ -1,4 +1,5 @@
-//! The desk's page, started from a terminal: where a browser is opened, and what is asked at the end.
+//! The desk's page, started from a terminal: where a browser is opened, and what is asked at the
+//! end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -727,7 +727,8 @@ fn recall_hands_over_the_answer_of_query_memories() {
     assert_eq!(json_block(&text)["results"], json!([]));
 }
 
-/// What Claude Code sends for words typed behind a prompt: one word an argument, in their order; the others are dropped.
+/// What Claude Code sends for words typed behind a prompt: one word an argument, in their order;
+/// the others are dropped.
 fn typed(server: &mut Server, words: &str) -> Value {
     let prompts = server.request("prompts/list", json!({}));
     let recall = prompts["result"]["prompts"]

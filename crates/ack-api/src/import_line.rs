@@ -1,5 +1,5 @@
-//! A memory as one line of JSON: what `import` reads, what `publish --format jsonl` writes, and what
-//! a folder of shared notes may hold.
+//! A memory as one line of JSON: what `import` reads, what `publish --format jsonl` writes, and
+//! what a folder of shared notes may hold.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
