@@ -330,7 +330,7 @@ impl Server {
             return Err(Error::invalid(
                 "id",
                 question,
-                "words that a memory is found by; none was found by these",
+                "words that find a memory; these find none",
             ));
         };
         call.arguments.insert("id".to_owned(), Value::from(best.id));

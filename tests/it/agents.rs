@@ -584,7 +584,7 @@ fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matc
     let (kind, ids, text) = ask("pool deploymnet");
     assert_eq!(kind, "nothing_certain", "{text}");
     assert!(
-        text.starts_with("nothing certain: no approved memory contains `deploymnet`; "),
+        text.starts_with("no certain match: no approved memory contains `deploymnet`; "),
         "{text}"
     );
     assert!(

@@ -562,7 +562,7 @@ fn an_unknown_project_is_answered_with_the_names_like_it() {
     };
     assert_eq!(
         suggestions("biling-api", "chose"),
-        "No memory was learned in project \"biling-api\"; like it: billing-api"
+        "No memory was learned in project \"biling-api\"; similar: billing-api"
     );
     assert!(
         suggestions("payments", "zzz").starts_with("Leave out filters"),

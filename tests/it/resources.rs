@@ -662,7 +662,7 @@ fn a_review_has_pages_ages_groups_and_contradictions_and_names_the_desk() {
     let text = prompt(&mut server, "curate_pending", json!({ "scope": "team" }));
     assert_eq!(
         text.lines().last().unwrap(),
-        "To decide, run `ack-memory review --scope team` in a terminal: it opens the desk."
+        "To decide, run `ack-memory review --scope team` in a terminal: it opens the review page."
     );
     let review = json_block(&text);
     let pending = &review["pending"];
