@@ -1,8 +1,8 @@
 //! Links the program at a fixed address where that is the loader's business alone (glibc on Linux).
 //!
-//! A position-independent executable of this size has the dynamic loader write some hundred thousand addresses at every
-//! start: 13 MiB of private memory and half of the time to the first answer. Distributions that ask for one set
-//! `ACK_MEMORY_PIE=1` when they build.
+//! A position-independent executable of this size has the dynamic loader write some hundred
+//! thousand addresses at every start: 13 MiB of private memory and half of the time to the first
+//! answer. Distributions that ask for one set `ACK_MEMORY_PIE=1` when they build.
 
 #![allow(
     clippy::disallowed_methods,

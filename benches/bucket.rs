@@ -1,10 +1,11 @@
-//! A scope in a bucket beside the scope it was published from: `cargo bench --bench bucket [-- SIZE]`.
+//! A scope in a bucket beside the scope it was published from:
+//! `cargo bench --bench bucket [-- SIZE]`.
 //!
 //! Publishes 100,000 memories (or SIZE) to a bucket on this machine that answers each request after
-//! 0, 10, 30 and 100 ms, and measures the real binary: publishing everything, publishing 100 changes,
-//! a newcomer's first question, later questions beside those of the scope itself, a new version, and
-//! a server that does not answer. Prints requests and bytes as the bucket counted them. Machines are
-//! noisy: compare figures of one run.
+//! 0, 10, 30 and 100 ms, and measures the real binary: publishing everything, publishing 100
+//! changes, a newcomer's first question, later questions beside those of the scope itself, a new
+//! version, and a server that does not answer. Prints requests and bytes as the bucket counted
+//! them. Machines are noisy: compare figures of one run.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -145,7 +146,8 @@ fn questions(what: &str, server: &mut Server) {
     report_times(what, times.collect());
 }
 
-/// Asks the scope itself and the one that follows it in turn, so that both have the same neighbours.
+/// Asks the scope itself and the one that follows it in turn, so that both have the same
+/// neighbours.
 fn compare_latency(own: &mut Server, follower: &mut Server) {
     let mut random = Random(7);
     let (mut here, mut there) = (Vec::new(), Vec::new());

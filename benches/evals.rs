@@ -1,15 +1,18 @@
-//! Retrieval on development sets, and what its answers cost:
-//! `ACK_TEST_EVALS=DIR cargo bench --no-default-features --bench evals [-- --save RUN --against RUN --sets A,B]`.
+//! Retrieval on the development sets, and what its answers cost:
 //!
-//! First the order: nDCG@10, Recall@5 and the results of questions that have no answer, in hybrid
-//! and in lexical retrieval.
-//! `--save` writes what each question came to, and `--against` compares with such a file, question by question (mean
-//! difference with a 95 % interval). `--misspelt` changes one letter in the
+//! ```sh
+//! ACK_TEST_EVALS=DIR cargo bench --no-default-features --bench evals
+//! ```
+//!
+//! First the order: nDCG@10, Recall@5 and the number of results for questions without an answer, in
+//! hybrid and in lexical retrieval. After `--`: `--save RUN` writes the result of each question to a
+//! file, `--against RUN` compares with such a file, question by question (mean difference with a
+//! 95 % interval), `--sets A,B` measures only these sets, and `--misspelt` changes one letter in the
 //! rarest word of each question.
 //!
-//! Then the answers that the real server gives an agent with `max_tokens: 1000`: how many hold a
-//! relevant memory, and their tokens by the dearer one of two public vocabularies, for agents that
-//! see the text and for those that see the structure.
+//! Then the answers that the real server gives an agent with `max_tokens: 1000`: how many contain a
+//! relevant memory, and their tokens by the more expensive of two public vocabularies, for agents
+//! that see the text and for those that see the structure.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -169,8 +172,8 @@ fn order(folder: &Path, name: &str, mode: Mode, before: &Run, runs: &mut Run, is
     }
 }
 
-/// Changes a letter in the rarest word of each question, of those with five letters or more that some
-/// document contains.
+/// Changes a letter in the rarest word of each question, of those with five letters or more that
+/// some document contains.
 fn misspell(folder: &Path, questions: &mut [Value]) {
     let words = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c: char| !c.is_ascii_alphabetic());

@@ -3,12 +3,12 @@
 //! `cargo bench --bench load -- bucket [SECONDS …]` over a scope in a bucket.
 //!
 //! Starts `serve --http` with a token for each client over a scope of 100,000 memories, and has 200
-//! clients ask five-word questions on a connection of their own for 60 seconds, each with a pause of
-//! 1,000 milliseconds between an answer and its next question. Prints requests, failures, the time of
-//! an answer in milliseconds, and the server's memory. The clients run on the same machine.
+//! clients ask five-word questions on a connection of their own for 60 seconds, each with a pause
+//! of 1,000 milliseconds between an answer and its next question. Prints requests, failures, the
+//! time of an answer in milliseconds, and the server's memory. The clients run on the same machine.
 //!
-//! With the word `bucket` the memories are published to a bucket that takes 30 ms for a request, the
-//! server follows it, and a version with 100 changes is published every minute.
+//! With the word `bucket` the memories are published to a bucket that takes 30 ms for a request,
+//! the server follows it, and a version with 100 changes is published every minute.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,4 +1,5 @@
-//! Asks a scope root from a program of your own: `cargo run --example embed -- ~/.ack-mem "exit code 137"`.
+//! Asks a scope root from a program of your own:
+//! `cargo run --example embed -- ~/.ack-mem "exit code 137"`.
 
 use ack_memory::api::QueryRequest;
 use ack_memory::{Config, Service};

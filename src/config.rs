@@ -111,8 +111,8 @@ struct CommonSettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Serve {
-    /// Which memories agents may ask for: `approved` (the default), or `all`, which adds those that wait for review. The
-    /// command line shows them either way.
+    /// Which memories agents may ask for: `approved` (the default), or `all`, which adds those that
+    /// wait for review. The command line shows them either way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_status: Option<MaxStatus>,
 }
@@ -170,16 +170,17 @@ pub struct Limits {
     )]
     #[schemars(range(min = 200, max = 20000))]
     pub tokens: Option<u32>,
-    /// Memory for the indexes of all scopes together, in MiB, 16 to 65536 (default 1024). What a request needs is always
-    /// available; the least recently used indexes are dropped first.
+    /// Memory for the indexes of all scopes together, in MiB, 16 to 65536 (default 1024). What a
+    /// request needs is always available; the least recently used indexes are dropped first.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 16, 65536>"
     )]
     #[schemars(range(min = 16, max = 65536))]
     pub memory: Option<u32>,
-    /// Memories of a scope up to which its vector table is read into memory, 10000 to 16000000 (default 200000). A larger one is
-    /// searched on disk, which needs less memory but counts only the best matches.
+    /// Memories of a scope up to which its vector table is read into memory, 10000 to 16000000
+    /// (default 200000). A larger one is searched on disk, which needs less memory but counts only
+    /// the best matches.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 10_000, 16_000_000>"

@@ -55,8 +55,8 @@ use ack_gateway::server::{Report, Upstreams};
 
 /// How many requests run at the same time. Further ones wait.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
-/// How long running requests may still take after standard input is closed. Without any, the process
-/// ends at once.
+/// How long running requests may still take after standard input is closed. Without any, the
+/// process ends at once.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
 /// The same for requests that were piped in: whoever wrote them waits for the answers.
 const PIPED_GRACE: Duration = Duration::from_secs(30);
@@ -335,7 +335,7 @@ impl Server {
             return Err(Error::invalid(
                 "id",
                 question,
-                "words that a memory is found by; none was found by these",
+                "words that find a memory; these find none",
             ));
         };
         call.arguments.insert("id".to_owned(), Value::from(best.id));

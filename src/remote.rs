@@ -129,7 +129,7 @@ pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
 pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> String {
     let name = &scope.name;
     let mended = match &scope.remote {
-        None => format!("`ack-memory index --scope {name}` mends it"),
+        None => format!("`ack-memory index --scope {name}` repairs it"),
         Some(remote) if may_be_damaged && remote.check_table() => {
             format!(
                 "its copy is damaged and is fetched again from {}",
@@ -137,7 +137,7 @@ pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Stri
             )
         }
         Some(remote) => format!(
-            "whoever publishes it can mend it: `ack-memory publish SCOPE --to {} --reindex`",
+            "whoever publishes it can repair it: `ack-memory publish SCOPE --to {} --reindex`",
             remote.address()
         ),
     };

@@ -9,7 +9,8 @@ pub fn id(number: usize) -> String {
     format!("ack_bench0_2026-01-01_{number:06}")
 }
 
-/// Text of realistic length: 20 words of title and facts, about 90 of narrative, words by Zipf's law.
+/// Text of realistic length: 20 words of title and facts, about 90 of narrative, words by Zipf's
+/// law.
 pub fn store(root: &Path, size: usize) {
     let folder = root.join("scopes/bench");
     std::fs::create_dir_all(&folder).unwrap();
@@ -64,7 +65,8 @@ pub fn insert(connection: &Connection, number: usize, random: &mut Random) {
         .unwrap();
 }
 
-/// A linear congruential generator (Knuth's MMIX constants), so that every run measures the same data.
+/// A linear congruential generator (Knuth's MMIX constants), so that every run measures the same
+/// data.
 pub struct Random(pub u64);
 
 impl Random {

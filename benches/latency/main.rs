@@ -1,11 +1,14 @@
 //! What the figures of docs/benchmarks.md come from: `cargo bench --bench latency [-- SIZE …]`.
 //!
-//! Makes native scopes of 1,000, 10,000 and 100,000 memories (or of the sizes named), starts the real server for each, and
-//! measures over its standard input and output as a client does: time from process start to the reply to `tools/list`,
-//! the first query (which builds the index), then each tool warm, and the process's memory. Then `index` is run and timed,
-//! and a second server answers with the table, a third one, for large scopes, by searching it; where it lacks the indexes for that, `index` makes them first, timed. The same questions go to plain SQLite FTS5 and to LanceDB's own hybrid
-//! query. Last, sessions start in a repository of 50,000 files; `context` alone measures nothing else. Times are in milliseconds, memory in MiB. `node -e 0` is timed beside it where node is installed. Machines are
-//! noisy: compare figures of one run.
+//! Makes native scopes of 1,000, 10,000 and 100,000 memories (or of the sizes named), starts the
+//! real server for each, and measures over its standard input and output as a client does: time
+//! from process start to the reply to `tools/list`, the first query (which builds the index), then
+//! each tool warm, and the process's memory. Then `index` is run and timed, and a second server
+//! answers with the table, a third one, for large scopes, by searching it; where it lacks the
+//! indexes for that, `index` makes them first, timed. The same questions go to plain SQLite FTS5
+//! and to LanceDB's own hybrid query. Last, sessions start in a repository of 50,000 files;
+//! `context` alone measures nothing else. Times are in milliseconds, memory in MiB. `node -e 0` is
+//! timed beside it where node is installed. Machines are noisy: compare figures of one run.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -65,7 +68,8 @@ fn main() {
         let folder = tempfile::tempdir().unwrap();
         store(folder.path(), size);
         let queries = queries();
-        // A scope of more than that is searched in its table, and nobody waits for it to be read into memory.
+        // A scope of more than that is searched in its table, and nobody waits for it to be read
+        // into memory.
         if size <= RESIDENT {
             println!("\n{size} memories, no table");
             measure(folder.path(), size, &queries);

@@ -13,7 +13,8 @@ use rusqlite::{Connection, params};
 
 use crate::{millis, report};
 
-/// SQLite FTS5: Porter stemming, OR of the quoted words, title 4, facts 2, body 1; the best ten with their titles.
+/// SQLite FTS5: Porter stemming, OR of the quoted words, title 4, facts 2, body 1; the best ten
+/// with their titles.
 pub fn fts5(store: &Path, folder: &Path, queries: &[String]) {
     let connection = Connection::open(folder.join("fts5.db")).unwrap();
     connection
@@ -55,8 +56,9 @@ pub fn fts5(store: &Path, folder: &Path, queries: &[String]) {
     report(&format!("FTS5 (built in {:.1} s)", built / 1e3), &mut times);
 }
 
-/// LanceDB's hybrid query (full text and vector, reciprocal rank fusion) over a copy of the table that `index` made; a
-/// vector index from 100,000 rows on. The question is encoded as our server does.
+/// LanceDB's hybrid query (full text and vector, reciprocal rank fusion) over a copy of the table
+/// that `index` made; a vector index from 100,000 rows on. The question is encoded as our server
+/// does.
 pub fn lance(lance: &Path, folder: &Path, queries: &[String]) {
     let copy = folder.join("copy");
     copy_folder(lance, &copy);

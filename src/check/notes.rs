@@ -210,7 +210,8 @@ impl CheckState {
                 continue;
             };
             if !is_date(&value) {
-                let message = format!("`{key}` is `{value}`; a day (2026-03-14) or RFC 3339");
+                let message = format!("`{key}` is `{value}`; write a day (2026-03-14) or an RFC \
+                                       3339 date and time");
                 self.error("schema", (shown_path, line_of(key)), message);
             }
         }
@@ -244,7 +245,7 @@ impl CheckState {
             self.warn("past-day", (shown_path, line_of("stale_after")), message);
         }
         if document.body.trim().is_empty() && note.subtitle.is_none() && note.facts.is_empty() {
-            self.error("schema", (shown_path, 1), "says nothing: it has no text");
+            self.error("schema", (shown_path, 1), "is empty: it has no text");
         }
         for link in links(&document.body) {
             let at = (shown_path, above + link.line);

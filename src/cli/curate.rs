@@ -558,7 +558,7 @@ fn confirm(
     if !prompt::is_possible() {
         return Err(CliError::invalid(
             "--yes",
-            "missing where nobody can be asked",
+            "missing, and without a terminal nobody can be asked",
             "--yes (decides without asking), or --dry-run (writes nothing)",
         ));
     }

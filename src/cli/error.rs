@@ -145,7 +145,7 @@ pub enum CliError {
         editor: String,
     },
     /// There is no previous query for `--next` or for a result number.
-    #[error("no query was kept at this terminal in the last day")]
+    #[error("there was no query at this terminal in the last day")]
     NoLastQuery,
     /// The last query at this terminal has no further page.
     #[error("that was the last page")]
@@ -329,8 +329,8 @@ impl Diagnostic for CliError {
                  results"
             }
             Self::NoSuchNumber { known: false, .. } => {
-                "numbers refer to the last `ack-memory query` at this terminal; none was kept in the \
-                 last day"
+                "numbers refer to the last `ack-memory query` at this terminal; there was none in \
+                 the last day"
             }
             Self::AmbiguousId { .. } => "give more characters of the id",
             Self::Curator { .. } => {

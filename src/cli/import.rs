@@ -123,7 +123,7 @@ pub fn run(
     let (added, refused) = (report.added as u64, report.refused.len() as u64);
     if report.decided > 0 {
         write_err(&format!(
-            "note: {} the status that a person decided; what the lines say about it does not count\n",
+            "note: {} the status that a person decided; the status in the lines is ignored\n",
             match report.decided {
                 1 => "1 memory keeps".to_owned(),
                 many => format!("{} memories keep", grouped(many as u64)),

@@ -10,11 +10,13 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// `[tools]`: which tools agents see. Keys other than these two name a tool: one of the set, to change it, or a new one.
+/// `[tools]`: which tools agents see. Keys other than these two name a tool: one of the set, to
+/// change it, or a new one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ToolsTable {
-    /// The built-in set to begin with: `ack` (the default), `claude-mem`, `episodic-memory`, `siftcoder` or `sifs`.
+    /// The built-in set to begin with: `ack` (the default), `claude-mem`, `episodic-memory`,
+    /// `siftcoder` or `sifs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surface: Option<String>,
     /// Tools of the set to hide.
@@ -29,7 +31,8 @@ pub struct ToolsTable {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct ToolEntry {
-    /// The tool that answers a new one: `query_memories`, `get_memory`, `list_scopes` or `get_context`.
+    /// The tool that answers a new one: `query_memories`, `get_memory`, `list_scopes` or
+    /// `get_context`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calls: Option<String>,
     /// The name that agents see, if it differs.

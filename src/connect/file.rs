@@ -69,8 +69,8 @@ pub struct Change {
 /// Plans a change. Writes nothing.
 ///
 /// # Errors
-/// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or has
-/// somebody else's entry in the place of ours.
+/// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or
+/// has somebody else's entry in the place of ours.
 pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let before = read(&file.path)?;
     let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
@@ -160,8 +160,8 @@ pub(super) fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
     levels.try_fold(settings, |value, key| value.get(key))
 }
 
-/// Whether to keep the present text of a file: nothing is kept yet, or the text contains none of our
-/// entries and is not just the kept text plus our parts.
+/// Whether to keep the present text of a file: nothing is kept yet, or the text contains none of
+/// our entries and is not just the kept text plus our parts.
 fn needs_backup(file: &ConfigFile, text: &str, bare: &str, backup: &Backup) -> bool {
     match backup {
         _ if bare == text => true,

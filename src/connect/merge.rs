@@ -36,8 +36,8 @@ pub fn undo_by_line(base: &str, old: &str, now: &str) -> Option<String> {
     Some(apply_hunks(&base, applied_hunks, "\n"))
 }
 
-/// The same, word by word. Changes by others that overlap with the undone ones are lost. `None` if a
-/// line with a comment would be.
+/// The same, word by word. Changes by others that overlap with the undone ones are lost. `None` if
+/// a line with a comment would be.
 pub fn undo_by_word(base: &str, old: &str, now: &str) -> Option<String> {
     let mut comments = now.lines().filter(|line| is_comment(line));
     let [base, old, now] = [base, old, now].map(words);

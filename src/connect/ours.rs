@@ -14,8 +14,8 @@ pub const START_KEYS: [&str; 6] = ["type", "command", "cmd", "args", "bash", "po
 const ADDRESS_KEY_COUNT: usize = 4;
 /// The most characters that are shown of a program or an address.
 const MAX_SHOWN_CHARS: usize = 200;
-/// The keys that reach a server over HTTP, those of its address first. Next to a command they mean another server, or are
-/// rejected.
+/// The keys that reach a server over HTTP, those of its address first. Next to a command they mean
+/// another server, or are rejected.
 pub const ADDRESS_KEYS: [&str; 9] = [
     "url",
     "uri",

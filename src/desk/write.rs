@@ -219,8 +219,8 @@ fn decisions(wishes: &[&PlannedChoice], sitting: &Sitting) -> Result<Vec<Decisio
     Ok(without_rejected_targets(all))
 }
 
-/// One decision about a memory for two choices of a sitting. `is_own`: the later choice is about the
-/// memory itself; otherwise another memory was merged into it.
+/// One decision about a memory for two choices of a sitting. `is_own`: the later choice is about
+/// the memory itself; otherwise another memory was merged into it.
 fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
     let edit = match (earlier.edit.take(), later.edit.take()) {
         (Some(before), Some(new)) => Some(merge_edits(new, before)),

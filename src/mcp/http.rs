@@ -93,7 +93,8 @@ pub enum ServeError {
     /// The address is not loopback and there is no token: anyone who reaches it could read the
     /// memories.
     #[error(
-        "listening on `{0}` without a token is refused: it is no loopback address, others can reach it"
+        "listening on `{0}` without a token is refused: it is not a loopback address, so others \
+         can reach it"
     )]
     Open(SocketAddr),
     /// Another program listens on the address.
@@ -140,7 +141,8 @@ impl Diagnostic for ServeError {
                 "choose an address of this machine and a port above 1023, for instance `--http 127.0.0.1:7767`"
             }
             Self::Token { .. } => {
-                "a token is at least 16 visible ASCII characters without blanks; where this program made the file, delete it and a new one is made"
+                "a token has at least 16 visible ASCII characters and no spaces; if this program \
+                 created the file, delete it, and a new one is created"
             }
             Self::Tokens(_) => {
                 "each client has a table `[NAME]` with `hash`; `ack-memory token NAME --file FILE` adds one"

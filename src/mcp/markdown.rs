@@ -126,7 +126,7 @@ fn get(answer: &GetResponse) -> String {
     for missing in &answer.missing {
         let suggestion = match missing.nearest.is_empty() {
             true => String::new(),
-            false => format!("; like it: {}", missing.nearest.join(", ")),
+            false => format!("; similar: {}", missing.nearest.join(", ")),
         };
         let _ = writeln!(
             out,

@@ -335,7 +335,7 @@ fn how_to_decide(scope: Option<&str>) -> String {
     let narrowed = scope.map_or_else(String::new, |scope| {
         format!(" --scope {}", shell_quote(scope))
     });
-    format!("To decide, run `ack-memory review{narrowed}` in a terminal: it opens the desk.")
+    format!("To decide, run `ack-memory review{narrowed}` in a terminal: it opens the review page.")
 }
 
 /// Quotes a word for a shell.

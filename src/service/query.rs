@@ -36,7 +36,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     if request.order.is_some() && search.is_search() {
         notes.push(Note::new(
             NoteKind::NotAvailable,
-            "`order` is for lists; what was searched for comes best first",
+            "`order` is for lists; the results of a search are ordered by relevance",
         ));
     }
     search.check_like()?;

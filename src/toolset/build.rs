@@ -79,7 +79,7 @@ impl Toolset {
                 (a, b)
             };
             let message = match *other == first.name {
-                true => format!("there is a tool of the name `{other}` already"),
+                true => format!("there is already a tool named `{other}`"),
                 false => format!(
                     "two tools have the name `{}`: this one and `{other}`",
                     first.name
@@ -120,7 +120,8 @@ fn tool_of_entry(
                 .into_iter()
                 .find(|operation| operation.name() == calls)
                 .ok_or_else(|| {
-                    let message = format!("`{}` is none of the four tools", text::line(calls, 80));
+                    let message = format!("`{}` is not one of the four tools", text::line(calls, \
+                                           80));
                     Problem::at(["calls"], message)
                         .with_candidates(calls, Tool::ALL.map(Tool::name))
                 })?,
@@ -271,7 +272,7 @@ fn build_argument(
         ),
     };
     let only_with = |is_set: bool, key: &'static str, other: &str| match is_set {
-        true => Err(Problem::at([key], format!("`{key}` goes with {other}"))),
+        true => Err(Problem::at([key], format!("`{key}` needs {other}"))),
         false => Ok(()),
     };
     let mut argument = Argument {
@@ -295,7 +296,7 @@ fn build_argument(
             if reason.trim().is_empty() {
                 return Err(Problem::at(
                     ["ignored"],
-                    "say in some words why it has no effect",
+                    "say in a few words why it has no effect",
                 ));
             }
             argument.ignored = checked_description(&reason)
@@ -391,7 +392,7 @@ fn build_argument(
         if table.without.iter().any(String::is_empty) {
             return Err(Problem::at(
                 ["without"],
-                "a beginning that is left out is not empty",
+                "a prefix to leave out cannot be empty",
             ));
         }
         argument.without.clone_from(&table.without);
@@ -420,13 +421,13 @@ fn build_argument(
         let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
         match (bound("minimum"), bound("maximum")) {
             (Some(min), Some(max)) => argument.clamp = Some((min, max)),
-            _ => return Err(Problem::at(["clamp"], format!("`{is}` has no bounds"))),
+            _ => return Err(Problem::at(["clamp"], format!("`{is}` has no minimum and maximum"))),
         }
     }
     if table.required && table.default.is_some() {
         return Err(Problem::at(
             ["default"],
-            "a call without it is refused (`required`), so it has no default",
+            "it is `required`, so it cannot have a default",
         ));
     }
     argument.default = table.default;

@@ -84,7 +84,8 @@ fn titles(path: &Path) -> Vec<String> {
     titles.map(Result::unwrap).collect()
 }
 
-/// What one answer costs as text and as structure. Both stay below the estimate that bounds answers, and near it.
+/// What one answer costs as text and as structure. Both stay below the estimate that bounds
+/// answers, and near it.
 fn measured(server: &mut Server, tool: &str, arguments: Value) -> [usize; 2] {
     let result = server.call(tool, arguments.clone());
     let structure = structure(&result);
@@ -124,7 +125,8 @@ fn answers_are_as_short_for_real_memories_as_for_samples() {
     );
 }
 
-/// Prints what the answers cost: the tables of `docs/benchmarks.md`, where that of the samples has to be true.
+/// Prints what the answers cost: the tables of `docs/benchmarks.md`, where that of the samples has
+/// to be true.
 #[test]
 fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
     let documented = include_str!("../../docs/benchmarks.md");
@@ -185,7 +187,8 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
     assert_eq!(compared, 4, "rows of the samples' table were not found");
 }
 
-/// What the documentation's table of the samples, the first one, says of an answer as text and as structure.
+/// What the documentation's table of the samples, the first one, says of an answer as text and as
+/// structure.
 fn row(documented: &str, name: &str) -> Option<[usize; 2]> {
     let (_, table) = documented.split_once("| the samples | before |")?;
     let line = table
@@ -581,7 +584,7 @@ fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matc
     let (kind, ids, text) = ask("pool deploymnet");
     assert_eq!(kind, "nothing_certain", "{text}");
     assert!(
-        text.starts_with("nothing certain: no approved memory contains `deploymnet`; "),
+        text.starts_with("no certain match: no approved memory contains `deploymnet`; "),
         "{text}"
     );
     assert!(

@@ -1,4 +1,5 @@
-//! Arguments as clients send them, good and hostile: each is either understood or refused with an error that helps.
+//! Arguments as clients send them, good and hostile: each is either understood or refused with an
+//! error that helps.
 
 use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
 use ack_memory::service::Error;

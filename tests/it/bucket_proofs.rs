@@ -154,7 +154,8 @@ fn fill(connection: &Connection, documents: &[Value]) {
     connection.execute_batch("COMMIT").unwrap();
 }
 
-/// Somebody who follows the bucket under the name that the scope has at home, and has what is in it.
+/// Somebody who follows the bucket under the name that the scope has at home, and has what is in
+/// it.
 fn follower(bucket: &Bucket) -> Root {
     let root = Root::new();
     let manifest = format!(

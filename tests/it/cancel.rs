@@ -1,4 +1,5 @@
-//! Requests that nobody waits for any more stop before their next expensive step, and leave everything as it was.
+//! Requests that nobody waits for any more stop before their next expensive step, and leave
+//! everything as it was.
 
 use ack_api::cancel::{self, CancelFlag, CancelOnDrop};
 use serde_json::json;

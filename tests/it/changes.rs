@@ -1,4 +1,5 @@
-//! Changed files of a working tree, with repositories that git itself made, and what they make of a session's start.
+//! Changed files of a working tree, with repositories that git itself made, and what they make of a
+//! session's start.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,8 @@
-//! Checkpoints beside busy readers: eight servers are asked all the time while a writer commits and checkpoints.
+//! Checkpoints beside busy readers: eight servers are asked all the time while a writer commits and
+//! checkpoints.
 //!
-//! A measurement, for a quiet machine: `ACK_TEST_CHECKPOINTS=SECONDS`, with `ACK_TEST_SOAK_BINARY` for a release build.
+//! A measurement, for a quiet machine: `ACK_TEST_CHECKPOINTS=SECONDS`, with `ACK_TEST_SOAK_BINARY`
+//! for a release build.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! The command line: the real binary, its output, its exit codes, what it reads from the environment.
+//! The command line: the real binary, its output, its exit codes, what it reads from the
+//! environment.
 
 mod demo;
 mod process;

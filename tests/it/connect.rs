@@ -1,4 +1,5 @@
-//! `print-config`, `connect`, `disconnect`: clients' files are changed where they must be, and back again.
+//! `print-config`, `connect`, `disconnect`: clients' files are changed where they must be, and back
+//! again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -684,7 +685,8 @@ fn duplicate_entries_are_reported() {
         "{\"enabledPlugins\":{\"ack-memory@team\":true}}",
     );
     assert!(connect(&[]).contains("claude plugin disable ack-memory@team"));
-    // It brings the server as well, whatever hooks there are, and also where all is connected already.
+    // It brings the server as well, whatever hooks there are, and also where all is connected
+    // already.
     assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
     assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
     home.run(&["disconnect", "claude-code", "--yes"]).ok();

@@ -1,4 +1,5 @@
-//! What `connect` and `disconnect` leave of a file as they found it: keys, places, bytes, modes and links.
+//! What `connect` and `disconnect` leave of a file as they found it: keys, places, bytes, modes and
+//! links.
 
 use serde_json::{Value, json};
 

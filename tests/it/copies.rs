@@ -1,4 +1,5 @@
-//! Private copies of stores: nobody else may read them while they are made, and none outlives its process.
+//! Private copies of stores: nobody else may read them while they are made, and none outlives its
+//! process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -223,7 +224,8 @@ fn copies_of_a_killed_process_are_removed_by_the_next_one() {
         fs::write(folder.join("0.db"), "kept").unwrap();
         folder
     };
-    // Another process holds one, one others may write to, one belongs to somebody else, one has another name.
+    // Another process holds one, one others may write to, one belongs to somebody else, one has
+    // another name.
     let held = make("ack-memory-copies-held00", 0o700);
     let lock = fs::File::open(&held).unwrap();
     lock.lock().unwrap();

@@ -1,4 +1,5 @@
-//! The commands that decide: what they write, who may run them, and that nothing of it is ever lost or half there.
+//! The commands that decide: what they write, who may run them, and that nothing of it is ever lost
+//! or half there.
 
 use std::fs;
 use std::path::Path;
@@ -360,8 +361,8 @@ fn a_queue_is_reviewed_by_keys_alone() {
     command
         .env("EDITOR", format!("/bin/sh {}", editor.display()))
         .env_remove("VISUAL");
-    // Help; three lines that are not clear; merge; a wrong target; the whole text; rejected, taken back,
-    // rejected again; skipped; edited; left.
+    // Help; three lines that are not clear; merge; a wrong target; the whole text; rejected, taken
+    // back, rejected again; skipped; edited; left.
     let typed = "?\ny 7\nm\nh\nm nobody\nm keep\nn\na\nz\nr not true\ns\ne\nq\nx\ny\n";
     let mut session = Session::start(command);
     session.press(typed);

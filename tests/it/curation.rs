@@ -1,5 +1,6 @@
-//! Curation decides, whatever is asked: generated stores and generated requests of all four tools, and the few paths on which
-//! a status could change between two reads. A memory is told by its marker, a word that stands in its id and in all its texts.
+//! Curation decides, whatever is asked: generated stores and generated requests of all four tools,
+//! and the few paths on which a status could change between two reads. A memory is told by its
+//! marker, a word that stands in its id and in all its texts.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -455,7 +456,8 @@ fn may_show(
             .is_some_and(|status| filter.allows(status))
 }
 
-/// Takes `pending.ids` (staging ids, by contract) and `superseded_by` (see the test about it) out of an answer.
+/// Takes `pending.ids` (staging ids, by contract) and `superseded_by` (see the test about it) out
+/// of an answer.
 fn strip(answer: &mut Value, pending: &mut Vec<String>) {
     match answer {
         Value::Object(fields) => {
@@ -570,8 +572,8 @@ pub fn inspect(
         } else {
             vec![mark]
         };
-        // A word of the query may be said back, in the same sentence for every word that no approved
-        // memory contains.
+        // A word of the query may be said back, in the same sentence for every word that no
+        // approved memory contains.
         let own = format!("`{}`", marker(number));
         let text = match asked.contains(&marker(number)) {
             true => text.replace(&own, "it"),
@@ -761,7 +763,8 @@ proptest! {
             foreign = cursor.or(foreign);
             asked.push((tool, arguments));
         }
-        // Other programs change statuses while this one runs; every request, every second page holds.
+        // Other programs change statuses while this one runs; every request, every second page
+        // holds.
         for (number, status) in plan.changes.iter().filter(|(number, _)| *number < plan.memories.len()) {
             let scope = SCOPES[plan.memories[*number].scope];
             let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();

@@ -1,4 +1,5 @@
-//! `decisions = "store"`: what a person decides is written into the native store, whole or not at all, and by nobody else.
+//! `decisions = "store"`: what a person decides is written into the native store, whole or not at
+//! all, and by nobody else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -245,7 +246,8 @@ fn a_store_without_decision_columns_is_refused_clearly() {
 #[test]
 fn a_read_only_store_is_left_unchanged() {
     let root = waiting(1);
-    // Whoever runs the tests may be root, whom permissions do not stop: a journal that cannot be made does.
+    // Whoever runs the tests may be root, whom permissions do not stop: a journal that cannot be
+    // made does.
     let folder = root.scope_folder("alpha");
     fs::create_dir(folder.join("memory.db-journal")).unwrap();
     let refused = decide(root.path(), &["approve", "alpha-0000"]).fails(1);

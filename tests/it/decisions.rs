@@ -1,5 +1,5 @@
-//! The decision log: what people decided counts at the moment of the answer, through every door, and
-//! only about the content that was decided on.
+//! The decision log: what people decided counts at the moment of the answer, through every door,
+//! and only about the content that was decided on.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

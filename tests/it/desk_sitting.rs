@@ -97,7 +97,7 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     session.press("q\n");
     let (_, shown) = session.end();
     assert!(
-        shown.contains("note: an earlier sitting left decisions"),
+        shown.contains("note: decisions of an earlier review were not written"),
         "{shown}"
     );
     decide(

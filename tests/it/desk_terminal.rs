@@ -1,4 +1,5 @@
-//! The desk's page, started from a terminal: where a browser is opened, and what is asked at the end.
+//! The desk's page, started from a terminal: where a browser is opened, and what is asked at the
+//! end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +56,7 @@ fn opened(root: &Root, before: &str) -> String {
 fn with_a_display_the_page_opens_and_the_end_asks_about_unwritten_choices() {
     let root = waiting(2);
     let mut terminal = Session::start(review(&root, &[("DISPLAY", ":99")]));
-    terminal.expect("the desk is open in your browser");
+    terminal.expect("the review page is open in your browser");
     let address = opened(&root, "");
     let desk = Desk::at(&address);
     let session = desk.enter();

@@ -1,5 +1,6 @@
-//! The README and `docs/` name everything there is, their commands can be typed, their links resolve, and what is
-//! generated in them is up to date. `UPDATE_DOCS=1` writes the generated parts again.
+//! The README and `docs/` name everything there is, their commands can be typed, their links
+//! resolve, and what is generated in them is up to date. `UPDATE_DOCS=1` writes the generated parts
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -324,7 +325,8 @@ fn joined(lines: &[String]) -> Vec<String> {
     whole
 }
 
-/// The calls of `ack-memory` in a shell line, as words, with something in place of placeholders. `cargo run … --` calls it too.
+/// The calls of `ack-memory` in a shell line, as words, with something in place of placeholders.
+/// `cargo run … --` calls it too.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let line = line.trim().trim_start_matches("$ ");
     let line = line.split(" # ").next().unwrap_or_default();
@@ -566,7 +568,8 @@ fn links_and_anchors_are_found() {
     assert_eq!(anchors(&page), BTreeSet::from(["a-key-of-c".to_owned()]));
 }
 
-/// A text in a cell of a table: one line, no bars, and no angle brackets that would be read as HTML.
+/// A text in a cell of a table: one line, no bars, and no angle brackets that would be read as
+/// HTML.
 fn cell(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.replace('|', "\\|")

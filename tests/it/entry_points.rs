@@ -1,5 +1,6 @@
-//! The two doors of `serve`, with generated visitors: over HTTP nobody is answered without the token, however near to it; over
-//! standard output comes nothing but the protocol, and each request is answered once, with the memory that it asked for.
+//! The two doors of `serve`, with generated visitors: over HTTP nobody is answered without the
+//! token, however near to it; over standard output comes nothing but the protocol, and each request
+//! is answered once, with the memory that it asked for.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -363,7 +364,8 @@ fn standard_output_has_only_the_protocol_and_each_answer_matches_its_request() {
             std::thread::spawn(move || output.split(b'\n').map_while(Result::ok).try_for_each(|line| sender.send(line)));
             let mut input = Some(input);
             loop {
-                // When input ends, what is under way may go unanswered: it ends when all that is owed has come.
+                // When input ends, what is under way may go unanswered: it ends when all that is
+                // owed has come.
                 input = input.filter(|_| !owed.is_empty());
                 let line = match said.recv_timeout(TIMEOUT) {
                     Ok(line) => String::from_utf8(line).expect("UTF-8"),

@@ -1,5 +1,6 @@
-//! Whole conversations as the skills, agents and commands of other memory servers describe them, held with the set of tools that
-//! has their names: the arguments that their texts show, in their order, each call with what the one before it answered.
+//! Whole conversations as the skills, agents and commands of other memory servers describe them,
+//! held with the set of tools that has their names: the arguments that their texts show, in their
+//! order, each call with what the one before it answered.
 
 use serde_json::{Value, json};
 
@@ -175,7 +176,8 @@ fn claude_mem_searches_by_types_and_days() {
         let arguments = json!({ "type": "observations", "obs_type": several, "limit": 50, "orderBy": "relevance" });
         assert_eq!(sorted(arguments), ["obs-10942", "obs-11132"], "{several}");
     }
-    // What a store calls by a name with a comma is found by that name, beside what is called by its parts.
+    // What a store calls by a name with a comma is found by that name, beside what is called by its
+    // parts.
     assert_eq!(
         sorted(json!({ "obs_type": "change, later" })),
         ["obs-11140", "obs-11150"]

@@ -1,4 +1,5 @@
-//! Notes in files, opened in place: each dialect, files that change while they are served, and input that is broken.
+//! Notes in files, opened in place: each dialect, files that change while they are served, and
+//! input that is broken.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -706,7 +706,8 @@ fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     );
     let (count, deepest, notes) = walk(json!({ "id": "n0", "depth": 8 }));
     assert_eq!((count, deepest, notes.len()), (9, 8, 1), "{notes:?}");
-    // Nothing is cut where nothing that may be shown is left: what is hidden is not hinted at either.
+    // Nothing is cut where nothing that may be shown is left: what is hidden is not hinted at
+    // either.
     let (count, _, notes) = walk(json!({ "id": "n10", "depth": 5 }));
     assert_eq!((count, notes.len()), (5, 1));
     let (count, deepest, notes) = walk(json!({ "id": "n5", "depth": 6 }));

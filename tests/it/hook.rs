@@ -21,7 +21,8 @@ pub fn start(root: &Path, sent: &Value) -> Outcome {
     )
 }
 
-/// The text that a host of the common shape would add to the conversation; empty where nothing came.
+/// The text that a host of the common shape would add to the conversation; empty where nothing
+/// came.
 #[track_caller]
 fn added(outcome: Outcome) -> String {
     let out = outcome.ok();

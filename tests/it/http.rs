@@ -1,4 +1,5 @@
-//! `serve --http`: the real binary over loopback, with its own home folder, on a port that the system chooses.
+//! `serve --http`: the real binary over loopback, with its own home folder, on a port that the
+//! system chooses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,7 +17,8 @@ use crate::support::{Root, fingerprint, memory};
 const SECRET: &str = "a-secret-of-these-tests";
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The binary with a home folder of its own and nothing of this process's environment that it reads.
+/// The binary with a home folder of its own and nothing of this process's environment that it
+/// reads.
 fn command(root: &Path, home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
     for (variable, _) in ack_memory::config::ENVIRONMENT {
@@ -458,10 +460,7 @@ fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
     assert_eq!((found("approved"), found("all")), (8, 8));
     let (_, _, said) = http.signal("TERM");
     assert!(said.contains("was read again"), "{said}");
-    assert!(
-        said.contains("the settings from before still count"),
-        "{said}"
-    );
+    assert!(said.contains("the previous settings still apply"), "{said}");
 }
 
 #[test]

@@ -352,7 +352,8 @@ fn a_dry_run_does_not_touch_a_store_with_a_write_ahead_log() {
     assert_eq!(fingerprint(&case.root()), before);
 }
 
-/// Changes a database as a program does that is killed: what it left in the write-ahead log stays there.
+/// Changes a database as a program does that is killed: what it left in the write-ahead log stays
+/// there.
 fn left_behind(path: &Path, change: impl FnOnce(&Connection)) {
     let connection = Connection::open(path).unwrap();
     change(&connection);

@@ -1,5 +1,5 @@
-//! Large scopes: terms and vectors stay in the vector table and are searched there, and the answers are those of a scope that is
-//! held in memory.
+//! Large scopes: terms and vectors stay in the vector table and are searched there, and the answers
+//! are those of a scope that is held in memory.
 
 use ack_memory::service::Service;
 use rusqlite::Connection;
@@ -344,7 +344,8 @@ fn filters_never_cost_results_of_a_large_scope() {
     assert_eq!((seen.len(), distinct.len()), (160, 160));
 }
 
-/// What matches best is in the other project, of both there are more than can be looked at one by one, and the page is filled.
+/// What matches best is in the other project, of both there are more than can be looked at one by
+/// one, and the page is filled.
 #[test]
 fn a_filter_far_from_the_best_matches_still_fills_its_page() {
     const EACH: usize = 20_200;

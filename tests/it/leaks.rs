@@ -19,8 +19,8 @@
 //! Scopes with a vector table are not among them: they are asked in `large` and `table`, which need
 //! the full build.
 //!
-//! `ACK_TEST_LEAK_CASES` says how many cases (a small piece without it), `ACK_TEST_LEAK_SECONDS` how
-//! long at most, and `ACK_TEST_LEAK_SEED` where to begin. The counts by door are printed.
+//! `ACK_TEST_LEAK_CASES` says how many cases (a small piece without it), `ACK_TEST_LEAK_SECONDS`
+//! how long at most, and `ACK_TEST_LEAK_SEED` where to begin. The counts by door are printed.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

@@ -1,4 +1,5 @@
-//! Words and identifiers: what is typed meets what was written, and the memory that holds an identifier comes first.
+//! Words and identifiers: what is typed meets what was written, and the memory that holds an
+//! identifier comes first.
 
 use std::fmt::Write as _;
 
@@ -122,7 +123,8 @@ fn pieces(identifier: &str) -> Vec<String> {
     spaced.split_whitespace().map(str::to_lowercase).collect()
 }
 
-/// A store of targets (the identifier stands once, in one of the fields) and distractors (its words, often).
+/// A store of targets (the identifier stands once, in one of the fields) and distractors (its
+/// words, often).
 fn store() -> (Root, Vec<(&'static str, String, String)>) {
     let root = Root::new();
     let mut memories = Vec::new();
@@ -447,7 +449,8 @@ fn words_of_every_script_are_found() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// Every way to mistype one letter of a word: left out, doubled, swapped with the next, another in its place.
+/// Every way to mistype one letter of a word: left out, doubled, swapped with the next, another in
+/// its place.
 fn typos(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     let mut typos = Vec::new();

@@ -1,4 +1,5 @@
-//! `[limits] memory`: indexes that were not used for the longest time are given up, and no answer changes by it.
+//! `[limits] memory`: indexes that were not used for the longest time are given up, and no answer
+//! changes by it.
 
 use ack_memory::service::Service;
 use rusqlite::{Connection, params};

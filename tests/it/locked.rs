@@ -1,5 +1,5 @@
-//! Stores whose writer keeps its lock, and writers beside busy readers: what was committed is answered, at once and with a
-//! note, nobody waits for long, and no reader holds back a checkpoint.
+//! Stores whose writer keeps its lock, and writers beside busy readers: what was committed is
+//! answered, at once and with a note, nobody waits for long, and no reader holds back a checkpoint.
 
 use ack_api::source::Records;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Many scopes under one root: answers stay within their bounds, lists have pages, and what changes is seen at the next question
-//! although files that did not change are not opened.
+//! Many scopes under one root: answers stay within their bounds, lists have pages, and what changes
+//! is seen at the next question although files that did not change are not opened.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,8 +46,8 @@ fn two(number: usize) -> [Value; 2] {
     ]
 }
 
-/// By the estimate that bounds answers; of a short one, in which a cursor weighs most, at three bytes a token, which is still
-/// more than tokenizers count.
+/// By the estimate that bounds answers; of a short one, in which a cursor weighs most, at three
+/// bytes a token, which is still more than tokenizers count.
 fn tokens(answer: &impl Serialize) -> usize {
     let json = serde_json::to_string(answer).unwrap();
     if json.len() < 600 {
@@ -165,7 +165,8 @@ fn the_list_of_scopes_has_pages_that_lose_nothing() {
     );
 }
 
-/// A store that was at rest for a while is vouched for by its metadata; each way of changing it must show all the same.
+/// A store that was at rest for a while is vouched for by its metadata; each way of changing it
+/// must show all the same.
 #[test]
 fn a_changed_store_is_noticed_by_the_next_query() {
     let root = Root::new();
@@ -304,8 +305,8 @@ fn added_and_removed_scopes_and_manifests_are_noticed() {
     assert_eq!(ids(&service, "invoice"), ["b"]);
 }
 
-/// Scopes' folders are watched, so most questions look at no file of them. A watch does not show every change; each of these must
-/// be seen all the same.
+/// Scopes' folders are watched, so most questions look at no file of them. A watch does not show
+/// every change; each of these must be seen all the same.
 #[test]
 fn changes_without_a_watch_event_are_noticed() {
     let root = Root::new();

@@ -168,5 +168,5 @@ fn a_query_that_cannot_be_kept_is_said() {
     assert!(!run(&["-q", "query", "tune"]).contains("cache folder"));
     let said = run(&["get", "1"]);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("none was kept in the last day"), "{said}");
+    assert!(said.contains("there was none in the last day"), "{said}");
 }

@@ -1,5 +1,5 @@
-//! What goes wrong while a person decides: each message says what was wrong, what is allowed and what to do next, and nothing
-//! is lost.
+//! What goes wrong while a person decides: each message says what was wrong, what is allowed and
+//! what to do next, and nothing is lost.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
-//! What is shown beside a memory that waits: the nearest approved ones, how it relates to them, and its near-duplicates.
+//! What is shown beside a memory that waits: the nearest approved ones, how it relates to them, and
+//! its near-duplicates.
 
 use std::time::{Duration, Instant};
 

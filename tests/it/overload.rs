@@ -1,5 +1,5 @@
-//! Clients that ask faster than they read, never read, send what is far too long, or hold connections without a token: the
-//! server's memory stays where it was, and others are answered.
+//! Clients that ask faster than they read, never read, send what is far too long, or hold
+//! connections without a token: the server's memory stays where it was, and others are answered.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,8 +21,8 @@ use crate::query::bulk;
 use crate::support::{Root, http_address, memory};
 
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// The most that a server may ever take in these tests, in MiB: a tenth of what a queue without a bound takes. A debug build maps
-/// some 25 of its own code.
+/// The most that a server may ever take in these tests, in MiB: a tenth of what a queue without a
+/// bound takes. A debug build maps some 25 of its own code.
 const MAX_MEMORY_MIB: u64 = 100;
 
 /// A server over standard input and output whose answers are counted and thrown away.

@@ -1,4 +1,5 @@
-//! Several projects in one scope: which one is current, what `project` means, and `scope` as the name of a project.
+//! Several projects in one scope: which one is current, what `project` means, and `scope` as the
+//! name of a project.
 
 use std::path::{Path, PathBuf};
 
@@ -54,7 +55,8 @@ fn filtered(service: &Service, arguments: Value) -> Vec<String> {
     sorted_ids(&call(service, "query_memories", arguments).unwrap()["results"])
 }
 
-/// The current project's name, its own memories, and those of others, as the tool and the hook tell them.
+/// The current project's name, its own memories, and those of others, as the tool and the hook tell
+/// them.
 fn context(service: &Service, folder: &Path) -> (String, Vec<String>, Vec<String>) {
     let asked = json!({ "project_path": folder, "max_memories": 20, "max_tokens": 20_000 });
     let tool = call(service, "get_context", asked).unwrap();
@@ -560,7 +562,7 @@ fn an_unknown_project_is_answered_with_the_names_like_it() {
     };
     assert_eq!(
         suggestions("biling-api", "chose"),
-        "No memory was learned in project \"biling-api\"; like it: billing-api"
+        "No memory was learned in project \"biling-api\"; similar: billing-api"
     );
     assert!(
         suggestions("payments", "zzz").starts_with("Leave out filters"),

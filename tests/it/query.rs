@@ -355,8 +355,8 @@ fn an_empty_result_has_suggestions() {
   "results": [],
   "total": 0,
   "suggestions": [
-    "No memory was learned in project \"ledger-apo\"; like it: ledger-api",
-    "No memory has the tag \"postgress\"; like it: postgres",
+    "No memory was learned in project \"ledger-apo\"; similar: ledger-api",
+    "No memory has the tag \"postgress\"; similar: postgres",
     "Leave out filters (tags, project, type, files, since, until, session)",
     "Try broader search terms",
     "Leave `scope` out to search every shared scope",
@@ -407,7 +407,8 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
     for (arguments, expected) in [
         (
             json!({ "query": "lock", "project": "ledger-ap" }),
-            "No memory was learned in project \"ledger-ap\"; like it, and waiting for review: ledger-api",
+            "No memory was learned in project \"ledger-ap\"; similar, and waiting for review: \
+             ledger-api",
         ),
         (
             json!({ "query": "lock", "project": "ledger-api" }),
@@ -415,7 +416,7 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
         ),
         (
             json!({ "query": "lock", "tags": ["neovmi"] }),
-            "No memory has the tag \"neovmi\"; like it, and waiting for review: neovim",
+            "No memory has the tag \"neovmi\"; similar, and waiting for review: neovim",
         ),
     ] {
         assert_eq!(said(arguments), expected);
@@ -479,7 +480,7 @@ fn an_unknown_word_finds_nothing_and_a_missing_word_is_named() {
     let found = query(&service, json!({ "query": "kafka transaction" }));
     assert_eq!(
         found["notes"][0]["message"],
-        "nothing certain: no approved memory contains `kafka`; these are the nearest"
+        "no certain match: no approved memory contains `kafka`; these are the nearest"
     );
     let told = crate::cli::ack(root.path(), &["query", "kafka", "transaction"]).ok();
     assert!(
@@ -532,7 +533,7 @@ fn an_unknown_type_is_reported_with_similar_ones() {
     );
     let service = root.service();
     let first = |arguments: Value| query(&service, arguments)["suggestions"][0].clone();
-    let bug = "No memory has the type \"bug\"; like it: bugfix";
+    let bug = "No memory has the type \"bug\"; similar: bugfix";
     assert_eq!(first(json!({ "type": "bug" })), bug);
     assert_eq!(first(json!({ "query": "lock", "type": "bug" })), bug);
     assert_eq!(

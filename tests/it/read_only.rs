@@ -1,4 +1,5 @@
-//! Read-only in fact: no operation of the server or of a reading subcommand changes a byte, a time or a name under a root.
+//! Read-only in fact: no operation of the server or of a reading subcommand changes a byte, a time
+//! or a name under a root.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -336,7 +337,8 @@ fn serve(command: &mut Command) {
     assert!(child.wait().unwrap().success());
 }
 
-/// Runs the binary under `strace` and returns what it asked of the system about files; `None`, with a message, without it.
+/// Runs the binary under `strace` and returns what it asked of the system about files; `None`, with
+/// a message, without it.
 fn traced(root: &Path, arguments: &[&str]) -> Option<String> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new("strace");

@@ -1,5 +1,5 @@
-//! Stores that other programs wrote, read where they lie. They are no part of this repository: `ACK_TEST_REAL_STORES` names
-//! their folder, and without it these tests do nothing.
+//! Stores that other programs wrote, read where they lie. They are no part of this repository:
+//! `ACK_TEST_REAL_STORES` names their folder, and without it these tests do nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::store_support::{
 };
 use crate::support::{Root, fingerprint, outside};
 
-/// A root with one scope whose manifest names a store of the outside folder, which is opened in place; with more lines of
-/// the manifest.
+/// A root with one scope whose manifest names a store of the outside folder, which is opened in
+/// place; with more lines of the manifest.
 pub fn in_place(name: &str, more: &str) -> Option<(Root, Service, PathBuf)> {
     let folder = outside("ACK_TEST_REAL_STORES")?.canonicalize().unwrap();
     let store = folder.join(name);
@@ -491,7 +491,8 @@ fn raw_prompts_and_tool_output_are_never_served() {
         &store,
         "SELECT prompt_text FROM user_prompts UNION SELECT user_prompt FROM sdk_sessions UNION SELECT tool_input FROM tool_uses UNION SELECT tool_response FROM tool_uses",
     );
-    // What was only said in a prompt or by a tool; a prompt that became a summary's request is a memory too.
+    // What was only said in a prompt or by a tool; a prompt that became a summary's request is a
+    // memory too.
     let private: Vec<&String> = raw
         .iter()
         .filter(|text| text.len() >= 25 && !memories.contains(text.as_str()))

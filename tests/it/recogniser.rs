@@ -1,4 +1,5 @@
-//! Stores of other programs are recognised by what they hold, and counted, and nothing of them changes.
+//! Stores of other programs are recognised by what they hold, and counted, and nothing of them
+//! changes.
 
 use std::ffi::OsString;
 use std::fs;

@@ -672,7 +672,7 @@ fn a_review_has_pages_ages_groups_and_contradictions_and_names_the_desk() {
     let text = prompt(&mut server, "curate_pending", json!({ "scope": "team" }));
     assert_eq!(
         text.lines().last().unwrap(),
-        "To decide, run `ack-memory review --scope team` in a terminal: it opens the desk."
+        "To decide, run `ack-memory review --scope team` in a terminal: it opens the review page."
     );
     let review = json_block(&text);
     let pending = &review["pending"];
@@ -737,7 +737,8 @@ fn recall_hands_over_the_answer_of_query_memories() {
     assert_eq!(json_block(&text)["results"], json!([]));
 }
 
-/// What Claude Code sends for words typed behind a prompt: one word an argument, in their order; the others are dropped.
+/// What Claude Code sends for words typed behind a prompt: one word an argument, in their order;
+/// the others are dropped.
 fn typed(server: &mut Server, words: &str) -> Value {
     let prompts = server.request("prompts/list", json!({}));
     let recall = prompts["result"]["prompts"]

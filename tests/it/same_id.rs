@@ -1,4 +1,5 @@
-//! Ids that several scopes hold: which memory is meant, what is said of the others, and how each is reached, at every door.
+//! Ids that several scopes hold: which memory is meant, what is said of the others, and how each is
+//! reached, at every door.
 
 use ack_api::uri::Address;
 use serde_json::{Value, json};
@@ -9,7 +10,8 @@ use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
 use ack_memory::config::Setting;
 
-/// Four scopes with memories of one id: three approved or promoted, one that waits and stands first by name, one rejected.
+/// Four scopes with memories of one id: three approved or promoted, one that waits and stands first
+/// by name, one rejected.
 fn root() -> Root {
     let root = Root::new();
     for (scope, status) in [

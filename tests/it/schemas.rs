@@ -1,5 +1,5 @@
-//! The JSON Schemas in `schemas/` are those of the types, and what the program reads and answers keeps to them.
-//! `UPDATE_SCHEMAS=1` writes them anew.
+//! The JSON Schemas in `schemas/` are those of the types, and what the program reads and answers
+//! keeps to them. `UPDATE_SCHEMAS=1` writes them anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! `scopes set`, `claim`, `remove` and `discover` at a terminal; the databases that are scopes without a folder.
+//! `scopes set`, `claim`, `remove` and `discover` at a terminal; the databases that are scopes
+//! without a folder.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -90,7 +91,8 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
             ack_words(&undo(&said)).ok();
             let back = fs::read_to_string(&path).unwrap();
             match assignments[0] {
-                // What was taken out stands at another place then, and its quotation marks are TOML's usual ones.
+                // What was taken out stands at another place then, and its quotation marks are
+                // TOML's usual ones.
                 "description=" | "description=Money, in cents" => {
                     assert!(
                         back.contains("\"Payments\"") || back.contains("'Payments'"),

@@ -347,7 +347,7 @@ fn missing_words_are_reported_first_and_contradictions_with_both_memories() {
     let first = "no memory that passes the filters contains `kafka`";
     assert!(said.starts_with(first), "{said}");
     assert!(
-        said.contains("No memory has the type \"bug\"; like it: bugfix"),
+        said.contains("No memory has the type \"bug\"; similar: bugfix"),
         "{said}"
     );
     let scopes = |terminal: &mut Terminal, flag: &str| {

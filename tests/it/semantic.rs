@@ -1,4 +1,5 @@
-//! The encoder against its references, and what retrieval by meaning does: modes, `like`, `related`, `expect`.
+//! The encoder against its references, and what retrieval by meaning does: modes, `like`,
+//! `related`, `expect`.
 
 use ack_api::QueryRequest;
 use ack_memory::service::Service;
@@ -25,7 +26,8 @@ fn text_is_tokenized_exactly_as_by_the_teacher() {
     let vocabulary = Encoder::embedded().unwrap().vocabulary();
     let mut wrong = Vec::new();
     let all = cases(WORDPIECE);
-    // The teacher's tokenizer takes a literal `[CLS]` in a text for its own mark; here it is text like any other.
+    // The teacher's tokenizer takes a literal `[CLS]` in a text for its own mark; here it is text
+    // like any other.
     let plain: Vec<&Value> = all
         .iter()
         .filter(|case| case["special"] != json!(true))

@@ -15,8 +15,9 @@ use crate::support::{Root, ids, memory};
 
 const SCOPE: &str = "ledger-api";
 
-/// What every door says that shows approved memories, each with its name: tools over standard input and output, other servers'
-/// names for them, resources, prompts, hooks, the command line. `ids` are the memories that are asked for.
+/// What every door says that shows approved memories, each with its name: tools over standard input
+/// and output, other servers' names for them, resources, prompts, hooks, the command line. `ids`
+/// are the memories that are asked for.
 fn doors(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
     let folder = project(root, SCOPE, "main");
     let mut said: Vec<(String, String)> = Vec::new();
@@ -158,7 +159,8 @@ fn learned(id: &str, status: &str, session: &str) -> Value {
     )
 }
 
-/// One session each that is approved throughout, partly, waits, was turned down, and has no memory at all.
+/// One session each that is approved throughout, partly, waits, was turned down, and has no memory
+/// at all.
 fn five() -> (Root, Connection) {
     let root = Root::new();
     let path = root.store(
@@ -366,7 +368,8 @@ fn a_session_has_an_id_and_a_calendar_date() {
     );
 }
 
-/// A claude-mem store with a review status: sessions without titles, each with one observation; one with summaries.
+/// A claude-mem store with a review status: sessions without titles, each with one observation; one
+/// with summaries.
 fn summed_up(statuses: [&str; 3]) -> Root {
     let root = Root::new();
     let path = root.scope_folder(SCOPE).join("claude-mem.db");
@@ -777,7 +780,8 @@ fn a_session_is_found_by_the_title_it_has_now() {
     assert_eq!(total("marmalade"), 0);
 }
 
-/// What may stand in a status column, as SQL, and whether it is a status that lets anything through.
+/// What may stand in a status column, as SQL, and whether it is a status that lets anything
+/// through.
 fn odd_status() -> impl Strategy<Value = rusqlite::types::Value> {
     use rusqlite::types::Value as Sql;
     let around = prop::sample::select(vec![

@@ -1,10 +1,12 @@
-//! A long run: eight clients of five servers ask all they can, while a writer writes and an indexer indexes the same scopes.
-//! Some of what they ask is meant to do harm: floods, texts far too long, connections that are never read, hosts of others.
+//! A long run: eight clients of five servers ask all they can, while a writer writes and an indexer
+//! indexes the same scopes. Some of what they ask is meant to do harm: floods, texts far too long,
+//! connections that are never read, hosts of others.
 //!
-//! Held: every request has exactly one answer, or was taken back; an answer is about what was asked and shows the status that was
-//! asked for; nobody is answered without the token; nothing that was rejected or deleted before a request is in
-//! its answer; memory is flat after the warm-up, descriptors and threads are bounded; a server at rest after requests that
-//! were taken back does nothing more.
+//! Held: every request has exactly one answer, or was taken back; an answer is about what was asked
+//! and shows the status that was asked for; nobody is answered without the token; nothing that was
+//! rejected or deleted before a request is in its answer; memory is flat after the warm-up,
+//! descriptors and threads are bounded; a server at rest after requests that were taken back does
+//! nothing more.
 
 mod answers;
 mod figures;
@@ -97,7 +99,8 @@ impl Run {
         self.faults.lock().unwrap().push(fault);
     }
 
-    /// Holds an answer against what was expected, and against what had gone when its request was sent.
+    /// Holds an answer against what was expected, and against what had gone when its request was
+    /// sent.
     fn check(&self, call: &Call, gone: usize, answer: &Value) {
         self.answers.fetch_add(1, Ordering::Relaxed);
         let failed = answer.get("error").is_some() || answer["result"]["isError"] == true;
@@ -440,7 +443,8 @@ impl Alone {
         self.rest(run, &mut dice);
     }
 
-    /// Many requests, all taken back at once: the server answers the next one soon, and then does nothing more.
+    /// Many requests, all taken back at once: the server answers the next one soon, and then does
+    /// nothing more.
     fn rest(&mut self, run: &Run, dice: &mut RandomSource) {
         for _ in 0..40 {
             let arguments =

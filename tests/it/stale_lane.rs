@@ -1,5 +1,6 @@
-//! The desk's second lane: approved memories that may be out of date are kept, edited, replaced and rejected there, and what a
-//! person kept stays without a mark until something else speaks against it.
+//! The desk's second lane: approved memories that may be out of date are kept, edited, replaced and
+//! rejected there, and what a person kept stays without a mark until something else speaks against
+//! it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! A store that another process writes to all the time: that one is never disturbed, and what it committed is found by
-//! the very next request.
+//! A store that another process writes to all the time: that one is never disturbed, and what it
+//! committed is found by the very next request.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -22,7 +22,8 @@ struct Observation {
     summary: Value,
 }
 
-/// Lets a child process insert rows into a store in this journal mode while the service is asked for them.
+/// Lets a child process insert rows into a store in this journal mode while the service is asked
+/// for them.
 fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Observation {
     let root = Root::new();
     let path = root.store("one", &[memory("base", "a base row", json!({}))]);

@@ -1,5 +1,6 @@
-//! Opening stores in every state that a folder can be in: at rest, under a live writer, after a crash, locked, damaged,
-//! gone. The server answers or names the store, within seconds, and no byte under the root changes.
+//! Opening stores in every state that a folder can be in: at rest, under a live writer, after a
+//! crash, locked, damaged, gone. The server answers or names the store, within seconds, and no byte
+//! under the root changes.
 
 use ack_api::Diagnostic;
 use std::fs;
@@ -25,7 +26,8 @@ const SECONDS: Duration = Duration::from_secs(7);
 
 const WAL: &str = "PRAGMA journal_mode = wal;";
 
-/// A store with three approved memories in scope `one`, in this journal mode, with nobody connected.
+/// A store with three approved memories in scope `one`, in this journal mode, with nobody
+/// connected.
 fn at_rest(root: &Root, mode: &str) -> PathBuf {
     let path = root.store(
         "one",
@@ -217,7 +219,8 @@ fn a_hot_journal_is_rolled_back_in_a_copy_and_not_in_place() {
     let service = root.service();
     assert_eq!(found(&root, &service), ["m1", "m2", "m3"]);
     let mut other = Other::open(&path);
-    // A cache of a few pages makes the writer spill what it did not commit into the database itself.
+    // A cache of a few pages makes the writer spill what it did not commit into the database
+    // itself.
     other.sql("PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN IMMEDIATE; UPDATE memories SET title = 'torn ' || id, narrative = hex(zeroblob(200000))");
     let spilled = fs::metadata(&path).unwrap().len();
     other.kill();

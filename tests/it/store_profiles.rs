@@ -1,4 +1,5 @@
-//! What is read of the stores of several programs, and of stores that lack most columns or have others.
+//! What is read of the stores of several programs, and of stores that lack most columns or have
+//! others.
 
 use ack_api::memory::StatusFilter;
 use ack_api::{GetRequest, NoteKind, QueryRequest};
@@ -124,7 +125,8 @@ fn a_status_column_alone_decides_what_is_served() {
         found.concat()
     };
     assert_eq!(by(None), "ab");
-    // A status that is no text at all (a blob, `g`) says nothing either way: whatever it counts as, it is not approved.
+    // A status that is no text at all (a blob, `g`) says nothing either way: whatever it counts as,
+    // it is not approved.
     assert!(by(Some(StatusFilter::Staging)).starts_with("cd"));
     assert!(by(Some(StatusFilter::All)).starts_with("abcd"));
     for id in ["e", "f", "h"] {

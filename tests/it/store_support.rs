@@ -1,4 +1,5 @@
-//! What the tests of stores share: odd databases, another process on the same file, every answer of every tool.
+//! What the tests of stores share: odd databases, another process on the same file, every answer of
+//! every tool.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -136,7 +137,8 @@ pub fn has_note(response: &QueryResponse, kind: NoteKind) -> bool {
     response.notes.iter().any(|note| note.kind == kind)
 }
 
-/// What every tool answers about everything it can reach: lists, searches, single memories, scopes, contexts and errors.
+/// What every tool answers about everything it can reach: lists, searches, single memories, scopes,
+/// contexts and errors.
 pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
     let mut answers = Vec::new();
     let mut keep = |name: String, value: Value| answers.push((name, value));
@@ -235,7 +237,8 @@ pub fn every_answer(service: &Service) -> Vec<(String, Value)> {
     answers
 }
 
-/// Fails where a string of an answer holds a character that could steer a terminal, hide text or turn its direction.
+/// Fails where a string of an answer holds a character that could steer a terminal, hide text or
+/// turn its direction.
 pub fn assert_neutral(name: &str, answer: &Value) {
     fn check(name: &str, key: &str, value: &Value) {
         match value {
@@ -277,7 +280,8 @@ pub fn within<T>(limit: Duration, what: &str, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Another process with a connection to a database: this test binary, run again with one test that obeys.
+/// Another process with a connection to a database: this test binary, run again with one test that
+/// obeys.
 pub struct Other {
     child: Child,
     input: Option<ChildStdin>,
@@ -391,8 +395,8 @@ fn the_other_process_obeys() {
     }
 }
 
-/// `obey`: runs each line of standard input, a JSON string of SQL. `insert`: inserts row after row, says each id when it is
-/// committed, and sums up when standard input ends.
+/// `obey`: runs each line of standard input, a JSON string of SQL. `insert`: inserts row after row,
+/// says each id when it is committed, and sums up when standard input ends.
 fn run_job(job: &Value) {
     let path = job["path"].as_str().unwrap();
     let connection = Connection::open(path).unwrap();
@@ -496,8 +500,8 @@ fn settle(command: &mut Command, root: &Path) {
     }
 }
 
-/// The real binary as somebody who may not write to the stores: file permissions mean nothing to root. `None`, with a
-/// message, where that cannot be arranged.
+/// The real binary as somebody who may not write to the stores: file permissions mean nothing to
+/// root. `None`, with a message, where that cannot be arranged.
 pub fn unprivileged(root: &Path) -> Option<Command> {
     let dry = tempfile::NamedTempFile::new().unwrap();
     let is_root = std::os::unix::fs::MetadataExt::uid(&dry.as_file().metadata().unwrap()) == 0;
@@ -525,7 +529,8 @@ pub fn unprivileged(root: &Path) -> Option<Command> {
     works.then(wrapped)
 }
 
-/// The exit code and the JSON that the binary printed: an answer on standard output or an error on standard error.
+/// The exit code and the JSON that the binary printed: an answer on standard output or an error on
+/// standard error.
 pub fn run_json(command: &mut Command) -> (i32, Value) {
     let output = command.arg("--json").output().unwrap();
     let text = if output.status.success() {

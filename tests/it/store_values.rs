@@ -1,4 +1,5 @@
-//! Broken and hostile values: whatever a row holds, the answer succeeds, says what was repaired and is safe to print.
+//! Broken and hostile values: whatever a row holds, the answer succeeds, says what was repaired and
+//! is safe to print.
 
 use ack_api::{ContextRequest, NoteKind, QueryRequest};
 use rusqlite::{Connection, params};

@@ -1,4 +1,5 @@
-//! What tests share: a builder of scope roots with real stores, a service over them, a fingerprint of every file.
+//! What tests share: a builder of scope roots with real stores, a service over them, a fingerprint
+//! of every file.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -90,7 +91,8 @@ impl Root {
     }
 }
 
-/// A memory as JSON: `title` and whatever else is given; an approved one unless `status` says otherwise.
+/// A memory as JSON: `title` and whatever else is given; an approved one unless `status` says
+/// otherwise.
 pub fn memory(id: &str, title: &str, rest: Value) -> Value {
     let mut memory = serde_json::json!({ "id": id, "title": title, "status": "approved", "created_at": "2026-01-01T00:00:00Z" });
     for (key, value) in rest.as_object().into_iter().flatten() {
@@ -194,7 +196,8 @@ pub fn fingerprint(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime, u64)> {
         .collect()
 }
 
-/// The folder of a set that lies outside the repository, from the environment; `None`, with a message, where it is not set.
+/// The folder of a set that lies outside the repository, from the environment; `None`, with a
+/// message, where it is not set.
 pub fn outside(variable: &str) -> Option<PathBuf> {
     let folder = std::env::var_os(variable)
         .map(PathBuf::from)

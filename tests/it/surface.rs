@@ -1,5 +1,5 @@
-//! The tools as agents see them: built-in sets in the form of other servers', `[tools]` of `config.toml`, and what is said of
-//! mistakes in it.
+//! The tools as agents see them: built-in sets in the form of other servers', `[tools]` of
+//! `config.toml`, and what is said of mistakes in it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
-//! The vector table and `index`: answers are the same with and without it, it is never trusted over the store, and neither
-//! a killed, a doubled nor a failed build, nor a damaged table, costs an answer.
+//! The vector table and `index`: answers are the same with and without it, it is never trusted over
+//! the store, and neither a killed, a doubled nor a failed build, nor a damaged table, costs an
+//! answer.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

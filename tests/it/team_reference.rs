@@ -254,12 +254,15 @@ fn an_unresolvable_reference_approves_nothing_and_says_why() {
         ("origin/main", "no such branch or tag here"),
         ("refs/heads/none", "no such branch or tag here"),
         ("v1", "could be refs/tags/v1 or refs/heads/v1"),
-        ("../main", "that is no name"),
-        ("refs/../HEAD", "that is no name"),
-        ("", "that is no name"),
-        ("main~1", "that is no name"),
-        ("main@{upstream}", "that is no name"),
-        ("main:docs/memory", "that is no name"),
+        ("../main", "that is not the name of a branch or tag"),
+        ("refs/../HEAD", "that is not the name of a branch or tag"),
+        ("", "that is not the name of a branch or tag"),
+        ("main~1", "that is not the name of a branch or tag"),
+        ("main@{upstream}", "that is not the name of a branch or tag"),
+        (
+            "main:docs/memory",
+            "that is not the name of a branch or tag",
+        ),
         (&hash, "that is a commit"),
         (&hash[..8], "that is a commit"),
     ] {
@@ -568,7 +571,7 @@ fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
             "has the status `whatever`, which is not known",
             "has the status `not approved`",
             "`deploy-empty.md`",
-            "says nothing, so it waits for review",
+            "has no text, so it waits for review",
         ] {
             assert!(told.contains(part), "{place}: {part}: {told}");
         }

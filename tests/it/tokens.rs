@@ -1,4 +1,5 @@
-//! What answers cost, counted by real vocabularies, and that the estimate by which they are cut stands above that.
+//! What answers cost, counted by real vocabularies, and that the estimate by which they are cut
+//! stands above that.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -148,7 +148,8 @@ fn files_ignored_by_git_are_never_listed() {
     assert_eq!(told, expected);
     assert_eq!(by_git(top, home), expected, "as git sees it");
 
-    // Without the user's settings, his file says nothing; in settings of the repository it goes before them.
+    // Without the user's settings, his file says nothing; in settings of the repository it goes
+    // before them.
     assert!(found(top, None).contains(&"own_plan.md".to_owned()));
     git(top, &["config", "core.excludesFile", "/nowhere"]);
     assert!(found(top, Some(home)).contains(&"own_plan.md".to_owned()));

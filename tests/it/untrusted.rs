@@ -1,4 +1,5 @@
-//! Text of others in what goes out: escapes and overrides in manifests, names and arguments are gone at every door.
+//! Text of others in what goes out: escapes and overrides in manifests, names and arguments are
+//! gone at every door.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -59,7 +60,8 @@ fn in_toml() -> String {
         .collect()
 }
 
-/// A root whose manifests, names and settings are hostile, and the folder of a project that one of them claims.
+/// A root whose manifests, names and settings are hostile, and the folder of a project that one of
+/// them claims.
 pub fn hostile() -> (Root, std::path::PathBuf) {
     let root = Root::new();
     let evil = in_toml();

@@ -1,5 +1,5 @@
-//! Other MCP servers as sources: the real binary before real servers, a second one of its own and a script that misbehaves
-//! (`upstream.sh`).
+//! Other MCP servers as sources: the real binary before real servers, a second one of its own and a
+//! script that misbehaves (`upstream.sh`).
 
 mod calls;
 mod configured;

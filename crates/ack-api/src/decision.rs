@@ -129,8 +129,8 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The memory's status before.
     pub was: Status,
-    /// The fields that a curator wrote: with `edit` they are new, with `approve`, `promote` and `stage`
-    /// they stay as an earlier decision wrote them.
+    /// The fields that a curator wrote: with `edit` they are new, with `approve`, `promote` and
+    /// `stage` they stay as an earlier decision wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
     /// `supersede` and `merge`: the id of the memory that takes its place.

@@ -1,5 +1,5 @@
-//! A memory as one line of JSON: what `import` reads, what `publish --format jsonl` writes, and what
-//! a folder of shared notes may hold.
+//! A memory as one line of JSON: what `import` reads, what `publish --format jsonl` writes, and
+//! what a folder of shared notes may hold.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -175,7 +175,7 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         .filter(|date| time::day_bound(date, false).is_none())
     {
         return Err(format!(
-            "`date` is `{}`, which is no real day written YYYY-MM-DD",
+            "`date` is `{}`, which is not a real day; write YYYY-MM-DD",
             text::line(date, 60)
         ));
     }
@@ -188,7 +188,8 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
         if let Some(text) = value {
             let instant = time::parse(text).ok_or_else(|| {
                 format!(
-                    "`{key}` is `{}`, which is no date; write RFC 3339, for instance 2026-01-04T10:00:00Z",
+                    "`{key}` is `{}`, which is not a date; write RFC 3339, for instance \
+                     2026-01-04T10:00:00Z",
                     text::line(text, 60)
                 )
             })?;
@@ -212,7 +213,8 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
             let id = id.trim().to_owned();
             if id.len() > 200 || id.chars().any(char::is_control) || text::line(&id, 200) != id {
                 return Err(format!(
-                    "`id` is `{}`; allowed are up to 200 bytes of printable characters without double blanks",
+                    "`id` is `{}`; allowed are up to 200 bytes of printable characters, without \
+                     two spaces in a row",
                     text::line(&id, 60)
                 ));
             }
@@ -336,7 +338,10 @@ mod tests {
             (r#"{"title":"x","confidence":2}"#, "allowed is 0 to 1"),
             (r#"{"title":"x""#, "not a JSON object"),
             (r#"[{"title":"x"}]"#, "a JSON array, not an object"),
-            (r#"{"title":"x","created_at":"soon"}"#, "which is no date"),
+            (
+                r#"{"title":"x","created_at":"soon"}"#,
+                "which is not a date",
+            ),
         ] {
             let reason = parse(line, now()).unwrap_err();
             assert!(reason.contains(expected), "{line}: {reason}");

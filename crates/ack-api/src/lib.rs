@@ -5,9 +5,9 @@
 //! compares the schemas.
 //!
 //! The crate also holds what every other crate uses: the memory record and its status ([`memory`]),
-//! memories as lines of JSON ([`import_line`]), safe text ([`text`]), dates ([`time`]), numbers in words ([`number`]), the numbers of the review
-//! queue ([`queue`]), the addresses of scopes and memories ([`uri`]), and the cancellation of
-//! requests ([`cancel`]). It does no input or output.
+//! memories as lines of JSON ([`import_line`]), safe text ([`text`]), dates ([`time`]), numbers in
+//! words ([`number`]), the numbers of the review queue ([`queue`]), the addresses of scopes and
+//! memories ([`uri`]), and the cancellation of requests ([`cancel`]). It does no input or output.
 
 pub mod cancel;
 mod code;

@@ -105,8 +105,8 @@ impl QueueNumbers {
 }
 
 impl QueueNumbers {
-    /// The rest of the summary: how many are replaced, how many were put off and, on a second line, the pace. Empty if
-    /// there is nothing to report.
+    /// The rest of the summary: how many are replaced, how many were put off and, on a second line,
+    /// the pace. Empty if there is nothing to report.
     pub fn describe_pace(&self) -> String {
         let mut words = match self.replaced {
             0 => String::new(),

@@ -17,8 +17,8 @@ const DEFAULT_REGION: &str = "us-east-1";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RemoteSettings {
-    /// The server, for other servers than the cloud's own, for instance `https://minio.example.com`. `http://` is allowed
-    /// for this machine only.
+    /// The server, for other servers than the cloud's own, for instance
+    /// `https://minio.example.com`. `http://` is allowed for this machine only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The region of the bucket (default `us-east-1`).
@@ -26,14 +26,17 @@ pub struct RemoteSettings {
     pub region: Option<String>,
     /// Where the credentials come from: `env` (default), `instance`, `anonymous` or `command`.
     pub credentials: Credentials,
-    /// With `credentials = "command"`: the program and its arguments. It prints JSON as AWS's `credential_process` does.
-    /// The program is an absolute path or a name on `PATH`; no shell is used.
+    /// With `credentials = "command"`: the program and its arguments. It prints JSON as AWS's
+    /// `credential_process` does. The program is an absolute path or a name on `PATH`; no shell is
+    /// used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// How old the knowledge of what is published may be, for instance `60s` (the default), `5m` or `1h`.
+    /// How old the knowledge of what is published may be, for instance `60s` (the default), `5m` or
+    /// `1h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<String>,
-    /// How long the last version is served where the bucket cannot be reached, for instance `7d` (the default).
+    /// How long the last version is served where the bucket cannot be reached, for instance `7d`
+    /// (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offline: Option<String>,
     /// How much a version may take on this machine, for instance `2GiB` (the default).

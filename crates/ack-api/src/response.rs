@@ -99,7 +99,8 @@ pub struct MemoryHit {
     /// Short statements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
-    /// Of a memory with neither subtitle nor facts: the sentence of its long text that is nearest to the query.
+    /// Of a memory with neither subtitle nor facts: the sentence of its long text that is nearest
+    /// to the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// How many more facts it has; `get_memory` shows all.

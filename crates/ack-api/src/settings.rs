@@ -74,7 +74,7 @@ pub fn is_name(name: &str) -> bool {
 /// The error message for a name that clients do not accept.
 pub fn invalid_name_message(name: &str) -> String {
     format!(
-        "`{}` is no name of a tool: 1 to {MAX_NAME_CHARS} letters, digits, `_` and `-`",
+        "`{}` is not a valid name of a tool: 1 to {MAX_NAME_CHARS} letters, digits, `_` and `-`",
         text::line(name, 80)
     )
 }

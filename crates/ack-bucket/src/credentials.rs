@@ -194,7 +194,7 @@ impl Source {
             Self::Container(service) => service.ask().await,
             Self::Library { provider, place } => {
                 let credential = provider.get_credential().await.map_err(|error| {
-                    CredentialsProblem(format!("{place} gave none: {}", reason(&error)))
+                    CredentialsProblem(format!("{place} gave no credentials: {}", reason(&error)))
                 })?;
                 check(&credential, place)?;
                 // The library keeps them and replaces them in time.
@@ -238,7 +238,7 @@ fn decode(json: &[u8], from: &str) -> Result<Held, CredentialsProblem> {
         .expiration
         .map(|moment| moment.parse())
         .transpose()
-        .map_err(|_| problem("gave an `Expiration` that is no time"))?;
+        .map_err(|_| problem("gave an `Expiration` that is not a time"))?;
     let now = Timestamp::now();
     let left = expires.map(|expires| Duration::try_from(expires.duration_since(now)));
     let left = match left {
@@ -270,6 +270,6 @@ fn check(credential: &AwsCredential, from: &str) -> Result<(), CredentialsProble
         return Ok(());
     }
     Err(CredentialsProblem(format!(
-        "{from} gave credentials that are empty or hold other than ASCII letters, digits and signs"
+        "{from} gave credentials that are empty or have characters that are not visible ASCII"
     )))
 }

@@ -277,7 +277,7 @@ impl Remote {
         else {
             return Freshness::Cold {
                 reason: format!(
-                    "nothing of it is on this machine yet: {}",
+                    "this machine has no copy of it yet: {}",
                     self.reason(&state)
                 ),
             };
@@ -285,7 +285,7 @@ impl Remote {
         if age.is_some_and(|age| age > self.offline.max(self.max_age)) {
             return Freshness::Cold {
                 reason: format!(
-                    "what is on this machine is older than `offline` of [remote] allows: {}",
+                    "the copy on this machine is older than `offline` of [remote] allows: {}",
                     self.reason(&state)
                 ),
             };
@@ -317,7 +317,7 @@ impl Remote {
     /// Why the newest version is not available.
     fn reason(&self, state: &State) -> String {
         self.trouble(state)
-            .unwrap_or_else(|| format!("{} was not asked yet", self.address))
+            .unwrap_or_else(|| format!("{} has not been asked yet", self.address))
     }
 
     /// How far the version that is being fetched is, or why the bucket could not be asked.

@@ -127,7 +127,7 @@ impl Version {
             } else if file.sha256.len() != 64
                 || !file.sha256.bytes().all(|byte| byte.is_ascii_hexdigit())
             {
-                Some(format!("the digest of `{}` is none", shown_path()))
+                Some(format!("the digest of `{}` is not valid", shown_path()))
             } else {
                 None
             }

@@ -76,7 +76,7 @@ pub fn store(folder: &Path) -> Store {
 pub fn tag_version(folder: &Path, version: &Version) -> Result<(), BucketError> {
     let damaged = || BucketError::Damaged {
         address: version.scope.clone(),
-        problem: "no file of it is the list of fragments".to_owned(),
+        problem: "none of its files lists the fragments".to_owned(),
     };
     let manifest = version
         .files

@@ -393,7 +393,7 @@ impl Publisher {
             Ok(Some((published, _))) if matches!(outcome, Ok(None)) => Err(BucketError::Conflict {
                 address: self.client.address().to_string(),
                 version: published.version,
-                problem: "what was to be published does not follow from it".to_owned(),
+                problem: "what you were publishing is not based on it".to_owned(),
             }),
             _ => Err(outcome.err().unwrap_or_else(|| BucketError::Conflict {
                 address: self.client.address().to_string(),
@@ -415,7 +415,7 @@ impl Publisher {
             })
         };
         let Some(state) = self.client.put(&name, word(), &WriteCondition::IfAbsent)? else {
-            return answer("it refuses to write a new object if it is not there yet");
+            return answer("it did not create an object that was to be created only if missing");
         };
         let again = self.client.put(&name, word(), &WriteCondition::IfAbsent)?;
         let other = state.altered();
@@ -428,9 +428,9 @@ impl Publisher {
         // A publisher without the permission to delete leaves a small object.
         let _ = self.client.delete(&[name]);
         match (again, changed, conflicting) {
-            (Some(_), ..) => answer("it replaced an object that was to be written only if new"),
-            (_, Some(_), _) => answer("it replaced an object in another state than was named"),
-            (_, _, None) => answer("it does not replace an object in the state that was named"),
+            (Some(_), ..) => answer("it replaced an object that was to be created only if missing"),
+            (_, Some(_), _) => answer("it replaced an object although another state was required"),
+            (_, _, None) => answer("it did not replace an object in the state that was required"),
             (None, None, Some(_)) => Ok(()),
         }
     }

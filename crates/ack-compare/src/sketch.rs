@@ -45,8 +45,8 @@ pub struct Grouped<'a> {
 }
 
 /// For each set, finds the first of the earlier ones of its group that `is_near` accepts. Returns
-/// both positions, the later one first. Only sets whose Jaccard index may be at least 0.8 are tried.
-/// Empty sets are near no other.
+/// both positions, the later one first. Only sets whose Jaccard index may be at least 0.8 are
+/// tried. Empty sets are near no other.
 pub fn find_earlier(
     sets: &[Grouped<'_>],
     is_near: impl Fn(usize, usize) -> bool,

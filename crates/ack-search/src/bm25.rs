@@ -1,5 +1,5 @@
-//! Okapi BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009): the weights of
-//! a query's terms, and what a term contributes to the score of a document.
+//! Okapi BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009): the weights
+//! of a query's terms, and what a term contributes to the score of a document.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

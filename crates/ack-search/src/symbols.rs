@@ -28,7 +28,8 @@ pub struct Pair<'a> {
     pub written: &'a str,
     /// Whether only white space is between the parts.
     pub is_spaced: bool,
-    /// Whether one of the parts is not a term by itself: a stop word, a letter, or one or two digits.
+    /// Whether one of the parts is not a term by itself: a stop word, a letter, or one or two
+    /// digits.
     pub has_light_part: bool,
 }
 

@@ -439,8 +439,8 @@ impl LoadedNotes {
                     let is_here = files.get(&note_row.key.relative);
                     if is_here.is_some_and(|file| file.problem.is_none()) {
                         unfit.push(format!(
-                            "`{}` is committed as a Git LFS pointer, which approves no text; what \
-                             is here waits for review",
+                            "`{}` is committed as a Git LFS pointer, so its text is not approved; \
+                             the file here waits for review",
                             name()
                         ));
                         return None;

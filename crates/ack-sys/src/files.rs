@@ -39,8 +39,8 @@ pub fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-/// Checks that a folder holds only regular files and folders, at any depth, for a library that opens
-/// them itself. A missing folder holds nothing.
+/// Checks that a folder holds only regular files and folders, at any depth, for a library that
+/// opens them itself. A missing folder holds nothing.
 ///
 /// # Errors
 /// The error from the system, or which path inside the folder names something else, and what.
@@ -106,8 +106,8 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Whether a path is a regular file that has no other name, so that every change of it is one in its
-/// folder.
+/// Whether a path is a regular file that has no other name, so that every change of it is one in
+/// its folder.
 pub fn is_only_name(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = std::fs::symlink_metadata(path);

@@ -39,7 +39,8 @@ pub struct ServeArgs {
     /// Another host name that clients use for this server (repeatable)
     #[arg(long, value_name = "NAME", requires = "http")]
     pub allow_host: Vec<String>,
-    /// Append a line of JSON for each request, without questions and memories; `-` is standard error
+    /// Append a line of JSON for each request, without questions and memories; `-` is standard
+    /// error
     #[arg(long, value_name = "FILE", requires = "http")]
     pub access_log: Option<PathBuf>,
     /// Build the indexes of shared scopes before the first request

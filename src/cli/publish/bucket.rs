@@ -366,7 +366,8 @@ fn pruned_text(pruned: &PrunePlan) -> String {
     };
     let unlisted = pruned.unlisted.as_ref().map_or_else(String::new, |reason| {
         format!(
-            "the bucket may not be listed ({reason}): objects that a publisher left when it was killed stay\n"
+            "this key may not list the bucket ({reason}), so objects that killed publishers left \
+             are not removed\n"
         )
     });
     format!(

@@ -129,9 +129,9 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
 /// ``no memory contains `kafka`; nearest in meaning:``
 fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
     let (summary, rest) = note.message.split_once(';').unwrap_or((&note.message, ""));
-    let words_found = summary.strip_prefix("nothing certain: ");
+    let words_found = summary.strip_prefix("no certain match: ");
     if words_found.is_none() && note.kind == NoteKind::NothingCertain {
-        return "nothing certain; nearest in meaning:".to_owned();
+        return "no certain match; nearest in meaning:".to_owned();
     }
     // Show the query on one line. With several words, no memory contains any of them.
     let query = text::line(query, 60);

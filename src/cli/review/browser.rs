@@ -32,7 +32,7 @@ pub fn is_wanted() -> bool {
 /// Serves the page until the end, then asks about unwritten choices.
 pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
     let io = |source| CliError::Io {
-        action: "serve the desk on",
+        action: "serve the review page on",
         path: "127.0.0.1".into(),
         source,
     };
@@ -51,7 +51,8 @@ pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), Cli
     let (desk, ended) = listening.serve(&interrupt).map_err(io)?;
     match ended {
         StopReason::Finished => {}
-        StopReason::Idle => write_err("the desk closed after some minutes without activity\n"),
+        StopReason::Idle => write_err("the review page closed after some minutes without \
+                                       activity\n"),
         StopReason::Interrupted => write_err("\n"),
     }
     if let Some(lines) = lines
@@ -78,12 +79,12 @@ pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), Cli
 fn print_address(door: &PageAccess) -> std::io::Result<()> {
     let address = door.open()?;
     let how = if open(&address) {
-        "the desk is open in your browser; if it is not, open"
+        "the review page is open in your browser; if it is not, open"
     } else {
-        "open the desk in a browser:"
+        "open the review page in a browser:"
     };
     write_err(&format!(
-        "{how}\n\n  {address}\n\nit works once; press Enter for another one, Ctrl+C to close the desk\n"
+        "{how}\n\n  {address}\n\nit works once; press Enter for another one, Ctrl+C to end\n"
     ));
     Ok(())
 }

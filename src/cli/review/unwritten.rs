@@ -93,8 +93,8 @@ pub fn report_earlier(config: &Config) {
     for file in files {
         let command = quoted(&file.display().to_string());
         write_err(&format!(
-            "note: an earlier sitting left decisions: ack-memory review --apply {command}; delete \
-             the file when you no longer need it\n"
+            "note: decisions of an earlier review were not written: ack-memory review --apply \
+             {command}; delete the file when you no longer need it\n"
         ));
     }
 }

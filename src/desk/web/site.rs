@@ -199,14 +199,14 @@ impl Site {
         match self.gate.check_target(request.uri(), request.headers()) {
             Ok(()) if host.is_some_and(|host| host.as_bytes() == own_host.as_bytes()) => {}
             Ok(()) | Err(Refusal::NoHost | Refusal::WrongHost) => {
-                return wrong("`Host` is not the desk's address");
+                return wrong("`Host` is not this page's address");
             }
-            Err(_) => return wrong("`Origin` is not the desk's"),
+            Err(_) => return wrong("`Origin` is not this page's"),
         }
         let origin = request.headers().get(hyper::header::ORIGIN);
         if origin.is_some_and(|origin| origin.as_bytes() != format!("http://{own_host}").as_bytes())
         {
-            return wrong("`Origin` is not the desk's");
+            return wrong("`Origin` is not this page's");
         }
         let site = request.headers().get("sec-fetch-site");
         match site.map(HeaderValue::as_bytes) {

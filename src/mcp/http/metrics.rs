@@ -164,7 +164,7 @@ impl Metrics {
         resident.set(resident_bytes());
         registry.register_with_unit(
             "resident_memory",
-            "Resident memory of the process; 0 where the system does not tell",
+            "Resident memory of the process; 0 if the system does not report it",
             Unit::Bytes,
             resident,
         );
@@ -258,7 +258,7 @@ fn register_scopes(registry: &mut Registry, service: &Service, scopes: &Scopes) 
     );
     registry.register(
         "published_version",
-        "The version of a bucket that a scope serves; 0 while none is here",
+        "The version of a bucket that a scope serves; 0 if this machine has none yet",
         versions,
     );
 }

@@ -61,8 +61,8 @@ impl Settings {
             Ok(config) => SettingsChange {
                 config: Some(config),
                 message: format!(
-                    "`{path}` was read again; `[tools]`, `[upstream]` and `limits.resident` count \
-                     after a restart"
+                    "`{path}` was read again; `[tools]`, `[upstream]` and `limits.resident` take \
+                     effect after a restart"
                 ),
             },
             Err(error) => {
@@ -70,7 +70,7 @@ impl Settings {
                 SettingsChange {
                     config: None,
                     message: format!(
-                        "{error}{}; the settings from before still count",
+                        "{error}{}; the previous settings still apply",
                         hint.unwrap_or_default()
                     ),
                 }

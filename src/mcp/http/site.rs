@@ -401,11 +401,12 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
         Refusal::NoHost => (StatusCode::BAD_REQUEST, "one `Host` header is needed"),
         Refusal::WrongHost => (
             StatusCode::FORBIDDEN,
-            "`Host` names no host of this server; allowed are localhost, its address, and what `--allow-host` adds",
+            "`Host` does not name this server; allowed are localhost, its address, and what \
+             `--allow-host` adds",
         ),
         Refusal::WrongOrigin => (
             StatusCode::FORBIDDEN,
-            "`Origin` is another one than this server's: pages elsewhere may not ask",
+            "`Origin` is not this server's: pages of other sites are refused",
         ),
         Refusal::NoToken => (
             StatusCode::UNAUTHORIZED,
@@ -413,7 +414,7 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
         ),
         Refusal::WrongToken if has_names => (
             StatusCode::UNAUTHORIZED,
-            "no client has this token, or its last day is over; ask who runs this server",
+            "no client has this token, or it has expired; ask whoever runs this server",
         ),
         Refusal::WrongToken => (
             StatusCode::UNAUTHORIZED,

@@ -97,11 +97,11 @@ impl<'a> NameSet<'a> {
             (!nearest_in.is_empty()).then_some(nearest_in)
         };
         let hint = match (nearest_in(&self.visible), nearest_in(&self.waiting)) {
-            (Some(nearest_in), _) => format!("; like it: {nearest_in}"),
+            (Some(nearest_in), _) => format!("; similar: {nearest_in}"),
             (None, Some(_)) if self.withholds => {
                 "; one that waits for review has a similar name".to_owned()
             }
-            (None, Some(nearest_in)) => format!("; like it, and waiting for review: {nearest_in}"),
+            (None, Some(nearest_in)) => format!("; similar, and waiting for review: {nearest_in}"),
             (None, None) => String::new(),
         };
         Some(format!("No memory {has} {quoted}{hint}"))

@@ -85,8 +85,8 @@ impl Search<'_> {
                 .any(|candidate| self.contains_words(candidate))
     }
 
-    /// Whether neither a memory nor the encoder knows any word of the query. What its vector is made
-    /// of then, parts of words, is no evidence.
+    /// Whether neither a memory nor the encoder knows any word of the query. What its vector is
+    /// made of then, parts of words, is no evidence.
     pub(super) fn is_gibberish(&self, found: &CandidateSet) -> bool {
         let (Some(terms), Some(encoder)) = (self.terms(), Encoder::embedded()) else {
             return false;
@@ -102,12 +102,12 @@ impl Search<'_> {
     pub(in crate::service) fn nothing_certain(&self) -> String {
         let missing = self.missing_words();
         if missing.is_empty() || missing.len() > MAX_MISSING {
-            return "nothing certain; these are the nearest in meaning".to_owned();
+            return "no certain match; these are the nearest in meaning".to_owned();
         }
         let status = self.status_word();
         let missing = missing.iter().map(|word| quoted(word));
         let missing = missing.collect::<Vec<_>>().join(" or ");
-        format!("nothing certain: no {status}memory contains {missing}; these are the nearest")
+        format!("no certain match: no {status}memory contains {missing}; these are the nearest")
     }
 
     /// The words of the query that no memory with the requested status contains.

@@ -112,7 +112,7 @@ pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
         }
         "id" | "ids" | "like" | "expect" => (MAX_ID_BYTES, ", an id as query_memories returns it"),
         "project_path" => (MAX_PATH_BYTES, ""),
-        "cursor" => (MAX_CURSOR_BYTES, ", as next_cursor gave it"),
+        "cursor" => (MAX_CURSOR_BYTES, ", as `next_cursor` returned it"),
         _ => (MAX_TEXT_BYTES, ""),
     };
     let length = text.trim().len();

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::Server;
 use crate::support::Root;
 
-/// What an answer's structure says and its text must say too: ids, titles, names, numbers, notes and the cursor.
+/// What an answer's structure says and its text must say too: ids, titles, names, numbers, notes
+/// and the cursor.
 fn texts_of(structured: &Value) -> Vec<String> {
     let mut told = Vec::new();
     match structured {

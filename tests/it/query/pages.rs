@@ -226,7 +226,8 @@ fn an_answer_stays_within_max_tokens_and_the_next_page_continues() {
             let pages = pages(&service, arguments.clone(), |_| {});
             let mut worst = 0;
             for page in &pages {
-                // What a vocabulary in use makes of it: the estimate stands well above that for a cursor.
+                // What a vocabulary in use makes of it: the estimate stands well above that for a
+                // cursor.
                 let cost = crate::tokens::cost(&page.to_string());
                 if cost > max_tokens {
                     worst = worst.max(cost);

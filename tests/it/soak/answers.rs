@@ -1,5 +1,6 @@
-//! What holds of every answer, whatever was asked: a memory is the one that its id names, has a status that was asked for, and is
-//! the one that was asked for; and nobody is answered without the token.
+//! What holds of every answer, whatever was asked: a memory is the one that its id names, has a
+//! status that was asked for, and is the one that was asked for; and nobody is answered without the
+//! token.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -8,7 +8,8 @@ use std::time::Duration;
 const PERIOD: Duration = Duration::from_millis(200);
 /// The part of the answers after which a server counts as warm.
 const WARM: f64 = 0.4;
-/// What memory may grow by from the first warm sample to the last, beside a tenth of itself: allocators and caches breathe.
+/// What memory may grow by from the first warm sample to the last, beside a tenth of itself:
+/// allocators and caches breathe.
 const NOISE_MIB: f64 = 12.0;
 /// Descriptors and threads may differ by so many from one part of the run to the next.
 const MIN_SAMPLES: usize = 12;
@@ -74,7 +75,8 @@ fn sample(pid: u32, answers: usize) -> Option<Sample> {
 /// Processor time of a process so far, in ticks.
 pub fn ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name stands in parentheses and may hold anything; user and system time are the 12th and 13th values behind it.
+    // The name stands in parentheses and may hold anything; user and system time are the 12th and
+    // 13th values behind it.
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
     behind
         .split_whitespace()
@@ -158,8 +160,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// The growth from the first value to the last by the median of the slopes between all pairs (Theil 1950, Sen 1968), which a
-/// spike, or a sawtooth of caches, moves little.
+/// The growth from the first value to the last by the median of the slopes between all pairs (Theil
+/// 1950, Sen 1968), which a spike, or a sawtooth of caches, moves little.
 fn growth(values: &[f64]) -> f64 {
     let step = values.len().div_ceil(400);
     let values: Vec<f64> = values.iter().copied().step_by(step).collect();

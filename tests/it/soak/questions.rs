@@ -1,4 +1,5 @@
-//! The calls of a soak: every tool, resource and prompt, good and bad, small and as large as they get.
+//! The calls of a soak: every tool, resource and prompt, good and bad, small and as large as they
+//! get.
 
 use serde_json::{Value, json};
 

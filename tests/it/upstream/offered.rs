@@ -40,18 +40,18 @@ fn read_only_tools_are_offered_under_configured_names() {
     assert_eq!(hidden.code, "upstream_refused");
     assert_eq!(
         hidden.message,
-        "`writes` of the upstream server `page` is not offered: it says that it does not only read"
+        "`writes` of the upstream server `page` is not offered: it says that it is not read-only"
     );
     // And what can be done about it, which is not the same for all.
     for (tool, reason, hint) in [
         (
             "page_destroys",
             "it says that it is destructive",
-            "only tools that read are offered",
+            "only read-only tools are offered",
         ),
         (
             "page_silent",
-            "it does not say that it only reads",
+            "it does not say that it is read-only",
             "trust_unannotated = true",
         ),
         (

@@ -155,7 +155,7 @@ mod tests {
             ),
             (
                 r#"echo '{"AccessKeyId":"a","SecretAccessKey":"s3cret","Expiration":"s3cret"}'"#,
-                "`Expiration` that is no time",
+                "`Expiration` that is not a time",
             ),
             (
                 r#"echo '{"AccessKeyId":"a","SecretAccessKey":"s3cret","Expiration":"2020-01-01T00:00:00Z"}'"#,

@@ -65,7 +65,7 @@ fn not_offered(reason: impl Into<String>, hint: &'static str) -> NotOffered {
 }
 
 const READ_ONLY_HINT: &str =
-    "only tools that read are offered, whatever config.toml says; remove it from `tools` there";
+    "only read-only tools are offered, whatever config.toml says; remove it from `tools` there";
 const UNANNOTATED_HINT: &str = "to offer it anyway, set `trust_unannotated = true` in its \
     `[upstream]` table in config.toml";
 const UNKNOWN_TOOL_HINT: &str = "correct its name under `tools` in config.toml";
@@ -204,14 +204,14 @@ fn offer_tool(
         Some(true) => {}
         Some(false) => {
             return Err(not_offered(
-                "it says that it does not only read",
+                "it says that it is not read-only",
                 READ_ONLY_HINT,
             ));
         }
         None if upstream.trust_unannotated => {}
         None => {
             return Err(not_offered(
-                "it does not say that it only reads",
+                "it does not say that it is read-only",
                 UNANNOTATED_HINT,
             ));
         }

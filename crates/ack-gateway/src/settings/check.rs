@@ -258,7 +258,7 @@ fn connection(
         .into_iter()
         .find(|(_, is_set)| *is_set)
     {
-        Some((key, _)) => Err(Problem::at([key], format!("`{key}` goes with `{other}`"))),
+        Some((key, _)) => Err(Problem::at([key], format!("`{key}` needs `{other}`"))),
         None => Ok(()),
     };
     match (entry.command.split_first(), &entry.url) {

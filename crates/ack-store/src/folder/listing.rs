@@ -60,8 +60,8 @@ pub struct Listing {
     pub files: Vec<FileEntry>,
     /// What could not be read.
     pub problems: Vec<String>,
-    /// Those of the problems that may hide notes: folders that cannot be opened, and what is no file
-    /// but has a note's name.
+    /// Those of the problems that may hide notes: folders that cannot be opened, and what is no
+    /// file but has a note's name.
     pub hidden: Vec<String>,
     /// A watch of the folders that began before they were listed.
     pub watch: Watch,

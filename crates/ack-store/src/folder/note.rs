@@ -250,7 +250,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         is_named_by_file && subtitle.is_none() && facts.is_empty() && body.trim().is_empty();
     if says_nothing && note_status != NoteStatus::Withdrawn {
         note_status = NoteStatus::Draft;
-        doubt = Some("says nothing, so it waits for review".to_owned());
+        doubt = Some("has no text, so it waits for review".to_owned());
     }
     Note {
         id: id_from_path(relative),

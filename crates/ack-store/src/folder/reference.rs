@@ -235,7 +235,7 @@ fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
 fn explain(why: &ResolveError) -> String {
     let what = match why {
         ResolveError::NotAName => {
-            "that is no name; write a branch or a tag, for instance `origin/main` or \
+            "that is not the name of a branch or tag; write one, for instance `origin/main` or \
              `refs/heads/main`, or `HEAD`"
                 .to_owned()
         }
