@@ -52,6 +52,23 @@ fn text_is_tokenized_exactly_as_by_the_teacher() {
 }
 
 #[test]
+fn the_encoder_reads_the_parts_of_a_symbol_in_camel_case_too() {
+    let encoder = Encoder::embedded().unwrap();
+    for (symbol, words) in [
+        ("maxRetryCount", "maxretrycount max retry count"),
+        ("HTTPServer2", "httpserver2 http server2"),
+        ("see Lock.fileGuard()", "see lock.fileguard file guard()"),
+        // Words that the encoder knows as a whole, and words in one case.
+        ("YouTube", "youtube"),
+        ("MAXIMUM", "maximum"),
+        ("IDs", "ids"),
+        ("GrößeMax", "größemax"),
+    ] {
+        assert_eq!(encoder.query(symbol), encoder.query(words), "{symbol}");
+    }
+}
+
+#[test]
 fn gibberish_is_near_nothing() {
     let root = Root::samples();
     let service = root.service();
@@ -82,7 +99,7 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
             .collect();
         assert_eq!(expected.len(), encoder.dimension());
         let mut tokens = Vec::new();
-        encoder.vocabulary().tokenize(text, &mut tokens);
+        encoder.tokenize(text, &mut tokens);
         // A query is cut where a memory goes on; the references are whole texts.
         let Some(vector) = encoder.encode_tokens(&mut tokens) else {
             assert!(
