@@ -376,6 +376,10 @@ impl Client {
                 problem: problem.to_string(),
             };
         }
+        if is_about_token(error) {
+            let problem = format!("no token could be had: {}", reason(error));
+            return BucketError::Credentials { address, problem };
+        }
         if is_without_bucket(error) {
             return BucketError::NoSuchBucket {
                 address,
@@ -411,6 +415,15 @@ fn refusal(error: &Error) -> Option<Refusal> {
     ) || told.contains("status code: 403")
         || told.contains("status code: 401");
     Refusal::told_by(&told).or(is_denied.then_some(Refusal::Denied))
+}
+
+/// Whether a service that gives tokens failed, and not the bucket: a machine's metadata service, or
+/// the login of Google or Microsoft.
+fn is_about_token(error: &Error) -> bool {
+    let told = error.to_string();
+    ["token request", "token response"]
+        .iter()
+        .any(|what| told.contains(what))
 }
 
 /// Whether the server answered that there is no such bucket, which is not an error of its own
