@@ -145,9 +145,9 @@ impl Diagnostic for PublishError {
                     .into()
             }
             Self::Hidden { .. } => {
-                "make it readable, or move it away if it is not a note: memories that cannot be \
-                 read \
-                 would be removed where the scope is published"
+                "make it readable (for `ref`, fetch it or correct its name), or move it away if it \
+                 is no note: memories that cannot be read would be removed where the scope is \
+                 published"
                     .into()
             }
             Self::Foreign { .. } => "move it away, or name another folder".into(),
