@@ -146,7 +146,7 @@ impl Diagnostic for PublishError {
             }
             Self::Hidden { .. } => {
                 "make it readable (for `ref`, fetch it or correct its name), or move it away if it \
-                 is no note: memories that cannot be read would be removed where the scope is \
+                 is not a note: memories that cannot be read would be removed where the scope is \
                  published"
                     .into()
             }

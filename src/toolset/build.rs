@@ -120,8 +120,7 @@ fn tool_of_entry(
                 .into_iter()
                 .find(|operation| operation.name() == calls)
                 .ok_or_else(|| {
-                    let message = format!("`{}` is not one of the four tools", text::line(calls, \
-                                           80));
+                    let message = format!("`{}` is not one of the four tools", text::line(calls, 80));
                     Problem::at(["calls"], message)
                         .with_candidates(calls, Tool::ALL.map(Tool::name))
                 })?,
