@@ -51,8 +51,10 @@ pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), Cli
     let (desk, ended) = listening.serve(&interrupt).map_err(io)?;
     match ended {
         StopReason::Finished => {}
-        StopReason::Idle => write_err("the review page closed after some minutes without \
-                                       activity\n"),
+        StopReason::Idle => write_err(
+            "the review page closed after some minutes without \
+                                       activity\n",
+        ),
         StopReason::Interrupted => write_err("\n"),
     }
     if let Some(lines) = lines
