@@ -30,7 +30,7 @@ use self::queue::{Head, Item, Lane, State, View};
 pub use self::write::Outcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::groups::groups;
-use crate::curate::revived::Revived;
+use crate::curate::side_effects::SideEffects;
 use crate::curate::stale::{StaleMemory, stale};
 use crate::curate::{Candidate, CurateError, Sitting, write as writing};
 use crate::scope::Scope;
@@ -571,8 +571,8 @@ pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
     groups.filter(|members| members.len() > 1).collect()
 }
 
-/// What comes back with these choices. Nothing, if a store cannot be read: then writing fails.
-fn rehearsed(chosen: &[ChoiceOnMemory<'_>], sitting: &Sitting) -> Revived {
+/// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.
+fn rehearsed(chosen: &[ChoiceOnMemory<'_>], sitting: &Sitting) -> SideEffects {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;
@@ -580,11 +580,11 @@ fn rehearsed(chosen: &[ChoiceOnMemory<'_>], sitting: &Sitting) -> Revived {
         let (_, decisions) = entry.or_insert_with(|| (scope, Vec::new()));
         decisions.extend(chosen.decisions(sitting).unwrap_or_default());
     }
-    let mut revived = Revived::default();
+    let mut side_effects = SideEffects::default();
     for (scope, decisions) in by_scope.into_values() {
-        revived.add(writing::rehearse(scope, &decisions).unwrap_or_default());
+        side_effects.add(writing::rehearse(scope, &decisions).unwrap_or_default());
     }
-    revived
+    side_effects
 }
 
 /// A sitting that writes nothing.

@@ -58,6 +58,8 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 /// How long running requests may still take after standard input is closed. Without any, the
 /// process ends at once.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
+/// The same for requests that were piped in: whoever wrote them waits for the answers.
+const PIPED_GRACE: Duration = Duration::from_secs(30);
 /// How long after its deadline a request may still answer by itself.
 const DEADLINE_GRACE: Duration = Duration::from_millis(200);
 
@@ -161,7 +163,10 @@ where
     tokio::pin!(serving);
     let result = tokio::select! {
         result = &mut serving => result.map(|()| None),
-        () = closed.wait() => timeout(SHUTDOWN_GRACE, serving).await.unwrap_or(Ok(())).map(|()| None),
+        was_piped = closed.wait() => {
+            let grace = if was_piped { PIPED_GRACE } else { SHUTDOWN_GRACE };
+            timeout(grace, serving).await.unwrap_or(Ok(())).map(|()| None)
+        }
         signal = end.stop => Ok(Some(signal)),
     };
     upstreams.end().await;

@@ -145,14 +145,14 @@ impl Diagnostic for PublishError {
                     .into()
             }
             Self::Hidden { .. } => {
-                "make it readable, or move it away if it is not a note: memories that cannot be \
-                 read would be removed where the scope is published"
+                "make it readable (for `ref`, fetch it or correct its name), or move it away if it \
+                 is not a note: memories that cannot be read would be removed where the scope is \
+                 published"
                     .into()
             }
             Self::Foreign { .. } => "move it away, or name another folder".into(),
             Self::Changed { .. } => "the files before it were written; run the command \
-                                     again"
-                .into(),
+                                     again".into(),
             Self::Io { .. } => "check the folder's permissions and the free space".into(),
             Self::Store(error) => error.hint(),
         })

@@ -16,23 +16,53 @@ pub use ack_bucket::follow::Remote;
 #[cfg(not(feature = "bucket"))]
 pub use self::without::Remote;
 
+use crate::config::SettingsError;
 use crate::scope::{Scope, ScopeError};
 
 /// What to do where nothing of a bucket is on this machine and it may not be asked.
 pub const FETCHED_BY: &str = "a query without `--offline` fetches it";
 
+/// Whether a path is the address of a bucket.
+pub fn is_bucket(path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    ["s3://", "gs://", "az://"]
+        .iter()
+        .any(|scheme| path.starts_with(scheme))
+}
+
 /// The memories published at an address, with a local copy in the scope's folder.
 ///
 /// # Errors
-/// Why the bucket cannot be followed, as a sentence.
+/// Why the bucket cannot be followed.
+#[cfg(feature = "bucket")]
 pub fn follow(
     folder: &Path,
     address: &str,
     settings: Option<&RemoteSettings>,
-) -> Result<Arc<Remote>, String> {
+) -> Result<Arc<Remote>, SettingsError> {
     Remote::new(folder, address, settings.cloned().unwrap_or_default())
         .map(Arc::new)
-        .map_err(|error| format!("{error}; {}", error.advice()))
+        .map_err(|error| SettingsError::Invalid {
+            path: folder.join("scope.toml"),
+            message: format!("{error}; {}", error.advice()),
+            line: None,
+            nearest: Vec::new(),
+            known: Vec::new(),
+        })
+}
+
+/// A build without buckets cannot follow one.
+///
+/// # Errors
+/// [`SettingsError::LightBuild`].
+#[cfg(not(feature = "bucket"))]
+pub fn follow(
+    folder: &Path,
+    _: &str,
+    _: Option<&RemoteSettings>,
+) -> Result<Arc<Remote>, SettingsError> {
+    let path = folder.join("scope.toml");
+    Err(SettingsError::LightBuild { path })
 }
 
 /// Updates the scopes in buckets, as far as `wait_policy` allows, and adds notes about those that
@@ -163,7 +193,7 @@ pub fn freshness_note(standing: &Freshness) -> Option<(NoteKind, String)> {
 /// Stand-ins for a build without buckets.
 #[cfg(not(feature = "bucket"))]
 mod without {
-    use super::{Arc, Freshness, Path, RemoteSettings, WaitPolicy};
+    use super::{Arc, Freshness, WaitPolicy};
     use std::path::PathBuf;
 
     /// A bucket. This build cannot create one.
@@ -172,27 +202,7 @@ mod without {
         never: std::convert::Infallible,
     }
 
-    /// This build has no buckets.
-    #[derive(Debug, thiserror::Error)]
-    #[error("this build cannot read buckets")]
-    pub struct Unsupported;
-
-    impl Unsupported {
-        /// What to do next.
-        pub const fn advice(&self) -> &'static str {
-            "install a build with the feature `bucket` (docs/faq.md)"
-        }
-    }
-
     impl Remote {
-        /// Always fails.
-        ///
-        /// # Errors
-        /// Always.
-        pub fn new(_: &Path, _: &str, _: RemoteSettings) -> Result<Self, Unsupported> {
-            Err(Unsupported)
-        }
-
         /// The database.
         pub fn database(&self) -> PathBuf {
             match self.never {}

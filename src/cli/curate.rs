@@ -20,7 +20,7 @@ use super::{progress, prompt, signals, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::curate::find::{Filter, by_id, by_whole_id, queue, short_ids};
-use crate::curate::revived::{About, Revived};
+use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::Outcome;
 use crate::scope::resolve::{check_usable, find, unusable_manifest};
@@ -333,16 +333,16 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let batch = args.batch.as_deref();
     let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &sitting))?;
     let mut changed = Vec::new();
-    let mut revived = Revived::default();
+    let mut side_effects = SideEffects::default();
     if args.dry_run {
         for step in &undo.steps {
-            revived.add(step.rehearse()?);
+            side_effects.add(step.rehearse()?);
         }
     } else {
         write::write_scopes(&undo.steps, &undo.batch, |step| {
             let written = step.write(&sitting)?;
             changed.extend(written.changed);
-            revived.add(written.revived);
+            side_effects.add(written.side_effects);
             Ok(())
         })?;
     }
@@ -351,8 +351,8 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         let decisions: Vec<&Decision> = decisions.collect();
         return print_json(&json!({
             "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
-            "changed": changed, "served_again": revived.served_again,
-            "wait_again": revived.wait_again,
+            "changed": changed, "served_again": side_effects.served_again,
+            "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
         }));
     }
     for id in &changed {
@@ -376,7 +376,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         undo.batch,
         by.unwrap_or_default(),
         undone.concat(),
-        come_back(&revived, &short)
+        side_effect_lines(&side_effects, &short)
     ))
 }
 
@@ -441,7 +441,9 @@ fn carry_out(
     };
     if dry_run {
         for (scope, decisions) in by_scope.into_values() {
-            outcome.revived.add(write::rehearse(scope, &decisions)?);
+            outcome
+                .side_effects
+                .add(write::rehearse(scope, &decisions)?);
             outcome.decisions.extend(decisions);
         }
         outcome.written = outcome.decisions.len();
@@ -455,7 +457,7 @@ fn carry_out(
         let write_outcome = write::write(scope, decisions.unwrap_or_default())?;
         outcome.written += write_outcome.count;
         outcome.changed.extend(write_outcome.changed);
-        outcome.revived.add(write_outcome.revived);
+        outcome.side_effects.add(write_outcome.side_effects);
         outcome
             .decisions
             .extend_from_slice(decisions.unwrap_or_default());
@@ -472,13 +474,13 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
         changed,
         decisions,
         about,
-        revived,
+        side_effects,
     } = outcome;
     if caller.json {
         return print_json(&json!({
             "batch": batch, "written": written, "dry_run": dry_run, "changed": changed,
-            "decisions": decisions, "served_again": revived.served_again,
-            "wait_again": revived.wait_again,
+            "decisions": decisions, "served_again": side_effects.served_again,
+            "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
         }));
     }
     let short = short_ids(&caller.scopes(None).unwrap_or_default());
@@ -500,7 +502,7 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
              about it"
         );
     }
-    text.push_str(&come_back(revived, &short));
+    text.push_str(&side_effect_lines(side_effects, &short));
     if !dry_run && *written > 0 {
         let undo = super::command::command(&format!("undo {batch}"));
         let _ = writeln!(text, "undo: {undo}");
@@ -527,9 +529,9 @@ fn in_words(decision: &Decision, short: &ShortIds) -> (&'static str, String) {
     }
 }
 
-/// What comes back, a line for each.
-fn come_back(revived: &Revived, short: &ShortIds) -> String {
-    let lines = revived.lines(short).into_iter();
+/// What else changes, a line for each.
+fn side_effect_lines(side_effects: &SideEffects, short: &ShortIds) -> String {
+    let lines = side_effects.lines(short).into_iter();
     lines.map(|line| line + "\n").collect()
 }
 
@@ -568,7 +570,10 @@ fn confirm(
         let _ = writeln!(text, "  and {} more", chosen.len() - MAX_LISTED);
     }
     for (scope, decisions) in by_scope(chosen).into_values() {
-        text.push_str(&come_back(&write::rehearse(scope, &decisions)?, short));
+        text.push_str(&side_effect_lines(
+            &write::rehearse(scope, &decisions)?,
+            short,
+        ));
     }
     write_err(&text);
     signals::at_exit(|| write_err("nothing was decided\n"));

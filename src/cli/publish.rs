@@ -12,12 +12,14 @@ use super::args::PublishArgs;
 use super::scopes::{add, set};
 use super::{prompt, write_json, write_plain};
 use crate::cli::error::CliError;
-use crate::config::Config;
+use crate::config::{Config, FULL_BUILD};
 use crate::connect::quoted;
 use crate::publish::{self, HeldItem, Item, Options, Plan, PublishError};
 use crate::scope::Registry;
 use crate::scope::resolve::check_usable;
 
+/// Whether this build publishes to buckets.
+const HAS_BUCKETS: bool = cfg!(feature = "bucket");
 /// How many files of each kind to list.
 const MAX_LISTED: usize = 20;
 /// Branches that take changes through pull requests.
@@ -25,11 +27,15 @@ const SHARED_BRANCHES: [&str; 4] = ["main", "master", "develop", "trunk"];
 
 /// Runs `publish`.
 pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliError> {
+    if let Some(address) = args.to.as_ref().filter(|_| !HAS_BUCKETS) {
+        return Err(light_build(address));
+    }
     let scopes = Registry::new(config).discover().scopes;
     let scope = set::find_scope(&scopes, &args.scope)?;
     check_usable(scope)?;
+    #[cfg(feature = "bucket")]
     if let Some(address) = &args.to {
-        return to_bucket(config, scope, address, args, json);
+        return bucket::run(config, scope, address, args, json);
     }
     let folder = args.to_folder.as_deref().unwrap_or(Path::new("."));
     let folder = add::absolute(config, folder)?;
@@ -77,24 +83,12 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     write_plain(&format!("written; next, run:\n{next}"))
 }
 
-#[cfg(feature = "bucket")]
-use bucket::run as to_bucket;
-
-/// A build without the `bucket` feature publishes only to folders.
-#[cfg(not(feature = "bucket"))]
-fn to_bucket(
-    _config: &Config,
-    _scope: &std::sync::Arc<crate::scope::Scope>,
-    address: &str,
-    _args: &PublishArgs,
-    _json: bool,
-) -> Result<(), CliError> {
+/// The error of the light build, which publishes only to folders.
+fn light_build(address: &str) -> CliError {
     let address = ack_api::text::line(address, 200);
     let message = format!("this is the light build, which cannot publish to a bucket ({address})");
-    Err(CliError::usage("--to", message).with_hint(
-        "the full build can, `cargo install --path .` without `--no-default-features`; this one \
-         publishes to a folder: `--to-folder DIR`",
-    ))
+    let hint = format!("{FULL_BUILD}; this one publishes to a folder: `--to-folder DIR`");
+    CliError::usage("--to", message).with_hint(hint)
 }
 
 /// Whether to write: the flag or the user says so.

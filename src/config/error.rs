@@ -6,6 +6,13 @@ use std::path::{Path, PathBuf};
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 use ack_store::hint::io_hint;
 
+/// Why the light build cannot read a scope in a bucket.
+pub const LIGHT_BUILD: &str = "its memories are in a bucket, which the light build cannot read; \
+    the full build can";
+/// How to get the build that reads buckets.
+pub const FULL_BUILD: &str =
+    "install the full build: `cargo install --path .` without `--no-default-features`";
+
 /// Why a settings file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -43,6 +50,12 @@ pub enum SettingsError {
         /// The names that are allowed.
         known: Vec<String>,
     },
+    /// It is right, but it names a bucket, and this is the light build.
+    #[error("`{}`: {LIGHT_BUILD}", path.display())]
+    LightBuild {
+        /// The file.
+        path: PathBuf,
+    },
     /// There is no home folder to look in.
     #[error("no home folder was found, so there is no default scope root")]
     NoHome,
@@ -54,7 +67,8 @@ impl SettingsError {
         match self {
             Self::Unreadable { path, .. }
             | Self::Invalid { path, .. }
-            | Self::Offer { path, .. } => Some(path),
+            | Self::Offer { path, .. }
+            | Self::LightBuild { path } => Some(path),
             Self::NoHome => None,
         }
     }
@@ -64,6 +78,7 @@ impl SettingsError {
         let reason = match self {
             Self::Unreadable { source, .. } => format!("it cannot be read: {source}"),
             Self::Invalid { message, .. } | Self::Offer { message, .. } => message.clone(),
+            Self::LightBuild { .. } => LIGHT_BUILD.to_owned(),
             Self::NoHome => self.to_string(),
         };
         text::line(&reason, 400)
@@ -99,6 +114,7 @@ impl Diagnostic for SettingsError {
             return Some(fix_hint(path, *line).into());
         }
         let hint = match self {
+            Self::LightBuild { .. } => FULL_BUILD,
             Self::NoHome => "set ACK_MEM_PATH or pass --root",
             Self::Unreadable { source, .. } => {
                 io_hint(source).unwrap_or("check that the file exists and may be read")

@@ -24,10 +24,10 @@ use ack_store::{Snapshot, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-pub use self::undo::{Batch, batches, revived_by, undo_batch};
+pub use self::undo::{Batch, batches, side_effects_of, undo_batch};
 use super::CurateError;
 use super::log::release;
-use super::revived::{self, Revived};
+use super::side_effects::{self, SideEffects};
 use super::write::{Made, check_single};
 use crate::scope::Scope;
 
@@ -58,14 +58,17 @@ pub fn write_with(
         check_single(scope, &decisions, &now)?;
         let released = waiting_again(snapshot, &decisions)?;
         decisions.extend_from_slice(&released);
-        let revived = revived::revived(scope, snapshot, &decisions, &released)?;
+        let side_effects = side_effects::of_decisions(scope, snapshot, &decisions, &released)?;
         for decision in &decisions {
             match decision.verdict {
                 Verdict::Withdraw => undo::withdraw(store, decision)?,
                 _ => row::apply(store, decision)?,
             }
         }
-        Ok(Made { decisions, revived })
+        Ok(Made {
+            decisions,
+            side_effects,
+        })
     })
 }
 
@@ -77,17 +80,17 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
     in_transaction(scope, |_, _| Ok(()))
 }
 
-/// What would come back with these decisions.
+/// What else would change with these decisions.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
-    let revived = scope.store.snapshot(|snapshot| {
+pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+    let side_effects = scope.store.snapshot(|snapshot| {
         let released = waiting_again(snapshot, decisions)?;
         let all = [decisions, &released].concat();
-        revived::revived(scope, snapshot, &all, &released)
+        side_effects::of_decisions(scope, snapshot, &all, &released)
     })?;
-    Ok(revived)
+    Ok(side_effects)
 }
 
 /// What waits again because the memory that replaced it is rejected now.

@@ -19,7 +19,7 @@ use ack_sys::files;
 use nix::unistd::{AccessFlags, access};
 
 use super::CurateError;
-use super::revived::{self, Revived};
+use super::side_effects::{self, SideEffects};
 use super::write::{Made, check_single};
 use crate::scope::Scope;
 
@@ -32,20 +32,19 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The log cannot be written. Then nothing is decided.
-pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
-    let back = revived_by(scope, decisions)?;
-    let made = write_with(scope, &[], |_| Ok(decisions.to_vec()))?;
-    let mut revived = back;
-    revived.wait_again.extend(made.revived.wait_again);
-    Ok(revived)
+pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+    let side_effects = side_effects_of(scope, decisions)?;
+    write_with(scope, &[], |_| Ok(decisions.to_vec()))?;
+    Ok(side_effects)
 }
 
-/// What comes back if earlier decisions are appended again.
+/// What else changes if earlier decisions are appended again.
 ///
 /// # Errors
 /// The store or the log cannot be read.
-pub fn revived_by(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
-    let revived = scope.store.snapshot(|snapshot| {
+pub fn side_effects_of(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+    let released = waiting_again(scope, decisions)?;
+    let side_effects = scope.store.snapshot(|snapshot| {
         let log = snapshot.decisions.followed_by(decisions);
         let after = snapshot.with_decisions(log);
         let mut changed = BTreeMap::new();
@@ -53,22 +52,26 @@ pub fn revived_by(scope: &Scope, decisions: &[Decision]) -> Result<Revived, Cura
             let memory = after.by_id(&decision.id)?;
             changed.extend(memory.map(|memory| (decision.id.clone(), memory)));
         }
-        revived::revived_by_undo(scope, snapshot, &changed)
+        let ids = decisions.iter().map(|decision| decision.id.as_str());
+        let mut side_effects = side_effects::of_undo(scope, snapshot, &changed, &released)?;
+        let equal = side_effects::of_equal_notes(scope, snapshot, &after, &ids.collect())?;
+        side_effects.add(equal);
+        Ok(side_effects)
     })?;
-    Ok(revived)
+    Ok(side_effects)
 }
 
-/// What would come back with these decisions.
+/// What else would change with these decisions.
 ///
 /// # Errors
 /// The store or the log cannot be read.
-pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
+pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     let released = waiting_again(scope, decisions)?;
     let all = [decisions, &released].concat();
-    let revived = scope
+    let side_effects = scope
         .store
-        .snapshot(|snapshot| revived::revived(scope, snapshot, &all, &released))?;
-    Ok(revived)
+        .snapshot(|snapshot| side_effects::of_decisions(scope, snapshot, &all, &released))?;
+    Ok(side_effects)
 }
 
 /// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
@@ -102,9 +105,9 @@ pub fn write_with(
     check_single(scope, &decisions, &now)?;
     let released = waiting_again(scope, &decisions)?;
     decisions.extend_from_slice(&released);
-    let revived = scope
+    let side_effects = scope
         .store
-        .snapshot(|snapshot| revived::revived(scope, snapshot, &decisions, &released))?;
+        .snapshot(|snapshot| side_effects::of_decisions(scope, snapshot, &decisions, &released))?;
     let mut lines = String::new();
     for decision in &decisions {
         lines.push_str(&decision.to_line());
@@ -113,7 +116,10 @@ pub fn write_with(
     if !lines.is_empty() {
         append(&mut log, &lines).map_err(fail)?;
     }
-    Ok(Made { decisions, revived })
+    Ok(Made {
+        decisions,
+        side_effects,
+    })
 }
 
 /// Waits until no other process writes the log.

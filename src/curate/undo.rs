@@ -9,7 +9,7 @@ use ack_api::decision::{Decision, DecisionPlace, Verdict};
 use jiff::Timestamp;
 
 use super::in_store::{self, Batch};
-use super::revived::Revived;
+use super::side_effects::SideEffects;
 use super::write::WriteOutcome;
 use super::{Candidate, CurateError, Sitting, log};
 use crate::scope::Scope;
@@ -49,26 +49,26 @@ impl Step {
     /// The log or the store cannot be written.
     pub fn write(&self, sitting: &Sitting) -> Result<WriteOutcome, CurateError> {
         match &self.in_store {
-            Some(batch) => in_store::undo_batch(&self.scope, batch, sitting),
+            Some(batch) => in_store::undo_batch(&self.scope, batch, &self.decisions, sitting),
             None => {
-                let revived = log::append_again(&self.scope, &self.decisions)?;
+                let side_effects = log::append_again(&self.scope, &self.decisions)?;
                 Ok(WriteOutcome {
                     count: self.decisions.len(),
                     changed: Vec::new(),
-                    revived,
+                    side_effects,
                 })
             }
         }
     }
 
-    /// What would come back.
+    /// What else would change.
     ///
     /// # Errors
     /// The store or the log cannot be read.
-    pub fn rehearse(&self) -> Result<Revived, CurateError> {
+    pub fn rehearse(&self) -> Result<SideEffects, CurateError> {
         match &self.in_store {
-            Some(batch) => in_store::revived_by(&self.scope, batch),
-            None => log::revived_by(&self.scope, &self.decisions),
+            Some(batch) => in_store::side_effects_of(&self.scope, batch, &self.decisions),
+            None => log::side_effects_of(&self.scope, &self.decisions),
         }
     }
 }

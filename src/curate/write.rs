@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use ack_api::decision::{Decision, DecisionPlace};
 use ack_store::read::CuratedMemory;
 
-use super::revived::Revived;
+use super::side_effects::SideEffects;
 use super::{CurateError, in_store, log};
 use crate::scope::Scope;
 
@@ -19,8 +19,8 @@ pub struct WriteOutcome {
     pub count: usize,
     /// The ids of memories that changed after they were read. Nothing was decided about them.
     pub changed: Vec<String>,
-    /// What came back.
-    pub revived: Revived,
+    /// What else changed.
+    pub side_effects: SideEffects,
 }
 
 /// Decisions that were written together.
@@ -28,8 +28,8 @@ pub struct WriteOutcome {
 pub struct Made {
     /// All of them, with those that follow from a rejection.
     pub decisions: Vec<Decision>,
-    /// What came back.
-    pub revived: Revived,
+    /// What else changed.
+    pub side_effects: SideEffects,
 }
 
 /// Writes decisions about memories of one scope, all at once. Leaves out those about memories that
@@ -103,7 +103,7 @@ fn write_if(
         outcome.changed = changed.iter().map(|decision| decision.id.clone()).collect();
         Ok(fitting.into_iter().cloned().collect())
     })?;
-    outcome.revived = made.revived;
+    outcome.side_effects = made.side_effects;
     Ok(outcome)
 }
 
@@ -123,11 +123,11 @@ pub fn write_with(
     }
 }
 
-/// What would come back with these decisions. Writes nothing.
+/// What else would change with these decisions. Writes nothing.
 ///
 /// # Errors
 /// The store or the log cannot be read.
-pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<Revived, CurateError> {
+pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     match scope.manifest.decisions {
         DecisionPlace::Log => log::rehearse(scope, decisions),
         DecisionPlace::Store => in_store::rehearse(scope, decisions),

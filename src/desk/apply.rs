@@ -22,6 +22,8 @@ pub struct Line {
     #[serde(default)]
     digest: Option<String>,
     #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
     status: Option<Status>,
     verdict: Verdict,
     #[serde(default)]
@@ -55,14 +57,25 @@ impl Line {
     /// The memory of these scopes that the line names.
     ///
     /// # Errors
-    /// No memory matches, or it has changed or been decided about since it was listed.
+    /// No memory matches, or it has changed or been decided about since it was listed, or the line
+    /// does not say what was listed.
     pub fn candidate(&self, scopes: &[Arc<Scope>]) -> Result<Candidate, String> {
         let candidate = by_whole_id(scopes, &self.id).map_err(|error| error.to_string())?;
         let id = &self.id;
-        if let Some(digest) = &self.digest
-            && *digest != candidate.curated.digest
-        {
+        let Some(digest) = &self.digest else {
+            return Err(format!(
+                "`digest` is missing, so it is not known which text of {id} was read; take the \
+                 entries from `review --list --json`"
+            ));
+        };
+        if *digest != candidate.curated.digest {
             return Err(format!("{id} changed since it was listed"));
+        }
+        if (self.title.as_ref()).is_some_and(|title| *title != candidate.memory().title) {
+            return Err(format!(
+                "`title` is not the one of {id}; to change it, use the verdict `edit` with \
+                 `edit: {{\"title\": …}}`"
+            ));
         }
         let status = candidate.memory().status;
         match self.status {

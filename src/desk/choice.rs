@@ -7,7 +7,7 @@ use ack_api::text;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::curate::revived::Revived;
+use crate::curate::side_effects::SideEffects;
 use crate::curate::{Candidate, CurateError, Sitting, stale};
 use crate::service::short_id::ShortIds;
 
@@ -292,7 +292,7 @@ impl ChoiceOnMemory<'_> {
         Ok(Preview {
             label,
             effects,
-            comes_back: Vec::new(),
+            side_effects: Vec::new(),
         })
     }
 }
@@ -315,8 +315,8 @@ pub struct Preview {
     pub label: String,
     /// The effects, one each.
     pub effects: Vec<String>,
-    /// The last of them: what comes back, because this memory replaced it.
-    pub comes_back: Vec<String>,
+    /// The last of them: what changes about other memories.
+    pub side_effects: Vec<String>,
 }
 
 impl Preview {
@@ -361,23 +361,23 @@ impl Preview {
         Self {
             label,
             effects,
-            comes_back: Vec::new(),
+            side_effects: Vec::new(),
         }
     }
 
-    /// Adds what comes back.
-    pub fn tell(&mut self, revived: &Revived, short: &ShortIds) {
-        if let Some(counted) = revived.count_spellings() {
+    /// Adds what else changes.
+    pub fn tell(&mut self, side_effects: &SideEffects, short: &ShortIds) {
+        if let Some(counted) = side_effects.count_spellings() {
             self.label.push_str(&format!(", {counted}"));
         }
-        let mut lines = revived.lines(short);
+        let mut lines = side_effects.lines(short);
         let more = lines.len().saturating_sub(MAX_EFFECTS);
         lines.truncate(MAX_EFFECTS);
         if more > 0 {
-            lines.push(format!("and {more} more come back"));
+            lines.push(format!("and {more} more"));
         }
         self.effects.extend(lines.iter().cloned());
-        self.comes_back = lines;
+        self.side_effects = lines;
     }
 }
 

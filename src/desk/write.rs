@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::Desk;
 use super::choice::{Choice, ChoiceOnMemory};
 use super::queue::{Item, State};
-use crate::curate::revived::{About, Revived};
+use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, CurateError, Sitting, merge_edits, write};
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
@@ -34,9 +34,9 @@ pub struct Outcome {
     pub decisions: Vec<Decision>,
     /// The memories that had a choice.
     pub about: Vec<About>,
-    /// What came back.
+    /// What else changed.
     #[serde(flatten)]
-    pub revived: Revived,
+    pub side_effects: SideEffects,
 }
 
 /// A choice for one memory, with the memories it names as they were read.
@@ -98,7 +98,7 @@ impl Desk {
         }
         outcome.written += outcome_of_write.decisions.len();
         outcome.decisions.extend(outcome_of_write.decisions);
-        outcome.revived.add(outcome_of_write.revived);
+        outcome.side_effects.add(outcome_of_write.side_effects);
         outcome
             .about
             .extend(wishes.iter().map(|wish| About::of(&wish.candidate)));

@@ -59,6 +59,10 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
             value
         }
     };
+    if value.is_array() {
+        let message = "batches are not supported: send each message by itself";
+        return Err(Some(failure(&Value::Null, -32600, message)));
+    }
     let id = value
         .get("id")
         .filter(|id| id.is_string() || id.is_number())

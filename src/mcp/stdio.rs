@@ -33,13 +33,24 @@ const CLOSED_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 const SAME_ID_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Resolves when standard input has ended.
-pub struct Closed(watch::Receiver<bool>);
+pub struct Closed(watch::Receiver<Input>);
+
+/// The state of standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Open,
+    Ended,
+    /// It has ended, and its other end was closed before the first message was read: the messages
+    /// were piped in.
+    PipedAndEnded,
+}
 
 impl Closed {
-    /// Waits for the end of standard input.
-    pub async fn wait(&mut self) {
+    /// Waits for the end of standard input. Returns whether its messages were piped in.
+    pub async fn wait(&mut self) -> bool {
         // If the sender is dropped, no one reads any more, which also counts as the end.
-        let _ = self.0.wait_for(|closed| *closed).await;
+        let input = self.0.wait_for(|input| *input != Input::Open).await;
+        input.is_ok_and(|input| *input == Input::PipedAndEnded)
     }
 }
 
@@ -81,7 +92,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let (closed, receiver) = watch::channel(false);
+    let (closed, receiver) = watch::channel(Input::Open);
     let lines = Lines {
         reader: BufReader::new(reader),
         writer: Arc::new(Mutex::new(writer)),
@@ -92,6 +103,7 @@ where
         line: Vec::new(),
         too_long: None,
         ended: false,
+        is_piped: None,
         open: false,
     };
     (lines, Closed(receiver))
@@ -100,7 +112,7 @@ where
 struct Lines<R, W> {
     reader: BufReader<R>,
     writer: Arc<Mutex<W>>,
-    closed: watch::Sender<bool>,
+    closed: watch::Sender<Input>,
     is_closed: fn() -> bool,
     open_requests: OpenRequests,
     /// A request with the same id as one that is still open.
@@ -111,6 +123,8 @@ struct Lines<R, W> {
     /// What is kept of it instead if it is too long.
     too_long: Option<TooLong>,
     ended: bool,
+    /// Whether the other end was closed before the first message was read.
+    is_piped: Option<bool>,
     /// Whether the handshake is over. Before that, a notification or a stray response would make
     /// rmcp, and the process, end.
     open: bool,
@@ -175,7 +189,12 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 
     fn end(&mut self) {
         self.ended = true;
-        self.closed.send_replace(true);
+        // The end of a single message without a line end comes before the message.
+        let is_piped = *self.is_piped.get_or_insert(true);
+        self.closed.send_replace(match is_piped {
+            true => Input::PipedAndEnded,
+            false => Input::Ended,
+        });
     }
 }
 
@@ -258,12 +277,20 @@ where
                 }
                 return None;
             }
+            self.is_piped.get_or_insert_with(self.is_closed);
             let line = std::mem::take(&mut self.line);
             let decoded = match self.too_long.take() {
                 Some(long) => Err(Some(long.answer())),
                 None => decode(&line),
             };
             match decoded {
+                Ok(JsonRpcMessage::Request(request))
+                    if !self.open && precedes_the_handshake(&request.request) =>
+                {
+                    let id = serde_json::to_value(&request.id).unwrap_or_default();
+                    let message = "the first request of a session is `initialize`";
+                    self.answer(&failure(&id, -32600, message));
+                }
                 Ok(JsonRpcMessage::Request(request)) => {
                     self.open |= ends_the_handshake(&request.request);
                     self.held_request = Some(HeldRequest {
@@ -308,6 +335,16 @@ fn ends_the_handshake(request: &ClientRequest) -> bool {
                 .is_empty()
                 && version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
         }
+    }
+}
+
+/// Whether this request needs a handshake: it does not say which version of the protocol it is of.
+fn precedes_the_handshake(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_)
+        | ClientRequest::PingRequest(_)
+        | ClientRequest::DiscoverRequest(_) => false,
+        other => other.get_meta().protocol_version().is_none(),
     }
 }
 

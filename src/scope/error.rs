@@ -7,7 +7,7 @@ use std::{fs, io};
 use ack_api::memory::nearest;
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 
-use crate::config::{Config, Setting, Source};
+use crate::config::{Config, FULL_BUILD, LIGHT_BUILD, Setting, Source};
 use crate::remote::FETCHED_BY;
 
 /// How many scope names an error lists.
@@ -43,7 +43,8 @@ pub enum ScopeError {
         /// The scope it is pinned to.
         pinned: String,
     },
-    /// A scope with a broken manifest, which may say who is allowed to read it.
+    /// A scope with a broken manifest, which may say who is allowed to read it, or with one that
+    /// this build cannot follow.
     #[error("scope `{name}` cannot be read: {reason}")]
     Unusable {
         /// Its name.
@@ -138,6 +139,7 @@ impl Diagnostic for ScopeError {
             Self::Refused { pinned, .. } => {
                 format!("leave `scope` out, or start a server without `--pin {pinned}`").into()
             }
+            Self::Unusable { reason, .. } if reason == LIGHT_BUILD => FULL_BUILD.into(),
             Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
             Self::Cold { may_ask: false, .. } => FETCHED_BY.into(),
             Self::Cold { .. } => "ask again in a moment; `ack-memory doctor` shows every scope"

@@ -16,7 +16,7 @@ use super::folders::{Contents, Entry, ScopeFolders};
 use super::manifest::Manifest;
 use super::{Scope, same};
 use crate::config::{Config, SettingsError};
-use crate::remote::{self, Remote};
+use crate::remote::{self, Remote, is_bucket};
 
 /// A database at the scope root itself is also a scope.
 const DEFAULT_DATABASE: &str = "claude-mem.db";
@@ -333,7 +333,9 @@ impl ScopeFinder {
             published_remote(folder, &manifest)
         };
         let remote = remote.unwrap_or_else(|wrong| {
-            manifest.visibility = Visibility::Private;
+            if !matches!(wrong, SettingsError::LightBuild { .. }) {
+                manifest.visibility = Visibility::Private;
+            }
             problem = Some(wrong);
             None
         });
@@ -427,7 +429,20 @@ fn published_remote(
         nearest: Vec::new(),
         known: Vec::new(),
     };
+    if let Some(store) = manifest.store.as_deref().filter(|store| is_bucket(store)) {
+        let address = text::line(&store.to_string_lossy(), 200);
+        return Err(invalid(format!(
+            "`store` is the address of a bucket; write `table = \"{address}\"`"
+        )));
+    }
     let Some(address) = &manifest.table else {
+        if let Some(store) = &manifest.store
+            && store.to_str().is_some_and(|store| store.contains("://"))
+        {
+            let message = "`store` is a file or a folder on this machine; a bucket is named by \
+                           `table = \"s3://…\"`";
+            return Err(invalid(message.to_owned()));
+        }
         return match &manifest.remote {
             // Publishing from here uses these settings.
             Some(settings) => {
@@ -441,8 +456,7 @@ fn published_remote(
         let message = "`table` names a bucket, so leave out `store` and `ref`";
         return Err(invalid(message.to_owned()));
     }
-    let followed = remote::follow(folder, address, manifest.remote.as_ref());
-    followed.map(Some).map_err(invalid)
+    remote::follow(folder, address, manifest.remote.as_ref()).map(Some)
 }
 
 /// A single database as the only scope, with the manifest next to it if there is one. Its name is

@@ -398,6 +398,9 @@ pub fn unusable_manifest(scope: &Scope, problem: &SettingsError) -> String {
         .file_name()
         .unwrap_or_default()
         .to_string_lossy();
+    if matches!(problem, SettingsError::LightBuild { .. }) {
+        return problem.reason();
+    }
     format!(
         "`scopes/{}/scope.toml` cannot be used: {}",
         text::line(&folder, 100),

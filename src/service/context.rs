@@ -223,6 +223,9 @@ fn newest_sessions(
         .collect()
 }
 
+/// Fewer tokens than this hold no memory, not even one with nothing but its id and title.
+const MIN_ENTRY_TOKENS: usize = 30;
+
 /// Fills the answer within its token limit: own memories first, then those of other projects, then
 /// sessions.
 fn fill_within_budget(
@@ -237,7 +240,7 @@ fn fill_within_budget(
         (own_memories.len(), cross.len(), sessions.len());
     let reserve = if cross.is_empty() { 0 } else { rest / 3 };
     let take = |hits: &mut Vec<MemoryHit>, share: usize, rest: &mut usize| {
-        if share < 80 {
+        if share < MIN_ENTRY_TOKENS {
             hits.clear();
         }
         answer::keep_fitting(hits, share);

@@ -96,6 +96,8 @@ pub enum Error {
         scope: String,
         /// Its status.
         status: Status,
+        /// Whether its text changed after a decision about it.
+        is_changed: bool,
     },
     /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
@@ -241,6 +243,13 @@ impl Diagnostic for Error {
             }
             Self::UnknownStatus { .. } => {
                 "such memories are never served; known words are staging, approved, promoted and rejected"
+            }
+            Self::MemoryNotServed {
+                status: Status::Staging,
+                is_changed: true,
+                ..
+            } => {
+                "its text changed after it was decided about, so it waits for review again; pass `status: \"staging\"` or `status: \"all\"` to see it anyway"
             }
             Self::MemoryNotServed {
                 status: Status::Staging,

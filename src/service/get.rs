@@ -269,7 +269,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     response
         .notes
         .extend(failed.into_iter().map(|(_, note)| note));
-    opened.note_locks(&mut response.notes);
+    opened.note_incomplete_reads(&mut response.notes);
     let memories: Vec<(String, &Memory)> = found
         .iter()
         .map(|(memory, detail)| (detail.memory.scope.clone(), memory))
@@ -321,7 +321,7 @@ fn find_at_address(service: &Service, given: &str, spec: &GetSpec) -> Result<Fou
     let mut notes = Vec::new();
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
     let mut found = find_memory(&opened, &selection, &id, spec, &mut Vec::new())?;
-    opened.note_locks(&mut notes);
+    opened.note_incomplete_reads(&mut notes);
     found.notes.splice(0..0, notes);
     Ok(found)
 }
@@ -369,7 +369,16 @@ fn find_memory(
                 return Ok(None);
             };
             if !filter.allows(memory.status) {
-                return Ok(Some(Err((memory.status, memory.unknown_status))));
+                // A caller that may not ask for what waits does not need to know why it waits.
+                let is_changed = !spec.withholds
+                    && snapshot
+                        .curated(id)?
+                        .is_some_and(|curated| curated.is_outdated);
+                return Ok(Some(Err((
+                    memory.status,
+                    memory.unknown_status,
+                    is_changed,
+                ))));
             }
             Ok(Some(Ok(build_detail(
                 snapshot,
@@ -404,14 +413,19 @@ fn find_memory(
                 }
                 return Ok(found);
             }
-            Some(Err((status, word))) => {
+            Some(Err((status, word, is_changed))) => {
                 let (id, scope) = (text::id(id), scope.name.clone());
                 refused.get_or_insert(match word {
                     Some(word) => Error::UnknownStatus { id, scope, word },
                     None if spec.withholds && status == Status::Staging => {
                         Error::MemoryWithheld { id, scope }
                     }
-                    None => Error::MemoryNotServed { id, scope, status },
+                    None => Error::MemoryNotServed {
+                        id,
+                        scope,
+                        status,
+                        is_changed,
+                    },
                 });
             }
             None => {}

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use ack_api::memory::{Memory, StatusFilter};
+use ack_api::number::{count, verb};
 use ack_api::source::RowKey;
 use ack_api::{Contradiction, Diagnostic, Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::Index;
@@ -225,9 +226,9 @@ impl OpenScopes {
         records
     }
 
-    /// Adds notes about scopes that were read while a writer kept its lock.
-    pub fn note_locks(&self, notes: &mut Vec<Note>) {
-        note_locks(self.iter().map(|open| &*open.scope), notes);
+    /// Adds notes about scopes of which a part was not read, or not the newest state.
+    pub fn note_incomplete_reads(&self, notes: &mut Vec<Note>) {
+        note_incomplete_reads(self.iter().map(|open| &*open.scope), notes);
     }
 
     /// Adds notes about scopes whose stores have no review status.
@@ -330,9 +331,23 @@ pub(crate) fn missing_status(scope: &Scope) -> Note {
     )
 }
 
-/// Adds notes about scopes that were read while a writer kept its lock.
-pub(crate) fn note_locks<'a>(scopes: impl Iterator<Item = &'a Scope>, notes: &mut Vec<Note>) {
+/// Adds notes about scopes with notes that cannot be read, and those that were read while a writer
+/// kept its lock.
+pub(crate) fn note_incomplete_reads<'a>(
+    scopes: impl Iterator<Item = &'a Scope>,
+    notes: &mut Vec<Note>,
+) {
     for scope in scopes {
+        let unread = scope.store.hidden().len() as u64;
+        if unread > 0 {
+            let message = format!(
+                "{} of this scope cannot be read and {} missing here; its owner sees which with \
+                 `ack-memory doctor`",
+                count(unread, "file"),
+                verb(unread, "is", "are")
+            );
+            notes.push(Note::about(NoteKind::NotAvailable, &scope.name, message));
+        }
         let Some(read) = scope.store.read_while_locked() else {
             continue;
         };

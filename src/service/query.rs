@@ -76,7 +76,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         ));
     }
     search.notes(&selection, &page, &mut notes);
-    opened.note_locks(&mut notes);
+    opened.note_incomplete_reads(&mut notes);
     if page.hits.is_empty() && cursor.is_none() {
         response.suggestions = search.suggestions(request, page.hidden.by_status > 0);
         cancel::check()?;
@@ -181,8 +181,20 @@ fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
 }
 
 impl Search<'_> {
-    /// Rejects a `like` that matches no memory.
+    /// Rejects a `like` that matches no memory, or one that the caller may not see.
     fn check_like(&self) -> Result<(), Error> {
+        if let (Some(like), Some((scope, doc)), true) =
+            (&self.spec.like, self.like, self.spec.withholds)
+        {
+            let view = self.views.get(scope);
+            let status = view.and_then(|view| Some(view.index.doc(doc)?.status));
+            if status.is_some_and(|status| !self.spec.filters.status.allows(status)) {
+                return Err(Error::MemoryWithheld {
+                    id: ack_api::text::id(&like.id),
+                    scope: self.names.get(scope).cloned().unwrap_or_default(),
+                });
+            }
+        }
         match &self.spec.like {
             Some(like) if self.like.is_none() => {
                 let ids = self

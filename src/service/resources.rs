@@ -97,6 +97,7 @@ pub fn scope(service: &Service, name: &str) -> Result<ScopeResource, Error> {
         scope: Some(scope.name.clone()),
         limit: Some(NEWEST_COUNT),
         max_tokens: Some(MAX_TOKENS),
+        by_agent: true,
         ..QueryRequest::default()
     });
     let page = match newest {

@@ -96,7 +96,11 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             (false, ..=40) => 3,
             (false, _) => 0,
         };
-        let mut info = describe(service, scope, shows_details, max);
+        let shown = match service.config.max_status.value.withholds(request.by_agent) {
+            true => StatusFilter::Approved,
+            false => StatusFilter::All,
+        };
+        let mut info = describe(service, scope, shows_details, max, shown);
         if request.by_agent {
             remove_operator_fields(&mut info, service);
         }
@@ -185,12 +189,14 @@ fn decode(cursor: &str) -> Result<String, Error> {
 const MAX_SHARED_IDS: usize = 3;
 
 /// Describes a scope, with at most `most` tags, projects and pending ids. If its details are
-/// private, the result has only its name and the reason.
+/// private, the result has only its name and the reason. Projects are those of memories that pass
+/// `shown`: names of projects are text that other programs wrote.
 pub fn describe(
     service: &Service,
     scope: &Arc<Scope>,
     shows_details: bool,
     max: usize,
+    shown: StatusFilter,
 ) -> ScopeInfo {
     let path = |path: &Path| shows_details.then(|| text::line(&path.display().to_string(), 400));
     let description = scope
@@ -247,7 +253,7 @@ pub fn describe(
             opened: None,
             problems: vec![problem.clone()],
         };
-    } else if let Err(error) = fill_details(service, scope, max, &mut info) {
+    } else if let Err(error) = fill_details(service, scope, (max, shown), &mut info) {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
@@ -263,7 +269,7 @@ pub fn describe(
 fn fill_details(
     service: &Service,
     scope: &Arc<Scope>,
-    max: usize,
+    (max, shown): (usize, StatusFilter),
     info: &mut ScopeInfo,
 ) -> Result<(), StoreError> {
     let guard = service.indexes.of(scope).current(scope, READ_TIMEOUT)?;
@@ -296,7 +302,7 @@ fn fill_details(
         .max()
         .filter(|instant| *instant > i64::MIN);
     info.last_updated = latest.and_then(instant);
-    info.projects = projects(index, max);
+    info.projects = projects(index, max, shown);
     info.tags = tags(index, max);
     let mut pending = pending(index, max.min(20));
     if pending.count > 0 {
@@ -424,10 +430,11 @@ fn instant(millis: i64) -> Option<String> {
         .map(time::to_rfc3339)
 }
 
-/// The projects of the memories that can be requested, most memories first.
-fn projects(index: &Index, max: usize) -> Vec<String> {
+/// The projects of the memories with these statuses, most memories first.
+fn projects(index: &Index, max: usize, shown: StatusFilter) -> Vec<String> {
     let names = index
         .live()
+        .filter(|(_, doc)| shown.allows(doc.status))
         .map(|(_, doc)| doc.project)
         .filter(|name| *name != 0);
     index

@@ -15,6 +15,7 @@ use ack_api::time;
 use ack_api::{Detail, MAX_LIMIT, Mode, Order, QueryRequest};
 use ack_search::file_pattern::FilePattern;
 use ack_search::filter::Filters;
+use ack_search::retrieve::MIN_COSINE;
 
 /// Maximum results of an answer that only a token limit bounds.
 const FULL_PAGE: u32 = 20;
@@ -237,6 +238,7 @@ impl QuerySpec {
             detail: request.detail.unwrap_or_default(),
             explain: request.explain.unwrap_or_default(),
             mode: request.mode.unwrap_or(Mode::Hybrid),
+            min_cosine: like.map(|_| MIN_COSINE),
             like: like.map(|id| Like {
                 id: id.to_owned(),
                 scope: None,
@@ -247,7 +249,6 @@ impl QuerySpec {
                 .map(str::trim)
                 .filter(|id| !id.is_empty())
                 .map(str::to_owned),
-            min_cosine: None,
             oldest: request.order == Some(Order::Oldest),
             sessions: true,
             is_proposal: false,

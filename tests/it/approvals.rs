@@ -26,6 +26,14 @@ fn waiting(root: &Root) -> Vec<String> {
         .collect()
 }
 
+/// An entry of the list of waiting memories, with a verdict.
+fn entry(root: &Root, position: usize, verdict: &str) -> Value {
+    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
+    let mut entry = listed["waiting"][position].clone();
+    entry["verdict"] = json!(verdict);
+    entry
+}
+
 #[test]
 fn an_import_does_not_overturn_decisions_in_the_store() {
     let root = Root::new();
@@ -135,7 +143,8 @@ fn a_waiting_memory_that_absorbs_another_keeps_waiting() {
 fn an_edited_memory_keeps_its_text_with_every_later_decision() {
     let root = Root::new();
     staged(&root, "alpha", 1);
-    let entry = json!({ "id": "alpha-0000", "verdict": "edit", "edit": { "title": "Edited" } });
+    let mut entry = entry(&root, 0, "edit");
+    entry["edit"] = json!({ "title": "Edited" });
     let list = root.path().join("list.jsonl");
     fs::write(&list, entry.to_string()).unwrap();
     decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
@@ -234,7 +243,12 @@ fn a_broken_scope_stops_no_decision_in_the_others() {
         outcome.ok();
     }
     let list = root.path().join("list.jsonl");
-    fs::write(&list, r#"{"id":"alpha-0003","verdict":"approve"}"#).unwrap();
+    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
+    let waiting = listed["waiting"].as_array().unwrap();
+    let mut entry = waiting.last().unwrap().clone();
+    assert_eq!(entry["id"], "alpha-0003");
+    entry["verdict"] = json!("approve");
+    fs::write(&list, entry.to_string()).unwrap();
     decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0003"]);
 }
@@ -342,14 +356,26 @@ fn an_applied_list_needs_full_ids_each_once() {
     let root = Root::new();
     staged(&root, "alpha", 1);
     let list = root.path().join("list.jsonl");
+    let entry = entry(&root, 0, "approve");
+    let with = |key: &str, value: Value| {
+        let mut entry = entry.clone();
+        entry[key] = value;
+        entry.to_string()
+    };
     for (text, expected) in [
+        (with("id", json!("alpha")), "no memory has the id"),
         (
-            r#"{"id":"alpha","verdict":"approve"}"#.to_owned(),
-            "no memory has the id",
+            format!("{entry}\n{entry}\n"),
+            "line 1 decides about alpha-0000 too",
         ),
         (
-            "{\"id\":\"alpha-0000\",\"verdict\":\"approve\"}\n".repeat(2),
-            "line 1 decides about alpha-0000 too",
+            r#"{"id":"alpha-0000","verdict":"approve"}"#.to_owned(),
+            "`digest` is missing",
+        ),
+        (with("digest", json!(null)), "`digest` is missing"),
+        (
+            with("title", json!("Another one")),
+            "`title` is not the one of alpha-0000",
         ),
         (String::new(), "a file without entries"),
     ] {
@@ -359,11 +385,7 @@ fn an_applied_list_needs_full_ids_each_once() {
         assert!(outcome.err.contains(expected), "{}", outcome.err);
     }
     assert!(log(&root, "alpha").is_empty());
-    fs::write(
-        &list,
-        "\u{feff}{\"id\":\"alpha-0000\",\"verdict\":\"approve\"}\n",
-    )
-    .unwrap();
+    fs::write(&list, format!("\u{feff}{entry}\n")).unwrap();
     decide(root.path(), &["review", "--apply", list.to_str().unwrap()]).ok();
     assert_eq!(approved(root.path()), ["alpha-0000"]);
 }

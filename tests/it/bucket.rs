@@ -438,6 +438,7 @@ fn two_concurrent_publishers_lose_nothing() {
 fn undo(root: &Root, told: &Outcome) -> Outcome {
     assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
     let (_, printed) = told.out.split_once("; undo: ack-memory ").unwrap();
+    let printed = printed.lines().next().unwrap();
     let mut again = binary();
     again
         .env("AWS_ACCESS_KEY_ID", "key")

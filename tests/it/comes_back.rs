@@ -121,6 +121,33 @@ fn what_goes_back_to_the_queue_serves_what_it_replaced() {
 }
 
 #[test]
+fn an_undone_approval_releases_what_was_merged_since() {
+    for place in PLACES {
+        let root = Root::new();
+        let store = [
+            memory("kept-1", "Use pnpm", json!({ "status": "staging" })),
+            memory("same-1", "Use pnpm, please", json!({ "status": "staging" })),
+        ];
+        root.store("alpha", &store);
+        root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
+        decide(root.path(), &["reject", "kept-1"]).ok();
+        let approval = decide(root.path(), &["approve", "kept-1", "--json"]).json();
+        let batch = approval["batch"].as_str().unwrap();
+        decide(root.path(), &["merge", "same-1", "--into", "kept-1"]).ok();
+        assert_eq!(waits(&root), Vec::<String>::new(), "{place}");
+        for arguments in [
+            &["undo", batch, "--dry-run", "--json"][..],
+            &["undo", batch, "--json"],
+        ] {
+            let told = decide(root.path(), arguments).json();
+            assert_eq!(ids_of(&told, "wait_again"), ["same-1"], "{place}: {told}");
+        }
+        assert_eq!(approved(root.path()), Vec::<String>::new(), "{place}");
+        assert_eq!(waits(&root), ["same-1"], "{place}");
+    }
+}
+
+#[test]
 fn nothing_comes_back_that_was_there_or_stays_away() {
     for place in PLACES {
         let root = Root::new();

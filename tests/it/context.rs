@@ -350,6 +350,12 @@ fn an_answer_keeps_within_its_tokens() {
             if cost > max_tokens {
                 over.push(format!("{cost} of {max_tokens} tokens, focus `{focus}`"));
             }
+            if max_tokens >= 300 {
+                assert!(
+                    !ids(&answer["recent_memories"]).is_empty(),
+                    "{max_tokens} `{focus}`: {answer:#}"
+                );
+            }
             if max_tokens >= 1_000 {
                 assert!(!ids(&answer["recent_memories"]).is_empty());
                 assert_eq!(

@@ -776,8 +776,8 @@ fn command_line() -> String {
         | code | meaning |\n|---|---|\n\
         | 0 | answered, or done |\n\
         | 1 | could not; no such memory (`get`); nothing found (`query --exit-code`); errors found (`check`, `doctor`) |\n\
-        | 2 | wrong usage, or a settings file that `serve` cannot use |\n\
-        | 128 + n | ended by the signal n |\n\n\
+        | 2 | wrong usage |\n\
+        | 128 + n | ended by the signal n; `serve --http` finishes its answers and exits with 0 |\n\n\
         `hook` always exits with 0.\n\n\
         Without a terminal nobody can be asked. Then `connect`, `disconnect`, `scopes remove` and \
         `publish` only show what they would do, as `scopes add` always does, and exit with 0: pass \

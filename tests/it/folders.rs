@@ -285,6 +285,13 @@ fn an_unreadable_folder_does_not_affect_others() {
     closed_folder(folder.path());
     let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
+    // Whoever finds nothing learns that not everything was read.
+    let answer = call(&service, "query_memories", json!({ "query": "wednesday" })).unwrap();
+    let notes = answer["notes"].to_string();
+    assert!(
+        notes.contains("1 file of this scope cannot be read and is missing here"),
+        "{notes}"
+    );
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
     let problems = scopes["scopes"][0]["health"]["problems"].to_string();
     assert!(problems.contains("`closed"), "{problems}");

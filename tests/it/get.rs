@@ -2,9 +2,12 @@
 
 use ack_api::Diagnostic;
 use ack_api::text;
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
+use crate::cli::ack;
+use crate::curate::decide;
 use crate::query::bulk;
 use crate::support::{Root, memory};
 use ack_memory::config::Setting;
@@ -206,6 +209,29 @@ fn a_staged_memory_is_refused_with_the_argument_that_shows_it() {
   "hint": "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it anyway"
 }
 "#);
+}
+
+#[test]
+fn a_memory_changed_after_its_approval_is_refused_with_that_reason() {
+    let root = Root::new();
+    let store = root.store(
+        "team",
+        &[memory(
+            "money",
+            "Cents are integers",
+            json!({ "status": "staging" }),
+        )],
+    );
+    decide(root.path(), &["approve", "money"]).ok();
+    Connection::open(store)
+        .unwrap()
+        .execute("UPDATE memories SET title = 'Cents are floats'", [])
+        .unwrap();
+    let refused = ack(root.path(), &["get", "money"]).fails(1);
+    assert!(
+        refused.contains("changed after it was decided"),
+        "{refused}"
+    );
 }
 
 #[test]

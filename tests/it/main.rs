@@ -13,7 +13,11 @@ mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;
 #[cfg(feature = "bucket")]
+mod bucket_clouds;
+#[cfg(feature = "bucket")]
 mod bucket_credentials;
+#[cfg(feature = "bucket")]
+mod bucket_mistakes;
 #[cfg(feature = "bucket")]
 mod bucket_proofs;
 #[cfg(feature = "bucket")]
@@ -68,6 +72,8 @@ mod large;
 mod leak_states;
 mod leaks;
 mod lexical;
+#[cfg(not(feature = "bucket"))]
+mod light_build;
 mod limits;
 mod locked;
 mod many_scopes;

@@ -10,8 +10,9 @@ use tempfile::TempDir;
 
 use crate::arguments::call;
 use crate::changes::git;
+use crate::cli::ack;
 use crate::curate::decide;
-use crate::support::Root;
+use crate::support::{Root, ids, sorted_ids};
 
 const ALPHA: &str = "---\nid: alpha\ntitle: Deploy on Fridays\n---\nThe whole team is there.\n";
 const PLAIN: &str = "# Deploy by hand\n\nNobody waits for the pipeline.\n";
@@ -107,6 +108,46 @@ fn a_copy_of_a_rejected_note_stays_rejected() {
             scene.commit();
             assert_eq!(scene.ids("all"), ["other"], "{settings} {copy}");
         }
+    }
+}
+
+#[test]
+fn a_rejection_says_which_equal_notes_it_takes_along() {
+    let copy = ALPHA.replace("id: alpha", "id: copy");
+    for settings in APPROVED {
+        let scene = Scene::new(settings, &[("alpha.md", ALPHA), ("copy.md", &copy)]);
+        let root = scene.root.path();
+        assert_eq!(
+            scene.ids("approved"),
+            ["alpha", "copy", "other"],
+            "{settings}"
+        );
+        let line = "also rejected, the same text: copy  Deploy on Fridays";
+        let seen = ack(root, &["reject", "alpha", "--dry-run"]).ok();
+        assert!(seen.contains(line), "{settings}: {seen}");
+        let seen = ack(root, &["reject", "alpha", "--dry-run", "--json"]).json();
+        assert_eq!(ids(&seen["also_rejected"]), ["copy"], "{settings}: {seen}");
+        let told = decide(root, &["reject", "alpha"]).ok();
+        assert!(told.contains(line), "{settings}: {told}");
+        assert_eq!(scene.ids("all"), ["other"], "{settings}");
+        let told = decide(root, &["undo", "--json"]).json();
+        assert_eq!(
+            sorted_ids(&told["served_again"]),
+            ["alpha", "copy"],
+            "{settings}: {told}"
+        );
+        assert_eq!(
+            scene.ids("approved"),
+            ["alpha", "copy", "other"],
+            "{settings}"
+        );
+        // Only the one that was decided about is named when both are.
+        let seen = ack(root, &["reject", "alpha", "copy", "--dry-run", "--json"]).json();
+        assert_eq!(
+            ids(&seen["also_rejected"]),
+            Vec::<String>::new(),
+            "{settings}: {seen}"
+        );
     }
 }
 

@@ -340,7 +340,11 @@ fn unapproved_memories_are_not_resources() {
         &[
             memory("m-approved", "Approved", json!({})),
             memory("m-promoted", "Promoted", json!({ "status": "promoted" })),
-            memory("m-staged", "Staged secret", json!({ "status": "staging" })),
+            memory(
+                "m-staged",
+                "Staged secret",
+                json!({ "status": "staging", "project": "secret project" }),
+            ),
             memory(
                 "m-rejected",
                 "Rejected secret",
@@ -364,6 +368,10 @@ fn unapproved_memories_are_not_resources() {
         assert_eq!(error["data"]["code"], "memory_not_served", "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
     }
+    let listed = server.call("list_scopes", json!({}));
+    assert!(!listed.to_string().contains("secret"), "{listed}");
+    let listed = server.call("list_scopes", json!({ "scope": "team" }));
+    assert!(!listed.to_string().contains("secret"), "{listed}");
     let mut completed = complete(&mut server, "id", "m-", Some("team"));
     completed.0.sort();
     assert_eq!(
@@ -371,7 +379,9 @@ fn unapproved_memories_are_not_resources() {
         (vec!["m-approved".to_owned(), "m-promoted".to_owned()], 2)
     );
     let scope = read(&mut server, "memory://scope/team");
-    assert!(!scope["newest"].to_string().contains("secret"), "{scope}");
+    assert!(!scope.to_string().contains("secret"), "{scope}");
+    // Only a caller that may pass a status is told to.
+    assert!(!scope.to_string().contains("status:"), "{scope}");
     // A decision counts from the moment it is made.
     let connection = Connection::open(&path).unwrap();
     connection

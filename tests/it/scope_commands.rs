@@ -623,3 +623,24 @@ fn a_store_that_keeps_a_review_status_needs_no_trust() {
     let answer = ack(root.path(), &["query", "xylophone", "--json"]).json();
     assert_eq!(answer["results"][0]["scope"], "music");
 }
+
+#[test]
+fn a_bucket_in_the_place_of_a_store_is_explained() {
+    let root = Root::new();
+    let address = "s3://acme-memory/platform";
+    let table = format!("write `table = \"{address}\"`");
+    let words = ["scopes", "add", "team", "--store", address, "--yes"];
+    let refused = ack(root.path(), &words);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("is a bucket"), "{}", refused.err);
+    assert!(refused.err.contains(&table), "{}", refused.err);
+    assert!(refused.err.contains("scopes/team/scope.toml"));
+    root.manifest("team", &format!("store = \"{address}\"\n"));
+    for words in [&["query", "--scope", "team"][..], &["doctor"]] {
+        let told = ack(root.path(), words);
+        assert_ne!(told.code, Some(0));
+        let told = told.out + &told.err;
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(&table), "{told}");
+    }
+}

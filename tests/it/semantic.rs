@@ -1,6 +1,7 @@
 //! The encoder against its references, and what retrieval by meaning does: modes, `like`,
 //! `related`, `expect`.
 
+use ack_api::QueryRequest;
 use ack_memory::service::Service;
 use ack_search::encoder::Encoder;
 use serde_json::{Value, json};
@@ -51,6 +52,23 @@ fn text_is_tokenized_exactly_as_by_the_teacher() {
 }
 
 #[test]
+fn the_encoder_reads_the_parts_of_a_symbol_in_camel_case_too() {
+    let encoder = Encoder::embedded().unwrap();
+    for (symbol, words) in [
+        ("maxRetryCount", "maxretrycount max retry count"),
+        ("HTTPServer2", "httpserver2 http server2"),
+        ("see Lock.fileGuard()", "see lock.fileguard file guard()"),
+        // Words that the encoder knows as a whole, and words in one case.
+        ("YouTube", "youtube"),
+        ("MAXIMUM", "maximum"),
+        ("IDs", "ids"),
+        ("GrößeMax", "größemax"),
+    ] {
+        assert_eq!(encoder.query(symbol), encoder.query(words), "{symbol}");
+    }
+}
+
+#[test]
 fn gibberish_is_near_nothing() {
     let root = Root::samples();
     let service = root.service();
@@ -81,7 +99,7 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
             .collect();
         assert_eq!(expected.len(), encoder.dimension());
         let mut tokens = Vec::new();
-        encoder.vocabulary().tokenize(text, &mut tokens);
+        encoder.tokenize(text, &mut tokens);
         // A query is cut where a memory goes on; the references are whole texts.
         let Some(vector) = encoder.encode_tokens(&mut tokens) else {
             assert!(
@@ -341,6 +359,18 @@ fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itsel
     assert!(ids(&all).contains(&"staged"));
     let both = query(&service, json!({ "like": "pool", "query": "flex" }));
     assert!(ids(&both).contains(&"css"));
+    // An agent that may not see it does not learn what is near it.
+    let request = QueryRequest {
+        like: Some("staged".to_owned()),
+        by_agent: true,
+        ..QueryRequest::default()
+    };
+    let withheld = service.query_memories(&request).unwrap_err();
+    assert_eq!(withheld.code(), "memory_not_served");
+    // Nothing far away is shown, and nothing far away counts as hidden.
+    let near_css = query(&service, json!({ "like": "css" }));
+    assert_eq!(ids(&near_css), Vec::<&str>::new(), "{near_css:#}");
+    assert_eq!(near_css["hidden"]["by_status"], 0, "{near_css:#}");
     let missing = call(&service, "query_memories", json!({ "like": "pol" })).unwrap_err();
     assert_eq!(missing.code(), "memory_not_found");
     assert_eq!(missing.body().nearest, ["pool"]);

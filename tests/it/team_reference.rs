@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::arguments::call;
 use crate::changes::git;
+use crate::cli::ack;
 use crate::support::Root;
 
 /// A repository with notes in `docs/memory`.
@@ -474,7 +475,7 @@ fn a_partial_clone_reports_missing_objects_without_fetching() {
     // Nobody answers from here on.
     let away = upstream.path().with_extension("away");
     fs::rename(upstream.path(), &away).unwrap();
-    let (_root, service) = serve_notes(&clone.join("docs/memory"), "origin/main");
+    let (root, service) = serve_notes(&clone.join("docs/memory"), "origin/main");
     // What is approved is the text that is not here, so the old one is not served for it.
     assert_eq!(ids(&service, "all"), ["sunday"]);
     let told = problems(&service);
@@ -482,6 +483,11 @@ fn a_partial_clone_reports_missing_objects_without_fetching() {
         assert!(told.contains(name), "{told}");
     }
     assert!(told.contains("git fetch --refetch --no-filter"), "{told}");
+    let out = tempfile::tempdir().unwrap();
+    let folder = out.path().to_str().unwrap();
+    let words = ["publish", "team", "--to-folder", folder, "--yes"];
+    let refused = ack(root.path(), &words).err;
+    assert!(refused.contains("`monday.md` is committed"), "{refused}");
     fs::rename(&away, upstream.path()).unwrap();
     git(&clone, &["fetch", "-q", "--refetch", "--no-filter"]);
     assert_eq!(ids(&service, "approved"), ["friday", "monday", "sunday"]);
@@ -750,4 +756,44 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
             "{told}"
         );
     }
+}
+
+/// Publishing removes what the scope does not have, so it has to know what that is.
+#[test]
+fn nothing_is_published_while_it_is_unknown_what_is_approved() {
+    let repository = Repository::new();
+    repository
+        .write("monday.md", "# Deploy on Mondays")
+        .commit();
+    let out = tempfile::tempdir().unwrap();
+    let publish = |root: &Root| {
+        let folder = out.path().to_str().unwrap();
+        let words = ["publish", "team", "--to-folder", folder, "--yes"];
+        ack(root.path(), &words)
+    };
+    let count = || fs::read_dir(out.path()).unwrap().count();
+    let (root, _service) = serve_notes(&repository.notes(), "main");
+    assert_eq!(publish(&root).code, Some(0));
+    let written = count();
+    assert!(written > 0);
+    for reference in ["origin/main", "refs/heads/none", "main~1"] {
+        let (root, _service) = serve_notes(&repository.notes(), reference);
+        let refused = publish(&root);
+        assert_ne!(refused.code, Some(0), "{}", refused.out);
+        assert!(
+            refused.err.contains("not all of scope `team` can be read"),
+            "{}",
+            refused.err
+        );
+        assert!(refused.err.contains(reference), "{}", refused.err);
+        assert_eq!(count(), written, "{reference}");
+    }
+    // An empty folder on the reference is known, and so is a note that is gone there.
+    repository.write("friday.md", "# Never on Fridays");
+    fs::remove_file(repository.notes().join("monday.md")).unwrap();
+    repository.commit();
+    let done = publish(&root);
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.out.contains("remove"), "{}", done.out);
+    assert_eq!(count(), written);
 }

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 const DEFAULT_MAX_AGE: Duration = Duration::from_mins(1);
 const DEFAULT_OFFLINE: Duration = Duration::from_hours(7 * 24);
-const DEFAULT_CACHE: u64 = 2 << 30;
 const DEFAULT_REGION: &str = "us-east-1";
 
 /// The keys of `[remote]`. All are optional.
@@ -39,7 +38,8 @@ pub struct RemoteSettings {
     /// (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offline: Option<String>,
-    /// How much a version may take on this machine, for instance `2GiB` (the default).
+    /// How much a version may take on this machine, for instance `2GiB`. If it is not set: 2 GiB, or a quarter of the free
+    /// space if that is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
 }
@@ -127,20 +127,20 @@ impl RemoteSettings {
         duration("offline", self.offline.as_deref(), DEFAULT_OFFLINE)
     }
 
-    /// How many bytes a version may take.
+    /// How many bytes a version may take on this machine, if that is set.
     ///
     /// # Errors
     /// [`SettingProblem`].
-    pub fn cache(&self) -> Result<u64, SettingProblem> {
+    pub fn cache(&self) -> Result<Option<u64>, SettingProblem> {
         let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
         let Some(value) = self.cache.as_deref() else {
-            return Ok(DEFAULT_CACHE);
+            return Ok(None);
         };
         let parsed = units.iter().find_map(|(unit, shift)| {
             let number: u64 = value.trim().strip_suffix(unit)?.trim().parse().ok()?;
             number.checked_mul(1 << shift)
         });
-        parsed.ok_or_else(|| SettingProblem {
+        parsed.map(Some).ok_or_else(|| SettingProblem {
             key: "cache",
             problem: invalid_value(
                 value,
@@ -251,7 +251,7 @@ mod tests {
         let settings = settings("5m", "512MiB", "https://minio.example.com");
         settings.check().unwrap();
         assert_eq!(settings.max_age().unwrap(), Duration::from_mins(5));
-        assert_eq!(settings.cache().unwrap(), 512 << 20);
+        assert_eq!(settings.cache().unwrap(), Some(512 << 20));
     }
 
     #[test]

@@ -77,12 +77,14 @@ impl FromStr for Address {
     type Err = BucketError;
 
     fn from_str(value: &str) -> Result<Self, BucketError> {
-        let refused = || BucketError::Address {
+        let refused = |problem| BucketError::Address {
             value: ack_api::text::line(value, 200),
+            problem,
         };
-        let (scheme, rest) = value.trim().split_once("://").ok_or_else(refused)?;
+        let (scheme, rest) = value.trim().split_once("://").unwrap_or_default();
         let known = Provider::ALL.iter().find(|(_, known)| *known == scheme);
-        let (kind, _) = known.ok_or_else(refused)?;
+        let (kind, _) =
+            known.ok_or_else(|| refused("it does not begin with `s3://`, `gs://` or `az://`"))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let prefix = prefix.trim_matches('/');
         let is_plain = |text: &str| {
@@ -92,8 +94,13 @@ impl FromStr for Address {
         let is_path = prefix
             .split('/')
             .all(|part| !matches!(part, "" | "." | ".."));
+        if !bucket.is_empty() && prefix.is_empty() {
+            return Err(refused("it names no prefix in the bucket"));
+        }
         if !is_plain(bucket) || !is_plain(prefix) || !is_path {
-            return Err(refused());
+            return Err(refused(
+                "a bucket and a prefix have letters, digits, `-`, `_` and `.`, and single slashes",
+            ));
         }
         Ok(Self {
             kind: *kind,

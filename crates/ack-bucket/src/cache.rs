@@ -31,6 +31,10 @@ use crate::format::{self, Head, LINKS, Version};
 const OLD_VERSION_RETENTION: Duration = Duration::from_mins(10);
 /// The largest state file that is read.
 const MAX_STATE_BYTES: u64 = 1 << 20;
+/// How many bytes a version may always take if `cache` of [remote] is not set.
+const DEFAULT_BYTES: u64 = 2 << 30;
+/// It may take more if that is at most one part in this many of the free space.
+const FREE_SPACE_SHARE: u64 = 4;
 const VERSION_FILE: &str = "version.json";
 /// The file that marks the folder of a version as damaged.
 const DAMAGED_FILE: &str = "damaged";
@@ -86,6 +90,14 @@ impl Cache {
         let target = fs::read_link(self.current()).ok()?;
         let folder = self.folder.join(target);
         folder.join(VERSION_FILE).is_file().then_some(folder)
+    }
+
+    /// How many bytes a version may take: what is set, or else what the disk has plenty of.
+    pub fn allowed_bytes(&self, set: Option<u64>) -> u64 {
+        set.unwrap_or_else(|| {
+            let free = ack_sys::disk::free_bytes(&self.folder).unwrap_or_default();
+            DEFAULT_BYTES.max(free / FREE_SPACE_SHARE)
+        })
     }
 
     /// The version that is served.

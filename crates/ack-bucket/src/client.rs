@@ -17,6 +17,7 @@ use tokio::runtime::Runtime;
 use crate::BucketError;
 use crate::address::{Address, Provider};
 use crate::credentials::CredentialsProblem;
+use crate::error::Refusal;
 use crate::servers::{azure, gcs, s3};
 
 /// How long one request may take.
@@ -160,7 +161,9 @@ impl Client {
         match self.wait(within, read)? {
             Ok(object) => Ok(ReadOutcome::Found(object)),
             Err(Error::NotModified { .. }) => Ok(ReadOutcome::Unchanged),
-            Err(Error::NotFound { .. }) => Ok(ReadOutcome::Missing),
+            Err(error @ Error::NotFound { .. }) if !is_without_bucket(&error) => {
+                Ok(ReadOutcome::Missing)
+            }
             Err(error) => Err(self.failed("read", name, &error)),
         }
     }
@@ -265,7 +268,10 @@ impl Client {
             })),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
             // A condition on a missing object does not hold either.
-            Err(Error::NotFound { .. }) if matches!(condition, WriteCondition::IfUnchanged(_)) => {
+            Err(error @ Error::NotFound { .. })
+                if matches!(condition, WriteCondition::IfUnchanged(_))
+                    && !is_without_bucket(&error) =>
+            {
                 Ok(None)
             }
             Err(error) => Err(self.failed("write", name, &error)),
@@ -370,13 +376,24 @@ impl Client {
                 problem: problem.to_string(),
             };
         }
+        if is_about_token(error) {
+            let problem = format!("no token could be had: {}", reason(error));
+            return BucketError::Credentials { address, problem };
+        }
+        if is_without_bucket(error) {
+            return BucketError::NoSuchBucket {
+                address,
+                bucket: self.address.bucket.clone(),
+            };
+        }
         let action = format!("{verb} `{name}`");
         let reason = reason(error);
-        if is_refusal(error) {
+        if let Some(refusal) = refusal(error) {
             BucketError::Refused {
                 address,
                 action,
                 reason,
+                refusal,
             }
         } else {
             BucketError::Unreachable {
@@ -388,15 +405,34 @@ impl Client {
     }
 }
 
-/// Whether the server answered that this is not allowed. The library has no error of its own for
-/// that where it lists.
-fn is_refusal(error: &Error) -> bool {
-    let kinds = matches!(
+/// Why the server refused, if it did. The library has no error of its own for that where it lists,
+/// and for some reasons.
+fn refusal(error: &Error) -> Option<Refusal> {
+    let told = error.to_string();
+    let is_denied = matches!(
         error,
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. }
-    );
+    ) || told.contains("status code: 403")
+        || told.contains("status code: 401");
+    Refusal::told_by(&told).or(is_denied.then_some(Refusal::Denied))
+}
+
+/// Whether a service that gives tokens failed, and not the bucket: a machine's metadata service, or
+/// the login of Google or Microsoft.
+fn is_about_token(error: &Error) -> bool {
     let told = error.to_string();
-    kinds || told.contains("status code: 403") || told.contains("status code: 401")
+    ["token request", "token response"]
+        .iter()
+        .any(|what| told.contains(what))
+}
+
+/// Whether the server answered that there is no such bucket, which is not an error of its own
+/// either.
+fn is_without_bucket(error: &Error) -> bool {
+    let told = error.to_string();
+    ["NoSuchBucket", "ContainerNotFound"]
+        .iter()
+        .any(|code| told.contains(&format!("<Code>{code}</Code>")))
 }
 
 /// The cause of an error, without the layers around it.

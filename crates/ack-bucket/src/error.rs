@@ -15,10 +15,12 @@ use ack_store::StoreError;
 #[derive(Debug, thiserror::Error)]
 pub enum BucketError {
     /// The address is not that of a bucket.
-    #[error("`{value}` is not the address of a bucket")]
+    #[error("`{value}` is not the address of a bucket: {problem}")]
     Address {
         /// What was given.
         value: String,
+        /// What is wrong with it.
+        problem: &'static str,
     },
     /// A setting of `[remote]` has a value that cannot be used.
     #[error(transparent)]
@@ -40,6 +42,8 @@ pub enum BucketError {
         action: String,
         /// The server's reason.
         reason: String,
+        /// What that means.
+        refusal: Refusal,
     },
     /// The server cannot be reached, or failed.
     #[error("cannot {action} in {address}: {reason}")]
@@ -58,6 +62,14 @@ pub enum BucketError {
         address: String,
         /// How long the program waited.
         waited: Duration,
+    },
+    /// There is no such bucket.
+    #[error("there is no bucket `{bucket}` ({address})")]
+    NoSuchBucket {
+        /// The address.
+        address: String,
+        /// The bucket; with Azure, the container.
+        bucket: String,
     },
     /// An object is not there.
     #[error("{address} has no `{key}`")]
@@ -92,13 +104,16 @@ pub enum BucketError {
         known: u32,
     },
     /// The published version is larger than `cache` allows.
-    #[error("version {version} takes {needed} MiB, and `cache` of [remote] allows {allowed}")]
+    #[error(
+        "version {version} takes up to {} on this machine, and `cache` of [remote] allows {}",
+        size(*needed), size(*allowed)
+    )]
     TooLarge {
         /// The version.
         version: u64,
-        /// How much it takes.
+        /// How many bytes it takes.
         needed: u64,
-        /// How much is allowed.
+        /// How many bytes are allowed.
         allowed: u64,
     },
     /// The server acknowledges conditional writes but ignores the condition.
@@ -143,6 +158,16 @@ pub enum BucketError {
         address: String,
         /// The version.
         version: u64,
+    },
+    /// The version was removed.
+    #[error("{address} no longer has version {version}: `--prune` removed it")]
+    PrunedVersion {
+        /// The bucket.
+        address: String,
+        /// The version.
+        version: u64,
+        /// The oldest version that is left.
+        oldest: u64,
     },
     /// Withdrawn memories would come back.
     #[error("version {version} has memories that were withdrawn since: {}", ids.join(", "))]
@@ -201,6 +226,59 @@ pub enum BucketError {
     Build(#[from] BuildError),
 }
 
+/// Why a server refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The key may not do this, or is not known.
+    Denied,
+    /// The credentials have expired.
+    Expired,
+    /// The clocks of this machine and of the server differ too much.
+    Clock,
+    /// The bucket is in another region.
+    Region,
+}
+
+impl Refusal {
+    /// What the answers of S3 contain: <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>.
+    /// The last is how the library reports a redirect to another region.
+    const SIGNS: [(&'static str, Self); 7] = [
+        ("<Code>ExpiredToken</Code>", Self::Expired),
+        ("<Code>TokenRefreshRequired</Code>", Self::Expired),
+        ("<Code>RequestTimeTooSkewed</Code>", Self::Clock),
+        ("<Code>AuthorizationHeaderMalformed</Code>", Self::Region),
+        ("<Code>PermanentRedirect</Code>", Self::Region),
+        (
+            "<Code>IllegalLocationConstraintException</Code>",
+            Self::Region,
+        ),
+        ("incorrectly configured region", Self::Region),
+    ];
+
+    /// The refusal that the text of an error tells of, besides a denied permission.
+    pub(crate) fn told_by(error: &str) -> Option<Self> {
+        let found = Self::SIGNS.iter().find(|(sign, _)| error.contains(sign));
+        found.map(|(_, refusal)| *refusal)
+    }
+
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Denied => {
+                "readers need GetObject; publishers GetObject, PutObject, ListBucket and \
+                 DeleteObject; check the key, the region and the bucket's policy"
+            }
+            Self::Expired => {
+                "get new credentials, for instance with `aws sso login`, and set them where the old \
+                 ones are; `credentials = \"command\"` of [remote] gets them each time"
+            }
+            Self::Clock => "set the clock of this machine",
+            Self::Region => {
+                "name the bucket's region: `--region`, or `region` under [remote] of scope.toml"
+            }
+        }
+    }
+}
+
 impl BucketError {
     pub(crate) fn io<'a>(
         action: &'static str,
@@ -229,22 +307,28 @@ impl BucketError {
                 "set them in the environment (docs/buckets.md names the variables), or write \
                  `credentials = \"anonymous\"`, \"instance\" or \"command\" under [remote]"
             }
-            Self::Refused { .. } => {
-                "readers need GetObject; publishers GetObject, PutObject, ListBucket and \
-                 DeleteObject; check the key, the region and the bucket's policy"
-            }
+            Self::Refused { refusal, .. } => refusal.advice(),
             Self::Unreachable { .. } | Self::Timeout { .. } => {
-                "check the network, and `endpoint` and `region` of [remote]; it is tried again by itself"
+                "check the network, and the endpoint and the region (`--endpoint` and `--region`, or \
+                 [remote] of scope.toml)"
+            }
+            Self::NoSuchBucket { .. } => {
+                "correct the address and the endpoint, or create the bucket: publishing does not"
             }
             Self::Missing { .. } | Self::Damaged { .. } => {
                 "publish again, or go back: `ack-memory publish SCOPE --to ADDRESS --list`, then --rollback"
             }
             Self::NothingPublished { .. } => {
-                "publish a scope there: `ack-memory publish SCOPE --to ADDRESS`"
+                "check the address, or publish a scope there: `ack-memory publish SCOPE --to ADDRESS`"
             }
             Self::NewerFormat { .. } => "install the newest ack-memory",
-            Self::TooLarge { .. } => {
-                "raise `cache`, or let a shared `ack-memory serve --http` search it for you"
+            Self::TooLarge { needed, .. } => {
+                return format!(
+                    "write `cache = \"{}\"` under [remote] of scope.toml, or let a shared \
+                     `ack-memory serve --http` search it for you",
+                    size(*needed).replace(' ', "")
+                )
+                .into();
             }
             Self::Unsafe { .. } => {
                 "two publishers could destroy each other's work there; use a server that honours \
@@ -259,8 +343,15 @@ impl BucketError {
                 )
                 .into();
             }
-            Self::NoSuchVersion { .. } | Self::NotPublished { .. } => {
-                "`--list` shows what was published"
+            Self::NoSuchVersion { .. } => "`--list` shows the versions",
+            Self::PrunedVersion { oldest, .. } => {
+                return format!(
+                    "the oldest that is left is v-{oldest}; `--list` shows all of them"
+                )
+                .into();
+            }
+            Self::NotPublished { .. } => {
+                "`ack-memory query`, in a scope that follows the bucket, finds the ids"
             }
             Self::RestoresWithdrawn { .. } => "add `--restore ID` for each that may come back",
             Self::Busy { .. } => "wait until it has finished",
@@ -284,6 +375,15 @@ impl BucketError {
     }
 }
 
+/// A size for people, in whole units, rounded up.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),
+        0x10_0000..0x4000_0000 => format!("{} MiB", bytes.div_ceil(1 << 20)),
+        _ => format!("{} GiB", bytes.div_ceil(1 << 30)),
+    }
+}
+
 /// A name as a word for the shell.
 fn word(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
@@ -298,6 +398,7 @@ impl Diagnostic for BucketError {
         match self {
             Self::Address { .. }
             | Self::NoSuchVersion { .. }
+            | Self::PrunedVersion { .. }
             | Self::NotPublished { .. }
             | Self::OtherScope { .. } => ErrorCode::InvalidArgument,
             Self::InvalidSetting(_) => ErrorCode::InvalidSettings,

@@ -128,8 +128,8 @@ pub fn install(
     if needed > allowed {
         return Err(BucketError::TooLarge {
             version: version.version,
-            needed: needed >> 20,
-            allowed: allowed >> 20,
+            needed,
+            allowed,
         });
     }
     fetch(client, cache, version, progress)?;

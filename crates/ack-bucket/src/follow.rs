@@ -52,7 +52,8 @@ pub struct Remote {
     settings: RemoteSettings,
     max_age: Duration,
     offline: Duration,
-    max_bytes: u64,
+    /// What `cache` allows, if it is set.
+    max_bytes: Option<u64>,
     cache: Cache,
     /// Kept, with its connections and credentials, as long as it works.
     client: Mutex<Option<Client>>,
@@ -258,7 +259,12 @@ impl Remote {
             state.is_time_unknown = true;
         }
         state.failures = state.failures.saturating_add(1);
-        state.problem = Some(format!("{}; {}", error.line(), error.advice()));
+        let again = if error.is_transient() {
+            "; it is tried again by itself"
+        } else {
+            ""
+        };
+        state.problem = Some(format!("{}; {}{again}", error.line(), error.advice()));
         if cache::make_folder(self.cache.folder()).is_ok() {
             let _ = self.cache.save_state(&state);
         }
@@ -512,7 +518,7 @@ impl Remote {
             let read = self.preload(version.rows, work);
             *loaded.lock().unwrap_or_else(PoisonError::into_inner) = read;
         };
-        let allowed = self.max_bytes;
+        let allowed = self.cache.allowed_bytes(self.max_bytes);
         let folder = fetch::install(
             client,
             &self.cache,

@@ -21,4 +21,4 @@ pub mod mirror;
 pub mod publish;
 mod servers;
 
-pub use self::error::BucketError;
+pub use self::error::{BucketError, Refusal};

@@ -43,7 +43,7 @@ const SMALL_OBJECT_TIMEOUT: Duration = Duration::from_secs(20);
 pub struct Publisher {
     client: Client,
     cache: Cache,
-    allowed: u64,
+    allowed: Option<u64>,
 }
 
 /// The scope that is published, and the one whose memories may be replaced.
@@ -164,7 +164,7 @@ impl Publisher {
             &self.cache,
             &head,
             &version,
-            self.allowed,
+            self.cache.allowed_bytes(self.allowed),
             &mut |progress| step(Step::Fetching(progress)),
             &|_| {},
         )?;

@@ -263,7 +263,7 @@ impl Analyzer {
             push(Token { kind, text }, terms);
         });
         if let Some(encoder) = encoder {
-            encoder.vocabulary().tokenize(text, tokens);
+            encoder.tokenize(text, tokens);
         }
         let index = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let count = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);

@@ -9,6 +9,7 @@
 mod attention;
 pub mod wordpiece;
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use multiversion::multiversion;
@@ -19,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use self::attention::Attention;
 use self::wordpiece::{TokenId, Vocabulary};
 use super::analysis::is_stop_word;
+use super::symbols::camel_case;
 
 /// The artifact that `encoder/export.py` wrote.
 static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
@@ -29,7 +31,7 @@ const MAX_MEMORY_TOKENS: usize = 512;
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
-const ENCODER_VERSION: u64 = 3;
+const ENCODER_VERSION: u64 = 4;
 /// A text counts as known if this share of its words is known: every text has a few symbols and
 /// names.
 const MIN_KNOWN_SHARE: f32 = 0.8;
@@ -248,11 +250,40 @@ impl Encoder {
         &self.vocabulary
     }
 
+    /// Appends the tokens of `text`. A word in camel case is followed by its parts, unless the
+    /// vocabulary has it as a whole (`JavaScript`).
+    pub fn tokenize(&self, text: &str, tokens: &mut Vec<TokenId>) {
+        self.vocabulary.tokenize(&self.with_parts(text), tokens);
+    }
+
+    /// A text in which the parts of a word in camel case follow it.
+    fn with_parts<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut pairs = text.as_bytes().array_windows();
+        if !pairs.any(|[one, other]| one.is_ascii_alphanumeric() && other.is_ascii_uppercase()) {
+            return Cow::Borrowed(text);
+        }
+        let mut extended = String::with_capacity(2 * text.len());
+        for piece in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+            let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
+            let parts = camel_case(word);
+            extended += word;
+            if parts.len() > 1 && !self.vocabulary.is_word(&word.to_ascii_lowercase()) {
+                for part in parts {
+                    extended.push(' ');
+                    extended += part;
+                }
+            }
+            extended += piece.get(word.len()..).unwrap_or_default();
+        }
+        Cow::Owned(extended)
+    }
+
     /// The vector of a query; `None` if none of its words is known. Its norm, at most 1, tells how
     /// well its words are known.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
+        let text = self.with_parts(text);
         let mut tokens = Vec::new();
-        self.vocabulary.tokenize(text, &mut tokens);
+        self.vocabulary.tokenize(&text, &mut tokens);
         tokens.truncate(MAX_QUERY_TOKENS);
         let mut share = self.known_share(&[&tokens]);
         let words = text

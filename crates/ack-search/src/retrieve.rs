@@ -235,7 +235,7 @@ pub fn retrieve(
         let min_cosine = if lexical_ran {
             MIN_COSINE
         } else {
-            last_on_page(&candidates)
+            last_on_page(&candidates).max(MIN_COSINE)
         };
         for (near, by_status) in hidden {
             let is_counted = admitted.contains(&(near.scope, near.doc))

@@ -81,7 +81,7 @@ pub fn pairs<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Pair<'a>))
 }
 
 /// The parts of a word in camel case; any other word is one part.
-fn camel_case(word: &str) -> Vec<&str> {
+pub(super) fn camel_case(word: &str) -> Vec<&str> {
     let has_hump = word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
     if word.is_ascii() && has_hump {
         let parts = camel_parts(word);

@@ -79,8 +79,8 @@ struct LoadedNotes {
     bytes: u64,
     rows: Rows,
     reference: Option<Reference>,
-    /// Whether something could not be read and may be readable next time.
-    is_incomplete: bool,
+    /// Committed notes that could not be read and may be readable next time.
+    missing: Vec<String>,
     /// The project of notes that name none.
     project: Option<String>,
     problems: Vec<String>,
@@ -239,7 +239,7 @@ impl LoadedNotes {
             bytes: 0,
             rows: Rows::new(reference.is_some())?,
             reference: reference.map(Reference::new),
-            is_incomplete: false,
+            missing: Vec::new(),
             project,
             problems: Vec::new(),
             hidden: Vec::new(),
@@ -256,7 +256,7 @@ impl LoadedNotes {
             return false;
         };
         listed.at.elapsed() < same_request
-            || !self.is_incomplete
+            || self.missing.is_empty()
                 && listed.is_current(path)
                 && self.reference.as_ref().is_none_or(|it| it.is_current(path))
     }
@@ -289,7 +289,7 @@ impl LoadedNotes {
             && listing.files.len() == self.files.len()
             && self.version != 0
             && !has_moved
-            && !self.is_incomplete
+            && self.missing.is_empty()
         {
             self.last_listing = Some(LastListing::now(listing.watch, folder));
             return Ok(());
@@ -461,7 +461,7 @@ impl LoadedNotes {
             .rows
             .update(plan, notes, self.project.as_deref())
             .map_err(|error| StoreError::sqlite(path, error))?;
-        self.is_incomplete = !missing.is_empty();
+        self.missing.clone_from(&missing);
         self.partial_problems.extend(partial_problems);
         let served: rustc_hash::FxHashSet<_> = plan
             .iter()
@@ -540,9 +540,13 @@ impl LoadedNotes {
             problems.push(format!("and {more} more"));
         }
         self.problems = problems;
-        // Committed notes are read from git.
         self.hidden.clear();
-        if self.reference.is_none() {
+        if let Some(reference) = &self.reference {
+            // Committed notes are read from git, so only git can hide them.
+            let unknown = reference.unknown_reason().map(str::to_owned);
+            self.hidden.extend(unknown);
+            self.hidden.extend(self.missing.iter().cloned());
+        } else {
             let unread = self.files.values().filter(|file| file.is_unreadable);
             let unread = unread.map(|file| {
                 let name = display_path(file.entry.relative.as_os_str());

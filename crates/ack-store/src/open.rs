@@ -240,9 +240,8 @@ impl DatabaseFile {
             },
         };
         if fs::metadata(path).map_err(io)?.is_dir() {
-            return Err(StoreError::NotADatabase {
+            return Err(StoreError::NoNotes {
                 path: path.to_owned(),
-                named: NamedBy::default(),
             });
         }
         let file = files::open(path).map_err(io)?;

@@ -1,7 +1,8 @@
 //! What the other crates need from the operating system: opening regular files only ([`files`]),
 //! detecting that a folder changed ([`watch`]), keeping things open for a moment ([`idle_pool`]),
-//! and releasing freed memory ([`heap`]).
+//! the free space of a disk ([`disk`]), and releasing freed memory ([`heap`]).
 
+pub mod disk;
 pub mod files;
 pub mod heap;
 pub mod idle_pool;

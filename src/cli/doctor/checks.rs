@@ -12,7 +12,7 @@ use crate::cli::render::{
 };
 use crate::cli::scopes::remove;
 use crate::cli::screen::Screen;
-use crate::config::{Config, MaxStatus, Setting, SettingsError};
+use crate::config::{Config, FULL_BUILD, MaxStatus, Setting, SettingsError};
 use crate::connect::quoted;
 use crate::desk::writable;
 use crate::recogniser::{FoundStore, Support};
@@ -270,8 +270,12 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
 /// A manifest that is invalid, so its store is unknown.
 fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> Finding {
     let file = with_tilde(&scope.folder.join("scope.toml"), home);
-    let message = format!("its scope.toml cannot be used: {}", problem.reason());
+    let message = match problem {
+        SettingsError::LightBuild { .. } => problem.reason(),
+        _ => format!("its scope.toml cannot be used: {}", problem.reason()),
+    };
     let advice = match problem {
+        SettingsError::LightBuild { .. } => FULL_BUILD.to_owned(),
         SettingsError::Invalid {
             line: Some(line), ..
         } => format!("correct line {line} of {file}"),

@@ -150,8 +150,14 @@ impl BucketRequest<'_> {
                 let undo = head.previous.map_or_else(String::new, |before| {
                     format!("; undo: {}", self.undo(&planned, before))
                 });
+                let remains = if self.args.bucket.withdraw.is_empty() {
+                    ""
+                } else {
+                    "the text stays in older files of the bucket until you run `publish` with \
+                     --reindex and then with --prune 0d\n"
+                };
                 write_plain(&format!(
-                    "published version {} with {}{undo}\n",
+                    "published version {} with {}{undo}\n{remains}",
                     head.version,
                     render::count(head.rows, "memory"),
                 ))
@@ -279,14 +285,17 @@ fn plan_text(planned: &Planned, cost: Option<UploadCost>) -> String {
         ("away", &plan.held_back),
     ];
     for (verb, items) in kinds {
-        let why = if verb == "away" {
-            "; withdrawn by hand: --restore restores it"
-        } else {
-            ""
-        };
         out += &listed_lines(items, |item: &Item| {
             let title = text::line(&item.title, 60);
-            format!("  {verb:<6} {} {title}{why}\n", item.id)
+            let id = format!("{} {title}", item.id);
+            let id = id.trim_end();
+            match verb {
+                "away" => format!(
+                    "  {verb:<6} {id}\n         was withdrawn by hand; `--restore {}` publishes it again\n",
+                    quoted(&item.id)
+                ),
+                _ => format!("  {verb:<6} {id}\n"),
+            }
         });
     }
     let held_line =
@@ -311,12 +320,22 @@ fn cost_text(cost: UploadCost) -> String {
     let writes = cost.write_requests as f64 * PRICE_PER_THOUSAND_WRITES / 1_000.0;
     let month = cost.version_bytes as f64 * PRICE_PER_GIGABYTE_MONTH / 1e9;
     format!(
-        "uploads {} in {} requests; the version has {}. At the list prices of S3 Standard: ${writes:.5} now, \
-         ${month:.4} a month; each reader fetches what is new\n",
+        "uploads {} in {} requests; the version has {}\nat the list prices of S3 Standard {} now, {} a \
+         month; each reader fetches what is new\n",
         size(cost.upload_bytes),
         cost.write_requests,
-        size(cost.version_bytes)
+        size(cost.version_bytes),
+        dollars(writes),
+        dollars(month)
     )
+}
+
+fn dollars(amount: f64) -> String {
+    if amount < 0.01 {
+        "less than $0.01".to_owned()
+    } else {
+        format!("${amount:.2}")
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a size for people")]

@@ -13,6 +13,7 @@ use super::{count, grouped};
 use crate::cli::command::command;
 use crate::cli::screen::Screen;
 use crate::cli::words::for_terminal;
+use crate::connect::quoted;
 use ack_api::memory::StatusFilter;
 use ack_api::number::verb;
 use ack_api::text;
@@ -247,7 +248,7 @@ fn next_steps(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     if let Some(result) = answer.results.first().filter(|_| listing.is_recallable) {
         let (number, id) = (listing.first, listing.short_id(&result.id));
         let get = command(&format!("get {number}"));
-        steps.push(format!("open: {get} (or {id})"));
+        steps.push(format!("open: {get} (or {})", quoted(id)));
     }
     if steps.is_empty() {
         return String::new();

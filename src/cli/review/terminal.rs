@@ -261,7 +261,7 @@ impl<'a> QueueWalk<'a> {
         desk.choose(&numbers, choice, why)?;
         drop(desk);
         write_err(&format!("  {}\n", preview.label));
-        for line in &preview.comes_back {
+        for line in &preview.side_effects {
             write_err(&format!("  {line}\n"));
         }
         Ok(Step::To(self.next()))

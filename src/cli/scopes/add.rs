@@ -11,11 +11,13 @@ use crate::connect::quoted;
 use crate::import::check_name;
 use crate::import::write::make_private;
 use crate::recogniser::{self, Support};
+use crate::remote::is_bucket;
 use crate::scope::manifest::Manifest;
 use crate::scope::project::Projects;
 use crate::scope::resolve::find;
 use crate::scope::{DATABASE_NAMES, Registry, edit, same};
 use ack_api::memory::{Unreviewed, Visibility};
+use ack_api::text;
 use ack_store::{Store, StoreError};
 use ack_sys::files::expand_home;
 
@@ -59,6 +61,11 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<PlannedScope, CliError> {
         );
         return Err(CliError::usage("NAME", message).with_hint("choose another name"));
     }
+    let folder = config.root.value.join("scopes").join(&args.name);
+    let path = folder.join("scope.toml");
+    if is_bucket(&args.store) {
+        return Err(bucket_as_store(&args.store, &path));
+    }
     let store = database(&absolute(config, &args.store)?);
     if let Some(known) = same::scope_with(&scopes, &store) {
         return Err(already_a_scope(&store, &known.name));
@@ -80,8 +87,6 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<PlannedScope, CliError> {
         unreviewed,
         ..Manifest::default()
     };
-    let folder = config.root.value.join("scopes").join(&args.name);
-    let path = folder.join("scope.toml");
     let text = toml::to_string(&manifest).map_err(|error| SettingsError::Invalid {
         path: path.clone(),
         message: error.to_string(),
@@ -95,6 +100,16 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<PlannedScope, CliError> {
         text: text.trim_end().to_owned() + "\n",
         report,
     })
+}
+
+/// The error for a bucket in the place of a store.
+fn bucket_as_store(address: &Path, manifest: &Path) -> CliError {
+    let address = text::line(&address.to_string_lossy(), 200);
+    let message = format!("`{address}` is a bucket, and `--store` takes a database or a folder");
+    let file = manifest.display();
+    CliError::usage("--store", message).with_hint(format!(
+        "write `table = \"{address}\"` in `{file}`; docs/buckets.md shows an example"
+    ))
 }
 
 impl PlannedScope {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ack_api::decision::Decision;
+use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::{Memory, Status};
 use ack_api::text;
 use ack_store::layout::Field;
@@ -13,9 +13,9 @@ use rusqlite::{Connection, Row, params};
 use serde_json::Value as Json;
 
 use super::row::{self, Cells, LogLine};
-use super::{CurateError, StoreTransaction, in_transaction};
+use super::{CurateError, StoreTransaction, in_transaction, waiting_again};
 use crate::curate::Sitting;
-use crate::curate::revived::{self, Revived};
+use crate::curate::side_effects::{self, SideEffects};
 use crate::curate::write::WriteOutcome;
 use crate::scope::Scope;
 
@@ -111,13 +111,15 @@ fn written_value(after: &str, column: &str) -> Option<String> {
     Some(cell?.1.as_str()?.to_owned())
 }
 
-/// Undoes a batch. Leaves alone memories that were changed or decided about later.
+/// Undoes a batch, recorded by `withdrawals`. Leaves alone memories that were changed or decided
+/// about later.
 ///
 /// # Errors
 /// The store cannot be written. Then nothing was undone.
 pub fn undo_batch(
     scope: &Scope,
     batch: &Batch,
+    withdrawals: &[Decision],
     sitting: &Sitting,
 ) -> Result<WriteOutcome, CurateError> {
     let reason = format!("undo of {}", batch.name);
@@ -129,7 +131,8 @@ pub fn undo_batch(
                 after.remove(id);
             }
         }
-        outcome.revived = revived::revived_by_undo(scope, snapshot, &after)?;
+        let released = released(snapshot, withdrawals, &after)?;
+        outcome.side_effects = side_effects::of_undo(scope, snapshot, &after, &released)?;
         for id in batch.ids.iter().collect::<BTreeSet<_>>() {
             let entries = decisions_about(store, id)?;
             let entries = entries.iter().take_while(|entry| entry.batch == batch.name);
@@ -146,20 +149,49 @@ pub fn undo_batch(
                 outcome.changed.push(id.clone());
             }
         }
+        for decision in &released {
+            row::apply(store, decision)?;
+        }
         Ok(outcome)
     })
 }
 
-/// What comes back if a batch is undone.
+/// What else changes if a batch is undone.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn revived_by(scope: &Scope, batch: &Batch) -> Result<Revived, CurateError> {
-    let revived = scope.store.snapshot(|snapshot| {
+pub fn side_effects_of(
+    scope: &Scope,
+    batch: &Batch,
+    withdrawals: &[Decision],
+) -> Result<SideEffects, CurateError> {
+    let side_effects = scope.store.snapshot(|snapshot| {
         let after = after(snapshot, batch)?;
-        revived::revived_by_undo(scope, snapshot, &after)
+        let released = released(snapshot, withdrawals, &after)?;
+        side_effects::of_undo(scope, snapshot, &after, &released)
     })?;
-    Ok(revived)
+    Ok(side_effects)
+}
+
+/// The decisions that memories wait again because the one that replaced them is rejected again.
+fn released(
+    snapshot: &Snapshot<'_>,
+    withdrawals: &[Decision],
+    after: &BTreeMap<String, Memory>,
+) -> Result<Vec<Decision>, StoreError> {
+    let is_rejected =
+        |id: &str| after.get(id).map(|memory| memory.status) == Some(Status::Rejected);
+    let rejections: Vec<Decision> = withdrawals
+        .iter()
+        .filter(|withdrawal| withdrawal.was.is_served() && is_rejected(&withdrawal.id))
+        .map(|withdrawal| Decision {
+            verdict: Verdict::Reject,
+            ..withdrawal.clone()
+        })
+        .collect();
+    let mut released = waiting_again(snapshot, &rejections)?;
+    released.retain(|decision| !after.contains_key(&decision.id));
+    Ok(released)
 }
 
 /// The memories of a batch as they are without it.

@@ -54,7 +54,7 @@ function askReason(numbers) {
     button(reason, String(position + 1), () => done(reason)),
   );
   const reject = state.shown.actions.find((action) => action.key === "r");
-  const back = numbers ? [] : (reject?.comes_back ?? []);
+  const back = numbers ? [] : (reject?.side_effects ?? []);
   open(
     about.length === 1 ? "Reject: why?" : `Reject ${about.length} memories: why?`,
     back.length > 0 ? effects(back) : "",

@@ -165,7 +165,7 @@ async function write_() {
     answer.changed.length > 0
       ? ` Put back, because it changed since you read it: ${answer.changed.join(", ")}.`
       : "";
-  const back = answer.comes_back.map((line) => ` ${capitalised(line)}.`).join("");
+  const back = answer.side_effects.map((line) => ` ${capitalised(line)}.`).join("");
   say(`Wrote ${counted(answer.written, "decision", "decisions")}.${back}${undo}${changed}`);
   if (changed) {
     complain(`Not written, because it changed since you read it: ${answer.changed.join(", ")}.`);

@@ -295,7 +295,7 @@ impl Site {
                 Ok(json!({
                     "batch": outcome.batch, "written": outcome.written,
                     "changed": outcome.changed,
-                    "comes_back": outcome.revived.lines(desk.short_ids()),
+                    "side_effects": outcome.side_effects.lines(desk.short_ids()),
                     "standing": self.standing(&desk),
                 }))
             }

@@ -18,7 +18,7 @@ use crate::remote::WaitPolicy;
 use crate::scope::resolve::Selection;
 use crate::service::answer;
 use crate::service::error::Error;
-use crate::service::open::{failure, missing_status, note_locks, unavailable};
+use crate::service::open::{failure, missing_status, note_incomplete_reads, unavailable};
 use crate::service::service_state::serves_unreviewed;
 use crate::service::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
@@ -119,7 +119,7 @@ pub(super) fn choose(
     }
     let own_name = selection.current.scope.as_ref().map(|own| &own.name);
     let own_read = read.iter().find(|read| Some(&read.scope.name) == own_name);
-    note_locks(read.iter().map(|read| &*read.scope), notes);
+    note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
     Ok(Choice {
         flow: own_read.map(|read| read.outlines.flow).unwrap_or_default(),
         waiting: read.iter().map(|read| read.outlines.pending).sum(),

@@ -61,7 +61,7 @@ pub(super) fn choose(
         opened.note_missing_status(|name| name == scope.name, notes);
         notes.push(super::hidden_by_status(&scope.name));
     }
-    opened.note_locks(notes);
+    opened.note_incomplete_reads(notes);
     Ok(Choice {
         sessions: newest_sessions(search.sessions(), &[&own, &others]),
         own,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Server, command, large};
+use crate::cli::binary;
 use crate::support::Root;
 
 #[test]
@@ -85,6 +86,52 @@ fn piped_requests_are_answered_although_input_ends_at_once() {
         seen.contains(&vec![1, 2, 3, 4]),
         "piped requests were never all answered: {seen:?}"
     );
+}
+
+#[test]
+fn a_piped_request_over_a_large_store_is_answered() {
+    let root = Root::new();
+    large(&root, "load", 20_000);
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "printf", "version": "0" } } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "query_memories", "arguments": { "query": "lock5 word77" } } }),
+    ];
+    let requests = root.path().join("requests");
+    std::fs::write(&requests, lines.map(|line| line.to_string()).join("\n")).unwrap();
+    // The shell has written everything and is gone before the server reads.
+    let line = format!(
+        "cat {} | (sleep 0.2; exec {} serve --root {})",
+        requests.display(),
+        binary().get_program().display(),
+        root.path().display()
+    );
+    let output = Command::new("sh").arg("-c").arg(line).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(said.contains("\"id\":2"), "{said}");
+}
+
+#[test]
+fn requests_before_the_handshake_and_batches_are_refused_clearly() {
+    let root = Root::samples();
+    let mut server = Server::start(root.path());
+    server.raw(
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n\
+          [{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}]\n\
+          {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}\n",
+    );
+    let (_, status, said) = server.close();
+    assert_eq!(status.code(), Some(0));
+    let message = |number: usize| {
+        said[number]["error"]["message"]
+            .as_str()
+            .unwrap_or_default()
+    };
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert_eq!(message(0), "the first request of a session is `initialize`");
+    assert!(message(1).contains("batches are not supported"), "{said:?}");
+    assert_eq!(said[2]["id"], 3, "{said:?}");
 }
 
 #[test]

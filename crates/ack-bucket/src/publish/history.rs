@@ -123,6 +123,21 @@ impl Publisher {
         Ok(chain)
     }
 
+    /// The error for a version that is not in the chain.
+    fn no_version(&self, version: u64, chain: &[(String, Version)]) -> BucketError {
+        let address = self.client.address().to_string();
+        match chain.last() {
+            Some((_, oldest)) if (1..oldest.version).contains(&version) => {
+                BucketError::PrunedVersion {
+                    address,
+                    version,
+                    oldest: oldest.version,
+                }
+            }
+            _ => BucketError::NoSuchVersion { address, version },
+        }
+    }
+
     /// Publishes the content of an earlier version as a new version. Memories that were withdrawn
     /// by hand since then do not come back unless they are named.
     ///
@@ -144,10 +159,7 @@ impl Publisher {
         let (_, earlier) = chain
             .iter()
             .find(|(_, version)| version.version == number)
-            .ok_or_else(|| BucketError::NoSuchVersion {
-                address: self.client.address().to_string(),
-                version: number,
-            })?;
+            .ok_or_else(|| self.no_version(number, &chain))?;
         let mut held_back = chain
             .first()
             .map_or_else(Vec::new, |(_, current)| current.held_back.clone());

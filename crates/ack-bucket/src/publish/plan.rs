@@ -138,7 +138,8 @@ impl Base {
         Ok(plan)
     }
 
-    /// Plans to remove memories, whatever their scope contains.
+    /// Plans to remove memories, whatever their scope contains. Those that were removed this way
+    /// before are only listed.
     ///
     /// # Errors
     /// [`BucketError::NotPublished`].
@@ -154,6 +155,12 @@ impl Base {
             ..Plan::default()
         };
         for id in ids {
+            let is_away = plan.withdrawals.iter().any(|mark| mark.id == *id);
+            if is_away && !self.records.contains_key(id) {
+                let (id, title) = (id.clone(), String::new());
+                plan.held_back.push(Item { id, title });
+                continue;
+            }
             let record = self
                 .records
                 .get(id)

@@ -154,6 +154,12 @@ impl Reference {
         }
     }
 
+    /// Why it is not known what is committed there.
+    pub fn unknown_reason(&self) -> Option<&str> {
+        let problem = self.problem.as_deref();
+        problem.filter(|_| self.resolved.is_none())
+    }
+
     /// The notes to serve.
     pub fn plan(&self, files: &FxHashMap<OsString, ReadFile>) -> Vec<NoteRow> {
         let empty = CommittedFolder::default();

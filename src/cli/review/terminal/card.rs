@@ -27,7 +27,7 @@ pub fn card_text(desk: &Mutex<Desk>, number: usize, position_text: &str, show_al
         let mut lines = similar_text(&desk, number);
         // If the store cannot be read, nothing can be rejected either.
         let rejected = desk.preview(&[number], &Choice::Reject).unwrap_or_default();
-        let back = rejected.comes_back.iter();
+        let back = rejected.side_effects.iter();
         lines.extend(back.map(|line| format!("if you reject it, {line}")));
         let decision = desk.done(number);
         let candidate = item.candidate.clone();

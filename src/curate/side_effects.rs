@@ -1,7 +1,8 @@
-//! What comes back when a memory that replaced it goes: an approved one is served again, one that
-//! waited waits again.
+//! What a decision changes about other memories. When a memory goes, an approved one that it
+//! replaced is served again, and one that waited waits again. A note with the text of a rejected
+//! one is rejected too.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
@@ -42,20 +43,23 @@ impl About {
     }
 }
 
-/// The memories that come back, because what replaced them goes.
+/// Memories that change because of a decision about another one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Revived {
+pub struct SideEffects {
     /// Agents see them again.
     pub served_again: Vec<About>,
     /// They wait for review again.
     pub wait_again: Vec<About>,
+    /// They are rejected too, because they have the text of a rejected note.
+    pub also_rejected: Vec<About>,
 }
 
-impl Revived {
+impl SideEffects {
     /// Adds those of another scope.
     pub fn add(&mut self, other: Self) {
         self.served_again.extend(other.served_again);
         self.wait_again.extend(other.wait_again);
+        self.also_rejected.extend(other.also_rejected);
     }
 
     /// One line for each: `served again: obs-7  Use pnpm`.
@@ -63,6 +67,7 @@ impl Revived {
         let kinds = [
             ("served again", &self.served_again),
             ("waits again", &self.wait_again),
+            ("also rejected, the same text", &self.also_rejected),
         ];
         let lines = kinds.into_iter().flat_map(|(what, memories)| {
             memories.iter().map(move |About { id, title, .. }| {
@@ -73,7 +78,7 @@ impl Revived {
         lines.collect()
     }
 
-    /// `1 is served again, 2 wait again`; `None` if nothing comes back.
+    /// `1 is served again, 2 wait again`; `None` if nothing else changes.
     pub fn count_spellings(&self) -> Option<String> {
         let served = match self.served_again.len() {
             0 => None,
@@ -85,27 +90,33 @@ impl Revived {
             1 => Some("1 waits again".to_owned()),
             many => Some(format!("{many} wait again")),
         };
-        let both: Vec<String> = served.into_iter().chain(waiting).collect();
-        (!both.is_empty()).then(|| both.join(", "))
+        let rejected = match self.also_rejected.len() {
+            0 => None,
+            1 => Some("1 with the same text is rejected too".to_owned()),
+            many => Some(format!("{many} with the same text are rejected too")),
+        };
+        let counts: Vec<String> = [served, waiting, rejected].into_iter().flatten().collect();
+        (!counts.is_empty()).then(|| counts.join(", "))
     }
 }
 
-/// What comes back with these decisions, which are not written yet. `released` are those among them
+/// What else changes with these decisions, which are not written yet. `released` are those among them
 /// that only follow from a rejection.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn revived(
+pub fn of_decisions(
     scope: &Scope,
     snapshot: &Snapshot<'_>,
     decisions: &[Decision],
     released: &[Decision],
-) -> Result<Revived, StoreError> {
-    let mut wait_again = Vec::new();
-    for decision in released {
-        let memory = snapshot.by_id(&decision.id)?;
-        wait_again.extend(memory.map(|memory| About::in_scope(&scope.name, &memory)));
-    }
+) -> Result<SideEffects, StoreError> {
+    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
+    let after = snapshot.with_decisions(snapshot.decisions.followed_by(decisions));
+    let mut side_effects = of_equal_notes(scope, snapshot, &after, &decided)?;
+    side_effects
+        .wait_again
+        .extend(waiting(scope, snapshot, released)?);
     let may_leave = |decision: &&Decision| match decision.verdict {
         Verdict::Withdraw => true,
         verdict => !verdict.status().is_none_or(Status::is_served),
@@ -116,35 +127,69 @@ pub fn revived(
         .map(|decision| decision.id.as_str())
         .collect();
     if leaving.is_empty() {
-        return Ok(Revived {
-            wait_again,
-            ..Revived::default()
-        });
+        return Ok(side_effects);
     }
-    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
     let older = snapshot.replaced_by(&leaving)?.into_iter();
     let older = older.filter(|older| !decided.contains(older.id.as_str()));
-    let after = snapshot.with_decisions(snapshot.decisions.followed_by(decisions));
     let is_back = |memory: &Memory| -> Result<bool, StoreError> {
         Ok(!is_served(memory, &|id| snapshot.by_id(id))?
             && is_served(memory, &|id| after.by_id(id))?)
     };
-    Ok(Revived {
-        served_again: of_these(scope, older, is_back)?,
-        wait_again,
-    })
+    side_effects
+        .served_again
+        .extend(of_these(scope, older, is_back)?);
+    Ok(side_effects)
 }
 
-/// What comes back with an undo. `changed` are the memories that it is about, as they are before,
-/// `after` as they are then.
+/// What becomes of the notes with the text of those that are decided about.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn revived_by_undo(
+pub fn of_equal_notes(
+    scope: &Scope,
+    before: &Snapshot<'_>,
+    after: &Snapshot<'_>,
+    decided: &HashSet<&str>,
+) -> Result<SideEffects, StoreError> {
+    let mut side_effects = SideEffects::default();
+    if !before.layout.profile.is_notes() {
+        return Ok(side_effects);
+    }
+    let mut equal = BTreeSet::new();
+    for snapshot in [before, after] {
+        snapshot.visit_curated(&mut |curated| {
+            let decided_as = curated.decided_as.as_deref();
+            if decided_as.is_some_and(|id| decided.contains(id)) {
+                equal.insert(curated.memory.id);
+            }
+        })?;
+    }
+    for id in equal.iter().filter(|id| !decided.contains(id.as_str())) {
+        let (Some(memory), Some(then)) = (before.by_id(id)?, after.by_id(id)?) else {
+            continue;
+        };
+        let changed = match then.status {
+            status if status == memory.status => continue,
+            Status::Rejected => &mut side_effects.also_rejected,
+            Status::Staging => &mut side_effects.wait_again,
+            Status::Approved | Status::Promoted => &mut side_effects.served_again,
+        };
+        changed.push(About::in_scope(&scope.name, &memory));
+    }
+    Ok(side_effects)
+}
+
+/// What else changes with an undo. `changed` are the memories that it is about, as they are before,
+/// `after` as they are then, and `released` the decisions that only follow from it.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn of_undo(
     scope: &Scope,
     snapshot: &Snapshot<'_>,
     after: &BTreeMap<String, Memory>,
-) -> Result<Revived, StoreError> {
+    released: &[Decision],
+) -> Result<SideEffects, StoreError> {
     let changed: HashSet<&str> = after.keys().map(String::as_str).collect();
     let mut concerned = snapshot.replaced_by(&changed)?;
     concerned.retain(|memory| !changed.contains(memory.id.as_str()));
@@ -155,7 +200,7 @@ pub fn revived_by_undo(
         Some(memory) => Ok(Some(memory.clone())),
         None => snapshot.by_id(id),
     };
-    let waits_again: Vec<About> = concerned
+    let mut wait_again: Vec<About> = concerned
         .iter()
         .filter(|before| {
             let then = after.get(&before.id);
@@ -164,16 +209,32 @@ pub fn revived_by_undo(
         })
         .map(|memory| About::in_scope(&scope.name, memory))
         .collect();
+    wait_again.extend(waiting(scope, snapshot, released)?);
     let is_back = |memory: &Memory| -> Result<bool, StoreError> {
         let Some(then) = read_after(&memory.id)? else {
             return Ok(false);
         };
         Ok(!is_served(memory, &|id| snapshot.by_id(id))? && is_served(&then, &read_after)?)
     };
-    Ok(Revived {
+    Ok(SideEffects {
         served_again: of_these(scope, concerned.into_iter(), is_back)?,
-        wait_again: waits_again,
+        wait_again,
+        ..SideEffects::default()
     })
+}
+
+/// The memories of these decisions.
+fn waiting(
+    scope: &Scope,
+    snapshot: &Snapshot<'_>,
+    released: &[Decision],
+) -> Result<Vec<About>, StoreError> {
+    let mut waiting = Vec::new();
+    for decision in released {
+        let memory = snapshot.by_id(&decision.id)?;
+        waiting.extend(memory.map(|memory| About::in_scope(&scope.name, &memory)));
+    }
+    Ok(waiting)
 }
 
 fn of_these(

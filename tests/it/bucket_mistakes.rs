@@ -1,0 +1,234 @@
+//! Ordinary mistakes with a bucket, and what is said about them.
+
+use std::process::Command;
+
+use ack_test_bucket::Bucket;
+
+use crate::bucket::{ADDRESS, command, publish, published, read_anew, reader, scene};
+use crate::bucket_clouds::{Server, refused};
+use crate::bucket_reading::both;
+use crate::cli::{Outcome, run};
+use crate::support::Root;
+
+fn publish_to(root: &Root, address: &str, endpoint: &str, more: &[&str]) -> Command {
+    let mut command = command(root.path());
+    command
+        .args(["publish", "mine", "--to", address, "--endpoint", endpoint])
+        .args(more);
+    command
+}
+
+/// What somebody is told who follows an address for the first time.
+fn followed(address: &str, bucket: &Bucket) -> Outcome {
+    let root = Root::new();
+    root.manifest(
+        "team",
+        &format!(
+            "table = \"{address}\"\n[remote]\nendpoint = \"{}\"\n",
+            bucket.endpoint()
+        ),
+    );
+    run(command(root.path()).args(["query", "pool"]))
+}
+
+#[test]
+fn a_bucket_that_does_not_exist_is_named() {
+    let (root, bucket) = scene();
+    let address = "s3://memoires/platform";
+    for flag in ["--dry-run", "--yes", "--list"] {
+        let refused = run(&mut publish_to(&root, address, &bucket.endpoint(), &[flag]));
+        assert_eq!(refused.code, Some(1), "{}", refused.out);
+        assert!(
+            refused.err.contains("there is no bucket `memoires`"),
+            "{flag}: {}",
+            refused.err
+        );
+        assert!(refused.err.contains("create the bucket"), "{}", refused.err);
+    }
+    let told = followed(address, &bucket);
+    assert_ne!(told.code, Some(0));
+    assert!(
+        both(&told).contains("there is no bucket `memoires`"),
+        "{}",
+        both(&told)
+    );
+}
+
+#[test]
+fn an_address_that_is_none_says_what_is_wrong() {
+    let (root, bucket) = scene();
+    for (address, problem) in [
+        ("s3://memories", "it names no prefix in the bucket"),
+        ("s3://memories/", "it names no prefix in the bucket"),
+        ("memories/platform", "it does not begin with `s3://`"),
+        (
+            "https://memories.s3.amazonaws.com/x",
+            "it does not begin with `s3://`",
+        ),
+        ("s3://memories/my notes", "letters, digits"),
+    ] {
+        let refused = run(&mut publish_to(&root, address, &bucket.endpoint(), &[]));
+        assert_eq!(refused.code, Some(1), "{}", refused.out);
+        assert!(refused.err.contains(problem), "{address}: {}", refused.err);
+        assert!(
+            refused.err.contains("s3://bucket/prefix"),
+            "{}",
+            refused.err
+        );
+    }
+    let told = both(&followed("s3://memories/platfrom", &bucket));
+    assert!(told.contains("nothing is published"), "{told}");
+    assert!(told.contains("check the address"), "{told}");
+}
+
+#[test]
+fn withdrawing_twice_changes_nothing_and_stops_nothing() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let first = publish(&root, &bucket, &["--yes", "--withdraw", "m-1"]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert!(first.out.contains("--prune 0d"), "{}", first.out);
+    let again = publish(&root, &bucket, &["--yes", "--withdraw", "m-1"]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert!(
+        again
+            .out
+            .contains("m-1\n         was withdrawn by hand; `--restore m-1`"),
+        "{}",
+        again.out
+    );
+    assert!(again.out.contains("nothing to do"), "{}", again.out);
+    // Another one in the same command still goes.
+    let more = ["--yes", "--withdraw", "m-1", "--withdraw", "m-6"];
+    let both = publish(&root, &bucket, &more);
+    assert_eq!(both.code, Some(0), "{}", both.err);
+    assert_eq!(
+        read_anew(&bucket),
+        ["The connection pool has 20 connections"]
+    );
+    let unknown = publish(&root, &bucket, &["--yes", "--withdraw", "m-99"]);
+    assert_ne!(unknown.code, Some(0));
+    assert!(unknown.err.contains("`m-99` is not published"));
+    assert!(unknown.err.contains("finds the ids"), "{}", unknown.err);
+}
+
+#[test]
+fn a_version_that_was_pruned_is_told_from_one_that_never_was() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    published(&root, &bucket, &["--withdraw", "m-1"]);
+    let pruned = publish(&root, &bucket, &["--yes", "--prune", "0d"]);
+    assert_eq!(pruned.code, Some(0), "{}", pruned.err);
+    let gone = publish(&root, &bucket, &["--yes", "--rollback", "v-1"]);
+    assert_ne!(gone.code, Some(0));
+    assert!(
+        gone.err
+            .contains("no longer has version 1: `--prune` removed it"),
+        "{}",
+        gone.err
+    );
+    assert!(gone.err.contains("v-2"), "{}", gone.err);
+    let never = publish(&root, &bucket, &["--yes", "--rollback", "v-7"]);
+    assert!(never.err.contains("has no version 7"), "{}", never.err);
+}
+
+#[test]
+fn only_a_reader_is_told_that_it_is_tried_again() {
+    let (root, mut bucket) = scene();
+    let endpoint = bucket.endpoint();
+    let reader = reader(&bucket, "60s");
+    bucket.close();
+    let publish = run(&mut publish_to(&root, ADDRESS, &endpoint, &["--yes"]));
+    assert_eq!(publish.code, Some(1), "{}", publish.out);
+    assert!(publish.err.contains("--endpoint"), "{}", publish.err);
+    assert!(!publish.err.contains("tried again"), "{}", publish.err);
+    let query = both(&run(command(reader.path()).args(["query", "pool"])));
+    assert!(query.contains("tried again by itself"), "{query}");
+}
+
+#[test]
+fn a_version_that_is_too_large_says_what_to_set() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let reader = Root::new();
+    let manifest = |cache: &str| {
+        format!(
+            "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\n{cache}",
+            bucket.endpoint()
+        )
+    };
+    reader.manifest("team", &manifest("cache = \"2KiB\"\n"));
+    let ask = || both(&run(command(reader.path()).args(["query", "pool"])));
+    let told = ask();
+    assert!(
+        told.contains("version 1 takes up to ") && told.contains(" KiB on this machine"),
+        "{told}"
+    );
+    assert!(told.contains("allows 2 KiB"), "{told}");
+    // What the message says can be written as it stands.
+    let (_, wanted) = told.split_once("write `").unwrap();
+    let (wanted, _) = wanted.split_once('`').unwrap();
+    assert!(wanted.starts_with("cache = \""), "{wanted}");
+    std::fs::remove_dir_all(reader.scope_folder("team").join("remote")).unwrap();
+    reader.manifest("team", &manifest(wanted));
+    assert!(ask().contains("The connection pool has 20"), "{}", ask());
+}
+
+#[test]
+fn what_a_server_refuses_says_what_to_do() {
+    let (root, _bucket) = scene();
+    for (status, code, message, advice) in [
+        (
+            400,
+            "ExpiredToken",
+            "The provided token has expired.",
+            "get new credentials",
+        ),
+        (
+            403,
+            "RequestTimeTooSkewed",
+            "The difference between the request time and the current time is too large.",
+            "set the clock",
+        ),
+        (
+            400,
+            "AuthorizationHeaderMalformed",
+            "The authorization header is malformed; the region 'us-east-1' is wrong; expecting 'eu-central-1'",
+            "`--region`",
+        ),
+        (
+            301,
+            "PermanentRedirect",
+            "The bucket you are attempting to access must be addressed using the specified endpoint.",
+            "`--region`",
+        ),
+        (
+            403,
+            "AccessDenied",
+            "Access Denied",
+            "readers need GetObject",
+        ),
+        (
+            403,
+            "InvalidAccessKeyId",
+            "The AWS Access Key Id you provided does not exist in our records.",
+            "check the key",
+        ),
+    ] {
+        let xml = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
+        let server = Server::start(move |_| refused(status, &xml));
+        let endpoint = server.url();
+        let publish = run(&mut publish_to(&root, ADDRESS, &endpoint, &["--yes"]));
+        let reader = Root::new();
+        let manifest = format!("table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{endpoint}\"\n");
+        reader.manifest("team", &manifest);
+        let query = run(command(reader.path()).args(["query", "pool"]));
+        for outcome in [publish, query] {
+            assert_ne!(outcome.code, Some(0), "{}", outcome.out);
+            let told = both(&outcome);
+            assert!(told.contains("refuses to read `HEAD.json`"), "{told}");
+            assert!(told.contains(advice), "{code}: {told}");
+            assert!(!told.contains("tried again"), "{told}");
+        }
+    }
+}
