@@ -152,7 +152,8 @@ impl Diagnostic for PublishError {
             }
             Self::Foreign { .. } => "move it away, or name another folder".into(),
             Self::Changed { .. } => "the files before it were written; run the command \
-                                     again".into(),
+                                     again"
+                .into(),
             Self::Io { .. } => "check the folder's permissions and the free space".into(),
             Self::Store(error) => error.hint(),
         })

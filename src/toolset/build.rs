@@ -120,7 +120,8 @@ fn tool_of_entry(
                 .into_iter()
                 .find(|operation| operation.name() == calls)
                 .ok_or_else(|| {
-                    let message = format!("`{}` is not one of the four tools", text::line(calls, 80));
+                    let message =
+                        format!("`{}` is not one of the four tools", text::line(calls, 80));
                     Problem::at(["calls"], message)
                         .with_candidates(calls, Tool::ALL.map(Tool::name))
                 })?,
@@ -420,7 +421,12 @@ fn build_argument(
         let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
         match (bound("minimum"), bound("maximum")) {
             (Some(min), Some(max)) => argument.clamp = Some((min, max)),
-            _ => return Err(Problem::at(["clamp"], format!("`{is}` has no minimum and maximum"))),
+            _ => {
+                return Err(Problem::at(
+                    ["clamp"],
+                    format!("`{is}` has no minimum and maximum"),
+                ));
+            }
         }
     }
     if table.required && table.default.is_some() {
