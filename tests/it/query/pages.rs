@@ -379,7 +379,9 @@ fn an_oldest_first_list_has_pages() {
     )
     .unwrap();
     assert!(
-        searched["notes"].to_string().contains("best first"),
+        searched["notes"]
+            .to_string()
+            .contains("ordered by relevance"),
         "{}",
         searched["notes"]
     );
