@@ -118,3 +118,4 @@ mod tokens;
 mod untracked;
 mod untrusted;
 mod upstream;
+mod written_by_programs;
