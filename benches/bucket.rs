@@ -107,11 +107,12 @@ fn main() {
 /// Asks until the scope is here: a question waits ten seconds for the first version.
 fn until_answered(server: &mut Server, asked: &Value) {
     let called = json!({ "name": "query_memories", "arguments": asked });
-    for _ in 0..200 {
+    for _ in 0..6_000 {
         let reply = server.request("tools/call", called.clone());
         if reply["result"]["isError"] != json!(true) {
             return;
         }
+        std::thread::sleep(Duration::from_millis(20));
     }
     panic!("the scope never came");
 }
