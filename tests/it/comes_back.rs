@@ -233,7 +233,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
         let reject = actions.iter().find(|action| action["key"] == "r").unwrap();
         assert_eq!(reject["label"], "Reject, 1 waits again", "{place}");
         assert_eq!(
-            reject["comes_back"],
+            reject["side_effects"],
             json!(["waits again: first  Use npm"]),
             "{place}"
         );
@@ -241,7 +241,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
         desk.ask(&session, "/choose", reject).json();
         let written = desk.ask(&session, "/write", json!({})).json();
         assert_eq!(
-            written["comes_back"],
+            written["side_effects"],
             json!(["waits again: first  Use npm"]),
             "{place}"
         );
