@@ -248,13 +248,7 @@ impl Vectors {
     "x86_64+avx2",
     "aarch64+neon"
 ))]
-fn scan(
-    components: &[i8],
-    scales: &[f32],
-    query: &[i16],
-    scale: f32,
-    cosines: &mut [f32],
-) {
+fn scan(components: &[i8], scales: &[f32], query: &[i16], scale: f32, cosines: &mut [f32]) {
     let (query_blocks, query_rest) = query.as_chunks::<BLOCK>();
     for ((row, row_scale), cosine) in components
         .chunks_exact(query.len())

@@ -94,7 +94,10 @@ impl Attention {
         add_products(&self.rows, &mean.values, &mut sums);
         let scale = mean.scale / norm;
         #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
-        let components = sums.iter().zip(&self.scales).map(|(sum, step)| *sum as f32 * step * scale);
+        let components = sums
+            .iter()
+            .zip(&self.scales)
+            .map(|(sum, step)| *sum as f32 * step * scale);
         let components: Vec<f32> = components.collect();
         Some(Subject(Quantized::new(&components)))
     }
