@@ -23,8 +23,9 @@ use crate::curate::find::{Filter, by_id, by_whole_id, queue, short_ids};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, Sitting, stale, undo, write};
 use crate::desk::Outcome;
+use crate::remote;
 use crate::scope::resolve::{check_usable, find, unusable_manifest};
-use crate::scope::{Registry, Scope};
+use crate::scope::{Registry, Scope, ScopeError};
 use crate::service::short_id::ShortIds;
 use crate::service::{Error, Service};
 
@@ -89,7 +90,11 @@ impl Caller<'_> {
         scopes.retain(|scope| match scope.store.snapshot(|_| Ok(())) {
             Ok(()) => true,
             Err(error) => {
-                report_skipped(scope, &format!("{error}; {}", error.hint()));
+                let reason = match remote::damaged(scope, &error) {
+                    Some(ScopeError::Cold { reason, .. }) => reason,
+                    _ => format!("{error}; {}", error.hint()),
+                };
+                report_skipped(scope, &reason);
                 false
             }
         });

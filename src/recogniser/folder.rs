@@ -87,6 +87,13 @@ pub fn serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
         .then(|| FoundStore::count_spellings(Kind::Serena, path, budget.markdown(path, |_| true)))
 }
 
+/// Serena's memories for all projects.
+pub fn global_serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
+    let memories = path.is_dir().then(|| budget.markdown(path, |_| true))?;
+    // Serena makes the folder before there is a memory.
+    (memories != Ok(0)).then(|| FoundStore::count_spellings(Kind::Serena, path, memories))
+}
+
 /// Solved problems in a repository, recognised by their front matter.
 pub fn solutions(path: &Path, budget: &Budget) -> Option<FoundStore> {
     const KEYS: [&str; 3] = ["problem_type", "root_cause", "symptoms"];

@@ -58,6 +58,11 @@ pub fn find_stores(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
     found.extend(folder::codex(&codex.join("memories"), budget));
     found.extend(server_memories(places));
     found.extend(basic_memories(places, budget));
+    let serena = places.variable_or("SERENA_HOME", || places.home.join(".serena"));
+    found.extend(folder::global_serena(
+        &serena.join("memories/global"),
+        budget,
+    ));
     if let Some(project) = &places.project {
         found.extend(in_project(project, budget));
     }

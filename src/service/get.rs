@@ -217,7 +217,9 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         cancel::check()?;
         let found_memory = match find_memory(&opened, &selection, id, &spec, &mut failed) {
             Err(Error::MemoryNotFound { .. })
-                if request.scope.is_none() && address(id).is_some() =>
+                if address(id).is_some_and(|(scope, _)| {
+                    request.scope.is_none() || scopes.iter().any(|named| named.name == scope)
+                }) =>
             {
                 find_at_address(service, id, &spec)
             }

@@ -52,11 +52,12 @@ impl Service {
         scope: Option<&str>,
         filter: StatusFilter,
     ) -> Result<IdMatches, Error> {
-        let typed = typed.trim().to_lowercase();
+        let whole = typed.trim();
+        let typed = whole.to_lowercase();
         let mut selection = self.select(scope, None)?;
         let scopes = selection.scopes.clone();
         let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
-        let known = |index: &Index| index.find(&typed).is_some() || index.is_rejected(&typed);
+        let known = |index: &Index| index.find(whole).is_some() || index.is_rejected(whole);
         if typed.is_empty() || opened.iter().filter_map(OpenScope::index).any(known) {
             return Ok(IdMatches::default());
         }

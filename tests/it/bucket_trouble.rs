@@ -136,6 +136,22 @@ fn offline_after_a_clock_was_ahead_the_copy_answers_for_as_long_as_it_may() {
 }
 
 #[test]
+fn offline_a_damaged_record_of_the_bucket_costs_no_answer() {
+    let remove = |path: &Path| fs::remove_file(path).unwrap();
+    for damage in [truncate, remove] {
+        let (_root, mut bucket, reader) = followed("1s");
+        bucket.close();
+        damage(&remote(&reader).join("state.json"));
+        for _ in 0..2 {
+            let answer = answer(&reader);
+            assert_eq!(first(&answer), TITLE);
+            let told = message(&answer, "remote_stale");
+            assert!(told.starts_with("as of an unknown time"), "{told}");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_is_too_short_is_fetched_again() {
     let (_root, _bucket, reader) = followed("1h");
     let file = table_files(&reader).remove(0);

@@ -125,3 +125,4 @@ mod tokens;
 mod untracked;
 mod untrusted;
 mod upstream;
+mod written_by_programs;

@@ -199,6 +199,17 @@ fn what_a_project_holds_is_found() {
 }
 
 #[test]
+fn the_global_memories_of_serena_are_found() {
+    let person = Person::new();
+    let folder = person.path(".serena/memories/global");
+    fs::create_dir_all(&folder).unwrap();
+    assert_eq!(person.finds(), []);
+    person.write(".serena/memories/global/style.md", "Short lines.\n");
+    let name = ".serena/memories/global";
+    assert_eq!(person.finds(), [(Kind::Serena, name.into(), Some(1))]);
+}
+
+#[test]
 fn a_native_store_says_how_much_is_approved() {
     let root = Root::samples();
     let store = root.path().join("scopes/ledger-api/memory.db");

@@ -105,12 +105,29 @@ impl Cache {
         read_version(&self.installed()?)
     }
 
-    /// What is known of the bucket; the default if it cannot be read.
+    /// What is known of the bucket. If the file is missing or damaged, it is only known when the
+    /// version that is served was fetched.
     pub fn state(&self) -> State {
         let text = ack_sys::files::read_text(&self.folder.join("state.json"), MAX_STATE_BYTES);
         text.ok()
             .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default()
+            .unwrap_or_else(|| self.state_of_installed())
+    }
+
+    fn state_of_installed(&self) -> State {
+        let fetched = self.installed().and_then(|folder| {
+            let modified = fs::metadata(folder.join(VERSION_FILE))
+                .ok()?
+                .modified()
+                .ok()?;
+            let since_1970 = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            i64::try_from(since_1970.as_millis()).ok()
+        });
+        State {
+            asked_at: fetched.unwrap_or_default(),
+            is_time_unknown: fetched.is_some(),
+            ..State::default()
+        }
     }
 
     /// Saves what is known of the bucket.

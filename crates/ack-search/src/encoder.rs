@@ -420,19 +420,19 @@ impl Encoder {
                 continue;
             };
             if let Some(row) = self.row(token) {
-                let weight = scale * self.damping.apply(run.len());
-                add_scaled(&mut sum, row, weight);
-                rows.push((row, weight));
+                rows.push((row, scale * self.damping.apply(run.len())));
             }
         }
+        add_scaled(&mut sum, &rows);
         let Some(attention) = &self.attention else {
             return normalize(sum);
         };
         let subject = attention.subject(&sum)?;
-        sum.fill(0.0);
-        for (row, weight) in rows {
-            add_scaled(&mut sum, row, weight * subject.weight(row));
+        for (row, weight) in &mut rows {
+            *weight *= subject.weight(row);
         }
+        sum.fill(0.0);
+        add_scaled(&mut sum, &rows);
         normalize(sum)
     }
 
@@ -487,14 +487,25 @@ fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(vector)
 }
 
+/// Adds rows, each times its factor, in their order; four at a time, so that the sum is read and
+/// written less often.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
     "x86_64+avx2",
     "aarch64+neon"
 ))]
-fn add_scaled(sum: &mut [f32], row: &[u8], factor: f32) {
-    for (value, byte) in sum.iter_mut().zip(row) {
-        *value += f32::from(byte.cast_signed()) * factor;
+fn add_scaled(sum: &mut [f32], rows: &[(&[u8], f32)]) {
+    let value = |byte: &u8, factor: f32| f32::from(byte.cast_signed()) * factor;
+    let (fours, rest) = rows.as_chunks::<4>();
+    for [(a, wa), (b, wb), (c, wc), (d, wd)] in fours {
+        for ((((sum, a), b), c), d) in sum.iter_mut().zip(*a).zip(*b).zip(*c).zip(*d) {
+            *sum = *sum + value(a, *wa) + value(b, *wb) + value(c, *wc) + value(d, *wd);
+        }
+    }
+    for (row, factor) in rest {
+        for (sum, byte) in sum.iter_mut().zip(*row) {
+            *sum += value(byte, *factor);
+        }
     }
 }
 

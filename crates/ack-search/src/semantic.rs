@@ -248,7 +248,7 @@ impl Vectors {
     "x86_64+avx2",
     "aarch64+neon"
 ))]
-pub(crate) fn scan(
+fn scan(
     components: &[i8],
     scales: &[f32],
     query: &[i16],

@@ -397,7 +397,7 @@ impl Snapshot<'_> {
             source.select_list(),
             source.table
         );
-        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+        let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
         let mut rows = self.map_sqlite(statement.query(parameters))?;
         while let Some(row) = self.map_sqlite(rows.next())? {
             let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;

@@ -20,6 +20,7 @@ mod listing;
 pub mod note;
 mod reference;
 mod rows;
+mod statements;
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
@@ -86,8 +87,6 @@ struct LoadedNotes {
     problems: Vec<String>,
     /// What may hide notes that are there.
     hidden: Vec<String>,
-    /// Whether the folder says that it follows the Open Knowledge Format.
-    is_knowledge: bool,
     /// What is wrong with a part of a text that was read from git's objects.
     partial_problems: FxHashMap<(OsString, Content), String>,
     /// A hash of all contents.
@@ -243,7 +242,6 @@ impl LoadedNotes {
             project,
             problems: Vec::new(),
             hidden: Vec::new(),
-            is_knowledge: false,
             partial_problems: FxHashMap::default(),
             version: 0,
             last_listing: None,
@@ -324,7 +322,6 @@ impl LoadedNotes {
             plan = self.plan();
         }
         let problems = self.apply_plan(&plan, fresh, path)?;
-        self.is_knowledge = dialect == Dialect::Markdown && knowledge::is_declared(path);
         self.set_problems(&listing, problems);
         self.bytes = listing.files.iter().map(|entry| entry.length).sum();
         self.version = self.hash();
@@ -361,7 +358,7 @@ impl LoadedNotes {
                 || files::starts_with_memory(&path.join(&file.relative))
         };
         let is_empty = !listing.files.iter().any(holds_notes);
-        if dialect == Dialect::Markdown && is_empty && !is_committed {
+        if dialect.is_plain() && is_empty && !is_committed {
             return Err(StoreError::NoNotes {
                 path: path.to_owned(),
             });
@@ -492,9 +489,8 @@ impl LoadedNotes {
     fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
         let has_reference = self.reference.is_some();
         let reference = self.reference.as_ref().and_then(Reference::problem);
-        let untyped = self
-            .is_knowledge
-            .then(|| knowledge::untyped_notes(&self.files));
+        let untyped =
+            (self.dialect == Dialect::Knowledge).then(|| knowledge::untyped_notes(&self.files));
         let files = self.files.values().filter_map(|file| {
             let name = display_path(file.entry.relative.as_os_str());
             let problem = file.problem.as_ref().or(file.partial_problem.as_ref());

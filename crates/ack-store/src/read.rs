@@ -77,7 +77,7 @@ impl Records for Snapshot<'_> {
                 source.select_list(),
                 source.table
             );
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
             let mut rows = self.map_sqlite(statement.query([]))?;
             while let Some(row) = self.map_sqlite(rows.next())? {
                 let joined = self.map_sqlite(record::joined(row, source, self.rule()))?;
@@ -118,7 +118,7 @@ impl Records for Snapshot<'_> {
                 source.select_list(),
                 source.table
             );
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
             for key in wanted.iter().filter(|key| key.source == number) {
                 let mut rows = self.map_sqlite(statement.query([key.rowid]))?;
                 if let Some(row) = self.map_sqlite(rows.next())? {
@@ -329,7 +329,7 @@ impl Snapshot<'_> {
             source.select_list(),
             source.table
         );
-        let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+        let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
         let mut rows = self.map_sqlite(statement.query(parameters))?;
         let mut found: Option<(Claim, Memory)> = None;
         while let Some(row) = self.map_sqlite(rows.next())? {
@@ -364,7 +364,7 @@ impl Snapshot<'_> {
                 exact(column.unwrap_or("NULL")),
                 source.table
             );
-            let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
+            let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
             let mut rows = self.map_sqlite(statement.query([]))?;
             while let Some(row) = self.map_sqlite(rows.next())? {
                 let value = self.map_sqlite(row.get_ref(0))?;

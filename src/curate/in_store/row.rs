@@ -208,7 +208,8 @@ fn was_replaced(store: &StoreTransaction<'_>, id: &str) -> Result<bool, CurateEr
     let sql = "SELECT action FROM curation_undo WHERE memory_id = ?1 ORDER BY number DESC LIMIT 1";
     let action: Option<String> = store
         .transaction
-        .query_row(sql, [id], |row| row.get(0))
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.query_row([id], |row| row.get(0)))
         .optional()
         .map_err(|error| store.write_error(error))?;
     let replaces = [Verdict::Supersede.as_str(), Verdict::Merge.as_str()];
@@ -236,7 +237,8 @@ pub fn cells(
     };
     store
         .transaction
-        .query_row(&sql, [parameter], read)
+        .prepare_cached(&sql)
+        .and_then(|mut statement| statement.query_row([parameter], read))
         .optional()
         .map_err(|error| store.write_error(error))
 }
@@ -288,7 +290,8 @@ fn set_columns(
     );
     store
         .transaction
-        .execute(&sql, params_from_iter(values))
+        .prepare_cached(&sql)
+        .and_then(|mut statement| statement.execute(params_from_iter(values)))
         .map_err(|error| store.write_error(error))?;
     Ok(())
 }
@@ -416,7 +419,8 @@ fn insert(
     let values = present.iter().map(|(_, value)| **value);
     store
         .transaction
-        .execute(&sql, params_from_iter(values))
+        .prepare_cached(&sql)
+        .and_then(|mut statement| statement.execute(params_from_iter(values)))
         .map_err(|error| store.write_error(error))?;
     Ok(())
 }
@@ -441,7 +445,8 @@ fn record_undo(
     ];
     store
         .transaction
-        .execute(sql, values)
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.execute(values))
         .map_err(|error| store.write_error(error))?;
     Ok(())
 }

@@ -124,6 +124,7 @@ pub fn undo_batch(
 ) -> Result<WriteOutcome, CurateError> {
     let reason = format!("undo of {}", batch.name);
     in_transaction(scope, |store, snapshot| {
+        row::make_tables(store)?;
         let mut after = after(snapshot, batch)?;
         let mut outcome = WriteOutcome::default();
         for id in &batch.ids {
@@ -242,6 +243,7 @@ pub fn withdraw(store: &StoreTransaction<'_>, decision: &Decision) -> Result<(),
         actor: &decision.actor,
         time: &decision.time,
     };
+    row::make_tables(store)?;
     revert(store, decisions_about(store, &decision.id)?.iter(), &line)?;
     Ok(())
 }
@@ -281,10 +283,8 @@ fn revert<'a>(
         }
         store
             .transaction
-            .execute(
-                "DELETE FROM curation_undo WHERE number = ?1",
-                params![entry.number],
-            )
+            .prepare_cached("DELETE FROM curation_undo WHERE number = ?1")
+            .and_then(|mut statement| statement.execute(params![entry.number]))
             .map_err(|error| store.write_error(error))?;
         is_reverted = true;
     }
@@ -359,10 +359,6 @@ fn has_table(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// The decisions about a memory, newest first.
 fn decisions_about(store: &StoreTransaction<'_>, id: &str) -> Result<Vec<Entry>, CurateError> {
-    store
-        .transaction
-        .execute_batch(row::UNDO_TABLE)
-        .map_err(|error| store.write_error(error))?;
     entries(store.transaction, id).map_err(|error| store.write_error(error))
 }
 

@@ -8,7 +8,6 @@
 use multiversion::multiversion;
 
 use super::norm;
-use crate::semantic::scan;
 
 /// The exponent is kept within this range, so that no token dominates the others.
 const MAX_EXPONENT: f32 = 3.0;
@@ -17,9 +16,9 @@ const MAX_EXPONENT: f32 = 3.0;
 #[derive(Debug)]
 pub(super) struct Attention {
     /// How each component of the mean contributes to the subject: one row for each component of the
-    /// subject.
-    columns: Vec<i8>,
-    /// The size of a step of each of these rows.
+    /// mean.
+    rows: Vec<i8>,
+    /// The size of a step of each component of the subject.
     scales: Vec<f32>,
 }
 
@@ -70,15 +69,18 @@ impl Attention {
         if matrix.len() != dimension * dimension || dimension == 0 {
             return Err("`attention` does not fit the rows");
         }
-        let mut columns = Vec::with_capacity(matrix.len());
+        let mut rows = vec![0; matrix.len()];
         let mut scales = Vec::with_capacity(dimension);
         for at in 0..dimension {
             let column: Vec<f32> = matrix.iter().skip(at).step_by(dimension).copied().collect();
             let column = Quantized::new(&column);
-            columns.extend(column.values.iter().map(|value| *value as i8));
+            let places = rows.iter_mut().skip(at).step_by(dimension);
+            for (place, value) in places.zip(&column.values) {
+                *place = *value as i8;
+            }
             scales.push(column.scale);
         }
-        Ok(Self { columns, scales })
+        Ok(Self { rows, scales })
     }
 
     /// The subject of a text, from the plain sum of its tokens; `None` if it has no direction.
@@ -88,14 +90,12 @@ impl Attention {
             return None;
         }
         let mean = Quantized::new(sum);
-        let mut components = vec![0.0; self.scales.len()];
-        scan(
-            &self.columns,
-            &self.scales,
-            &mean.values,
-            mean.scale / norm,
-            &mut components,
-        );
+        let mut sums = vec![0; self.scales.len()];
+        add_products(&self.rows, &mean.values, &mut sums);
+        let scale = mean.scale / norm;
+        #[expect(clippy::cast_precision_loss, reason = "dimension times 127 squared")]
+        let components = sums.iter().zip(&self.scales).map(|(sum, step)| *sum as f32 * step * scale);
+        let components: Vec<f32> = components.collect();
         Some(Subject(Quantized::new(&components)))
     }
 }
@@ -113,6 +113,31 @@ impl Subject {
         }
         let dot = dot as f32 * self.0.scale / (norm_squared as f32).sqrt();
         dot.clamp(-MAX_EXPONENT, MAX_EXPONENT).exp()
+    }
+}
+
+/// Adds the product of a matrix and a vector, both in 127 steps, to `sums`. The matrix has one row
+/// for each component of the vector.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2",
+    "aarch64+neon"
+))]
+fn add_products(rows: &[i8], vector: &[i16], sums: &mut [i32]) {
+    let count = sums.len();
+    let (pairs, last) = vector.as_chunks::<2>();
+    for (rows, [one, other]) in rows.chunks_exact(2 * count).zip(pairs) {
+        let (row, other_row) = rows.split_at(count);
+        for ((sum, a), b) in sums.iter_mut().zip(row).zip(other_row) {
+            // Two products of steps fit in 16 bits.
+            *sum += i32::from(i16::from(*a) * one + i16::from(*b) * other);
+        }
+    }
+    if let [last] = last {
+        let row = rows.rchunks_exact(count).next().unwrap_or_default();
+        for (sum, a) in sums.iter_mut().zip(row) {
+            *sum += i32::from(i16::from(*a) * last);
+        }
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
-use super::{listing, note};
+use super::{knowledge, listing, note};
 use crate::layout::Profile;
+
+/// Names of files that are no notes.
+const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
 /// Which program writes the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,8 +15,10 @@ pub enum Dialect {
     AutoMemory,
     /// Codex: an index of task groups, and a file for each rollout.
     Codex,
-    /// Any other folder of Markdown: Open Knowledge Format, basic-memory, Serena, docs/solutions.
-    /// Files of JSON lines in it are read too.
+    /// The Open Knowledge Format: every folder may have an index and a log, which are no notes.
+    Knowledge,
+    /// Any other folder of Markdown: basic-memory, Serena, docs/solutions. Files of JSON lines in
+    /// it are read too, as in the Open Knowledge Format.
     Markdown,
     /// One file of JSON lines.
     ServerMemory,
@@ -29,9 +34,16 @@ impl Dialect {
             Self::Codex
         } else if has("MEMORY.md") {
             Self::AutoMemory
+        } else if knowledge::is_declared(path) {
+            Self::Knowledge
         } else {
             Self::Markdown
         }
+    }
+
+    /// Whether it is a folder in which any Markdown file may be a note.
+    pub(super) const fn is_plain(self) -> bool {
+        matches!(self, Self::Knowledge | Self::Markdown)
     }
 
     /// How its records are read.
@@ -39,7 +51,7 @@ impl Dialect {
         match self {
             Self::AutoMemory => Profile::AutoMemory,
             Self::Codex => Profile::Codex,
-            Self::Markdown => Profile::Markdown,
+            Self::Knowledge | Self::Markdown => Profile::Markdown,
             Self::ServerMemory => Profile::ServerMemory,
         }
     }
@@ -53,9 +65,13 @@ impl Dialect {
             Self::Codex => {
                 is_markdown && (name == "MEMORY.md" || name.starts_with("rollout_summaries/"))
             }
-            Self::Markdown => {
+            Self::Knowledge => {
+                let file_name = relative.file_name().unwrap_or_default();
                 note::is_json_lines(relative)
-                    || is_markdown && !["index.md", "log.md"].contains(&name.as_ref())
+                    || is_markdown && !RESERVED.iter().any(|reserved| file_name == *reserved)
+            }
+            Self::Markdown => {
+                note::is_json_lines(relative) || is_markdown && !RESERVED.contains(&name.as_ref())
             }
             Self::ServerMemory => true,
         }

@@ -30,7 +30,7 @@ impl Header {
 }
 
 /// Splits a note into its header and its text. A header that is never closed ends at the first
-/// empty line.
+/// empty line. What is no header belongs to the text, even after a rule.
 pub fn split(note: &str) -> (Header, &str) {
     let Some(rest) = after_opening_rule(note) else {
         return (Header::default(), note);
@@ -38,6 +38,7 @@ pub fn split(note: &str) -> (Header, &str) {
     let mut end = None;
     let mut first_blank = None;
     let mut position = 0;
+    let mut is_header = true;
     for line in rest.split_inclusive('\n') {
         let next = position + line.len();
         match line.trim_end() {
@@ -46,16 +47,33 @@ pub fn split(note: &str) -> (Header, &str) {
                 break;
             }
             "" if first_blank.is_none() => first_blank = Some((position, next)),
+            line if first_blank.is_none() => is_header &= may_be_header(line),
             _ => {}
         }
         position = next;
     }
-    let Some((header, text)) = end.or(first_blank) else {
+    let Some((header, text)) = end.or(first_blank.filter(|_| is_header)) else {
         return (Header::default(), note);
     };
-    let header = parse(rest.get(..header).unwrap_or_default());
+    let written = rest.get(..header).unwrap_or_default();
+    let header = parse(written);
+    if header.0.is_empty() && written.lines().any(is_prose) {
+        return (Header::default(), note);
+    }
     let text = rest.get(text..).unwrap_or_default();
     (header, text)
+}
+
+/// Whether a line can stand in a header that is never closed. A sentence with a colon is none.
+fn may_be_header(line: &str) -> bool {
+    line.starts_with([' ', '\t', '-', '#'])
+        || split_key(line).is_some_and(|(key, _)| !key.contains(' '))
+}
+
+/// Whether a line is neither empty nor a comment.
+fn is_prose(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && !line.starts_with('#')
 }
 
 /// What follows the rule that opens a header.
@@ -87,6 +105,8 @@ fn parse(header: &str) -> Header {
             if let Some(key) = open.last().map(|open| open.key.clone()) {
                 let entry = entry.trim();
                 match split_key(entry) {
+                    // `- {by: human:ana}`.
+                    None if entry.starts_with('{') => inline_table(&key, entry, &mut values),
                     // A list of tables: `- by: human:ana`.
                     Some((inner, value)) if !inner.contains(' ') && !is_quoted(entry) => {
                         let key = format!("{key}.{inner}");
@@ -330,6 +350,8 @@ mod tests {
         assert_eq!(header.list(&["facts"]), ["so: \"it\" is\nso", "don't: x"]);
         assert_eq!(header.list(&["list"]), ["a\"b, c", "d"]);
         assert_eq!(text, "\nText\n---\nmore\n");
+        let (header, _) = split("---\nverified:\n- {by: 'human:ana', at: '2026-01-01'}\n---\n");
+        assert_eq!(header.list(&["verified.by"]), ["human:ana"]);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn links(text: &str) -> Vec<Link> {
 }
 
 /// A line without the text between backticks.
-fn without_code(line: &str) -> String {
+pub fn without_code(line: &str) -> String {
     let parts: Vec<&str> = line.split('`').collect();
     // An unmatched backtick at the end opens nothing.
     let closed = parts.len() - usize::from(parts.len().is_multiple_of(2));

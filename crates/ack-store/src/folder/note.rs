@@ -12,6 +12,7 @@ use super::front_matter::{Header, split};
 use super::graph;
 use super::lines;
 use super::links::linked_notes;
+use super::statements::{is_statement, statements};
 
 /// The longest id that a header may give.
 const MAX_ID_CHARS: usize = 200;
@@ -230,11 +231,18 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         tags.extend(header.text(&[key]));
     }
     let permalink = header.text(&["permalink"]);
+    // basic-memory puts the project's name in front.
+    let in_project = permalink.as_deref().and_then(|link| link.split_once('/'));
+    let in_project = in_project.map(|(_, link)| link.to_owned());
+    let id = id_from_path(relative);
+    let path = Some(id.clone()).filter(|id| id.contains('/'));
     let names = [
         Some(stem.to_string()),
         Some(title.clone()),
         header.text(&["name"]),
+        path,
         permalink,
+        in_project,
     ];
     let declared = header.text(&["id"]).filter(|id| {
         // An id in another form could not be found again.
@@ -253,7 +261,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         doubt = Some("has no text, so it waits for review".to_owned());
     }
     Note {
-        id: id_from_path(relative),
+        id,
         declared_id: declared,
         status: note_status,
         withdrawn: status.filter(|_| note_status == NoteStatus::Withdrawn),
@@ -335,59 +343,6 @@ fn without_facts(text: &str) -> String {
         && lines.next() == Some(FACTS_HEADING)
         && lines.all(|line| line.trim().is_empty() || is_statement(line));
     if is_section { before } else { text }.trim_end().to_owned()
-}
-
-/// Whether a line is a statement `- [category] text`.
-fn is_statement(line: &str) -> bool {
-    !statements(line).0.is_empty()
-}
-
-/// The statements `- [category] text` of basic-memory, and all links to other notes.
-fn statements(text: &str) -> (Vec<String>, Vec<(String, String)>) {
-    let (mut facts, mut links) = (Vec::new(), Vec::new());
-    for line in text.lines() {
-        let line = line.trim();
-        if let Some(entry) = line.strip_prefix("- ") {
-            if let Some((category, fact)) = entry
-                .strip_prefix('[')
-                .and_then(|rest| rest.split_once(']'))
-                && !category.is_empty()
-                && !category.starts_with('[')
-                && ![" ", "x", "X"].contains(&category)
-                && fact.starts_with(' ')
-            {
-                facts.push(fact.trim().to_owned());
-                continue;
-            }
-            if let Some((kind, rest)) = entry.split_once("[[")
-                && let Some((name, _)) = rest.split_once("]]")
-                && is_relation(kind.trim())
-            {
-                links.push((kind.trim().to_lowercase(), name.trim().to_owned()));
-                continue;
-            }
-        }
-        let mut rest = line;
-        while let Some((_, after)) = rest.split_once("[[") {
-            let Some((name, after)) = after.split_once("]]") else {
-                break;
-            };
-            let name = name.split('|').next().unwrap_or_default().trim();
-            if !name.is_empty() && name.len() <= 200 {
-                links.push(("related".to_owned(), name.to_owned()));
-            }
-            rest = after;
-        }
-    }
-    (facts, links)
-}
-
-fn is_relation(kind: &str) -> bool {
-    !kind.is_empty()
-        && kind.len() <= 40
-        && kind
-            .chars()
-            .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 #[cfg(test)]

@@ -1,0 +1,188 @@
+//! Notes in the shape in which other programs write them: nothing of them is lost.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::support::Root;
+
+fn write(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+}
+
+/// A scope over a folder that its owner trusts.
+fn serve_notes(path: &Path) -> Root {
+    let root = Root::new();
+    root.manifest(
+        "notes",
+        &format!("store = '{}'\nunreviewed = \"approved\"", path.display()),
+    );
+    root
+}
+
+fn get(root: &Root, id: &str) -> Value {
+    let arguments = json!({ "id": id, "include": "links", "depth": 1 });
+    call(&root.service(), "get_memory", arguments).unwrap()
+}
+
+/// The links that a note has, as `kind target`.
+fn links_from(root: &Root, id: &str) -> Vec<String> {
+    let memory = get(root, id);
+    let links = memory["links"].as_array().cloned().unwrap_or_default();
+    let mut told: Vec<String> = links
+        .iter()
+        .filter(|link| link["from_id"] == id)
+        .map(|link| format!("{} {}", link["kind"], link["to_id"]).replace('"', ""))
+        .collect();
+    told.sort();
+    told
+}
+
+#[test]
+fn a_text_after_a_rule_is_not_a_header() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "open.md",
+        "---\nThe lock is held: by the walrus.\n\nSecond paragraph.\n",
+    );
+    write(
+        folder.path(),
+        "closed.md",
+        "---\nNothing here is a key\n---\nThe rest.\n",
+    );
+    let root = serve_notes(folder.path());
+    for (id, first, second) in [
+        ("open", "walrus", "Second paragraph."),
+        ("closed", "Nothing here is a key", "The rest."),
+    ] {
+        let text = get(&root, id)["narrative"].as_str().unwrap().to_owned();
+        assert!(text.contains(first) && text.contains(second), "{text}");
+    }
+}
+
+#[test]
+fn references_between_memories_of_serena_are_links() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "core.md",
+        "# Core\n\nSee `mem:net/retry_rules`, mem:style. Not item:style, nor `mem:gone`.\n",
+    );
+    write(
+        folder.path(),
+        "net/retry_rules.md",
+        "Twice. Back to (mem:core).\n",
+    );
+    write(folder.path(), "style.md", "Short lines.\n");
+    let root = serve_notes(folder.path());
+    assert_eq!(
+        links_from(&root, "core"),
+        ["related net/retry_rules", "related style"]
+    );
+    assert_eq!(links_from(&root, "net/retry_rules"), ["related core"]);
+}
+
+#[test]
+fn statements_and_relations_are_read_as_basic_memory_reads_them() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "queues/Swift queue.md",
+        "---\ntitle: Swift queue\ntype: note\npermalink: main/queues/swift-queue\n---\n\n\
+         - [fact] Kept for a day #ttl\n* [idea] Split it\n1. [step] Stop the writer\n\
+         - [-] Cancelled task\n- [>] Deferred task\n- [00:01:12] Spoken line\n- [site](x) A link\n\n\
+         - needs [[Token]] (since spring)\n- \"was part of\" [[queues/Crane]]\n\
+         * guards [[main/token]]\n- see [[Token]] and also [[queues/crane-queue]]\n\n\
+         ```sh\n- [fake] In code\n- fakes [[Token]]\n[[ -f x ]]\n```\n",
+    );
+    write(
+        folder.path(),
+        "Token.md",
+        "---\ntitle: Token\npermalink: main/token\n---\nAn hour.\n",
+    );
+    write(
+        folder.path(),
+        "queues/Crane.md",
+        "---\ntitle: The crane\npermalink: main/queues/crane-queue\n---\nOld.\n",
+    );
+    let root = serve_notes(folder.path());
+    let id = "queues/Swift queue";
+    assert_eq!(
+        get(&root, id)["facts"],
+        json!(["Kept for a day #ttl", "Split it", "Stop the writer"])
+    );
+    assert_eq!(
+        links_from(&root, id),
+        [
+            "guards Token",
+            "needs Token",
+            "related Token",
+            "related queues/Crane",
+            "was part of queues/Crane",
+        ]
+    );
+}
+
+#[test]
+fn indexes_in_every_folder_of_the_open_knowledge_format_are_no_notes() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "ops/drain.md",
+        "---\ntype: Playbook\ntitle: Drain it\ntags: [queue]\nverified:\n\
+         - {by: 'human:ana', at: '2026-11-02T08:00:00Z'}\nstatus: stable\n---\n\nStop first.\n",
+    );
+    write(
+        folder.path(),
+        "ops/index.md",
+        "# ops\n\n- [Drain it](drain.md)\n",
+    );
+    write(folder.path(), "ops/log.md", "# Log\n");
+    write(folder.path(), "index.md", "# All\n");
+    let ids = |root: &Root| {
+        let answer = call(&root.service(), "query_memories", json!({ "limit": 10 })).unwrap();
+        let results = answer["results"].as_array().unwrap().iter();
+        let mut ids: Vec<String> = results
+            .map(|hit| hit["id"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort();
+        ids
+    };
+    // Elsewhere these names mean nothing in a subfolder.
+    let root = serve_notes(folder.path());
+    assert_eq!(ids(&root), ["ops/drain", "ops/index", "ops/log"]);
+    write(
+        folder.path(),
+        "index.md",
+        "---\nokf_version: \"0.2\"\n---\n\n# All\n",
+    );
+    assert_eq!(ids(&root), ["ops/drain"]);
+}
+
+#[test]
+fn an_id_with_capitals_is_found_by_its_address_within_its_scope() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["Crane.md", "Crane two.md"] {
+        write(folder.path(), name, "It is blue.\n");
+    }
+    let root = serve_notes(folder.path());
+    let get = |arguments: Value| call(&root.service(), "get_memory", arguments);
+    let address = "memory://scope/notes/memory/Crane";
+    assert_eq!(
+        get(json!({ "id": address, "scope": "notes" })).unwrap()["id"],
+        "Crane"
+    );
+    root.manifest("other", "store = '/nowhere.db'");
+    assert!(get(json!({ "id": address, "scope": "other" })).is_err());
+    // At the command line, a whole id is not taken for the beginning of another one.
+    let found = root
+        .service()
+        .ids_with_prefix("Crane", Some("notes"), ack_api::memory::StatusFilter::All)
+        .unwrap();
+    assert_eq!(found.total, 0, "{found:?}");
+}
