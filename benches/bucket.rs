@@ -1,11 +1,11 @@
-//! A scope in a bucket beside the scope it was published from:
+//! A scope in a bucket, compared with the scope that it was published from:
 //! `cargo bench --bench bucket [-- SIZE]`.
 //!
 //! Publishes 100,000 memories (or SIZE) to a bucket on this machine that answers each request after
 //! 0, 10, 30 and 100 ms, and measures the real binary: publishing everything, publishing 100
-//! changes, a newcomer's first question, later questions beside those of the scope itself, a new
-//! version, and a server that does not answer. Prints requests and bytes as the bucket counted
-//! them. Machines are noisy: compare figures of one run.
+//! changes, a new reader's first question, later questions next to those of the original scope, a
+//! new version, and a server that does not answer. Prints the requests and bytes that the bucket
+//! counted. Measurements are noisy: compare figures of one run only.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -104,7 +104,7 @@ fn main() {
     }
 }
 
-/// Asks until the scope is here: a question waits ten seconds for the first version.
+/// Asks until the scope answers: a question waits ten seconds for the first version.
 fn until_answered(server: &mut Server, asked: &Value) {
     let called = json!({ "name": "query_memories", "arguments": asked });
     for _ in 0..6_000 {
@@ -117,7 +117,7 @@ fn until_answered(server: &mut Server, asked: &Value) {
     panic!("the scope never came");
 }
 
-/// What a server costs that takes requests and does not answer.
+/// The time lost to a server that accepts requests and does not answer.
 fn frozen(bucket: &Bucket, server: &mut Server, asked: &Value) {
     std::thread::sleep(Duration::from_millis(1_100));
     bucket.freeze();
@@ -147,8 +147,8 @@ fn questions(what: &str, server: &mut Server) {
     report_times(what, times.collect());
 }
 
-/// Asks the scope itself and the one that follows it in turn, so that both have the same
-/// neighbours.
+/// Asks the original scope and the one that follows it in turn, so that other load on the machine
+/// affects both.
 fn compare_latency(own: &mut Server, follower: &mut Server) {
     let mut random = Random(7);
     let (mut here, mut there) = (Vec::new(), Vec::new());

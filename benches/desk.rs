@@ -1,8 +1,8 @@
-//! The desk of `review` with 10,000 memories waiting and 100,000 approved:
+//! The page of `review`, with 10,000 memories waiting and 100,000 approved:
 //! `cargo bench --bench desk [--no-default-features]`.
 //!
-//! Starts the real binary and asks as the page does, over HTTP. Opening ends with the first card;
-//! a decision ends with the card of the next memory, nothing of which was fetched before.
+//! Starts the real binary and asks as the page does, over HTTP. The start is measured up to the
+//! first card; a decision up to the card of the next memory, which was not prefetched.
 //! `ACK_BENCH_BINARY` names another binary to measure.
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Large scopes: LanceDB's own scores beside ours.
+//! Large scopes: LanceDB's own scores compared with ours.
 //! `ACK_TEST_EVALS=DIR cargo bench --bench engines [-- SIZE]`.
 //!
 //! One scope holds the memories of all development sets and, up to SIZE, generated ones. The
@@ -9,8 +9,8 @@
 //! - *LanceDB's scores*: the same indexes, and their scores fused by our formula;
 //! - *LanceDB's hybrid query*: its own text analysis, and fusion by rank.
 //!
-//! Prints how many of the best ten are those found in memory, nDCG@10 by the labels of the sets
-//! (with a 95 % interval of the difference to *in memory*), and times in milliseconds.
+//! Prints how many of the ten best results are also found in memory, nDCG@10 by the labels of the
+//! sets (with a 95 % interval of the difference to *in memory*), and times in milliseconds.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -51,7 +51,7 @@ use self::server::Server;
 
 /// Questions of each set.
 const QUESTIONS: usize = 40;
-/// How many the indexes are asked for, as in `ack-lance`.
+/// How many candidates the indexes are asked for, as in `ack-lance`.
 const BY_WORDS: usize = 150;
 const BY_MEANING: usize = 400;
 /// The weight of a cosine beside the best lexical score, as in `ack-search`.

@@ -52,7 +52,7 @@ const SETS: [&str; 9] = [
     "cosqa-dev",
 ];
 
-/// nDCG@10 or, of a question without an answer, the number of results.
+/// nDCG@10 or, for a question without an answer, the number of results.
 type Run = BTreeMap<String, f64>;
 
 fn main() {
@@ -213,7 +213,7 @@ fn misspell(folder: &Path, questions: &mut [Value]) {
     }
 }
 
-/// What the answers of a set hold and cost.
+/// What the answers of a set contain and cost.
 fn answers(folder: &Path, set: &str) {
     let questions = lines(&folder.join("queries.jsonl"));
     let roots = roots(folder);
@@ -304,7 +304,7 @@ fn answers(folder: &Path, set: &str) {
     );
 }
 
-/// What a text costs in the dearer one of two vocabularies.
+/// How many tokens a text has, in the more expensive of two vocabularies.
 fn cost(text: &str) -> usize {
     use std::sync::OnceLock;
     static VOCABULARIES: OnceLock<[CoreBPE; 2]> = OnceLock::new();

@@ -7,8 +7,8 @@
 //! of 1,000 milliseconds between an answer and its next question. Prints requests, failures, the
 //! time of an answer in milliseconds, and the server's memory. The clients run on the same machine.
 //!
-//! With the word `bucket` the memories are published to a bucket that takes 30 ms for a request,
-//! the server follows it, and a version with 100 changes is published every minute.
+//! With the word `bucket`, the memories are published to a bucket that takes 30 ms for each
+//! request, the server follows it, and a version with 100 changes is published every minute.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -85,7 +85,7 @@ fn main() {
                 scope.spawn(move || {
                     let mut random = Random(client as u64 + 1);
                     barrier.wait();
-                    // Not all at the same moment.
+                    // Spreads the starts, so that the clients do not begin at the same moment.
                     std::thread::sleep(pause.mul_f64(client as f64 / clients as f64));
                     let end = Instant::now() + Duration::from_secs(seconds);
                     run(address, token, &mut random, end, pause)

@@ -1,10 +1,10 @@
-//! Notes in files beside the same memories in SQLite:
+//! Notes in files, compared with the same memories in SQLite:
 //! `cargo bench --no-default-features --bench notes [-- SIZE]`.
 //!
 //! Writes 10,000 memories (or SIZE) as Markdown files and as rows, starts the real server over
 //! each, and measures over its standard input and output: the first query with the files in the
-//! system's cache, later queries, and a query right after a file or row changed. Milliseconds.
-//! Machines are noisy: compare figures of one run.
+//! system's cache, later queries, and a query right after a file or row changed. Times are
+//! milliseconds. Measurements are noisy: compare figures of one run only.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,8 +1,9 @@
 //! How memories relate: `cargo bench --bench relations [--no-default-features]`.
 //!
 //! The relation of two memories; the nearest of 100,000 approved ones, while there is no index and
-//! with it; the near-duplicates among 10,000 that wait; `check` over 10,000 notes in files, for
-//! which `ACK_BENCH_BINARY` names another binary to measure. One memory in ten is a near-duplicate.
+//! with it; the near-duplicates among 10,000 waiting memories; `check` over 10,000 notes in files.
+//! `ACK_BENCH_BINARY` names another binary to measure with `check`. One memory in ten is a
+//! near-duplicate.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -41,7 +42,7 @@ fn main() {
     check(&waiting);
 }
 
-/// Made memories of realistic length.
+/// Generated memories of realistic length.
 fn memories(count: usize) -> Vec<Memory> {
     let mut random = Random(7);
     let mut memories: Vec<Memory> = Vec::new();

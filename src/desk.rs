@@ -559,7 +559,7 @@ impl Desk {
                 })
         });
         if is_removed && !matches!(choice, Choice::Supersede { .. }) {
-            return Err(refuse("you decided that it goes itself"));
+            return Err(refuse("you decided to remove that memory too"));
         }
         Ok(Some(other))
     }

@@ -1,4 +1,4 @@
-//! A session's start in a repository of 50,000 files that git itself made.
+//! A session's start in a repository of 50,000 files, created with git itself.
 
 use std::io::Write;
 use std::path::Path;

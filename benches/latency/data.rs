@@ -1,4 +1,4 @@
-//! Made memories of realistic length, the same in every run.
+//! Generated memories of realistic length, the same in every run.
 
 use std::path::Path;
 
@@ -83,7 +83,7 @@ impl Random {
         self.next() as usize % bound
     }
 
-    /// A word of a vocabulary of 20,000, by Zipf's law; the frequent ones are words of the trade.
+    /// A word from a vocabulary of 20,000, by Zipf's law; the frequent ones are technical terms.
     pub fn word(&mut self) -> String {
         const WORDS: [&str; 24] = [
             "connection",
@@ -119,7 +119,7 @@ impl Random {
     }
 }
 
-/// A pronounceable word of its own for every number.
+/// A different pronounceable word for every number.
 fn syllables(mut number: usize) -> String {
     const SYLLABLES: [&str; 24] = [
         "ba", "ke", "lo", "mi", "nu", "par", "qui", "ros", "sta", "tem", "ul", "ver", "wan", "xen",

@@ -1,14 +1,14 @@
-//! What the figures of docs/benchmarks.md come from: `cargo bench --bench latency [-- SIZE …]`.
+//! Measures the figures of docs/benchmarks.md: `cargo bench --bench latency [-- SIZE …]`.
 //!
 //! Makes native scopes of 1,000, 10,000 and 100,000 memories (or of the sizes named), starts the
 //! real server for each, and measures over its standard input and output as a client does: time
 //! from process start to the reply to `tools/list`, the first query (which builds the index), then
 //! each tool warm, and the process's memory. Then `index` is run and timed, and a second server
-//! answers with the table, a third one, for large scopes, by searching it; where it lacks the
-//! indexes for that, `index` makes them first, timed. The same questions go to plain SQLite FTS5
-//! and to LanceDB's own hybrid query. Last, sessions start in a repository of 50,000 files;
-//! `context` alone measures nothing else. Times are in milliseconds, memory in MiB. `node -e 0` is
-//! timed beside it where node is installed. Machines are noisy: compare figures of one run.
+//! answers with the table. For large scopes, a third server searches the table; if it has no
+//! indexes, `index` builds them first, timed. The same questions go to plain SQLite FTS5 and to
+//! LanceDB's own hybrid query. Last, sessions start in a repository of 50,000 files; with the
+//! argument `context`, only this is measured. Times are in milliseconds, memory in MiB. `node -e 0`
+//! is timed too if node is installed. Measurements are noisy: compare figures of one run only.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -34,9 +34,9 @@ use self::server::Server;
 
 /// Warm calls of each tool.
 const CALLS: usize = 300;
-/// The same for the slower peers.
+/// The same for the slower programs that are compared.
 const PEER_CALLS: usize = 60;
-/// Scopes of up to so many memories are also measured where they are held in memory.
+/// Scopes of up to this many memories are also measured with the whole scope in memory.
 const RESIDENT: usize = 200_000;
 /// The question of every first query.
 const FIRST: &str = "connection refused after deploy";
@@ -68,8 +68,7 @@ fn main() {
         let folder = tempfile::tempdir().unwrap();
         store(folder.path(), size);
         let queries = queries();
-        // A scope of more than that is searched in its table, and nobody waits for it to be read
-        // into memory.
+        // A larger scope is searched in its table; reading it into memory would take too long.
         if size <= RESIDENT {
             println!("\n{size} memories, no table");
             measure(folder.path(), size, &queries);
@@ -83,7 +82,7 @@ fn main() {
         if size > 10_000 {
             println!("{size} memories, searched in the table of `index`");
             std::fs::write(folder.path().join("config.toml"), "limits.resident = 10000").unwrap();
-            // A table that is searched whatever the setting has its indexes already.
+            // A table that is too large for memory with any setting has its indexes already.
             if size <= RESIDENT {
                 index(
                     folder.path(),

@@ -57,8 +57,8 @@ pub fn fts5(store: &Path, folder: &Path, queries: &[String]) {
 }
 
 /// LanceDB's hybrid query (full text and vector, reciprocal rank fusion) over a copy of the table
-/// that `index` made; a vector index from 100,000 rows on. The question is encoded as our server
-/// does.
+/// that `index` built, with a vector index from 100,000 rows on. The question is encoded as our
+/// server does.
 pub fn lance(lance: &Path, folder: &Path, queries: &[String]) {
     let copy = folder.join("copy");
     copy_folder(lance, &copy);

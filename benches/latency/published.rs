@@ -28,7 +28,7 @@ pub fn sql(root: &Path, text: &str) {
     database.execute_batch(text).unwrap();
 }
 
-/// Publishes the store of a root; how long that took.
+/// Publishes the store of a root, and returns how long that took.
 pub fn publish(root: &Path, bucket: &Bucket) -> Duration {
     let began = Instant::now();
     let words = "publish bench --yes --skip-held --to";

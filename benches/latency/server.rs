@@ -77,7 +77,7 @@ impl Server {
         assert_ne!(reply["result"]["isError"], json!(true), "{reply}");
     }
 
-    /// Private memory (what this process alone costs) and the peak of resident memory, in MiB.
+    /// Private memory (used by this process alone) and the peak of resident memory, in MiB.
     pub fn memory(&self) -> (f64, f64) {
         let read = |name: &str| {
             std::fs::read_to_string(format!("/proc/{}/{name}", self.child.id())).unwrap_or_default()

@@ -100,8 +100,8 @@ impl SideEffects {
     }
 }
 
-/// What else changes with these decisions, which are not written yet. `released` are those among them
-/// that only follow from a rejection.
+/// What else changes with these decisions, which are not written yet. `released` are those among
+/// them that only follow from a rejection.
 ///
 /// # Errors
 /// The store cannot be read.

@@ -42,7 +42,7 @@ fn query(answer: &QueryResponse) -> String {
         (0, 0) => "No memories.".to_owned(),
         (1, 1) if at_least.is_empty() => "1 memory".to_owned(),
         (_, total) if answer.is_complete() && answer.folded() > 0 => {
-            format!("{total} memories, {} like others", answer.folded())
+            format!("{total} memories, {} similar to others", answer.folded())
         }
         (count, total) => format!("{count} of {total}{at_least} memories"),
     };

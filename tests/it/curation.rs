@@ -970,7 +970,7 @@ fn suggestions_never_name_tags_of_unreviewed_memories() {
             "{arguments}: {answer:#}"
         );
         assert!(
-            !text.contains("like it: secret-project"),
+            !text.contains("similar: secret-project"),
             "{arguments}: {answer:#}"
         );
     }

@@ -108,7 +108,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let mut terminal = Terminal::new();
     let none = terminal.ack(root.path(), &["get", "1"]);
     assert_eq!(none.code, Some(1));
-    assert!(none.out.contains("at this terminal; none was"), "{none:?}");
+    assert!(none.out.contains("at this terminal; there was"), "{none:?}");
     let none = terminal.ack(root.path(), &["query", "--next"]);
     assert_eq!(none.code, Some(1));
     assert!(

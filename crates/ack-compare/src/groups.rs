@@ -1,7 +1,7 @@
 //! Near-duplicates among many memories, in about linear time.
 //!
-//! Each memory is a set of word hashes with a [`sketch`] of it. Memories whose sketches agree in a
-//! band are candidates. A memory joins the first earlier group whose leader it resembles. Only
+//! Each memory is a set of word hashes and a [`sketch`] of this set. Memories whose sketches agree
+//! in a band are candidates. A memory joins the first earlier group whose leader it resembles. Only
 //! leaders are candidates, so that a chain of small changes does not become one group.
 
 use ack_api::memory::Memory;

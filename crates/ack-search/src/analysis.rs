@@ -123,7 +123,7 @@ pub fn is_specific(identifier: &str) -> bool {
 /// Whether a [specific](is_specific) identifier is unlikely to be ordinary vocabulary: it has three
 /// digits or three parts, or is a path, a package or a flag. In a sentence, `to_string`, `i8` or
 /// `serde::Serialize` is one word among others.
-pub fn is_singular(identifier: &str) -> bool {
+pub fn is_distinctive(identifier: &str) -> bool {
     let digits = identifier.bytes().filter(u8::is_ascii_digit).count();
     let has_letter = identifier.chars().any(char::is_alphabetic);
     let parts = identifier.split(|c: char| !c.is_alphanumeric());
@@ -576,11 +576,11 @@ mod tests {
         for ordinary in ["re-run", "built-in", "useeffect"] {
             assert!(!is_specific(ordinary), "{ordinary}");
         }
-        for singular in ["e0382", "40p01", "src/a.rs", "1.2.3", "err_x_y", "-i"] {
-            assert!(is_singular(singular), "{singular}");
+        for distinctive in ["e0382", "40p01", "src/a.rs", "1.2.3", "err_x_y", "-i"] {
+            assert!(is_distinctive(distinctive), "{distinctive}");
         }
         for word in ["to_string", "i8", "f32", "utf8", "serde::serialize"] {
-            assert!(is_specific(word) && !is_singular(word), "{word}");
+            assert!(is_specific(word) && !is_distinctive(word), "{word}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The lexical leg: BM25 over the indexes of all scopes of a search, as if they were one.
+//! Lexical search: BM25 over the indexes of all scopes of a search, as if they were one.
 //!
 //! Each term of the query counts separately (OR). The score is Okapi BM25 (Robertson and Zaragoza,
 //! "The Probabilistic Relevance Framework", 2009) over weighted frequencies. Document frequencies

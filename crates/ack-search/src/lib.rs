@@ -8,7 +8,7 @@
 //! - [`query`] is the query after analysis;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
 //! - [`spelling`] finds what stands for a word that no memory contains;
-//! - - [`lexical`] scores words by [`bm25`], [`semantic`] scores vectors, and [`retrieve`] fuses
+//! - [`lexical`] scores words by [`bm25`], [`semantic`] scores vectors, and [`retrieve`] fuses
 //!   the two;
 //! - [`certainty`] tells what answers a query from what is merely nearest to it;
 //! - [`ranking`] makes the order total, [`cursor`] resumes it on the next page, and [`dedup`]

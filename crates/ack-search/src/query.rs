@@ -28,8 +28,9 @@ pub struct QueryTerm {
     pub word: String,
     /// Multiplies its inverse document frequency.
     pub weight: f32,
-    /// Whether it is an identifier that one memory may be asked for by: a specific one in a short
-    /// query ([`analysis::is_specific`]), a singular one in a longer ([`analysis::is_singular`]).
+    /// Whether it is an identifier by which a query may ask for one memory: a specific one in a
+    /// short query ([`analysis::is_specific`]), a distinctive one in a longer query
+    /// ([`analysis::is_distinctive`]).
     pub specific: bool,
 }
 
@@ -80,7 +81,7 @@ impl QueryTerms {
                 let has_shape = if is_short {
                     analysis::is_specific(&token.text)
                 } else {
-                    analysis::is_singular(&token.text)
+                    analysis::is_distinctive(&token.text)
                 };
                 let specific = has_shape
                     || (token.kind == TokenKind::Identifier && is_flag(query, &token.text));

@@ -1,9 +1,8 @@
-//! From a query to candidates: runs both legs over every scope of the request, with the filters
-//! applied inside, and fuses their scores.
+//! From a query to candidates: runs lexical and semantic search over every scope of the request,
+//! with the filters applied inside, and fuses their scores.
 //!
-//! The lexical leg admits every memory that shares a term with the query. The semantic leg admits
-//! the [`MAX_NEAREST`] eligible memories with the highest cosine, so filters never leave a page
-//! short.
+//! Lexical search admits every memory that shares a term with the query. Semantic search admits the
+//! [`MAX_NEAREST`] eligible memories with the highest cosine, so filters never leave a page short.
 //!
 //! # Fusion
 //!
@@ -12,7 +11,7 @@
 //! ```
 //!
 //! `score_norm` is the best lexical score, or more (see [`Bm25Weights::score_norm`]); `s` is the
-//! share of the query's lexical weight that is in required identifiers.
+//! share of the query's lexical weight that belongs to required identifiers.
 //!
 //! A required identifier is a specific one (an error code, a path, a flag, a qualified name) that
 //! is the whole query or that hardly any memory contains. Such a query has one answer, so memories

@@ -1,4 +1,4 @@
-//! The semantic leg: the cosine of two texts' vectors tells how near they are in meaning.
+//! Semantic search: the cosine of two texts' vectors tells how near they are in meaning.
 //!
 //! Vectors are signed bytes in memory, a quarter of the size of single precision. Each is scaled by
 //! the inverse of its own norm, so the cosine of two quantized vectors is exact and at most 1.

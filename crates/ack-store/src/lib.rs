@@ -15,7 +15,7 @@
 //! - [`layout`] finds the tables and columns, with a profile each in [`ack`] and [`claude_mem`].
 //!   [`record`] and [`values`] decode rows.
 //! - [`decisions`] joins the rows with what people decided about them.
-//! - - [`read`] answers queries about memories, `curated` about decisions, `replaced` about what a
+//! - [`read`] answers queries about memories, `curated` about decisions, `replaced` about what a
 //!   newer memory hides, [`links`] about provenance, [`sessions`] about sessions, [`projects`]
 //!   about projects. [`outline`] scans a whole store that has no index yet, and [`labels`] the
 //!   names in it, for completion.

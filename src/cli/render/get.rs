@@ -28,7 +28,7 @@ pub fn get(answer: &GetResponse, screen: &Screen) -> String {
     for missing in &answer.missing {
         let _ = writeln!(out, "{} {}", paint(BAD, &missing.id), missing.reason);
         if !missing.nearest.is_empty() {
-            let _ = writeln!(out, "{INDENT}like it: {}", missing.nearest.join(", "));
+            let _ = writeln!(out, "{INDENT}similar: {}", missing.nearest.join(", "));
         }
     }
     out + &notes(&answer.notes, screen)

@@ -178,7 +178,10 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     } else if listing.first > 1 && result_count == 1 {
         format!("result {} of {total}", listing.first)
     } else if answer.is_complete() && listing.first == 1 && folded > 0 {
-        format!("{}, {folded} like others,", count(answer.total, "memory"))
+        format!(
+            "{}, {folded} similar to others,",
+            count(answer.total, "memory")
+        )
     } else if listing.first > 1 {
         format!(
             "{} to {} of {total}",
@@ -333,7 +336,7 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
     parts.extend(stale.map(|why| paint(WARN, format!("stale: {why}"))));
     let also = hit.also.len() as u64 + hit.more_also;
     if also > 0 && !long {
-        parts.push(paint(DIM, format!("+{also} like it")));
+        parts.push(paint(DIM, format!("+{also} similar")));
     }
     parts
 }

@@ -410,7 +410,8 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
         ),
         Refusal::NoToken => (
             StatusCode::UNAUTHORIZED,
-            "a token is needed: `Authorization: Bearer TOKEN`; the server said at its start where the token is",
+            "a token is needed: `Authorization: Bearer TOKEN`; the server printed where the token \
+             is when it started",
         ),
         Refusal::WrongToken if has_names => (
             StatusCode::UNAUTHORIZED,
@@ -418,7 +419,8 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
         ),
         Refusal::WrongToken => (
             StatusCode::UNAUTHORIZED,
-            "the token is not this server's; the server said at its start where the right one is",
+            "the token is not this server's; the server printed where the right one is when it \
+             started",
         ),
     };
     let mut answer = error(status, message);
