@@ -72,6 +72,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         tag: args.tag,
         session: None,
     };
+    let is_filtered = filter != Filter::default() || args.scope.is_some();
     let in_browser = browser || !tty && browser::is_wanted();
     // A caller without a terminal can still look.
     let may_ask = tty || browser || std::io::stdin().is_terminal();
@@ -82,7 +83,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     let open = || Desk::open(&scopes, &filter, service, caller.now);
     let mut desk = progress::while_reading(open)?;
     if args.list || caller.json {
-        return list(caller, &mut desk);
+        return list(caller, &mut desk, is_filtered);
     }
     if args.stale {
         let found = progress::while_reading(|| desk.stale_search().run())?;
@@ -203,7 +204,7 @@ fn wrapped(text: &str, indent: &str, screen: &Screen) -> String {
 }
 
 /// Prints the waiting memories.
-fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
+fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), CliError> {
     if caller.json {
         desk.find_groups();
     } else {
@@ -230,7 +231,10 @@ fn list(caller: Caller<'_>, desk: &mut Desk) -> Result<(), CliError> {
         return print_json(&json!({ "total": entries.len(), "waiting": entries }));
     }
     if desk.items().is_empty() {
-        return write_plain("nothing waits for review\n");
+        return write_plain(match is_filtered {
+            true => "nothing that waits for review matches\n",
+            false => "nothing waits for review\n",
+        });
     }
     let screen = Screen::of_output();
     let head = desk.head().text;

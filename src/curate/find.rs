@@ -18,7 +18,7 @@ use crate::service::short_id::{ShortIds, has_prefix};
 const MAX_LISTED: usize = 8;
 
 /// Selects memories if a command names no ids.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only of this type.
     pub kind: Option<String>,

@@ -194,6 +194,12 @@ fn an_unreadable_scope_is_not_reported_as_an_empty_queue() {
     // Without any scope, nothing waits.
     let none = ack(Root::new().path(), &["review", "--list"]).ok();
     assert!(none.contains("nothing waits for review"), "{none}");
+    let filtered = ["review", "--list", "--type", "gotcha"];
+    let none = ack(Root::new().path(), &filtered).ok();
+    assert!(
+        none.contains("nothing that waits for review matches"),
+        "{none}"
+    );
 }
 
 #[test]
