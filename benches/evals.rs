@@ -5,10 +5,10 @@
 //! ```
 //!
 //! First the order: nDCG@10, Recall@5 and the number of results for questions without an answer, in
-//! hybrid and in lexical retrieval. After `--`: `--save RUN` writes the result of each question to a
-//! file, `--against RUN` compares with such a file, question by question (mean difference with a
-//! 95 % interval), `--sets A,B` measures only these sets, and `--misspelt` changes one letter in the
-//! rarest word of each question.
+//! hybrid and in lexical retrieval. After `--`: `--save RUN` writes the result of each question to
+//! a file, `--against RUN` compares with such a file, question by question (mean difference with a
+//! 95 % interval), `--sets A,B` measures only these sets, and `--misspelt` changes one letter in
+//! the rarest word of each question.
 //!
 //! Then the answers that the real server gives an agent with `max_tokens: 1000`: how many contain a
 //! relevant memory, and their tokens by the more expensive of two public vocabularies, for agents

@@ -38,8 +38,8 @@ pub struct RemoteSettings {
     /// (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offline: Option<String>,
-    /// How much a version may take on this machine, for instance `2GiB`. If it is not set: 2 GiB, or a quarter of the free
-    /// space if that is more.
+    /// How much a version may take on this machine, for instance `2GiB`. If it is not set: 2 GiB,
+    /// or a quarter of the free space if that is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
 }

@@ -240,8 +240,9 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What the answers of S3 contain: <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>.
-    /// The last is how the library reports a redirect to another region.
+    /// What the answers of S3 contain:
+    /// <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>. The last is how the
+    /// library reports a redirect to another region.
     const SIGNS: [(&'static str, Self); 7] = [
         ("<Code>ExpiredToken</Code>", Self::Expired),
         ("<Code>TokenRefreshRequired</Code>", Self::Expired),

@@ -1,5 +1,5 @@
-//! What single lines of a note say: the statements and relations of basic-memory, and links to other
-//! notes by name, `[[name]]` or Serena's `mem:name`.
+//! What single lines of a note say: the statements and relations of basic-memory, and links to
+//! other notes by name, `[[name]]` or Serena's `mem:name`.
 
 use super::links::without_code;
 
