@@ -487,13 +487,13 @@ impl Running {
 }
 
 /// Starts both publishers, each with a key and a store of its own.
-fn start(roots: [&Root; 2], fates: [Ending; 2], bucket: &Bucket) -> [Running; 2] {
+fn start(roots: [&Root; 2], outcomes: [Ending; 2], bucket: &Bucket) -> [Running; 2] {
     let seen = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
     let counted = seen.clone();
     bucket.intercept(move |request| {
         let place = usize::from(request.key_id.as_deref() == Some("other"));
         let number = counted[place].fetch_add(1, Ordering::SeqCst) + 1;
-        match fates[place] {
+        match outcomes[place] {
             Ending::Killed {
                 request,
                 takes_effect,
@@ -507,7 +507,7 @@ fn start(roots: [&Root; 2], fates: [Ending; 2], bucket: &Bucket) -> [Running; 2]
             _ => Action::Answer,
         }
     });
-    let mut both = roots.into_iter().zip(fates).zip(seen).enumerate();
+    let mut both = roots.into_iter().zip(outcomes).zip(seen).enumerate();
     [(); 2].map(|()| {
         let (place, ((root, fate), seen)) = both.next().unwrap();
         let mut command = publish_command(root, bucket, &["--yes", "--json"]);
@@ -557,14 +557,14 @@ fn two_publishers_killed_at_any_moment_lose_nothing() {
         let id = format!("r-{round}");
         store(&mine, "mine").execute(sql, [&id, &title]).unwrap();
         fs::copy(mine.scope_folder("mine").join("memory.db"), &copy).unwrap();
-        let fates = [(); 2].map(|()| match random.below(3) {
+        let outcomes = [(); 2].map(|()| match random.below(3) {
             0 => Ending::Ends,
             _ => Ending::Killed {
                 request: 1 + random.below(14),
                 takes_effect: random.below(2) == 0,
             },
         });
-        let both = start([&mine, &other], fates, &bucket);
+        let both = start([&mine, &other], outcomes, &bucket);
         let [first, second] = both.map(Running::end);
         bucket.clear_faults();
         for said in [first, second] {
@@ -586,7 +586,10 @@ fn two_publishers_killed_at_any_moment_lose_nothing() {
         // memories are there for somebody who comes anew.
         let chain = chain(&bucket);
         for known in &acknowledged {
-            assert!(chain.contains(known), "round {round}, {fates:?}: {known:?}");
+            assert!(
+                chain.contains(known),
+                "round {round}, {outcomes:?}: {known:?}"
+            );
         }
         let numbers: Vec<u64> = chain.iter().map(|(number, _)| *number).collect();
         let all: Vec<u64> = (1..=numbers[0]).rev().collect();
@@ -594,7 +597,7 @@ fn two_publishers_killed_at_any_moment_lose_nothing() {
         let titles = titles(&follower(&bucket));
         assert!(
             needed.is_subset(&titles),
-            "round {round}, {fates:?}: {titles:?}"
+            "round {round}, {outcomes:?}: {titles:?}"
         );
         // What readers saw once stays, whoever was killed.
         needed.extend(titles);

@@ -273,8 +273,8 @@ fn with_little_time_recently_changed_folders_are_checked_first() {
     // As editors do: a new file takes the place of the old one.
     edit(&top.join("part17/new"), 0);
     std::fs::rename(top.join("part17/new"), top.join("part17/file0017.rs")).unwrap();
-    let stirred = std::fs::File::open(top.join("part17")).unwrap();
-    stirred
+    let touched = std::fs::File::open(top.join("part17")).unwrap();
+    touched
         .set_modified(SystemTime::now() + Duration::from_secs(100))
         .unwrap();
     check(top, &["part17/file0017.rs"]);

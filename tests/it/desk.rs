@@ -353,8 +353,8 @@ fn large_and_invalid_bodies_are_refused() {
     }
     let far = desk.ask(&session, "/card", json!({ "number": 7 }));
     assert_eq!(far.status, 404, "{}", far.body);
-    let bless = json!({ "numbers": [0], "choice": { "do": "bless" } });
-    assert_eq!(desk.ask(&session, "/choose", bless).status, 400);
+    let unknown_choice = json!({ "numbers": [0], "choice": { "do": "bless" } });
+    assert_eq!(desk.ask(&session, "/choose", unknown_choice).status, 400);
     assert_eq!(
         desk.ask(&session, "/card", json!({ "number": 0 })).status,
         200
@@ -367,9 +367,9 @@ fn a_choice_must_name_existing_memories_once_and_be_possible() {
     let desk = Desk::open(&root);
     let session = desk.enter();
     let ask = |numbers: Value, choice: Value| {
-        let wish = json!({ "numbers": numbers, "choice": choice });
-        let preview = desk.ask(&session, "/preview", wish.clone());
-        let chosen = desk.ask(&session, "/choose", wish);
+        let request = json!({ "numbers": numbers, "choice": choice });
+        let preview = desk.ask(&session, "/preview", request.clone());
+        let chosen = desk.ask(&session, "/choose", request);
         assert_eq!(preview.status, chosen.status, "{}", chosen.body);
         chosen
     };

@@ -1,5 +1,5 @@
-//! Several rows of one store with one id: every door shows the same one of them. What agents see
-//! goes before what waits for review, that before what was rejected, and the first before the
+//! Several rows of one store with one id: every entry point shows the same one of them. What agents
+//! see goes before what waits for review, that before what was rejected, and the first before the
 //! others; so what is approved is served, and what is not never takes its place.
 
 use std::path::{Path, PathBuf};
@@ -91,8 +91,12 @@ fn strongest(statuses: &[Status]) -> usize {
     rows[0]
 }
 
-/// What each door shows, with the statuses that it lets through.
-fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static str, String)> {
+/// What each entry point shows, with the statuses that it lets through.
+fn entry_points(
+    service: &Service,
+    root: &Root,
+    folder: &Path,
+) -> Vec<(String, &'static str, String)> {
     let told = |tool: &'static str, arguments: Value| {
         let answer = call(service, tool, arguments);
         // An error is an answer, too.
@@ -101,7 +105,7 @@ fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static
             |answer| answer.to_string(),
         )
     };
-    let mut doors = Vec::new();
+    let mut entry_points = Vec::new();
     for status in ["approved", "staging", "all"] {
         let queries = [
             json!({ "status": status, "limit": 50 }),
@@ -110,28 +114,28 @@ fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static
             json!({ "status": status, "files": "src/orchard.rs", "explain": true }),
         ];
         for arguments in queries {
-            let door = format!("query_memories {arguments}");
+            let entry_point = format!("query_memories {arguments}");
             // The words that were asked for are not an answer.
             let answer = call(service, "query_memories", arguments).unwrap();
-            doors.push((door, status, answer["results"].to_string()));
+            entry_points.push((entry_point, status, answer["results"].to_string()));
         }
         let include = ["links", "history", "timeline", "related"];
         for arguments in [
             json!({ "status": status, "id": "twin", "include": include }),
             json!({ "status": status, "ids": ["twin", "other-1"] }),
         ] {
-            let door = format!("get_memory {arguments}");
-            doors.push((door, status, told("get_memory", arguments)));
+            let entry_point = format!("get_memory {arguments}");
+            entry_points.push((entry_point, status, told("get_memory", arguments)));
         }
     }
     let context = json!({ "project_path": folder, "max_memories": 50 });
-    doors.push((
+    entry_points.push((
         "get_context".into(),
         "approved",
         told("get_context", context),
     ));
     let focused = json!({ "project_path": folder, "focus": "orchard", "max_memories": 50 });
-    doors.push((
+    entry_points.push((
         "get_context with a focus".into(),
         "approved",
         told("get_context", focused),
@@ -143,7 +147,7 @@ fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static
         sessions: true,
     });
     let brief = json!(brief.unwrap().context).to_string();
-    doors.push(("the start of a session".into(), "approved", brief));
+    entry_points.push(("the start of a session".into(), "approved", brief));
     let store = Store::new(
         root.scope_folder("own").join("memory.db"),
         Unreviewed::Staging,
@@ -153,20 +157,20 @@ fn doors(service: &Service, root: &Root, folder: &Path) -> Vec<(String, &'static
         .snapshot(|snapshot| {
             let one = snapshot.curated("twin")?.unwrap();
             assert!(one.has_duplicate_id);
-            doors.push(("to decide".into(), "any", one.memory.title));
+            entry_points.push(("to decide".into(), "any", one.memory.title));
             let mut all = String::new();
             snapshot.visit_curated(&mut |curated| all.push_str(&curated.memory.title))?;
-            doors.push(("to publish".into(), "any", all));
+            entry_points.push(("to publish".into(), "any", all));
             let queue = snapshot.queue(jiff::civil::date(2026, 11, 22))?;
             assert!(queue.duplicate_ids.contains("twin"));
             let waiting = queue.waiting.into_iter().map(|waits| waits.memory.title);
-            doors.push(("the review queue".into(), "staging", waiting.collect()));
+            entry_points.push(("the review queue".into(), "staging", waiting.collect()));
             let labels = snapshot.labels()?.into_iter().map(|label| label.title);
-            doors.push(("to complete".into(), "any", labels.collect()));
+            entry_points.push(("to complete".into(), "any", labels.collect()));
             Ok(())
         })
         .unwrap();
-    doors
+    entry_points
 }
 
 fn before_an_edit(service: &Service, folder: &Path, row: Option<usize>) -> String {
@@ -185,7 +189,7 @@ fn before_an_edit(service: &Service, folder: &Path, row: Option<usize>) -> Strin
 fn check(service: &Service, root: &Root, folder: &Path, statuses: &[Status], when: &str) {
     let row = strongest(statuses);
     let status = statuses[row];
-    for (door, filter, answer) in doors(service, root, folder) {
+    for (entry_point, filter, answer) in entry_points(service, root, folder) {
         let is_allowed = match filter {
             "approved" => status.is_served(),
             "staging" => status == Status::Staging,
@@ -196,7 +200,7 @@ fn check(service: &Service, root: &Root, folder: &Path, statuses: &[Status], whe
         assert_eq!(
             marks_in(&answer),
             expected,
-            "{when}, {statuses:?}, {door}: {answer}"
+            "{when}, {statuses:?}, {entry_point}: {answer}"
         );
     }
     let expected: Vec<usize> = status.is_served().then_some(row).into_iter().collect();

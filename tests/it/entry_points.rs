@@ -1,4 +1,4 @@
-//! The two doors of `serve`, with generated visitors: over HTTP nobody is answered without the
+//! The two transports of `serve`, with generated clients: over HTTP nobody is answered without the
 //! token, however near to it; over standard output comes nothing but the protocol, and each request
 //! is answered once, with the memory that it asked for.
 

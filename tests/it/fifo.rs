@@ -39,7 +39,7 @@ fn run(command: &mut Command) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Every door to the memories.
+/// Every entry point to the memories.
 const DOORS: [&[&str]; 7] = [
     &["query", "marker"],
     &["get", "m1"],

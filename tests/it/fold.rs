@@ -136,7 +136,7 @@ fn reworded_duplicates_are_shown_once() {
 
 #[test]
 fn memories_that_differ_in_a_name_number_negation_or_opposite_are_not_folded() {
-    let retold = [
+    let reworded = [
         (
             "The migration job leaves connections open, so the MySQL pool runs dry",
             "Close the pool when the job ends",
@@ -178,7 +178,7 @@ fn memories_that_differ_in_a_name_number_negation_or_opposite_are_not_folded() {
             "After three deployments the limit of the pool was reached",
         ),
     ];
-    let folded: Vec<_> = retold
+    let folded: Vec<_> = reworded
         .iter()
         .filter(|told| is_one(POOL, (told.0, &[told.1, told.2])))
         .collect();

@@ -12,9 +12,9 @@ use crate::support::{Root, memory};
 /// The commands in a text that act on a root.
 fn commands(said: &str) -> Vec<&str> {
     let places = said.match_indices("ack-memory ").map(|(at, _)| &said[at..]);
-    let rootless = ["demo", "is ", "0.", "alone", "--help"];
+    let without_root = ["demo", "is ", "0.", "alone", "--help"];
     places
-        .filter(|text| !rootless.iter().any(|word| text[11..].starts_with(word)))
+        .filter(|text| !without_root.iter().any(|word| text[11..].starts_with(word)))
         .map(|text| text.lines().next().unwrap())
         .collect()
 }

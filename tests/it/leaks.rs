@@ -1,9 +1,9 @@
-//! The large run over every door: no answer shows what the store and the decision log do not
+//! The large run over every entry point: no answer shows what the store and the decision log do not
 //! approve at that moment.
 //!
 //! A *case* is one triple: a generated state of the stores, a generated state of their decision
-//! logs, and one generated request at one door, whose whole answer is searched for the marks of
-//! every memory, session and overview that it may not show (`curation::inspect`). A plan goes
+//! logs, and one generated request at one entry point, whose whole answer is searched for the marks
+//! of every memory, session and overview that it may not show (`curation::inspect`). A plan goes
 //! through four states of stores and logs, and each state is asked many times:
 //!
 //! 1. as the stores were written, without a log;
@@ -20,7 +20,8 @@
 //! the full build.
 //!
 //! `ACK_TEST_LEAK_CASES` says how many cases (a small piece without it), `ACK_TEST_LEAK_SECONDS`
-//! how long at most, and `ACK_TEST_LEAK_SEED` where to begin. The counts by door are printed.
+//! how long at most, and `ACK_TEST_LEAK_SEED` where to begin. The counts by entry point are
+//! printed.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -69,7 +70,7 @@ struct LeakRequest {
     pinned: Option<usize>,
 }
 
-/// Every door of one root.
+/// Every entry point of one root.
 struct EntryPoints {
     root: Root,
     services: Vec<LeakRequest>,
@@ -137,7 +138,7 @@ impl EntryPoints {
         self.cases.values().sum()
     }
 
-    /// Asks at every door in one state.
+    /// Asks at every entry point in one state.
     fn ask(
         &mut self,
         plan: &Plan,
@@ -438,39 +439,44 @@ fn no_entry_point_shows_unapproved_memories() {
     let began = Instant::now();
     let mut states: usize = 0;
     let first = strategy.new_tree(&mut runner).unwrap().current();
-    let mut doors = EntryPoints::open(root(&first));
+    let mut entry_points = EntryPoints::open(root(&first));
     let mut told = began;
-    while doors.total() < wanted && began.elapsed() < Duration::from_secs(seconds) {
+    while entry_points.total() < wanted && began.elapsed() < Duration::from_secs(seconds) {
         let mut plan = strategy.new_tree(&mut runner).unwrap().current();
         let numbers = plan.memories.len();
         for scope in SCOPES {
-            let log = doors.root.scope_folder(scope).join("decisions.jsonl");
+            let log = entry_points
+                .root
+                .scope_folder(scope)
+                .join("decisions.jsonl");
             let _ = std::fs::remove_file(log);
         }
-        fill(&doors.root, &plan);
+        fill(&entry_points.root, &plan);
         let mut held: Vec<StoredRow> = plan.memories.iter().map(StoredRow::of).collect();
-        let twins = add_twins(&mut plan, &mut held, &doors.root, &mut draws);
+        let twins = add_twins(&mut plan, &mut held, &entry_points.root, &mut draws);
         plan.duplicate_ids.clone_from(&twins);
-        let mut next =
-            |doors: &mut EntryPoints, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource| {
-                states += 1;
-                doors.ask(plan, held, draws, states.is_multiple_of(STATES_PER_PROCESS));
-            };
-        next(&mut doors, &plan, &held, &mut draws);
+        let mut next = |entry_points: &mut EntryPoints,
+                        plan: &Plan,
+                        held: &[StoredRow],
+                        draws: &mut RandomSource| {
+            states += 1;
+            entry_points.ask(plan, held, draws, states.is_multiple_of(STATES_PER_PROCESS));
+        };
+        next(&mut entry_points, &plan, &held, &mut draws);
 
         // Two writers in turn.
         let (before, after) = plan.lines.split_at(plan.lines.len() / 2);
         let (one, other): (Vec<_>, Vec<_>) = before.iter().partition(|line| line.memory % 2 == 0);
         for lines in [one, other] {
             let lines: Vec<_> = lines.into_iter().cloned().collect();
-            decide(&plan, &doors.root, &mut held, &lines);
+            decide(&plan, &entry_points.root, &mut held, &lines);
         }
-        next(&mut doors, &plan, &held, &mut draws);
+        next(&mut entry_points, &plan, &held, &mut draws);
 
         for (number, status) in plan.changes.iter().filter(|(number, _)| *number < numbers) {
             let scope = plan.memories[*number].scope;
             let changed = params![STATUSES[*status].0, id(*number)];
-            connection(&doors.root, scope)
+            connection(&entry_points.root, scope)
                 .execute("UPDATE memories SET status = ?1 WHERE id = ?2", changed)
                 .unwrap();
             for same in of_id(*number, &twins) {
@@ -480,7 +486,7 @@ fn no_entry_point_shows_unapproved_memories() {
         for number in plan.rewritten.iter().filter(|number| **number < numbers) {
             let scope = plan.memories[*number].scope;
             let sql = "UPDATE memories SET narrative = narrative || ' and more' WHERE id = ?1";
-            connection(&doors.root, scope)
+            connection(&entry_points.root, scope)
                 .execute(sql, [id(*number)])
                 .unwrap();
             for same in of_id(*number, &twins) {
@@ -488,37 +494,44 @@ fn no_entry_point_shows_unapproved_memories() {
             }
         }
         let gone = draws.below(numbers);
-        connection(&doors.root, plan.memories[gone].scope)
+        connection(&entry_points.root, plan.memories[gone].scope)
             .execute("DELETE FROM memories WHERE id = ?1", [id(gone)])
             .unwrap();
         for same in of_id(gone, &twins) {
             held[same].is_gone = true;
         }
-        next(&mut doors, &plan, &held, &mut draws);
+        next(&mut entry_points, &plan, &held, &mut draws);
 
-        decide(&plan, &doors.root, &mut held, after);
+        decide(&plan, &entry_points.root, &mut held, after);
         // The last line is still being written: nobody can tell which memory it is about.
-        let log = doors.root.scope_folder(SCOPES[0]).join("decisions.jsonl");
+        let log = entry_points
+            .root
+            .scope_folder(SCOPES[0])
+            .join("decisions.jsonl");
         let mut log = OpenOptions::new()
             .create(true)
             .append(true)
             .open(log)
             .unwrap();
         write!(log, "{{\"id\":\"ack_mk").unwrap();
-        next(&mut doors, &plan, &held, &mut draws);
+        next(&mut entry_points, &plan, &held, &mut draws);
         if told.elapsed() > Duration::from_secs(60) {
             told = Instant::now();
-            eprintln!("{} cases in {:?}", doors.total(), began.elapsed());
+            eprintln!("{} cases in {:?}", entry_points.total(), began.elapsed());
         }
     }
     eprintln!(
         "{} cases over {states} states in {:?}",
-        doors.total(),
+        entry_points.total(),
         began.elapsed()
     );
-    for (door, count) in &doors.cases {
+    for (door, count) in &entry_points.cases {
         eprintln!("  {count:>9}  {door}");
     }
-    let doors_asked = doors.cases.len();
-    assert!(doors_asked >= 16, "a door was not asked: {:?}", doors.cases);
+    let doors_asked = entry_points.cases.len();
+    assert!(
+        doors_asked >= 16,
+        "a door was not asked: {:?}",
+        entry_points.cases
+    );
 }

@@ -174,9 +174,9 @@ fn links_follow_a_chain_of_merges_and_stop_at_a_cycle() {
         .lines()
         .rfind(|line| line.contains("\"id\":\"kept\"") && line.contains("\"merge\""))
         .unwrap();
-    let circle = of_kept.replace("\"into\":\"contrary\"", "\"into\":\"dup\"");
-    assert_ne!(circle, of_kept);
-    std::fs::write(&log, format!("{text}{circle}\n")).unwrap();
+    let cycle = of_kept.replace("\"into\":\"contrary\"", "\"into\":\"dup\"");
+    assert_ne!(cycle, of_kept);
+    std::fs::write(&log, format!("{text}{cycle}\n")).unwrap();
     let found = links(&root, "after", json!({}));
     assert_eq!(found, ["after derived_from dup"]);
 }

@@ -1,5 +1,5 @@
 //! Ids that several scopes hold: which memory is meant, what is said of the others, and how each is
-//! reached, at every door.
+//! reached, at every entry point.
 
 use ack_api::uri::Address;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Sessions: nobody reviews them, so their memories decide whether they are told, at every door.
+//! Sessions: nobody reviews them, so their memories decide whether they are shown, at every entry
+//! point.
 
 use std::path::Path;
 
@@ -15,9 +16,9 @@ use crate::support::{Root, ids, memory};
 
 const SCOPE: &str = "ledger-api";
 
-/// What every door says that shows approved memories, each with its name: tools over standard input
-/// and output, other servers' names for them, resources, prompts, hooks, the command line. `ids`
-/// are the memories that are asked for.
+/// What every entry point that shows approved memories says, each with its name: tools over
+/// standard input and output, other servers' names for them, resources, prompts, hooks, the command
+/// line. `ids` are the memories that are asked for.
 fn doors(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
     let folder = project(root, SCOPE, "main");
     let mut said: Vec<(String, String)> = Vec::new();

@@ -164,20 +164,20 @@ fn from_environment(variable: &str, default: usize) -> usize {
 
 // The writer and the indexer.
 
-fn insert(connection: &Connection, dice: &mut RandomSource, number: usize) {
+fn insert(connection: &Connection, random: &mut RandomSource, number: usize) {
     let status = answers::STATUSES[number % answers::STATUSES.len()];
     let superseded_by = number.is_multiple_of(17).then(|| id(number + 2));
-    let text: Vec<String> = (0..1 + dice.roll(4)).map(|_| dice.words(12)).collect();
+    let text: Vec<String> = (0..1 + random.roll(4)).map(|_| random.words(12)).collect();
     connection
         .execute(
             "INSERT INTO memories (id, title, narrative, facts, concepts, files, type, project, session, status, superseded_by, created_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 id(number),
-                format!("ERR_{number} {}", dice.words(4)),
+                format!("ERR_{number} {}", random.words(4)),
                 text.join(". "),
-                json!([dice.words(6), dice.words(5)]).to_string(),
-                json!([WORDS[dice.roll(6)], WORDS[dice.roll(24)]]).to_string(),
+                json!([random.words(6), random.words(5)]).to_string(),
+                json!([WORDS[random.roll(6)], WORDS[random.roll(24)]]).to_string(),
                 json!([format!("src/part{}/mod.rs", number % 9)]).to_string(),
                 ["bugfix", "decision"][number % 2],
                 format!("p{}", number % 3),
@@ -192,7 +192,7 @@ fn insert(connection: &Connection, dice: &mut RandomSource, number: usize) {
 
 /// Inserts, updates, rejects and deletes rows until the run is over; the stores keep their size.
 fn write(run: &Run, stores: Vec<Connection>) {
-    let mut dice = RandomSource(77);
+    let mut random = RandomSource(77);
     let mut turn = 0;
     while run.writing.load(Ordering::Relaxed) {
         turn += 1;
@@ -201,14 +201,14 @@ fn write(run: &Run, stores: Vec<Connection>) {
             connection.execute_batch("BEGIN IMMEDIATE").unwrap();
             // Even numbers are memories of the first scope, odd ones of the second.
             let next = live.end + number;
-            insert(connection, &mut dice, next);
+            insert(connection, &mut random, next);
             let oldest = id(live.start + number);
             connection
                 .execute("DELETE FROM memories WHERE id = ?1", [&oldest])
                 .unwrap();
-            let any = live.start + 2 + dice.roll(live.len() - 2);
+            let any = live.start + 2 + random.roll(live.len() - 2);
             let (changed, rejected) = (id(any), id(any + 1));
-            let title = format!("ERR_{any} {} changed", dice.words(3));
+            let title = format!("ERR_{any} {} changed", random.words(3));
             connection
                 .execute(
                     "UPDATE memories SET title = ?2 WHERE id = ?1",
@@ -408,19 +408,19 @@ impl Alone {
     }
 
     fn work(&mut self, run: &Run, seed: u64) {
-        let mut dice = RandomSource(seed);
+        let mut random = RandomSource(seed);
         let mut cursor = None;
         let mut under_way = 0;
         while run.is_running() {
-            if dice.roll(200) == 0 {
+            if random.roll(200) == 0 {
                 // Its answer has no id and is no answer to a request.
                 self.line(&json!({ "jsonrpc": "2.0", "method": "notifications/no_such_thing", "params": [] }));
             }
-            if dice.roll(400) == 0 {
+            if random.roll(400) == 0 {
                 self.flood(run);
             }
-            let take_back = dice.roll(12) == 0;
-            let call = ask(&mut dice, run.live(), &mut cursor);
+            let take_back = random.roll(12) == 0;
+            let call = ask(&mut random, run.live(), &mut cursor);
             self.send(run, call, take_back);
             under_way += 1;
             while self.open_requests() >= WINDOW || under_way > 64 {
@@ -440,15 +440,14 @@ impl Alone {
                 return;
             }
         }
-        self.rest(run, &mut dice);
+        self.rest(run, &mut random);
     }
 
     /// Many requests, all taken back at once: the server answers the next one soon, and then does
     /// nothing more.
-    fn rest(&mut self, run: &Run, dice: &mut RandomSource) {
+    fn rest(&mut self, run: &Run, random: &mut RandomSource) {
         for _ in 0..40 {
-            let arguments =
-                json!({ "query": dice.words(200), "limit": 50, "detail": "full", "status": "all" });
+            let arguments = json!({ "query": random.words(200), "limit": 50, "detail": "full", "status": "all" });
             let params = json!({ "name": "query_memories", "arguments": arguments });
             let call = Call {
                 method: "tools/call",
@@ -474,21 +473,21 @@ impl Alone {
 
 /// A client of the HTTP server: a connection a request, some of which it drops.
 fn together(run: &Run, address: &str, seed: u64) {
-    let mut dice = RandomSource(seed);
+    let mut random = RandomSource(seed);
     let mut cursor = None;
     let mut deaf = VecDeque::new();
     while run.is_running() {
-        if dice.roll(40) == 0 {
+        if random.roll(40) == 0 {
             attack(run, address, &mut deaf);
         }
-        let take_back = dice.roll(12) == 0;
-        let call = ask(&mut dice, run.live(), &mut cursor);
+        let take_back = random.roll(12) == 0;
+        let call = ask(&mut random, run.live(), &mut cursor);
         let gone = run.calls_done();
         let body =
             json!({ "jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params })
                 .to_string();
-        if dice.roll(20) == 0
-            && let Some(fault) = answers::unauthorised(&mut dice, address, &body)
+        if random.roll(20) == 0
+            && let Some(fault) = answers::unauthorised(&mut random, address, &body)
         {
             run.fault(format!("{} {}: {fault}", call.method, call.params));
         }
@@ -573,7 +572,7 @@ fn comes_to_rest(pid: u32) -> bool {
 #[ignore = "minutes of work: cargo test --test it soak -- --ignored --nocapture"]
 fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
     let root = Root::new().let_agents_review();
-    let mut dice = RandomSource(42);
+    let mut random = RandomSource(42);
     let stores: Vec<Connection> = ["one", "two"]
         .into_iter()
         .enumerate()
@@ -582,7 +581,7 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
             let journal = ["WAL", "DELETE"][number];
             let setup = format!("PRAGMA journal_mode = {journal}; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 30000; BEGIN");
             connection.execute_batch(&setup).unwrap();
-            (0..ROWS).for_each(|row| insert(&connection, &mut dice, 2 * row + number));
+            (0..ROWS).for_each(|row| insert(&connection, &mut random, 2 * row + number));
             connection.execute_batch("COMMIT").unwrap();
             connection
         })

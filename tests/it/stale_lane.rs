@@ -97,8 +97,8 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
         assert_eq!(keys, ["a", "r"]);
         assert_eq!(shown["actions"][0]["label"], "Keep");
         let choose = |number: usize, choice: &Value| {
-            let wish = json!({ "numbers": [number], "choice": choice, "view": view });
-            let chosen = desk.ask(&session, "/choose", wish);
+            let request = json!({ "numbers": [number], "choice": choice, "view": view });
+            let chosen = desk.ask(&session, "/choose", request);
             assert_eq!(chosen.status, 200, "{}", chosen.body);
         };
         choose(gone, &shown["actions"][0]["choice"]);

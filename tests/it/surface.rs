@@ -924,9 +924,9 @@ fn connect_can_select_a_preset() {
     let root = Root::samples();
     let shown = run(&root, &["print-config", "cursor", "--surface", "siftcoder"]);
     let text = String::from_utf8(shown.stdout).unwrap();
-    let squeezed: String = text.split_whitespace().collect();
+    let without_spaces: String = text.split_whitespace().collect();
     assert!(
-        squeezed.contains(r#""serve","--surface","siftcoder"]"#),
+        without_spaces.contains(r#""serve","--surface","siftcoder"]"#),
         "{text}"
     );
 }

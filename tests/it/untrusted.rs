@@ -1,5 +1,5 @@
 //! Text of others in what goes out: escapes and overrides in manifests, names and arguments are
-//! gone at every door.
+//! gone at every entry point.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub const EVIL: &str = "e\u{1b}]0;owned\u{7}\u{1b}[31mvil\u{202e}\u{9b}1m";
 
 /// What no text may hold that goes out.
 #[track_caller]
-pub fn assert_safe(door: &str, text: &str) {
+pub fn assert_safe(entry_point: &str, text: &str) {
     let odd: Vec<char> = text
         .chars()
         .filter(|c| {
@@ -23,26 +23,28 @@ pub fn assert_safe(door: &str, text: &str) {
                 || ('\u{202a}'..='\u{202e}').contains(c)
         })
         .collect();
-    assert!(odd.is_empty(), "{door} lets {odd:?} pass: {text:?}");
+    assert!(odd.is_empty(), "{entry_point} lets {odd:?} pass: {text:?}");
 }
 
 /// The same for every string of an answer.
 #[track_caller]
-pub fn assert_all_safe(door: &str, answer: &Value) {
+pub fn assert_all_safe(entry_point: &str, answer: &Value) {
     match answer {
         Value::String(text) => {
-            assert_safe(door, text);
+            assert_safe(entry_point, text);
             // The text block of an answer is JSON, whose strings are written with escapes.
             if let Ok(inner @ (Value::Object(_) | Value::Array(_))) =
                 serde_json::from_str::<Value>(text)
             {
-                assert_all_safe(door, &inner);
+                assert_all_safe(entry_point, &inner);
             }
         }
-        Value::Array(values) => values.iter().for_each(|value| assert_all_safe(door, value)),
+        Value::Array(values) => values
+            .iter()
+            .for_each(|value| assert_all_safe(entry_point, value)),
         Value::Object(members) => members
             .values()
-            .for_each(|value| assert_all_safe(door, value)),
+            .for_each(|value| assert_all_safe(entry_point, value)),
         _ => {}
     }
 }
@@ -176,11 +178,11 @@ fn on_the_command_line() {
     let (root, folder) = hostile();
     let folder = folder.to_str().unwrap();
     let check = |arguments: &[&str], outcome: &Outcome| {
-        let door = arguments.join(" ");
-        assert_safe(&door, &outcome.out);
-        assert_safe(&door, &outcome.err);
+        let entry_point = arguments.join(" ");
+        assert_safe(&entry_point, &outcome.out);
+        assert_safe(&entry_point, &outcome.err);
         if let Ok(answer) = serde_json::from_str::<Value>(&outcome.out) {
-            assert_all_safe(&door, &answer);
+            assert_all_safe(&entry_point, &answer);
         }
     };
     let try_all = || {

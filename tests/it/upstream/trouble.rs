@@ -243,7 +243,7 @@ fn answers_without_a_request_are_ignored() {
         "",
     );
     let mut server = site.serve();
-    let drivel = server.fail("page_drivel", json!({}));
-    assert_eq!(drivel.code, "upstream_failed");
-    assert!(drivel.message.contains("unsolicited bytes"), "{drivel:?}");
+    let garbage = server.fail("page_drivel", json!({}));
+    assert_eq!(garbage.code, "upstream_failed");
+    assert!(garbage.message.contains("unsolicited bytes"), "{garbage:?}");
 }
