@@ -1,6 +1,8 @@
 //! The commands that decide about memories. They are for people: they refuse to write without a
 //! terminal, unless the caller has the owner's token.
 
+mod undoing;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -12,7 +14,8 @@ use ack_api::text;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs, UndoArgs};
+pub use self::undoing::undo;
+use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs};
 use super::get::numbered_result;
 use super::recall::RecallStore;
 use super::render::count;
@@ -21,7 +24,7 @@ use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::curate::find::{Filter, by_id, by_whole_id, queue, short_ids};
 use crate::curate::side_effects::{About, SideEffects};
-use crate::curate::{Candidate, Sitting, stale, undo, write};
+use crate::curate::{Candidate, Sitting, stale, write};
 use crate::desk::Outcome;
 use crate::remote;
 use crate::scope::resolve::{check_usable, find, unusable_manifest};
@@ -325,79 +328,6 @@ fn replace(
     }
     successor.check_single()?;
     carry_out(caller, &sitting, &decisions, args.dry_run)
-}
-
-/// Runs `undo`.
-pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
-    let scopes = caller.readable_scopes(args.scope.as_deref())?;
-    let sitting = if args.dry_run {
-        dry_sitting(caller)
-    } else {
-        caller.sitting(None)?
-    };
-    let batch = args.batch.as_deref();
-    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &sitting))?;
-    let mut changed = Vec::new();
-    let mut side_effects = SideEffects::default();
-    if args.dry_run {
-        for step in &undo.steps {
-            side_effects.add(step.rehearse()?);
-        }
-    } else {
-        write::write_scopes(&undo.steps, &undo.batch, |step| {
-            let written = step.write(&sitting)?;
-            changed.extend(written.changed);
-            side_effects.add(written.side_effects);
-            Ok(())
-        })?;
-    }
-    if caller.json {
-        let decisions = undo.steps.iter().flat_map(|step| &step.decisions);
-        let decisions: Vec<&Decision> = decisions.collect();
-        return print_json(&json!({
-            "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
-            "changed": changed, "served_again": side_effects.served_again,
-            "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
-        }));
-    }
-    for id in &changed {
-        write_err(&format!(
-            "{id} changed since it was decided; it is left as it is\n"
-        ));
-    }
-    let short = short_ids(&scopes);
-    let would = if args.dry_run { "would undo" } else { "undid" };
-    let by = undo.actor.as_deref().map(|actor| format!(" ({actor})"));
-    let mut undone: Vec<String> = Vec::new();
-    for step in &undo.steps {
-        let decisions = step.decisions.iter();
-        let done = decisions.filter(|decision| !changed.contains(&decision.id));
-        let ids: Vec<&str> = done.map(|decision| decision.id.as_str()).collect();
-        undone.extend(lines_about(&step.scope, &ids, &short));
-    }
-    write_plain(&format!(
-        "{would} {} of batch {}{}:\n{}{}",
-        decided_text(undone.len()),
-        undo.batch,
-        by.unwrap_or_default(),
-        undone.concat(),
-        side_effect_lines(&side_effects, &short)
-    ))
-}
-
-/// A line for each memory. If the store cannot be read, it has no title.
-fn lines_about(scope: &Scope, ids: &[&str], short: &ShortIds) -> Vec<String> {
-    let read = scope.store.snapshot(|snapshot| {
-        let memories = ids.iter().map(|id| snapshot.by_id(id));
-        memories.collect::<Result<Vec<_>, _>>()
-    });
-    let titles = read.unwrap_or_else(|_| vec![None; ids.len()]).into_iter();
-    let lines = ids.iter().zip(titles).map(|(id, memory)| {
-        let title = memory.map(|memory| text::line(&memory.title, 80));
-        let (id, title) = (short.shortest(id), title.unwrap_or_default());
-        format!("  {id}  {}  {title}\n", scope.name)
-    });
-    lines.collect()
 }
 
 fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {

@@ -1,0 +1,88 @@
+//! The command `undo`.
+
+use ack_api::decision::Decision;
+use ack_api::text;
+use serde_json::json;
+
+use super::{Caller, decided_text, dry_sitting, print_json, side_effect_lines, user_name};
+use crate::cli::args::UndoArgs;
+use crate::cli::error::CliError;
+use crate::cli::{progress, write_err, write_plain};
+use crate::curate::find::short_ids;
+use crate::curate::side_effects::SideEffects;
+use crate::curate::{undo, write};
+use crate::scope::Scope;
+use crate::service::short_id::ShortIds;
+
+/// Runs `undo`.
+pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
+    let scopes = caller.readable_scopes(args.scope.as_deref())?;
+    let sitting = if args.dry_run {
+        dry_sitting(caller)
+    } else {
+        caller.sitting(None)?
+    };
+    let batch = args.batch.as_deref();
+    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &sitting))?;
+    let mut changed = Vec::new();
+    let mut side_effects = SideEffects::default();
+    if args.dry_run {
+        for step in &undo.steps {
+            side_effects.add(step.rehearse()?);
+        }
+    } else {
+        write::write_scopes(&undo.steps, &undo.batch, |step| {
+            let written = step.write(&sitting)?;
+            changed.extend(written.changed);
+            side_effects.add(written.side_effects);
+            Ok(())
+        })?;
+    }
+    if caller.json {
+        let decisions = undo.steps.iter().flat_map(|step| &step.decisions);
+        let decisions: Vec<&Decision> = decisions.collect();
+        return print_json(&json!({
+            "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
+            "changed": changed, "served_again": side_effects.served_again,
+            "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
+        }));
+    }
+    for id in &changed {
+        write_err(&format!(
+            "{id} changed since it was decided; it is left as it is\n"
+        ));
+    }
+    let short = short_ids(&scopes);
+    let would = if args.dry_run { "would undo" } else { "undid" };
+    let by = undo.actor.as_deref().map(|actor| format!(" ({actor})"));
+    let mut undone: Vec<String> = Vec::new();
+    for step in &undo.steps {
+        let decisions = step.decisions.iter();
+        let done = decisions.filter(|decision| !changed.contains(&decision.id));
+        let ids: Vec<&str> = done.map(|decision| decision.id.as_str()).collect();
+        undone.extend(lines_about(&step.scope, &ids, &short));
+    }
+    write_plain(&format!(
+        "{would} {} of batch {}{}:\n{}{}",
+        decided_text(undone.len()),
+        undo.batch,
+        by.unwrap_or_default(),
+        undone.concat(),
+        side_effect_lines(&side_effects, &short)
+    ))
+}
+
+/// A line for each memory. If the store cannot be read, it has no title.
+fn lines_about(scope: &Scope, ids: &[&str], short: &ShortIds) -> Vec<String> {
+    let read = scope.store.snapshot(|snapshot| {
+        let memories = ids.iter().map(|id| snapshot.by_id(id));
+        memories.collect::<Result<Vec<_>, _>>()
+    });
+    let titles = read.unwrap_or_else(|_| vec![None; ids.len()]).into_iter();
+    let lines = ids.iter().zip(titles).map(|(id, memory)| {
+        let title = memory.map(|memory| text::line(&memory.title, 80));
+        let (id, title) = (short.shortest(id), title.unwrap_or_default());
+        format!("  {id}  {}  {title}\n", scope.name)
+    });
+    lines.collect()
+}
