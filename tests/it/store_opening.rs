@@ -536,7 +536,7 @@ fn empty_foreign_and_corrupt_files_are_distinguished() {
     fs::create_dir(&path).unwrap();
     let code = refused(&root, &service, &path);
     assert!(
-        ["store_not_sqlite", "store_not_found"].contains(&code.as_str()),
+        ["store_empty", "store_not_found"].contains(&code.as_str()),
         "{code}"
     );
     fs::remove_dir(&path).unwrap();

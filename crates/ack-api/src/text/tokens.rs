@@ -168,6 +168,9 @@ fn compound_cost(lead: &str, word: &str) -> Option<usize> {
     Some((pieces + 1) * UNITS_PER_TOKEN)
 }
 
+/// From this length on, a run of punctuation that is two known pieces may be three tokens.
+const MIN_LONG_SIGNS: usize = 5;
+
 /// The cost of a run of punctuation, with or without a space before it: the longest known pieces.
 /// Vocabularies do not always take the longest, which matters in long runs.
 fn signs_cost(lead: &str, signs: &str) -> usize {
@@ -181,6 +184,10 @@ fn signs_cost(lead: &str, signs: &str) -> usize {
         let longest = known.find(|piece| vocabulary::holds_signs(lead, piece));
         start += longest.map_or(1, str::len);
         lead = "";
+        pieces += 1;
+    }
+    // Of `(())\`, the vocabularies join `())` first.
+    if pieces == 2 && signs.len() >= MIN_LONG_SIGNS {
         pieces += 1;
     }
     pieces * UNITS_PER_TOKEN + pieces.saturating_sub(MAX_SIMPLE_SIGNS) * SPLIT_SIGNS_COST
