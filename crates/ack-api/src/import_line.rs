@@ -334,7 +334,7 @@ mod tests {
                 "did you mean `status`",
             ),
             (r#"{"title":"x","status":"active"}"#, "allowed are staging"),
-            (r#"{"title":"x","date":"2026-02-30"}"#, "no real day"),
+            (r#"{"title":"x","date":"2026-02-30"}"#, "not a real day"),
             (r#"{"title":"x","confidence":2}"#, "allowed is 0 to 1"),
             (r#"{"title":"x""#, "not a JSON object"),
             (r#"[{"title":"x"}]"#, "a JSON array, not an object"),

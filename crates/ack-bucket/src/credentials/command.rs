@@ -163,7 +163,7 @@ mod tests {
             ),
             (
                 r#"printf '{"AccessKeyId":"a\\nb","SecretAccessKey":"s3cret"}'"#,
-                "are empty or hold other",
+                "are empty or have characters",
             ),
         ] {
             let told = ran(script, LONG).unwrap_err();
