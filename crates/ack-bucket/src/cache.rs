@@ -31,7 +31,7 @@ use crate::format::{self, Head, LINKS, Version};
 const OLD_VERSION_RETENTION: Duration = Duration::from_mins(10);
 /// The largest state file that is read.
 const MAX_STATE_BYTES: u64 = 1 << 20;
-/// How many bytes a version may always take if `cache` of [remote] is not set.
+/// How many bytes a version may always take if `cache` of `[remote]` is not set.
 const DEFAULT_BYTES: u64 = 2 << 30;
 /// It may take more if that is at most one part in this many of the free space.
 const FREE_SPACE_SHARE: u64 = 4;
