@@ -294,6 +294,8 @@ const CHECKS = {
     const { address } = await root.review();
     const page = await open(address);
     assert.match(await page.textContent("#head"), /^10000 memories wait/);
+    // The queue follows the first card.
+    await page.waitForSelector("#queue li");
     const rows = await page.locator("#queue li").count();
     assert.ok(rows > 0 && rows <= 100, `${rows} memories are in the page`);
     const elements = await page.evaluate(() => document.querySelectorAll("*").length);
