@@ -58,7 +58,7 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 /// How long running requests may still take after standard input is closed. Without any, the
 /// process ends at once.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
-/// The same for requests that were piped in: whoever wrote them waits for the answers.
+/// The same if the requests were piped in: the caller is waiting for the answers.
 const PIPED_GRACE: Duration = Duration::from_secs(30);
 /// How long after its deadline a request may still answer by itself.
 const DEADLINE_GRACE: Duration = Duration::from_millis(200);

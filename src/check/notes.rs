@@ -212,7 +212,7 @@ impl CheckState {
             if !is_date(&value) {
                 let message = format!(
                     "`{key}` is `{value}`; write a day (2026-03-14) or an RFC \
-                                       3339 date and time"
+                     3339 date and time"
                 );
                 self.error("schema", (shown_path, line_of(key)), message);
             }

@@ -111,12 +111,10 @@ pub fn of_decisions(
     decisions: &[Decision],
     released: &[Decision],
 ) -> Result<SideEffects, StoreError> {
-    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
-    let after = snapshot.with_decisions(snapshot.decisions.followed_by(decisions));
-    let mut side_effects = of_equal_notes(scope, snapshot, &after, &decided)?;
-    side_effects
-        .wait_again
-        .extend(waiting(scope, snapshot, released)?);
+    let mut side_effects = SideEffects {
+        wait_again: waiting(scope, snapshot, released)?,
+        ..SideEffects::default()
+    };
     let may_leave = |decision: &&Decision| match decision.verdict {
         Verdict::Withdraw => true,
         verdict => !verdict.status().is_none_or(Status::is_served),
@@ -126,9 +124,12 @@ pub fn of_decisions(
         .filter(|decision| decision.was.is_served())
         .map(|decision| decision.id.as_str())
         .collect();
-    if leaving.is_empty() {
+    if leaving.is_empty() && !snapshot.layout.profile.is_notes() {
         return Ok(side_effects);
     }
+    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
+    let after = snapshot.with_decisions(snapshot.decisions.followed_by(decisions));
+    side_effects.add(of_equal_notes(scope, snapshot, &after, &decided)?);
     let older = snapshot.replaced_by(&leaving)?.into_iter();
     let older = older.filter(|older| !decided.contains(older.id.as_str()));
     let is_back = |memory: &Memory| -> Result<bool, StoreError> {

@@ -74,7 +74,7 @@ fn statement(entry: &str) -> Option<&str> {
     (is_category && !fact.is_empty()).then_some(fact)
 }
 
-/// Whether this is what stands in the brackets of a task: `[ ]`, `[x]`, `[-]`.
+/// Whether the brackets mark a task, not a category: `[ ]`, `[x]`, `[-]`.
 fn is_task_mark(category: &str) -> bool {
     let mut chars = category.chars();
     match (chars.next(), chars.next()) {
