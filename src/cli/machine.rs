@@ -1,7 +1,10 @@
-//! Where this user's stores and clients are: the home folder, the system's folders, environment
-//! variables.
+//! This user: the name, and where the stores and clients are (the home folder, the system's
+//! folders, environment variables).
 
 use std::ffi::OsString;
+
+use ack_api::text;
+use nix::unistd::{User, geteuid};
 
 use crate::config::Config;
 use crate::recogniser::{FoundStore, Places, survey};
@@ -29,6 +32,20 @@ pub fn stores(config: &Config) -> Vec<FoundStore> {
         variable: &variable,
     };
     super::progress::with_message("looking for stores", || survey(&places))
+}
+
+/// The name of the user. Programs that run in containers or by a timer often have no variable with
+/// it; then the user database knows it.
+pub fn user_name() -> String {
+    let named = ["USER", "LOGNAME"].into_iter().find_map(|name| {
+        let value = text::line(&variable(name)?.to_string_lossy(), 100);
+        (!value.is_empty()).then_some(value)
+    });
+    let known = || {
+        let user = User::from_uid(geteuid()).ok().flatten()?;
+        Some(text::line(&user.name, 100)).filter(|name| !name.is_empty())
+    };
+    named.or_else(known).unwrap_or_else(|| "unknown".to_owned())
 }
 
 fn variable(name: &str) -> Option<OsString> {

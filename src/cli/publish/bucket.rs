@@ -11,10 +11,11 @@ use ack_bucket::publish::{Item, PrunePlan, Step, UploadCost, VersionSummary};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{MAX_LISTED, confirms, listed_lines};
+use super::{MAX_LISTED, confirms, listed_lines, none_approved_text};
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
+use crate::cli::machine::user_name;
 use crate::cli::{render, write_json, write_plain};
 use crate::config::Config;
 use crate::connect::quoted;
@@ -88,18 +89,6 @@ fn settings(scope: &Scope, args: &BucketArgs) -> Result<RemoteSettings, CliError
 fn check(endpoint: &str, named: &str) -> Result<(), CliError> {
     check_endpoint(endpoint)
         .map_err(|allowed| CliError::invalid(named, text::line(endpoint, 100), allowed))
-}
-
-/// The name of the publisher, for the description of the version.
-fn user_name() -> String {
-    let name = ["USER", "LOGNAME"]
-        .into_iter()
-        .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
-    let name = name.map_or_else(
-        || "unknown".to_owned(),
-        |name| name.to_string_lossy().into_owned(),
-    );
-    text::line(&name, 100)
 }
 
 /// The request.
@@ -309,6 +298,7 @@ fn plan_text(planned: &Planned, cost: Option<UploadCost>) -> String {
         plan.withdrawn.len(),
         plan.unchanged
     );
+    out += &none_approved_text(&planned.scope, planned.waiting);
     if let Some(cost) = cost {
         out += &cost_text(cost);
     }
