@@ -223,6 +223,9 @@ pub struct Plan {
     pub held: Vec<HeldItem>,
     /// Warnings about what is published.
     pub warnings: Vec<HeldItem>,
+    /// If no memory of the scope is approved: how many wait for review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<usize>,
     #[serde(skip)]
     steps: Vec<Step>,
 }
@@ -257,7 +260,9 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
         folder,
         ..Plan::default()
     };
-    let memories = plan.check_texts(approved(scope, Superseded::LeftOut)?);
+    let approved = approved(scope, Superseded::LeftOut)?;
+    plan.waiting = approved.waiting_if_none();
+    let memories = plan.check_texts(approved.memories);
     match options.format {
         Format::Md => files::plan(&mut plan, scope, &memories, options)?,
         Format::Jsonl => lines::plan(&mut plan, &memories, options)?,
@@ -293,8 +298,24 @@ enum Superseded {
     Kept,
 }
 
-/// The memories that agents may see, by id.
-fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, PublishError> {
+/// What people approved in a scope.
+#[derive(Debug)]
+struct Approved {
+    /// The memories that agents may see, by id.
+    memories: Vec<Memory>,
+    /// How many others wait for review.
+    waiting: usize,
+}
+
+impl Approved {
+    /// How many memories wait, if none is approved.
+    fn waiting_if_none(&self) -> Option<usize> {
+        self.memories.is_empty().then_some(self.waiting)
+    }
+}
+
+/// Reads what people approved.
+fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishError> {
     let all = scope.store.full_scan(READ_TIMEOUT, |snapshot| {
         let mut all = Vec::new();
         snapshot.visit_curated(&mut |curated| all.push(curated))?;
@@ -350,7 +371,11 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Vec<Memory>, Publis
         }
     }
     visible.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(visible)
+    let waits = |memory: &&Memory| memory.status == Status::Staging;
+    Ok(Approved {
+        memories: visible,
+        waiting: all.iter().filter(waits).count(),
+    })
 }
 
 impl Plan {

@@ -9,6 +9,7 @@ use ack_worktree::repository::Repository;
 use serde_json::json;
 
 use super::args::PublishArgs;
+use super::command::command;
 use super::scopes::{add, set};
 use super::{prompt, write_json, write_plain};
 use crate::cli::error::CliError;
@@ -124,13 +125,29 @@ fn plan_text(plan: &Plan) -> String {
         |verb: &str, one: &HeldItem| format!("  {verb:<6} {} {}\n", one.id, one.reasons.join(", "));
     out += &listed_lines(&plan.held, |one| held_line("hold", one));
     out += &listed_lines(&plan.warnings, |one| held_line("look", one));
-    out + &format!(
+    out += &format!(
         "{} to add, {} to change, {} to remove, {} unchanged\n",
         plan.added.len(),
         plan.changed.len(),
         plan.withdrawn.len(),
         plan.unchanged
-    )
+    );
+    out + &none_approved_text(&plan.scope, plan.waiting)
+}
+
+/// That a scope has nothing to publish, and the next step. `waiting`: how many memories wait for
+/// review, if none is approved.
+fn none_approved_text(scope: &str, waiting: Option<usize>) -> String {
+    let waits = match waiting {
+        None => return String::new(),
+        Some(0) => "none waits for review\n".to_owned(),
+        Some(waiting) => format!(
+            "{waiting} {} for review; to review them, run:\n  {}\n",
+            if waiting == 1 { "waits" } else { "wait" },
+            command(&format!("review --scope {}", quoted(scope)))
+        ),
+    };
+    format!("no memory of scope {scope} is approved, {waits}")
 }
 
 fn listed_lines<T>(items: &[T], line: impl Fn(&T) -> String) -> String {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ack_api::memory::Status;
+use ack_api::memory::{Memory, Status};
 use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
 use ack_bucket::BucketError;
@@ -17,7 +17,7 @@ use ack_bucket::publish::{
 use ack_store::READ_TIMEOUT;
 use serde::Serialize;
 
-use super::{HeldItem, PublishError, Superseded, approved, check_texts, may_publish};
+use super::{Approved, HeldItem, PublishError, Superseded, approved, check_texts, may_publish};
 use crate::scope::Scope;
 
 /// How often to build a version again because someone else published meanwhile.
@@ -69,6 +69,9 @@ pub struct Planned {
     pub held: Vec<HeldItem>,
     /// Warnings about what is published.
     pub warnings: Vec<HeldItem>,
+    /// If no memory of the scope is approved: how many wait for review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<usize>,
     #[serde(skip)]
     base: Base,
 }
@@ -113,9 +116,12 @@ impl Publication {
     pub fn plan(&self, step: &mut dyn FnMut(Step)) -> Result<Planned, Error> {
         let mut held = Vec::new();
         let mut warnings = Vec::new();
+        let mut waiting = None;
         // Check what must not be published before any network access.
         let wanted = if self.options.withdraw.is_empty() {
-            Some(self.desired_state(&mut held, &mut warnings)?)
+            let approved = self.approved()?;
+            waiting = approved.waiting_if_none();
+            Some(self.desired_state(approved.memories, &mut held, &mut warnings)?)
         } else {
             may_publish(&self.scope)?;
             None
@@ -138,17 +144,22 @@ impl Publication {
             plan,
             held,
             warnings,
+            waiting,
             base,
         })
     }
 
+    fn approved(&self) -> Result<Approved, Error> {
+        may_publish(&self.scope)?;
+        Ok(approved(&self.scope, Superseded::Kept)?)
+    }
+
     fn desired_state(
         &self,
+        mut memories: Vec<Memory>,
         held: &mut Vec<HeldItem>,
         warnings: &mut Vec<HeldItem>,
     ) -> Result<DesiredState, Error> {
-        may_publish(&self.scope)?;
-        let mut memories = approved(&self.scope, Superseded::Kept)?;
         if self.options.only_promoted {
             memories.retain(|memory| memory.status == Status::Promoted);
         }

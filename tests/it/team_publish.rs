@@ -162,6 +162,44 @@ fn only_approved_memories_become_files() {
 }
 
 #[test]
+fn a_scope_without_approved_memories_says_how_many_wait_and_what_opens_the_desk() {
+    let root = Root::new();
+    let waiting = json!({ "status": "staging" });
+    let rejected = memory("r-1", "Was rejected", json!({ "status": "rejected" }));
+    root.store(
+        "mine",
+        &[
+            memory("w-1", "Waits", waiting.clone()),
+            memory("w-2", "Waits as well", waiting.clone()),
+            rejected.clone(),
+        ],
+    );
+    let folder = tempfile::tempdir().unwrap();
+    for format in ["md", "jsonl"] {
+        let told = publish(&root, folder.path(), &["--yes", "--format", format]).ok();
+        let next = "no memory of scope mine is approved, 2 wait for review; to review them, run:\n  \
+                    ack-memory";
+        assert!(told.contains(next), "{told}");
+        assert!(told.contains(" review --scope mine\n"), "{told}");
+        assert!(told.ends_with("nothing to do\n"), "{told}");
+        let plan = done(&root, folder.path(), &["--format", format]);
+        assert_eq!(plan["waiting"], 2, "{plan:#}");
+    }
+    let one = Root::new();
+    one.store("mine", &[memory("w-1", "Waits", waiting)]);
+    let told = publish(&one, folder.path(), &[]).ok();
+    assert!(told.contains("1 waits for review"), "{told}");
+    let none = Root::new();
+    none.store("mine", &[rejected]);
+    let told = publish(&none, folder.path(), &[]).ok();
+    let nothing = "no memory of scope mine is approved, none waits for review\n";
+    assert!(told.contains(nothing), "{told}");
+    let (root, _keep, folder) = scene();
+    let told = publish(&root, &folder, &[]).ok();
+    assert!(!told.contains("is approved"), "{told}");
+}
+
+#[test]
 fn publishing_again_changes_only_what_changed() {
     let (root, _keep, folder) = scene();
     done(&root, &folder, &[]);
