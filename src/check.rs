@@ -9,6 +9,7 @@ mod notes;
 pub mod text;
 mod yaml;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ack_sys::files;
@@ -96,14 +97,17 @@ impl NoteFolder {
 /// It cannot be listed or read.
 pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
     let path = path.canonicalize()?;
-    let mut closed = Vec::new();
-    let (folder, names) = if path.is_dir() {
-        (path.clone(), list(&path, &mut closed)?)
+    let (folder, listed) = if path.is_dir() {
+        (path.clone(), list(&path)?)
     } else {
         files::check(&path)?;
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-        let name = PathBuf::from(path.file_name().unwrap_or_default());
-        (folder, vec![name])
+        let names = vec![PathBuf::from(path.file_name().unwrap_or_default())];
+        let listed = Listed {
+            names,
+            ..Listed::default()
+        };
+        (folder, listed)
     };
     let repository = Repository::discover(&folder, None);
     let index = files::read_text(&folder.join("index.md"), MAX_FILE_BYTES).unwrap_or_default();
@@ -115,27 +119,39 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
         folder,
     };
     let mut checked = CheckState::default();
-    for (folder, reason) in &closed {
+    for (folder, reason) in &listed.closed {
         checked.report_unreadable(&place, folder, reason);
     }
-    for name in &names {
+    for link in &listed.links {
+        checked.report_link(&place, link);
+    }
+    for name in &listed.names {
         checked.read(&place, name);
     }
-    Ok(checked.report(&place, names.len()))
+    Ok(checked.report(&place, listed.names.len()))
 }
 
-/// The names of the files that hold memories. Does not follow links. Folders inside it that cannot
-/// be opened go to `closed`, with the reason.
-fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<Vec<PathBuf>> {
-    let mut names = Vec::new();
+/// What is in a folder, by paths relative to it.
+#[derive(Default)]
+struct Listed {
+    /// The files that hold memories.
+    names: Vec<PathBuf>,
+    /// Folders that cannot be opened, each with the reason.
+    closed: Vec<(PathBuf, String)>,
+    /// Symbolic links behind which there may be notes that are not read.
+    links: Vec<PathBuf>,
+}
+
+/// Lists a folder. Does not follow links.
+fn list(folder: &Path) -> std::io::Result<Listed> {
+    let mut listed = Listed::default();
     let walk = WalkDir::new(folder)
         .max_depth(MAX_DEPTH)
         .sort_by_file_name()
         .into_iter()
         .filter_entry(|entry| {
             let name = entry.file_name();
-            entry.depth() == 0
-                || !name.as_encoded_bytes().starts_with(b".") && name != "node_modules"
+            entry.depth() == 0 || !is_passed_over(name)
         });
     for entry in walk {
         let entry = match entry {
@@ -145,7 +161,7 @@ fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<V
                 let path = error.path().unwrap_or(folder);
                 let relative = path.strip_prefix(folder).unwrap_or(path).to_owned();
                 let reason = error.io_error().map(std::io::Error::to_string);
-                closed.push((relative, reason.unwrap_or_default()));
+                listed.closed.push((relative, reason.unwrap_or_default()));
                 continue;
             }
         };
@@ -155,15 +171,36 @@ fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<V
         let is_notes = crate::recogniser::tally::is_markdown(relative)
             && !["index.md", "log.md", "MEMORY.md"].contains(&&*relative.to_string_lossy());
         let is_lines = ack_store::folder::note::is_json_lines(relative);
-        let is_link = entry.file_type().is_symlink();
+        let holds_memories = is_notes || is_lines;
+        if entry.file_type().is_symlink() {
+            if (holds_memories || entry.path().is_dir()) && !is_read_elsewhere(folder, entry.path())
+            {
+                listed.links.push(relative.to_owned());
+            }
+            continue;
+        }
         // A named pipe with the name of a note is told when it is to be read.
-        if !entry.file_type().is_dir()
-            && !is_link
-            && (is_notes || is_lines)
-            && names.len() < MAX_FILES
-        {
-            names.push(relative.to_owned());
+        if !entry.file_type().is_dir() && holds_memories && listed.names.len() < MAX_FILES {
+            listed.names.push(relative.to_owned());
         }
     }
-    Ok(names)
+    Ok(listed)
+}
+
+/// Whether a file or folder with this name is passed over.
+fn is_passed_over(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
+}
+
+/// Whether a link only repeats what the folder holds under another name.
+fn is_read_elsewhere(folder: &Path, link: &Path) -> bool {
+    let Ok(target) = link.canonicalize() else {
+        return false;
+    };
+    let Ok(inside) = target.strip_prefix(folder) else {
+        return false;
+    };
+    let has_notes_name = crate::recogniser::tally::is_markdown(inside)
+        || ack_store::folder::note::is_json_lines(inside);
+    !inside.iter().any(is_passed_over) && (target.is_dir() || has_notes_name)
 }

@@ -21,6 +21,20 @@ use super::{Finding, NoteFolder, Report, Severity, text};
 use crate::publish::document::Document;
 use ack_api::import_line::{self, ImportLine};
 
+/// The keys of front matter whose value is one text.
+const TEXT_KEYS: &[&str] = &[
+    "id",
+    "title",
+    "name",
+    "description",
+    "summary",
+    "type",
+    "status",
+    "project",
+    "created",
+    "date",
+];
+
 /// A memory that was read.
 struct CheckedMemory {
     path: PathBuf,
@@ -70,6 +84,26 @@ impl CheckState {
     pub fn report_unreadable(&mut self, place: &NoteFolder, relative: &Path, reason: &str) {
         let message = format!("cannot be opened: {reason}");
         self.error("unreadable", (&place.shown_path(relative), 1), message);
+    }
+
+    /// Reports a symbolic link, which is not followed.
+    pub fn report_link(&mut self, place: &NoteFolder, relative: &Path) {
+        let full = place.folder.join(relative);
+        let message = match full.metadata() {
+            Ok(target) if target.is_dir() => {
+                "is a symbolic link to a folder, and links are not followed: the notes in it are \
+                 neither checked nor served; move them here, or check that folder by its own path"
+            }
+            Ok(_) => {
+                "is a symbolic link, and links are not followed: the note is neither checked nor \
+                 served; put the file itself here, or check it by its own path"
+            }
+            Err(_) => {
+                "is a symbolic link to something that cannot be found, and links are not followed; \
+                 put the note itself here, or remove the link"
+            }
+        };
+        self.warn("link", (&place.shown_path(relative), 1), message);
     }
 
     /// Reads and checks a file.
@@ -180,7 +214,9 @@ impl CheckState {
             let message = "its front matter is never closed; end it with a line `---`";
             self.error("schema", (shown_path, 1), message);
         }
-        if !has_conflict && let Err(problem) = yaml::check(&document.front_matter()) {
+        let yaml = yaml::check(&document.front_matter());
+        let is_yaml = yaml.is_ok() && !has_conflict;
+        if !has_conflict && let Err(problem) = yaml {
             // The opening `---` is line 1.
             let line = problem.line + 1;
             self.error("schema", (shown_path, line), problem.message);
@@ -217,6 +253,17 @@ impl CheckState {
                 self.error("schema", (shown_path, line_of(key)), message);
             }
         }
+        for key in TEXT_KEYS {
+            // What is wrong with the header as YAML was said above.
+            if let Some(nested) = header.nested(key).filter(|_| is_yaml) {
+                let (severity, next) = match *key {
+                    "id" => (Severity::Error, note::UNUSED_ID),
+                    _ => (Severity::Warning, "write one text"),
+                };
+                let message = format!("`{key}` is {nested}, where one text belongs; {next}");
+                self.find(severity, "schema", (shown_path, line_of(key)), message);
+            }
+        }
         let (notes, _) = note::read(
             Dialect::Markdown,
             relative,
@@ -226,7 +273,9 @@ impl CheckState {
         let Some(note) = notes.into_iter().next() else {
             return;
         };
-        if let (Some(id), None) = (header.text(&["id"]), &note.declared_id) {
+        if header.nested("id").is_none()
+            && let (Some(id), None) = (header.text(&["id"]), &note.declared_id)
+        {
             let message = format!(
                 "the id `{id}` cannot be used; at most 200 characters on one line, not ending \
                  with `@edited`"

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::cli::{ack, add_scope};
 use crate::curate::{approved, decide};
-use crate::support::Root;
+use crate::support::{Root, sorted_ids};
 
 fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
     let path = folder.join(name);
@@ -141,6 +141,31 @@ fn a_note_without_the_required_type_is_named_where_the_folder_follows_the_format
     let named = "`a.md` and 1 more note have no `type` in the header, which the Open Knowledge \
                  Format requires";
     assert!(problems.contains(named), "{problems}");
+}
+
+#[test]
+fn an_id_that_is_no_text_is_not_used_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(inside, "list.md", "---\nid: [1, 2]\n---\n# A list\n");
+    write(inside, "lines.md", "---\nid:\n- 3\n---\n# Lines\n");
+    write(inside, "map.md", "---\nid: {a: 4}\n---\n# A map\n");
+    write(inside, "text.md", "---\nid: \"[5]\"\n---\n# Text\n");
+    let root = serve_notes(inside);
+    assert_eq!(
+        sorted_ids(&json!(waiting(&root))),
+        ["[5]", "lines", "list", "map"]
+    );
+    let problems = health(&root)["problems"].to_string();
+    for named in [
+        "`list.md` has a list as its `id`, where one text belongs; it is not used, so the id is the \
+         file's path; write one text, or leave `id` out",
+        "`lines.md` has a list as its `id`",
+        "`map.md` has a map as its `id`",
+    ] {
+        assert!(problems.contains(named), "{named}: {problems}");
+    }
+    assert!(!problems.contains("text.md"), "{problems}");
 }
 
 #[test]

@@ -147,6 +147,19 @@ fn each_problem_is_reported_at_its_line() {
             &["error schema x.md:3"],
         ),
         (
+            b"---\ntype: note\nid: [1, 2]\n---\nText".to_vec(),
+            &["error schema x.md:3"],
+        ),
+        (
+            b"---\ntype: note\nid:\n- led-9\ntitle: {one: two}\n---\nText".to_vec(),
+            &["error schema x.md:3", "warning schema x.md:5"],
+        ),
+        (
+            b"---\ntype: note\ntitle: One\n  - two\nid: \"[1]\"\nmetadata: {name: x}\n---\nText"
+                .to_vec(),
+            &[],
+        ),
+        (
             b"---\ntype: note\n---\n\n".to_vec(),
             &["error schema x.md:1"],
         ),
@@ -254,6 +267,43 @@ fn an_unreadable_folder_is_reported_and_the_rest_is_checked() {
         said.contains("error unreadable: cannot be opened: File name too long"),
         "{said}"
     );
+}
+
+#[test]
+fn a_link_is_reported_unless_the_folder_holds_what_it_names() {
+    let scene = Scene::new();
+    scene.write("elsewhere/notes/far.md", OTHER);
+    scene.write("elsewhere/notes/plain.txt", OTHER);
+    let link = |target: &str, name: &str| {
+        let target = scene.folder.path().join(target);
+        std::os::unix::fs::symlink(target, scene.notes().join(name)).unwrap();
+    };
+    link("elsewhere/notes/far.md", "far.md");
+    link("elsewhere/notes", "folder");
+    link("elsewhere/gone.md", "gone.md");
+    link("docs/memory/good.md", "same.md");
+    link("docs/memory", "itself");
+    link("elsewhere/notes/plain.txt", "plain.txt");
+    link("elsewhere/notes/far.md", ".hidden.md");
+    assert_eq!(
+        scene.found(),
+        [
+            "warning link far.md:1",
+            "warning link folder:1",
+            "warning link gone.md:1",
+        ]
+    );
+    let said = scene.check(&[]).out;
+    for next in [
+        "docs/memory/far.md:1: warning link: is a symbolic link, and links are not followed: the note \
+         is neither checked nor served; put the file itself here",
+        "docs/memory/folder:1: warning link: is a symbolic link to a folder",
+        "move them here, or check that folder by its own path",
+        "remove the link",
+    ] {
+        assert!(said.contains(next), "{next}: {said}");
+    }
+    assert_eq!(scene.check(&["--strict"]).code, Some(1));
 }
 
 #[test]

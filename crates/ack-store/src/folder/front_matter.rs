@@ -4,13 +4,36 @@
 //! equal keys the last one wins. There are no aliases, so a header cannot expand. A nested key is
 //! written with a dot, as in `metadata.type`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The values of a header, by key in lower case.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Header(BTreeMap<String, Vec<String>>);
+pub struct Header {
+    values: BTreeMap<String, Vec<String>>,
+    /// The keys whose values are written as a list.
+    lists: BTreeSet<String>,
+}
 
 impl Header {
+    /// What the value of a key is, if it is not one text: `a list` or `a map`.
+    pub fn nested(&self, key: &str) -> Option<&'static str> {
+        let has_value = self
+            .values
+            .get(key)
+            .is_some_and(|values| !values.is_empty());
+        let is_inner = |known: &String| {
+            let rest = known.strip_prefix(key);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        if self.lists.contains(key) {
+            Some("a list")
+        } else if !has_value && self.values.keys().any(is_inner) {
+            Some("a map")
+        } else {
+            None
+        }
+    }
+
     /// The first value of the first key that has one.
     pub fn text(&self, keys: &[&str]) -> Option<String> {
         self.list(keys).into_iter().next()
@@ -18,7 +41,7 @@ impl Header {
 
     /// Every value of the first key that has one.
     pub fn list(&self, keys: &[&str]) -> Vec<String> {
-        let found = keys.iter().filter_map(|key| self.0.get(*key));
+        let found = keys.iter().filter_map(|key| self.values.get(*key));
         found
             .map(|values| {
                 let values = values.iter().filter(|value| !value.trim().is_empty());
@@ -57,7 +80,7 @@ pub fn split(note: &str) -> (Header, &str) {
     };
     let written = rest.get(..header).unwrap_or_default();
     let header = parse(written);
-    if header.0.is_empty() && written.lines().any(is_prose) {
+    if header.values.is_empty() && written.lines().any(is_prose) {
         return (Header::default(), note);
     }
     let text = rest.get(text..).unwrap_or_default();
@@ -91,6 +114,7 @@ struct OpenKey {
 
 fn parse(header: &str) -> Header {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut lists = BTreeSet::new();
     let mut open: Vec<OpenKey> = Vec::new();
     let mut lines = header.lines().peekable();
     while let Some(line) = lines.next() {
@@ -104,6 +128,10 @@ fn parse(header: &str) -> Header {
             open.retain(|open| open.indent <= indent);
             if let Some(key) = open.last().map(|open| open.key.clone()) {
                 let entry = entry.trim();
+                // A text may go on in a line that begins like an entry.
+                if values.get(&key).is_none_or(Vec::is_empty) {
+                    lists.insert(key.clone());
+                }
                 match split_key(entry) {
                     // `- {by: human:ana}`.
                     None if entry.starts_with('{') => inline_table(&key, entry, &mut values),
@@ -139,6 +167,10 @@ fn parse(header: &str) -> Header {
             key: key.clone(),
             indent,
         });
+        lists.remove(&key);
+        if value.starts_with('[') {
+            lists.insert(key.clone());
+        }
         let found = match value.chars().next() {
             None => Vec::new(),
             Some('{') => {
@@ -167,7 +199,7 @@ fn parse(header: &str) -> Header {
         };
         values.insert(key, found);
     }
-    Header(values)
+    Header { values, lists }
 }
 
 /// A key and its value, if a line has the form `key: value`.

@@ -161,7 +161,10 @@ pub fn read(
             lines::read(&text).into_parts()
         }
         _ if is_json_lines(relative) => (Vec::new(), None),
-        _ => (vec![markdown(dialect, relative, &text)], None),
+        _ => {
+            let (note, problem) = markdown(dialect, relative, &text);
+            (vec![note], problem)
+        }
     };
     let modified = Timestamp::try_from(modified)
         .ok()
@@ -189,7 +192,7 @@ fn id_from_path(relative: &Path) -> String {
 /// The summary of a rollout of Codex.
 fn rollout(relative: &Path, content: &str) -> Note {
     let (rollout, text) = codex::split(content);
-    let note = markdown(Dialect::Codex, relative, text);
+    let (note, _) = markdown(Dialect::Codex, relative, text);
     Note {
         project: rollout.project.or(note.project),
         session: rollout.session.or(note.session),
@@ -199,7 +202,8 @@ fn rollout(relative: &Path, content: &str) -> Note {
     }
 }
 
-fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
+/// The memory in a Markdown note, and what is wrong with a part of it.
+fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<String>) {
     let (header, text) = split(content);
     let stem = relative.file_stem().unwrap_or_default().to_string_lossy();
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
@@ -244,7 +248,11 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         permalink,
         in_project,
     ];
+    let nested_id = header.nested("id");
     let declared = header.text(&["id"]).filter(|id| {
+        if nested_id.is_some() {
+            return false;
+        }
         // An id in another form could not be found again.
         ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(super::rows::EDITED_SUFFIX)
     });
@@ -260,7 +268,9 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         note_status = NoteStatus::Draft;
         doubt = Some("has no text, so it waits for review".to_owned());
     }
-    Note {
+    let problem = nested_id
+        .map(|nested| format!("has {nested} as its `id`, where one text belongs; {UNUSED_ID}"));
+    let note = Note {
         id,
         declared_id: declared,
         status: note_status,
@@ -289,8 +299,13 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> Note {
         ]),
         links,
         names: names.into_iter().flatten().collect(),
-    }
+    };
+    (note, problem)
 }
+
+/// What is said of an id that is no text.
+pub const UNUSED_ID: &str =
+    "it is not used, so the id is the file's path; write one text, or leave `id` out";
 
 /// What is said of a note with a status that is not known.
 pub fn unknown_status(status: &str) -> String {
