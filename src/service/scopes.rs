@@ -29,6 +29,7 @@ use ack_api::{
 use ack_search::inverted::Index;
 use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
+use ack_store::decisions::DamagedLine;
 use std::sync::Arc;
 
 /// Maximum damaged lines of a decision log to list.
@@ -412,16 +413,41 @@ fn shared_ids(scope: &Scope) -> String {
 fn damaged(scope: &Scope) -> Vec<String> {
     let mut problems = scope.store.problems();
     if let Ok(decisions) = scope.store.decisions() {
-        let lines = decisions.damaged().iter();
-        problems.extend(lines.take(MAX_DAMAGED_LINES).map(|damaged| {
-            format!(
-                "{DECISION_LOG}, line {} cannot be read: {}; the memory it names waits for review \
-                 again",
-                damaged.line, damaged.reason
-            )
-        }));
+        let lines = decisions.damaged();
+        problems.extend(lines.iter().take(MAX_DAMAGED_LINES).map(damaged_line));
+        if let Some(DamagedLine { line, .. }) = lines.get(MAX_DAMAGED_LINES) {
+            problems.push(format!(
+                "{DECISION_LOG} has more lines like these, from line {line} on"
+            ));
+        }
     }
     problems
+}
+
+/// What is said of a line of a decision log that cannot be read.
+fn damaged_line(damaged: &DamagedLine) -> String {
+    let DamagedLine { line, reason, ids } = damaged;
+    let shown = ids.iter().take(MAX_DAMAGED_LINES);
+    let shown: Vec<String> = shown
+        .map(|id| format!("`{}`", text::line(id, 80)))
+        .collect();
+    let more = match ids.len().saturating_sub(shown.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let about = match ids.len() {
+        0 => "it names no memory, so whatever it decided is lost".to_owned(),
+        1 => format!("it is about {}, which waits for review", shown.concat()),
+        _ => format!(
+            "it is about {}{more}, which wait for review",
+            shown.join(", ")
+        ),
+    };
+    let until = match ids.is_empty() {
+        true => "",
+        false => " until a later line decides about it",
+    };
+    format!("{DECISION_LOG}, line {line} cannot be read: {reason}; {about}{until}")
 }
 
 fn instant(millis: i64) -> Option<String> {

@@ -141,7 +141,8 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
         ],
     );
     let log = root.scope_folder("alpha").join("decisions.jsonl");
-    fs::write(&log, "{\"id\": \"a-1\", \"verdict\": \"rej\n[]\n").unwrap();
+    let torn = "{\"id\": \"a-1\", \"verdict\": \"rej\n[]\n";
+    fs::write(&log, torn).unwrap();
     let lines: Vec<String> = found(&root)
         .into_iter()
         .map(|(_, message)| message)
@@ -152,11 +153,31 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
         let named = format!("decisions.jsonl, line {line} cannot be read: ");
         assert!(message.starts_with(&named), "{message}");
     }
+    let ends = [
+        "; it is about `a-1`, which waits for review until a later line decides about it",
+        "; it names no memory, so whatever it decided is lost",
+    ];
+    for (message, end) in lines.iter().zip(ends) {
+        assert!(message.ends_with(end), "{message}");
+    }
     let scope = finding_about(&root, "alpha").unwrap();
     assert_eq!(
         scope, "1 memory, 1 waiting for review, the oldest from 2026-01-01",
         "what a lost line may have rejected waits; the rest is as it was"
     );
+    // An unknown verdict, and two lines whose line break was lost.
+    let unknown = "{\"id\":\"a-2\",\"verdict\":\"bless\"}\n";
+    let joined = "{\"id\":\"a-1\",\"dig{\"id\":\"a-2\",\"verdict\":\"reject\"}\n";
+    fs::write(&log, [unknown, joined, &"{}\n".repeat(5)].concat()).unwrap();
+    let report = ack(root.path(), &["doctor", "--json"]).out;
+    for named in [
+        "line 1 cannot be read: unknown variant `bless`",
+        "it is about `a-2`, which waits",
+        "it is about `a-1`, `a-2`, which wait for review",
+        "decisions.jsonl has more lines like these, from line 6 on",
+    ] {
+        assert!(report.contains(named), "{named}: {report}");
+    }
 }
 
 #[test]

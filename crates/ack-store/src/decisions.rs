@@ -53,6 +53,8 @@ pub struct DamagedLine {
     pub line: usize,
     /// What is wrong with it.
     pub reason: String,
+    /// The memories that it names, as far as it can be read. They wait for review again.
+    pub ids: Vec<String>,
 }
 
 /// The decisions of a log, by memory.
@@ -101,17 +103,17 @@ impl Decisions {
                     decided.is_unreadable = false;
                 }
                 Err(error) => {
-                    for id in ids_of_damaged_line(line) {
-                        decisions
-                            .by_id
-                            .entry(text::id(&id))
-                            .or_default()
-                            .is_unreadable = true;
+                    let ids = ids_of_damaged_line(line).into_iter();
+                    let ids: Vec<String> = ids.map(|id| text::id(&id)).collect();
+                    for id in &ids {
+                        let decided = decisions.by_id.entry(id.clone()).or_default();
+                        decided.is_unreadable = true;
                     }
                     if decisions.damaged.len() < MAX_DAMAGED {
                         decisions.damaged.push(DamagedLine {
                             line: number,
                             reason: text::line(&error.to_string(), 200),
+                            ids,
                         });
                     }
                 }
