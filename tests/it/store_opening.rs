@@ -612,6 +612,7 @@ fn a_damaged_page_is_reported_or_read_without_a_crash() {
     root.store("two", &[memory("n1", "the other scope", json!({}))]);
     let whole = fs::read(&path).unwrap();
     let service = root.service();
+    let mut malformed = 0;
     for page in 0..whole.len() / 4_096 {
         for (offset, fill) in [(0, 0xff), (0, 0x00), (8, 0xff), (100, 0x55), (2_000, 0xff)] {
             let mut damaged = whole.clone();
@@ -623,8 +624,20 @@ fn a_damaged_page_is_reported_or_read_without_a_crash() {
             });
             assert!(ids(&answer).contains(&"n1".to_owned()), "page {page}");
             let _ = service.list_scopes(&ListScopesRequest::default()).unwrap();
+            let request = GetRequest {
+                id: Some("m1".to_owned()),
+                scope: Some("one".to_owned()),
+                ..GetRequest::default()
+            };
+            if let Err(error) = service.get_memory(&request) {
+                let message = error.body().message;
+                let repeated = message.matches("malformed").count();
+                assert!(repeated <= 1, "{message}");
+                malformed += repeated;
+            }
         }
     }
+    assert!(malformed > 0, "SQLite's word for it is said once");
     fs::write(&path, &whole).unwrap();
     assert_eq!(found(&root, &service), ["m1", "m2", "m3", "n1"]);
 }

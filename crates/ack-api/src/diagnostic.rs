@@ -61,11 +61,79 @@ fn chain<E: Error + ?Sized>(error: &E) -> String {
     let mut source = error.source();
     while let Some(cause) = source {
         let words = cause.to_string();
-        if !message.contains(&words) {
-            message.push_str(": ");
-            message.push_str(&words);
+        match sqlite_code(&words) {
+            // The error around it has SQLite's own words for the plain codes, which are below 256.
+            Some(code) if code < 256 => {}
+            Some(code) => message.push_str(&format!(" (SQLite's code {code})")),
+            None if message.to_lowercase().contains(&words.to_lowercase()) => {}
+            None => {
+                message.push_str(": ");
+                message.push_str(&words);
+            }
         }
         source = cause.source();
     }
     text::line(&message, TEXT_CAP)
+}
+
+/// The result code of SQLite in a cause of the form `Error code 11: …`.
+fn sqlite_code(words: &str) -> Option<u32> {
+    let (code, _) = words.strip_prefix("Error code ")?.split_once(": ")?;
+    code.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error with causes, each with its words.
+    #[derive(Debug)]
+    struct Chained(&'static str, Option<Box<Self>>);
+
+    impl Error for Chained {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            let cause = self.1.as_deref()?;
+            Some(cause)
+        }
+    }
+
+    impl std::fmt::Display for Chained {
+        fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            out.write_str(self.0)
+        }
+    }
+
+    #[track_caller]
+    fn check(causes: &[&'static str], message: &str) {
+        let none: Option<Box<Chained>> = None;
+        let error = causes
+            .iter()
+            .rev()
+            .fold(none, |cause, words| Some(Box::new(Chained(words, cause))));
+        assert_eq!(chain(&*error.unwrap()), message);
+    }
+
+    #[test]
+    fn a_cause_that_repeats_what_was_said_is_left_out() {
+        check(
+            &["cannot read it", "it is gone"],
+            "cannot read it: it is gone",
+        );
+        check(&["cannot read it: gone", "Gone"], "cannot read it: gone");
+        check(
+            &[
+                "it is damaged: malformed database schema (x)",
+                "malformed database schema (x)",
+                "Error code 11: database disk image is malformed",
+            ],
+            "it is damaged: malformed database schema (x)",
+        );
+        check(
+            &[
+                "cannot read it: disk I/O error",
+                "Error code 522: disk I/O error",
+            ],
+            "cannot read it: disk I/O error (SQLite's code 522)",
+        );
+    }
 }
