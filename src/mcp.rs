@@ -491,7 +491,10 @@ fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
     });
     let mendable = matches!(
         error,
-        Error::InvalidArgument { .. } | Error::UnknownArgument { .. } | Error::Scope(_)
+        Error::InvalidArgument { .. }
+            | Error::UnknownArgument { .. }
+            | Error::OtherScope { .. }
+            | Error::Scope(_)
     );
     let body = serde_json::to_value(body).ok();
     if mendable {

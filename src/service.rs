@@ -20,7 +20,7 @@ mod open;
 mod query;
 pub(crate) mod resources;
 mod review;
-mod same_id;
+pub(crate) mod same_id;
 pub(crate) mod scopes;
 pub(crate) mod search;
 pub mod service_state;

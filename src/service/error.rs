@@ -71,6 +71,20 @@ pub enum Error {
     /// There are no scopes to search.
     #[error(transparent)]
     Scope(#[from] ScopeError),
+    /// An address names another scope than the argument `scope`.
+    #[error(
+        "`{address}` is the address of a memory in scope `{named}`, and the scope is given as `{scope}`"
+    )]
+    OtherScope {
+        /// The address.
+        address: String,
+        /// The scope that it names.
+        named: String,
+        /// The id that it names.
+        id: String,
+        /// The scope that was given.
+        scope: String,
+    },
     /// None of the searched scopes contains the id.
     #[error(
         "there is no memory `{id}` in {}{}",
@@ -202,6 +216,7 @@ impl Diagnostic for Error {
             Self::InvalidArgument { .. } | Self::WrongType { .. } | Self::EmptyRange { .. } => {
                 ErrorCode::InvalidArgument
             }
+            Self::OtherScope { .. } => ErrorCode::InvalidArgument,
             Self::UnknownArgument { .. } => ErrorCode::UnknownArgument,
             Self::InvalidCursor(_) => ErrorCode::InvalidCursor,
             Self::Scope(error) => error.code(),
@@ -228,6 +243,13 @@ impl Diagnostic for Error {
                 "leave `cursor` out to start from the first page, and repeat the other arguments unchanged"
             }
             Self::Scope(error) => return error.hint(),
+            Self::OtherScope { id, scope, .. } => {
+                let hint = format!(
+                    "leave `scope` out, because the address names one; or give `{id}` instead of \
+                     the address, to look for that id in scope `{scope}`"
+                );
+                return Some(hint.into());
+            }
             Self::MemoryNotFound { .. } => {
                 "query_memories finds ids; for an id in a private scope, pass `scope`"
             }
@@ -327,6 +349,12 @@ impl Diagnostic for Error {
                 body.example = Some(self::example(operation));
                 body.nearest = nearest(argument, known.iter().map(String::as_str), 2);
                 body.allowed.clone_from(known);
+            }
+            Self::OtherScope { named, scope, .. } => {
+                body.argument = Some("scope".to_owned());
+                body.value = Some(scope.clone());
+                body.allowed = vec![format!("`{named}`, or no `scope`")];
+                body.nearest = vec![named.clone()];
             }
             Self::Scope(error) => error.details(body),
             Self::MemoryNotFound { id, nearest, .. } => {

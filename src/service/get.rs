@@ -216,12 +216,9 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
     for (position, id) in ids.iter().enumerate() {
         cancel::check()?;
         let found_memory = match find_memory(&opened, &selection, id, &spec, &mut failed) {
-            Err(Error::MemoryNotFound { .. })
-                if address(id).is_some_and(|(scope, _)| {
-                    request.scope.is_none() || scopes.iter().any(|named| named.name == scope)
-                }) =>
-            {
-                find_at_address(service, id, &spec)
+            Err(Error::MemoryNotFound { .. }) if address(id).is_some() => {
+                same_id::check_scope(id, request.scope.as_deref(), &scopes)
+                    .and_then(|()| find_at_address(service, id, &spec))
             }
             found_memory => found_memory,
         };

@@ -10,7 +10,7 @@ use super::engine::Service;
 use super::open::OpenScopes;
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
-use super::{answer, bounds};
+use super::{answer, bounds, same_id};
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
@@ -38,6 +38,9 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
             NoteKind::NotAvailable,
             "`order` is for lists; the results of a search are ordered by relevance",
         ));
+    }
+    if let (None, Some(like)) = (search.like, &request.like) {
+        same_id::check_scope(like.trim(), request.scope.as_deref(), &scopes)?;
     }
     search.check_like()?;
     search.note_legs(&mut notes);

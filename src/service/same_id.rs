@@ -3,7 +3,9 @@
 //! An approved memory comes before one that waits for review, then the current scope before others,
 //! then scopes by name. An address (`memory://scope/NAME/memory/ID`) names exactly one of them.
 
-use ack_api::memory::{Status, StatusFilter};
+use std::sync::Arc;
+
+use ack_api::memory::{Status, StatusFilter, fold_name};
 use ack_api::text;
 use ack_api::uri::Address;
 use ack_api::{Note, NoteKind};
@@ -11,8 +13,13 @@ use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
 
+use crate::scope::Scope;
+use crate::service::error::Error;
+
 /// Maximum other scopes and ids in a note.
 const MAX_NAMED: usize = 5;
+/// The longest address and name of a scope in an error, in characters.
+const MAX_SHOWN: usize = 200;
 
 /// A scope that contains a memory with an id.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +79,27 @@ pub fn address(text: &str) -> Option<(String, String)> {
         Address::Memory { scope, id } => Some((scope, id)),
         _ => None,
     }
+}
+
+/// Rejects an address of another scope than the argument `scope` names. `searched` are the scopes
+/// that it stands for.
+///
+/// # Errors
+/// [`Error::OtherScope`].
+pub fn check_scope(given: &str, scope: Option<&str>, searched: &[Arc<Scope>]) -> Result<(), Error> {
+    let (Some(scope), Some((named, id))) = (scope, address(given)) else {
+        return Ok(());
+    };
+    let folded = fold_name(&named);
+    if searched.iter().any(|it| fold_name(&it.name) == folded) {
+        return Ok(());
+    }
+    Err(Error::OtherScope {
+        address: text::line(given, MAX_SHOWN),
+        named: text::line(&named, MAX_SHOWN),
+        id: text::id(&id),
+        scope: text::line(scope, MAX_SHOWN),
+    })
 }
 
 /// The note for ids that other scopes also contain, each with those scopes.

@@ -225,6 +225,48 @@ fn an_address_names_exactly_one_memory() {
 }
 
 #[test]
+fn an_address_and_another_scope_are_refused_with_both_names() {
+    let root = root();
+    let service = root.service();
+    let given = address("beta", "same");
+    for (tool, arguments) in [
+        ("get_memory", json!({ "id": given, "scope": "gamma" })),
+        ("query_memories", json!({ "like": given, "scope": "gamma" })),
+    ] {
+        let error = call(&service, tool, arguments).unwrap_err();
+        assert_eq!(error.code(), "invalid_argument", "{tool}");
+        let body = json!(error.body());
+        let told = format!("{}; {}", body["message"], body["hint"]);
+        for words in [
+            given.as_str(),
+            "is the address of a memory in scope `beta`, and the scope is given as `gamma`",
+            "leave `scope` out, because the address names one",
+            "or give `same` instead of the address",
+        ] {
+            assert!(told.contains(words), "{tool}: {told}");
+        }
+    }
+    // Of several ids, each has its own reason.
+    let several = json!({ "ids": [given, "same"], "scope": "gamma" });
+    let answer = call(&service, "get_memory", several).unwrap();
+    assert!(
+        answer["missing"][0]["reason"]
+            .to_string()
+            .contains("leave `scope` out"),
+        "{answer}"
+    );
+    assert_eq!(answer["memories"].as_array().unwrap().len(), 1);
+    // The same scope is no contradiction, however it is spelled.
+    let same = json!({ "id": given, "scope": "Beta" });
+    assert!(call(&service, "get_memory", same).is_ok());
+    let told = ack(root.path(), &["get", &given, "--scope", "gamma"]).fails(2);
+    assert!(
+        told.contains("leave `--scope` out") && told.contains("as `gamma`"),
+        "{told}"
+    );
+}
+
+#[test]
 fn like_and_expect_resolve_ids_as_get_memory_does() {
     let root = Root::new();
     let near = |subject: &str| {
