@@ -41,6 +41,18 @@ pub enum CurateError {
         /// Similar ids.
         nearest: Vec<String>,
     },
+    /// The memory is in another scope than the command names.
+    #[error("scope `{asked}` has no memory `{id}`; it is in scope `{scope}` and {standing}")]
+    OtherScope {
+        /// The memory.
+        id: String,
+        /// The scope that was named.
+        asked: String,
+        /// The scope that has it.
+        scope: String,
+        /// What is decided about it: `is approved`.
+        standing: String,
+    },
     /// Several memories match.
     #[error("`{id}` begins the ids of several memories: {}{}", text::list(found), and_more(*more))]
     Ambiguous {
@@ -143,7 +155,7 @@ fn and_more(more: usize) -> String {
 impl Diagnostic for CurateError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::NotFound { .. } => ErrorCode::MemoryNotFound,
+            Self::NotFound { .. } | Self::OtherScope { .. } => ErrorCode::MemoryNotFound,
             Self::Ambiguous { .. }
             | Self::Successor { .. }
             | Self::NothingToUndo { .. }
@@ -165,6 +177,9 @@ impl Diagnostic for CurateError {
             }
             Self::NotFound { .. } => {
                 "`ack-memory review --list` shows what is waiting, with the ids".into()
+            }
+            Self::OtherScope { scope, .. } => {
+                format!("leave out --scope, or name that one: `--scope {scope}`").into()
             }
             Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope".into(),
             Self::Successor { .. } => "name another memory of the same scope".into(),
@@ -206,6 +221,16 @@ impl Diagnostic for CurateError {
     }
 }
 
+/// A status as the end of a sentence about a memory.
+pub const fn status_in_words(status: Status) -> &'static str {
+    match status {
+        Status::Staging => "waits for review",
+        Status::Approved => "is approved",
+        Status::Promoted => "is promoted",
+        Status::Rejected => "is rejected",
+    }
+}
+
 /// A memory to decide about.
 #[derive(Debug, Clone)]
 pub struct Candidate {
@@ -219,6 +244,15 @@ impl Candidate {
     /// The memory.
     pub const fn memory(&self) -> &Memory {
         &self.curated.memory
+    }
+
+    /// What is decided about the memory, as the end of a sentence about it.
+    pub fn standing(&self) -> String {
+        let memory = self.memory();
+        match &memory.superseded_by {
+            Some(newer) => format!("is replaced by `{newer}`"),
+            None => status_in_words(memory.status).to_owned(),
+        }
     }
 
     /// Rejects an id that several rows of the store share, because it is not clear which one is

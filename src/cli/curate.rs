@@ -1,6 +1,7 @@
 //! The commands that decide about memories. They are for people: they refuse to write without a
 //! terminal, unless the caller has the owner's token.
 
+mod typed;
 mod undoing;
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,22 +10,20 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, DecisionPlace, Verdict};
-use ack_api::memory::Status;
 use ack_api::text;
-use jiff::Timestamp;
 use serde_json::json;
 
+use self::typed::{Places, Replacing, check_chosen};
 pub use self::undoing::undo;
 use super::args::{ChosenArgs, DecideArgs, MergeArgs, StageArgs, SupersedeArgs};
-use super::get::numbered_result;
-use super::recall::RecallStore;
+use super::machine::user_name;
 use super::render::count;
 use super::{progress, prompt, signals, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::curate::find::{Filter, by_id, by_whole_id, queue, short_ids};
+use crate::curate::find::{Filter, queue, short_ids, unmatched};
 use crate::curate::side_effects::{About, SideEffects};
-use crate::curate::{Candidate, Sitting, stale, write};
+use crate::curate::{Candidate, Sitting, stale, status_in_words, write};
 use crate::desk::Outcome;
 use crate::remote;
 use crate::scope::resolve::{check_usable, find, unusable_manifest};
@@ -105,9 +104,8 @@ impl Caller<'_> {
     }
 
     /// Begins a sitting, if the caller may decide.
-    pub fn sitting(&self, because: Option<String>) -> Result<Sitting, CliError> {
-        let reason = because.map(|reason| text::line(&reason, 500));
-        Ok(Sitting::begin(self.actor()?, reason, self.now))
+    pub fn sitting(&self, because: Option<&str>) -> Result<Sitting, CliError> {
+        Ok(Sitting::begin(self.actor()?, reason(because), self.now))
     }
 
     /// The person or process that decides.
@@ -140,32 +138,10 @@ impl Caller<'_> {
     }
 }
 
-/// The name of the user.
-fn user_name() -> String {
-    let name = ["USER", "LOGNAME"]
-        .into_iter()
-        .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
-    text::line(
-        &name.unwrap_or_else(|| "unknown".into()).to_string_lossy(),
-        100,
-    )
-}
-
-/// The memory that was typed: the number of a result of the last query at this terminal, an id, or
-/// the beginning of one.
-fn resolve_typed(
-    caller: Caller<'_>,
-    scopes: &[Arc<Scope>],
-    typed: &str,
-) -> Result<Candidate, CliError> {
-    let last = RecallStore::of(caller.config).and_then(|memory| memory.last(Timestamp::now()));
-    let hit = last.as_ref().and_then(|last| numbered_result(typed, last));
-    let Some(hit) = hit else {
-        return Ok(by_id(scopes, typed)?);
-    };
-    let scope = scopes.iter().filter(|scope| scope.name == hit.scope);
-    let scope: Vec<Arc<Scope>> = scope.cloned().collect();
-    Ok(by_whole_id(&scope, &hit.id)?)
+/// The reason for a decision. A blank one is none, as at the review desk.
+pub fn reason(because: Option<&str>) -> Option<String> {
+    let reason = text::line(because?, 500);
+    (!reason.is_empty()).then_some(reason)
 }
 
 /// Runs `approve`, `reject` and `promote`.
@@ -184,6 +160,7 @@ fn decide_until(
     args: ChosenArgs,
     until: Option<&str>,
 ) -> Result<(), CliError> {
+    check_chosen(verdict.as_str(), &args)?;
     let by_filter = args.ids.is_empty();
     let only = args.decide.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;
@@ -206,11 +183,22 @@ fn decide_until(
                 queue(&scopes, &filter, caller.now)?.waiting,
             ));
         }
-        let found = args.ids.iter().map(|id| resolve_typed(caller, &scopes, id));
+        let places = Places {
+            caller,
+            only,
+            scopes: &scopes,
+        };
+        let found = args.ids.iter().map(|id| places.find(id));
         found.collect::<Result<Vec<_>, CliError>>()
     })?;
     if candidates.is_empty() {
-        return Err(CliError::NothingWaits);
+        let others = match only {
+            Some(_) => caller.scopes(None).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let unmatched =
+            progress::while_reading(|| unmatched(&scopes, &others, &filter, caller.now));
+        return Err(CliError::NothingWaits(unmatched?));
     }
     let dry_run = args.decide.dry_run;
     let sitting = prepare(caller, &args.decide)?;
@@ -272,12 +260,7 @@ fn repeated(candidate: &Candidate) -> String {
         .reviewed_at
         .map(|at| at.strftime("%Y-%m-%d").to_string());
     let decided: Vec<String> = by.chain(day).collect();
-    let status = match memory.status {
-        Status::Staging => "waits for review",
-        Status::Approved => "is approved",
-        Status::Promoted => "is promoted",
-        Status::Rejected => "is rejected",
-    };
+    let status = status_in_words(memory.status);
     let (id, decided) = (&memory.id, decided.join(", "));
     format!("note: {id} {status} already ({decided}); it is left as it is\n")
 }
@@ -296,28 +279,40 @@ fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
 
 /// Runs `merge`.
 pub fn merge(caller: Caller<'_>, args: &MergeArgs) -> Result<(), CliError> {
-    replace(caller, &args.id, &args.into, Verdict::Merge, &args.decide)
+    let replacing = Replacing {
+        command: "merge",
+        flag: "--into",
+        ids: &args.ids,
+        stays: args.into.as_deref(),
+        args: &args.decide,
+    };
+    replace(caller, replacing, Verdict::Merge)
 }
 
 /// Runs `supersede`.
 pub fn supersede(caller: Caller<'_>, args: &SupersedeArgs) -> Result<(), CliError> {
-    replace(caller, &args.id, &args.by, Verdict::Supersede, &args.decide)
+    let replacing = Replacing {
+        command: "supersede",
+        flag: "--by",
+        ids: &args.ids,
+        stays: args.by.as_deref(),
+        args: &args.decide,
+    };
+    replace(caller, replacing, Verdict::Supersede)
 }
 
-fn replace(
-    caller: Caller<'_>,
-    id: &str,
-    into: &str,
-    verdict: Verdict,
-    args: &DecideArgs,
-) -> Result<(), CliError> {
-    let scopes = caller.readable_scopes(args.scope.as_deref())?;
-    let (replaced_memory, successor) = progress::while_reading(|| {
-        (
-            resolve_typed(caller, &scopes, id),
-            resolve_typed(caller, &scopes, into),
-        )
-    });
+fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Result<(), CliError> {
+    let (goes, stays) = replacing.both()?;
+    let args = replacing.args;
+    let only = args.scope.as_deref();
+    let scopes = caller.readable_scopes(only)?;
+    let places = Places {
+        caller,
+        only,
+        scopes: &scopes,
+    };
+    let (replaced_memory, successor) =
+        progress::while_reading(|| (places.find(goes), places.find(stays)));
     let (replaced_memory, successor) = (replaced_memory?, successor?);
     let sitting = prepare(caller, args)?;
     let mut replaced = sitting.replacement(&replaced_memory, &successor, verdict)?;
@@ -332,14 +327,14 @@ fn replace(
 
 fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
     if args.dry_run {
-        return Ok(dry_sitting(caller));
+        return Ok(dry_sitting(caller, args.because.as_deref()));
     }
-    caller.sitting(args.because.clone())
+    caller.sitting(args.because.as_deref())
 }
 
 /// A sitting that writes nothing. It needs no permission.
-fn dry_sitting(caller: Caller<'_>) -> Sitting {
-    Sitting::begin("process:dry-run".to_owned(), None, caller.now)
+fn dry_sitting(caller: Caller<'_>, because: Option<&str>) -> Sitting {
+    Sitting::begin("process:dry-run".to_owned(), reason(because), caller.now)
 }
 
 /// The decisions about each scope.

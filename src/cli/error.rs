@@ -14,6 +14,7 @@ use ack_store::hint::io_hint;
 use crate::config::SettingsError;
 use crate::connect::ConnectError;
 use crate::curate::CurateError;
+use crate::curate::find::Unmatched;
 use crate::import::ImportError;
 use crate::mcp::http::ServeError;
 use crate::publish::PublishError;
@@ -73,8 +74,8 @@ pub enum CliError {
         example: Option<String>,
     },
     /// No waiting memory matches the selection.
-    #[error("no pending memory matches")]
-    NothingWaits,
+    #[error("no pending memory matches{}", .0.in_words())]
+    NothingWaits(Unmatched),
     /// There are scopes, and none of them can be read.
     #[error("no scope can be read, so it is not known what waits for review")]
     NothingReadable,
@@ -219,9 +220,10 @@ impl CliError {
             Self::Request(
                 Error::InvalidArgument { .. }
                     | Error::UnknownArgument { .. }
+                    | Error::OtherScope { .. }
                     | Error::InvalidCursor(_)
             ) | Self::Settings(SettingsError::Offer { .. })
-                | Self::NothingWaits
+                | Self::NothingWaits(_)
                 | Self::Typed(_)
                 | Self::Usage { .. }
         )
@@ -290,9 +292,10 @@ impl Diagnostic for CliError {
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
             Self::Curator { .. } => ErrorCode::DecisionRefused,
             Self::NoScope { .. } => ErrorCode::ScopeNotFound,
-            Self::NothingWaits | Self::Typed(_) | Self::NotAStore { .. } | Self::Usage { .. } => {
-                ErrorCode::InvalidArgument
-            }
+            Self::NothingWaits(_)
+            | Self::Typed(_)
+            | Self::NotAStore { .. }
+            | Self::Usage { .. } => ErrorCode::InvalidArgument,
             Self::NothingReadable => ErrorCode::StoreUnreadable,
             Self::NoStore { .. } => ErrorCode::StoreNotFound,
             Self::NotBuilt { code, .. } => *code,
@@ -315,7 +318,7 @@ impl Diagnostic for CliError {
             Self::Offline { hint, .. } => hint,
             Self::NotBuilt { hint, .. } => hint,
             Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
-            Self::NothingWaits => "`ack-memory review --list` shows the pending memories",
+            Self::NothingWaits(unmatched) => unmatched.hint(),
             Self::NotAStore { .. } => "import it with `ack-memory import FILE --scope NAME`",
             Self::NothingReadable => "`ack-memory doctor` says what is wrong",
             Self::NoStore { .. } => "name an existing database or folder of notes",

@@ -210,6 +210,97 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
     })
 }
 
+/// Why no memory that waits matches a filter: what else matches it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unmatched {
+    /// How many match and do not wait, each with what is decided about them: one, several.
+    decided: [(usize, &'static str, &'static str); 5],
+    /// How many match and wait in other scopes.
+    elsewhere: Vec<(String, usize)>,
+}
+
+impl Unmatched {
+    /// The reason, as the end of a sentence.
+    pub fn in_words(&self) -> String {
+        let decided = self.decided.iter().filter(|(count, ..)| *count > 0);
+        let decided = decided.map(|(count, one, several)| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {several}"),
+        });
+        let decided: Vec<String> = decided.collect();
+        let mut words = match decided.is_empty() {
+            true => ", nor does any other".to_owned(),
+            false => format!("; of the others that do, {}", decided.join(", ")),
+        };
+        for (scope, count) in self.elsewhere.iter().take(MAX_LISTED) {
+            words += &match count {
+                1 => format!("; in scope `{scope}`, 1 matches and waits"),
+                count => format!("; in scope `{scope}`, {count} match and wait"),
+            };
+        }
+        words
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        if !self.elsewhere.is_empty() {
+            "leave out --scope, or name the other one"
+        } else if self.decided.iter().any(|(count, ..)| *count > 0) {
+            "to decide again about a memory, name its id; `ack-memory review --list` shows the \
+             pending memories"
+        } else {
+            "`ack-memory review --list` shows the pending memories"
+        }
+    }
+}
+
+/// What matches a filter that no waiting memory of `scopes` matches. `others` are scopes that the
+/// command leaves out.
+///
+/// # Errors
+/// A store cannot be read.
+pub fn unmatched(
+    scopes: &[Arc<Scope>],
+    others: &[Arc<Scope>],
+    filter: &Filter,
+    now: Timestamp,
+) -> Result<Unmatched, CurateError> {
+    let (mut approved, mut promoted, mut rejected) = (0, 0, 0);
+    let (mut replaced, mut put_off) = (0, 0);
+    visit_memories(scopes, &|_| true, &mut |_, curated| {
+        if !filter.allows(&curated) {
+            return;
+        }
+        let count = match curated.memory.status {
+            Status::Staging if curated.put_off_until.is_some() => &mut put_off,
+            // It has the id of another row, which is told by itself.
+            Status::Staging => return,
+            _ if curated.memory.superseded_by.is_some() => &mut replaced,
+            Status::Approved => &mut approved,
+            Status::Promoted => &mut promoted,
+            Status::Rejected => &mut rejected,
+        };
+        *count += 1;
+    })?;
+    let is_left_out = |scope: &&Arc<Scope>| !scopes.iter().any(|known| known.name == scope.name);
+    let elsewhere = others.iter().filter(is_left_out).filter_map(|scope| {
+        // A scope that cannot be read has nothing to say here.
+        let queue = queue(std::slice::from_ref(scope), filter, now).ok()?;
+        let waiting = queue.waiting.len();
+        (waiting > 0).then(|| (scope.name.clone(), waiting))
+    });
+    Ok(Unmatched {
+        decided: [
+            (approved, "is approved", "are approved"),
+            (promoted, "is promoted", "are promoted"),
+            (rejected, "is rejected", "are rejected"),
+            (replaced, "is replaced", "are replaced"),
+            (put_off, "is put off", "are put off"),
+        ],
+        elsewhere: elsewhere.collect(),
+    })
+}
+
 fn visit_memories(
     scopes: &[Arc<Scope>],
     wanted: &dyn Fn(Status) -> bool,

@@ -24,7 +24,7 @@ use ack_store::{Snapshot, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-pub use self::undo::{Batch, batches, side_effects_of, undo_batch};
+pub use self::undo::{Batch, batches, rehearse_undo, undo_batch};
 use super::CurateError;
 use super::log::release;
 use super::side_effects::{self, SideEffects};

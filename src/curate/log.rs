@@ -15,6 +15,7 @@ use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::Status;
 use ack_api::text;
 use ack_store::read::CuratedMemory;
+use ack_store::{Snapshot, StoreError};
 use ack_sys::files;
 use nix::unistd::{AccessFlags, access};
 
@@ -33,9 +34,11 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 /// # Errors
 /// The log cannot be written. Then nothing is decided.
 pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
-    let side_effects = side_effects_of(scope, decisions)?;
-    write_with(scope, &[], |_| Ok(decisions.to_vec()))?;
-    Ok(side_effects)
+    let decide = |_: &_| Ok(decisions.to_vec());
+    let made = append_decided(scope, &[], decide, &|snapshot, decisions, released| {
+        of_earlier(scope, snapshot, decisions, released)
+    })?;
+    Ok(made.side_effects)
 }
 
 /// What else changes if earlier decisions are appended again.
@@ -44,21 +47,42 @@ pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects
 /// The store or the log cannot be read.
 pub fn side_effects_of(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     let released = waiting_again(scope, decisions)?;
-    let side_effects = scope.store.snapshot(|snapshot| {
-        let log = snapshot.decisions.followed_by(decisions);
-        let after = snapshot.with_decisions(log);
-        let mut changed = BTreeMap::new();
-        for decision in decisions {
-            let memory = after.by_id(&decision.id)?;
-            changed.extend(memory.map(|memory| (decision.id.clone(), memory)));
-        }
-        let ids = decisions.iter().map(|decision| decision.id.as_str());
-        let mut side_effects = side_effects::of_undo(scope, snapshot, &changed, &released)?;
-        let equal = side_effects::of_equal_notes(scope, snapshot, &after, &ids.collect())?;
-        side_effects.add(equal);
-        Ok(side_effects)
-    })?;
+    let side_effects = scope
+        .store
+        .snapshot(|snapshot| of_earlier(scope, snapshot, decisions, &released))?;
     Ok(side_effects)
+}
+
+/// What else changes with earlier decisions, and with those that only follow from them.
+fn of_earlier(
+    scope: &Scope,
+    snapshot: &Snapshot<'_>,
+    decisions: &[Decision],
+    released: &[Decision],
+) -> Result<SideEffects, StoreError> {
+    let log = snapshot.decisions.followed_by(decisions);
+    let after = snapshot.with_decisions(log);
+    let mut changed = BTreeMap::new();
+    for decision in decisions {
+        let memory = after.by_id(&decision.id)?;
+        changed.extend(memory.map(|memory| (decision.id.clone(), memory)));
+    }
+    let ids = decisions.iter().map(|decision| decision.id.as_str());
+    let mut side_effects = side_effects::of_undo(scope, snapshot, &changed, released)?;
+    let equal = side_effects::of_equal_notes(scope, snapshot, &after, &ids.collect())?;
+    side_effects.add(equal);
+    Ok(side_effects)
+}
+
+/// What else changes with new decisions, and with those that only follow from them.
+fn of_new(
+    scope: &Scope,
+    snapshot: &Snapshot<'_>,
+    decisions: &[Decision],
+    released: &[Decision],
+) -> Result<SideEffects, StoreError> {
+    let all = [decisions, released].concat();
+    side_effects::of_decisions(scope, snapshot, &all, released)
 }
 
 /// What else would change with these decisions.
@@ -67,10 +91,9 @@ pub fn side_effects_of(scope: &Scope, decisions: &[Decision]) -> Result<SideEffe
 /// The store or the log cannot be read.
 pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     let released = waiting_again(scope, decisions)?;
-    let all = [decisions, &released].concat();
     let side_effects = scope
         .store
-        .snapshot(|snapshot| side_effects::of_decisions(scope, snapshot, &all, &released))?;
+        .snapshot(|snapshot| of_new(scope, snapshot, decisions, &released))?;
     Ok(side_effects)
 }
 
@@ -84,6 +107,22 @@ pub fn write_with(
     scope: &Scope,
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
+) -> Result<Made, CurateError> {
+    append_decided(scope, ids, decide, &|snapshot, decisions, released| {
+        of_new(scope, snapshot, decisions, released)
+    })
+}
+
+/// What else changes with decisions, and with those that only follow from them.
+type FindSideEffects<'a> =
+    &'a dyn Fn(&Snapshot<'_>, &[Decision], &[Decision]) -> Result<SideEffects, StoreError>;
+
+/// As [`write_with`], with the side effects that `find` finds.
+fn append_decided(
+    scope: &Scope,
+    ids: &[&str],
+    decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
+    find: FindSideEffects<'_>,
 ) -> Result<Made, CurateError> {
     let path = &log_path(scope);
     let fail = |source| CurateError::Write {
@@ -104,10 +143,10 @@ pub fn write_with(
     let mut decisions = decide(&now)?;
     check_single(scope, &decisions, &now)?;
     let released = waiting_again(scope, &decisions)?;
-    decisions.extend_from_slice(&released);
     let side_effects = scope
         .store
-        .snapshot(|snapshot| side_effects::of_decisions(scope, snapshot, &decisions, &released))?;
+        .snapshot(|snapshot| find(snapshot, &decisions, &released))?;
+    decisions.extend_from_slice(&released);
     let mut lines = String::new();
     for decision in &decisions {
         lines.push_str(&decision.to_line());

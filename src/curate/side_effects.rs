@@ -2,7 +2,7 @@
 //! replaced is served again, and one that waited waits again. A note with the text of a rejected
 //! one is rejected too.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
@@ -156,15 +156,7 @@ pub fn of_equal_notes(
     if !before.layout.profile.is_notes() {
         return Ok(side_effects);
     }
-    let mut equal = BTreeSet::new();
-    for snapshot in [before, after] {
-        snapshot.visit_curated(&mut |curated| {
-            let decided_as = curated.decided_as.as_deref();
-            if decided_as.is_some_and(|id| decided.contains(id)) {
-                equal.insert(curated.memory.id);
-            }
-        })?;
-    }
+    let equal = before.decided_as(decided, after)?;
     for id in equal.iter().filter(|id| !decided.contains(id.as_str())) {
         let (Some(memory), Some(then)) = (before.by_id(id)?, after.by_id(id)?) else {
             continue;

@@ -52,23 +52,31 @@ impl Step {
             Some(batch) => in_store::undo_batch(&self.scope, batch, &self.decisions, sitting),
             None => {
                 let side_effects = log::append_again(&self.scope, &self.decisions)?;
-                Ok(WriteOutcome {
-                    count: self.decisions.len(),
-                    changed: Vec::new(),
-                    side_effects,
-                })
+                Ok(self.again(side_effects))
             }
         }
     }
 
-    /// What else would change.
+    /// What [`Step::write`] would do. Writes nothing.
     ///
     /// # Errors
     /// The store or the log cannot be read.
-    pub fn rehearse(&self) -> Result<SideEffects, CurateError> {
+    pub fn rehearse(&self) -> Result<WriteOutcome, CurateError> {
         match &self.in_store {
-            Some(batch) => in_store::side_effects_of(&self.scope, batch, &self.decisions),
-            None => log::side_effects_of(&self.scope, &self.decisions),
+            Some(batch) => in_store::rehearse_undo(&self.scope, batch, &self.decisions),
+            None => {
+                let side_effects = log::side_effects_of(&self.scope, &self.decisions)?;
+                Ok(self.again(side_effects))
+            }
+        }
+    }
+
+    /// The outcome in a log, where no decision is left out.
+    fn again(&self, side_effects: SideEffects) -> WriteOutcome {
+        WriteOutcome {
+            count: self.decisions.len(),
+            changed: Vec::new(),
+            side_effects,
         }
     }
 }

@@ -321,6 +321,25 @@ fn a_person_at_a_terminal_confirms_memories_selected_by_filters() {
 }
 
 #[test]
+fn without_a_variable_the_user_database_knows_who_decides() {
+    let root = Root::new();
+    staged(&root, "alpha", 2);
+    let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
+    let name = user.map_or_else(|| "unknown".to_owned(), |user| user.name);
+    let mut script = with_token(root.path(), &["approve", "alpha-0000"]);
+    run(script.env_remove("USER").env_remove("LOGNAME")).ok();
+    let mut at_terminal = person(root.path(), &["approve", "alpha-0001"]);
+    at_terminal.env("USER", " ").env("LOGNAME", "");
+    let (code, shown) = Session::start(at_terminal).end();
+    assert_eq!(code, Some(0), "{shown}");
+    let actors: Vec<String> = log(&root, "alpha")
+        .into_iter()
+        .map(|made| made.actor)
+        .collect();
+    assert_eq!(actors, [format!("process:{name}"), format!("human:{name}")]);
+}
+
+#[test]
 fn a_queue_is_reviewed_by_keys_alone() {
     let root = Root::new();
     let staged_on = |day: u8, title: &str, mut rest: Value| {
@@ -415,7 +434,7 @@ fn a_selection_without_matches_is_reported() {
     assert_eq!(
         error,
         format!(
-            "error: no pending memory matches\n\
+            "error: no pending memory matches, nor does any other\n\
              hint: `ack-memory --root {} review --list` shows the pending memories\n",
             root.path().display()
         )

@@ -205,6 +205,38 @@ fn a_memory_changed_meanwhile_is_neither_decided_nor_undone() {
 }
 
 #[test]
+fn a_dry_run_of_undo_leaves_out_what_undo_leaves_out() {
+    let root = waiting(3);
+    let ids = ["alpha-0000", "alpha-0001", "alpha-0002"];
+    decide(root.path(), &[&["approve"], &ids[..]].concat()).ok();
+    let changed = "UPDATE memories SET status = 'rejected' WHERE id = 'alpha-0001'";
+    open(&root).execute_batch(changed).unwrap();
+    let before = texts(&root, "SELECT status FROM memories ORDER BY id");
+    let told = decide(root.path(), &["undo", "--dry-run"]);
+    let left = "alpha-0001 changed since it was decided; it is left as it is";
+    assert!(told.err.contains(left), "{}", told.err);
+    let told = told.ok();
+    assert!(told.contains("would undo 2 decisions"), "{told}");
+    assert!(!told.contains("alpha-0001"), "{told}");
+    let dry = decide(root.path(), &["undo", "--dry-run", "--json"]).json();
+    assert_eq!(
+        texts(&root, "SELECT status FROM memories ORDER BY id"),
+        before
+    );
+    let done = decide(root.path(), &["undo", "--json"]).json();
+    assert_eq!(dry["changed"], json!(["alpha-0001"]));
+    for key in [
+        "undone",
+        "changed",
+        "served_again",
+        "wait_again",
+        "also_rejected",
+    ] {
+        assert_eq!(dry[key], done[key], "{key}");
+    }
+}
+
+#[test]
 fn a_store_without_decision_columns_is_refused_clearly() {
     let root = Root::new();
     let folder = root.scope_folder("alpha");

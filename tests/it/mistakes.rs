@@ -150,7 +150,13 @@ fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
 fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
     let root = lessons("log");
     let told = refused(&root, &["reject", "--type", "decision"]);
-    says(&told, &["no pending memory matches", "review --list"]);
+    says(
+        &told,
+        &[
+            "no pending memory matches, nor does any other",
+            "review --list",
+        ],
+    );
     let terminal = Terminal::new();
     let ask = || {
         let command = terminal.command(root.path(), &["reject", "--waiting"]);
@@ -167,6 +173,152 @@ fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
     asked.signal(Signal::SIGINT).expect("nothing was decided");
     assert_eq!(asked.end().0, Some(130));
     assert!(log(&root, "alpha").is_empty());
+}
+
+#[test]
+fn a_filter_without_matches_says_what_else_matches() {
+    for place in ["log", "store"] {
+        let root = lessons(place);
+        let other = json!({ "status": "staging", "type": "gotcha" });
+        root.store("beta", &[memory("b-1", "Elsewhere", other)]);
+        decide(root.path(), &["approve", "les-0001"]).ok();
+        decide(root.path(), &["reject", "les-0002"]).ok();
+        decide(root.path(), &["supersede", "les-0003", "--by", "les-0001"]).ok();
+        decide(root.path(), &["stage", "les-0104", "--until", "2w"]).ok();
+        let told = refused(&root, &["reject", "--type", "gotcha", "--scope", "alpha"]);
+        says(
+            &told,
+            &[
+                "of the others that do, 1 is approved, 1 is rejected, 1 is replaced, 1 is put off",
+                "; in scope `beta`, 1 matches and waits",
+                "leave out --scope",
+            ],
+        );
+        decide(root.path(), &["promote", "b-1"]).ok();
+        let told = refused(&root, &["approve", "--waiting"]);
+        says(&told, &["1 is approved, 1 is promoted", "name its id"]);
+        assert!(!told.contains("in scope"), "{told}");
+    }
+}
+
+#[test]
+fn a_memory_of_another_scope_is_found_there() {
+    let root = lessons("log");
+    root.store("beta", &[memory("b-1", "Elsewhere", json!({}))]);
+    decide(root.path(), &["reject", "les-0002"]).ok();
+    for (id, standing) in [
+        ("les-0001", "waits for review"),
+        ("les-0002", "is rejected"),
+    ] {
+        let told = refused(&root, &["approve", id, "--scope", "beta"]);
+        let named =
+            format!("scope `beta` has no memory `{id}`; it is in scope `alpha` and {standing}");
+        says(&told, &[&named, "`--scope alpha`"]);
+    }
+    let told = refused(&root, &["approve", "nothing", "--scope", "beta"]);
+    says(&told, &["no memory has the id `nothing`"]);
+    // An address names the scope as well.
+    let address = "memory://scope/alpha/memory/les-0001";
+    let told = refused(&root, &["approve", address, "-s", "beta"]);
+    says(
+        &told,
+        &[
+            "is the address of a memory in scope `alpha`, and the scope is given as `beta`",
+            "leave `--scope` out",
+            "give `les-0001` instead of the address",
+        ],
+    );
+    let told = refused(&root, &["approve", "memory://scope/gamma/memory/x"]);
+    says(&told, &["there is no scope `gamma`"]);
+    says(
+        &decide(root.path(), &["approve", address]).ok(),
+        &["approved  les-0001"],
+    );
+}
+
+#[test]
+fn ids_and_filters_together_are_refused_with_what_is_meant() {
+    let root = lessons("log");
+    for (filter, value) in [
+        ("--type", Some("gotcha")),
+        ("--project", Some("shop")),
+        ("--tag", Some("ci")),
+        ("--session", Some("s1")),
+        ("--waiting", None),
+    ] {
+        for command in ["approve", "reject", "promote", "stage"] {
+            let mut arguments = vec![command, "les-0001", filter];
+            arguments.extend(value);
+            let outcome = decide(root.path(), &arguments);
+            let told = outcome.fails(2);
+            let said = format!(
+                "`{filter}` chooses among the memories that wait for review, and `les-0001` names \
+                 a memory; `{command}` takes ids or filters, not both"
+            );
+            let example = format!(" {command} les-0001\n");
+            says(&told, &[&said, "or leave out the ids", &example]);
+        }
+    }
+    assert!(log(&root, "alpha").is_empty());
+}
+
+#[test]
+fn a_merge_of_one_memory_says_which_one_is_missing() {
+    let root = lessons("log");
+    for (arguments, words) in [
+        (&["merge"][..], "needs two memories: the one that goes"),
+        (
+            &["merge", "les-0001"],
+            "`les-0001` goes, and `--into` is missing, which names the one that stays",
+        ),
+        (
+            &["merge", "les-0001", "les-0002"],
+            "does not know which of `les-0001` and `les-0002` stays: name that one with `--into`",
+        ),
+        (
+            &["merge", "les-0001", "les-0002", "--into", "les-0003"],
+            "takes away one memory at a time, and 2 were named",
+        ),
+        (
+            &["supersede", "les-0001"],
+            "`les-0001` goes, and `--by` is missing, which names the one that stays",
+        ),
+        (&["supersede", "--by", "les-0001"], "needs two memories"),
+    ] {
+        let told = decide(root.path(), arguments).fails(2);
+        says(&told, &[words, "example: ", "hint: "]);
+    }
+    let told = decide(root.path(), &["merge", "les-0001", "les-0002"]).fails(2);
+    says(&told, &[" merge les-0001 --into les-0002\n"]);
+    assert!(log(&root, "alpha").is_empty());
+}
+
+#[test]
+fn a_blank_reason_is_none() {
+    for place in ["log", "store"] {
+        let root = lessons(place);
+        for (id, blank) in [("les-0001", ""), ("les-0002", " \t\n")] {
+            let made = decide(root.path(), &["reject", id, "--because", blank, "--json"]).json();
+            assert_eq!(made["decisions"][0].get("reason"), None, "{made}");
+            // So it says nothing new.
+            let again = decide(root.path(), &["reject", id, "--because", blank]);
+            says(&again.err, &["is rejected already"]);
+        }
+        let kept = [
+            "supersede",
+            "les-0003",
+            "--by",
+            "les-0104",
+            "--because",
+            " why ",
+            "--json",
+        ];
+        let dry = decide(root.path(), &[&kept[..], &["--dry-run"]].concat()).json();
+        let made = decide(root.path(), &kept).json();
+        for told in [dry, made] {
+            assert_eq!(told["decisions"][0]["reason"], "why", "{told}");
+        }
+    }
 }
 
 #[test]

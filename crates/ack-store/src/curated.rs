@@ -1,5 +1,7 @@
 //! Memories with the data for a decision about them, and the review queue.
 
+use std::collections::BTreeSet;
+
 use ack_api::Counts;
 use ack_api::memory::{Memory, Status, StatusFilter, Successor, is_superseded};
 use ack_api::source::Claim;
@@ -239,6 +241,42 @@ impl Snapshot<'_> {
         let curated = chosen.into_rows().flatten();
         curated.for_each(|curated| visit(*curated));
         Ok(())
+    }
+
+    /// The memories whose status a decision about one of `ids` determines, because they have its
+    /// content: now, or in `after`, which has the same rows and other decisions. The ids are in
+    /// order.
+    ///
+    /// # Errors
+    /// The error from SQLite.
+    pub fn decided_as(
+        &self,
+        ids: &std::collections::HashSet<&str>,
+        after: &Snapshot<'_>,
+    ) -> Result<BTreeSet<String>, StoreError> {
+        let is_about = |joined: &JoinedStatus<'_>| {
+            joined
+                .bar
+                .is_some_and(|bar| ids.contains(text::id(bar.id()).as_str()))
+        };
+        let mut found = BTreeSet::new();
+        self.scanned.set(true);
+        for (number, source) in self.sources() {
+            self.join_rows(
+                (number, source),
+                "",
+                &[],
+                &mut |JoinedRow { row, joined, .. }| {
+                    let is_found = is_about(joined)
+                        || is_about(&self.map_sqlite(record::joined(row, source, after.rule()))?);
+                    if is_found {
+                        found.insert(self.map_sqlite(record::id(row))?);
+                    }
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(found)
     }
 
     /// The memories that wait for review, and what the numbers of the queue need of every memory on

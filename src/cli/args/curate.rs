@@ -25,19 +25,19 @@ pub struct ChosenArgs {
     /// Ids, or unique prefixes of ids; without any, select with the options below
     pub ids: Vec<String>,
     /// Pending memories of this type
-    #[arg(long = "type", value_name = "TYPE", conflicts_with = "ids")]
+    #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
     /// Pending memories of this project
-    #[arg(long, short = 'p', value_name = "NAME", conflicts_with = "ids")]
+    #[arg(long, short = 'p', value_name = "NAME")]
     pub project: Option<String>,
     /// Pending memories with this tag
-    #[arg(long, short = 't', value_name = "TAG", conflicts_with = "ids")]
+    #[arg(long, short = 't', value_name = "TAG")]
     pub tag: Option<String>,
     /// Pending memories of this session
-    #[arg(long, value_name = "ID", conflicts_with = "ids")]
+    #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// All pending memories
-    #[arg(long, conflicts_with = "ids")]
+    #[arg(long)]
     pub waiting: bool,
     /// Do not ask for confirmation when memories are selected by options
     #[arg(long, short = 'y')]
@@ -60,12 +60,14 @@ pub struct StageArgs {
 
 /// Arguments of `merge`.
 #[derive(Debug, Clone, Args)]
+#[command(override_usage = "ack-memory merge [OPTIONS] --into <ID> <ID>")]
 pub struct MergeArgs {
     /// The memory to remove
-    pub id: String,
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
     /// The memory to keep; it gets the facts, tags and files that only the other one has
     #[arg(long, value_name = "ID")]
-    pub into: String,
+    pub into: Option<String>,
     /// What every such command takes.
     #[command(flatten)]
     pub decide: DecideArgs,
@@ -73,12 +75,14 @@ pub struct MergeArgs {
 
 /// Arguments of `supersede`.
 #[derive(Debug, Clone, Args)]
+#[command(override_usage = "ack-memory supersede [OPTIONS] --by <ID> <ID>")]
 pub struct SupersedeArgs {
     /// The memory that is out of date
-    pub id: String,
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
     /// The memory that replaces it
     #[arg(long, value_name = "ID")]
-    pub by: String,
+    pub by: Option<String>,
     /// What every such command takes.
     #[command(flatten)]
     pub decide: DecideArgs,

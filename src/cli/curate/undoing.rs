@@ -4,13 +4,15 @@ use ack_api::decision::Decision;
 use ack_api::text;
 use serde_json::json;
 
-use super::{Caller, decided_text, dry_sitting, print_json, side_effect_lines, user_name};
+use super::{Caller, decided_text, dry_sitting, print_json, side_effect_lines};
 use crate::cli::args::UndoArgs;
 use crate::cli::error::CliError;
+use crate::cli::machine::user_name;
 use crate::cli::{progress, write_err, write_plain};
 use crate::curate::find::short_ids;
 use crate::curate::side_effects::SideEffects;
-use crate::curate::{undo, write};
+use crate::curate::undo;
+use crate::curate::write::{self, WriteOutcome};
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 
@@ -18,7 +20,7 @@ use crate::service::short_id::ShortIds;
 pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     let sitting = if args.dry_run {
-        dry_sitting(caller)
+        dry_sitting(caller, None)
     } else {
         caller.sitting(None)?
     };
@@ -26,15 +28,17 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &sitting))?;
     let mut changed = Vec::new();
     let mut side_effects = SideEffects::default();
+    let mut add = |outcome: WriteOutcome| {
+        changed.extend(outcome.changed);
+        side_effects.add(outcome.side_effects);
+    };
     if args.dry_run {
         for step in &undo.steps {
-            side_effects.add(step.rehearse()?);
+            add(step.rehearse()?);
         }
     } else {
         write::write_scopes(&undo.steps, &undo.batch, |step| {
-            let written = step.write(&sitting)?;
-            changed.extend(written.changed);
-            side_effects.add(written.side_effects);
+            add(step.write(&sitting)?);
             Ok(())
         })?;
     }

@@ -2,9 +2,9 @@
 
 use ack_api::decision::{Decision, Edit, Verdict};
 use ack_api::memory::Status;
-use ack_store::layout::{Field, LinkSource, LogSource};
+use ack_store::layout::{Field, LinkSource, LogSource, MemorySource};
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use serde_json::{Map, Value as Json, json};
 
 use super::cells::{decode, encode};
@@ -222,11 +222,25 @@ pub fn cells(
     id: &str,
     columns: &[String],
 ) -> Result<Option<Cells>, CurateError> {
-    let (condition, parameter) = condition(store, id)?;
+    condition(store, id)?;
+    read_cells(store.transaction, store.source, id, columns)
+        .map_err(|error| store.write_error(error))
+}
+
+/// The same, outside a transaction.
+pub fn read_cells(
+    connection: &Connection,
+    source: &MemorySource,
+    id: &str,
+    columns: &[String],
+) -> rusqlite::Result<Option<Cells>> {
+    let Some((condition, parameter)) = source.id.condition(id) else {
+        return Ok(None);
+    };
     let sql = format!(
         "SELECT {} FROM {} WHERE {condition}",
         columns.join(", "),
-        store.source.table
+        source.table
     );
     let read = |row: &rusqlite::Row<'_>| {
         let mut cells = Cells::new();
@@ -235,12 +249,8 @@ pub fn cells(
         }
         Ok(cells)
     };
-    store
-        .transaction
-        .prepare_cached(&sql)
-        .and_then(|mut statement| statement.query_row([parameter], read))
-        .optional()
-        .map_err(|error| store.write_error(error))
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_row([parameter], read).optional()
 }
 
 fn condition(store: &StoreTransaction<'_>, id: &str) -> Result<(String, Value), CurateError> {

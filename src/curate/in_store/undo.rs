@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use super::row::{self, Cells, LogLine};
 use super::{CurateError, StoreTransaction, in_transaction, waiting_again};
 use crate::curate::Sitting;
-use crate::curate::side_effects::{self, SideEffects};
+use crate::curate::side_effects;
 use crate::curate::write::WriteOutcome;
 use crate::scope::Scope;
 
@@ -125,16 +125,11 @@ pub fn undo_batch(
     let reason = format!("undo of {}", batch.name);
     in_transaction(scope, |store, snapshot| {
         row::make_tables(store)?;
-        let mut after = after(snapshot, batch)?;
-        let mut outcome = WriteOutcome::default();
-        for id in &batch.ids {
-            if !is_unchanged(store, id)? {
-                after.remove(id);
-            }
-        }
-        let released = released(snapshot, withdrawals, &after)?;
-        outcome.side_effects = side_effects::of_undo(scope, snapshot, &after, &released)?;
-        for id in batch.ids.iter().collect::<BTreeSet<_>>() {
+        let (mut outcome, released) = plan(scope, snapshot, batch, withdrawals)?;
+        let unchanged = |id: &&String| !outcome.changed.contains(id);
+        let undone: BTreeSet<&String> = batch.ids.iter().filter(unchanged).collect();
+        outcome.count = 0;
+        for id in undone {
             let entries = decisions_about(store, id)?;
             let entries = entries.iter().take_while(|entry| entry.batch == batch.name);
             let line = UndoLogLine {
@@ -157,21 +152,44 @@ pub fn undo_batch(
     })
 }
 
-/// What else changes if a batch is undone.
+/// What [`undo_batch`] would do. Writes nothing.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn side_effects_of(
+pub fn rehearse_undo(
     scope: &Scope,
     batch: &Batch,
     withdrawals: &[Decision],
-) -> Result<SideEffects, CurateError> {
-    let side_effects = scope.store.snapshot(|snapshot| {
-        let after = after(snapshot, batch)?;
-        let released = released(snapshot, withdrawals, &after)?;
-        side_effects::of_undo(scope, snapshot, &after, &released)
-    })?;
-    Ok(side_effects)
+) -> Result<WriteOutcome, CurateError> {
+    let plan = scope
+        .store
+        .snapshot(|snapshot| plan(scope, snapshot, batch, withdrawals))?;
+    Ok(plan.0)
+}
+
+/// What undoing a batch does, and the decisions that only follow from it.
+fn plan(
+    scope: &Scope,
+    snapshot: &Snapshot<'_>,
+    batch: &Batch,
+    withdrawals: &[Decision],
+) -> Result<(WriteOutcome, Vec<Decision>), StoreError> {
+    let mut after = after(snapshot, batch)?;
+    let mut changed = Vec::new();
+    for id in batch.ids.iter().collect::<BTreeSet<_>>() {
+        if !is_unchanged(snapshot, id)? {
+            after.remove(id);
+            changed.push(id.clone());
+        }
+    }
+    let released = released(snapshot, withdrawals, &after)?;
+    let side_effects = side_effects::of_undo(scope, snapshot, &after, &released)?;
+    let outcome = WriteOutcome {
+        count: batch.ids.len() - changed.len(),
+        changed,
+        side_effects,
+    };
+    Ok((outcome, released))
 }
 
 /// The decisions that memories wait again because the one that replaced them is rejected again.
@@ -225,13 +243,19 @@ fn after(snapshot: &Snapshot<'_>, batch: &Batch) -> Result<BTreeMap<String, Memo
 }
 
 /// Whether a row still has the values that the newest decision wrote.
-fn is_unchanged(store: &StoreTransaction<'_>, id: &str) -> Result<bool, CurateError> {
-    let entries = decisions_about(store, id)?;
-    let Some(newest) = entries.first() else {
+fn is_unchanged(snapshot: &Snapshot<'_>, id: &str) -> Result<bool, StoreError> {
+    let fail = |error| StoreError::sqlite(snapshot.path(), error);
+    let connection = snapshot.connection();
+    let entries = entries(connection, id).map_err(fail)?;
+    let (Some(newest), Some(source)) = (entries.first(), snapshot.layout.sources.first()) else {
         return Ok(false);
     };
     let columns: Vec<String> = newest.after.keys().cloned().collect();
-    Ok(!columns.is_empty() && row::cells(store, id, &columns)?.as_ref() == Some(&newest.after))
+    if columns.is_empty() {
+        return Ok(false);
+    }
+    let cells = row::read_cells(connection, source, id, &columns).map_err(fail)?;
+    Ok(cells.as_ref() == Some(&newest.after))
 }
 
 /// Undoes every decision about a memory.

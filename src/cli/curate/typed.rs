@@ -1,0 +1,178 @@
+//! What is typed behind a command that decides: ids, numbers of results, addresses, filters.
+
+use std::sync::Arc;
+
+use ack_api::memory::fold_name;
+use jiff::Timestamp;
+
+use super::Caller;
+use crate::cli::args::{ChosenArgs, DecideArgs};
+use crate::cli::error::CliError;
+use crate::cli::get::numbered_result;
+use crate::cli::recall::RecallStore;
+use crate::curate::find::{by_id, by_whole_id};
+use crate::curate::{Candidate, CurateError};
+use crate::scope::Scope;
+use crate::service::same_id::{address, check_scope};
+
+/// The scopes in which a command looks for a memory.
+pub struct Places<'a> {
+    pub caller: Caller<'a>,
+    /// The scope that the command names.
+    pub only: Option<&'a str>,
+    pub scopes: &'a [Arc<Scope>],
+}
+
+impl Places<'_> {
+    /// The memory that was typed: the number of a result of the last query at this terminal, an id,
+    /// the beginning of one, or an address.
+    ///
+    /// # Errors
+    /// It means no memory, or several, or one in another scope than the command names.
+    pub fn find(&self, typed: &str) -> Result<Candidate, CliError> {
+        let config = self.caller.config;
+        let last = RecallStore::of(config).and_then(|memory| memory.last(Timestamp::now()));
+        let hit = last.as_ref().and_then(|last| numbered_result(typed, last));
+        let found = match hit {
+            Some(hit) => by_whole_id(&self.named(&hit.scope), &hit.id),
+            None => match address(typed) {
+                Some((scope, id)) => self.at_address(typed, &scope, &id)?,
+                None => by_id(self.scopes, typed),
+            },
+        };
+        let error = match found {
+            Err(error @ CurateError::NotFound { .. }) => error,
+            found => return Ok(found?),
+        };
+        let typed = hit.map_or(typed, |hit| hit.id.as_str());
+        Err(self.elsewhere(typed).unwrap_or(error).into())
+    }
+
+    /// The memory at an address. One whose id looks like an address comes first, as for `get`.
+    fn at_address(
+        &self,
+        typed: &str,
+        scope: &str,
+        id: &str,
+    ) -> Result<Result<Candidate, CurateError>, CliError> {
+        if let Ok(found) = by_whole_id(self.scopes, typed) {
+            return Ok(Ok(found));
+        }
+        check_scope(typed, self.only, self.scopes)?;
+        let mut named = self.named(scope);
+        if named.is_empty() && self.caller.config.pinned.is_none() {
+            named = self.caller.scopes(Some(scope))?;
+        }
+        Ok(by_whole_id(&named, id))
+    }
+
+    fn named(&self, name: &str) -> Vec<Arc<Scope>> {
+        let name = fold_name(name);
+        let scopes = self.scopes.iter();
+        let scopes = scopes.filter(|scope| fold_name(&scope.name) == name);
+        scopes.cloned().collect()
+    }
+
+    /// The error for a memory that is in another scope than the command names.
+    fn elsewhere(&self, typed: &str) -> Option<CurateError> {
+        let only = self.only?;
+        let scopes = self.caller.scopes(None).ok()?;
+        let mut found = scopes
+            .iter()
+            .filter_map(|scope| by_id(std::slice::from_ref(scope), typed).ok());
+        let candidate = found.next()?;
+        Some(CurateError::OtherScope {
+            id: candidate.memory().id.clone(),
+            asked: only.to_owned(),
+            scope: candidate.scope.name.clone(),
+            standing: candidate.standing(),
+        })
+    }
+}
+
+/// Rejects ids together with filters: an id names a memory, a filter chooses among those that wait.
+pub fn check_chosen(command: &str, args: &ChosenArgs) -> Result<(), CliError> {
+    let filters = [
+        ("--type", args.kind.is_some()),
+        ("--project", args.project.is_some()),
+        ("--tag", args.tag.is_some()),
+        ("--session", args.session.is_some()),
+        ("--waiting", args.waiting),
+    ];
+    let given = filters.into_iter().find(|(_, is_given)| *is_given);
+    let (Some((filter, _)), [first, ..]) = (given, args.ids.as_slice()) else {
+        return Ok(());
+    };
+    let message = format!(
+        "`{filter}` chooses among the memories that wait for review, and `{first}` names a memory; \
+         `{command}` takes ids or filters, not both"
+    );
+    let hint =
+        format!("leave out `{filter}` to {command} only what the ids name, or leave out the ids");
+    let example = format!("ack-memory {command} {}", args.ids.join(" "));
+    Err(CliError::usage(filter, message)
+        .with_hint(hint)
+        .with_example(example))
+}
+
+/// A command that puts one memory in the place of another.
+#[derive(Clone, Copy)]
+pub struct Replacing<'a> {
+    /// Its name.
+    pub command: &'static str,
+    /// The flag of the memory that stays.
+    pub flag: &'static str,
+    /// The memories that were typed without a flag.
+    pub ids: &'a [String],
+    /// The memory that stays, if it was named.
+    pub stays: Option<&'a str>,
+    pub args: &'a DecideArgs,
+}
+
+impl<'a> Replacing<'a> {
+    /// The memory that goes and the one that stays.
+    ///
+    /// # Errors
+    /// One of them is missing, or there are more.
+    pub fn both(&self) -> Result<(&'a str, &'a str), CliError> {
+        let Self { command, flag, .. } = self;
+        let (message, hint, example) = match (self.ids, self.stays) {
+            ([goes], Some(stays)) => return Ok((goes, stays)),
+            ([], _) => (
+                format!(
+                    "`{command}` needs two memories: the one that goes, and with `{flag}` the one that stays"
+                ),
+                "`ack-memory review --list` shows what is waiting, with the ids".to_owned(),
+                format!("ack-memory {command} 7be2 {flag} 19f7"),
+            ),
+            ([goes], None) => (
+                format!(
+                    "`{command}` needs two memories: `{goes}` goes, and `{flag}` is missing, which names the one that stays"
+                ),
+                format!("add `{flag} ID`; `ack-memory query` finds ids"),
+                format!("ack-memory {command} {goes} {flag} 19f7"),
+            ),
+            ([goes, stays], None) => (
+                format!(
+                    "`{command}` does not know which of `{goes}` and `{stays}` stays: name that one with `{flag}`"
+                ),
+                "the other one goes".to_owned(),
+                format!("ack-memory {command} {goes} {flag} {stays}"),
+            ),
+            ([goes, ..], stays) => {
+                let stays = stays.unwrap_or("ID");
+                (
+                    format!(
+                        "`{command}` takes away one memory at a time, and {} were named",
+                        self.ids.len()
+                    ),
+                    "run it once for each of them".to_owned(),
+                    format!("ack-memory {command} {goes} {flag} {stays}"),
+                )
+            }
+        };
+        Err(CliError::usage(flag, message)
+            .with_hint(hint)
+            .with_example(example))
+    }
+}
