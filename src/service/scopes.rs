@@ -424,30 +424,14 @@ fn damaged(scope: &Scope) -> Vec<String> {
     problems
 }
 
-/// What is said of a line of a decision log that cannot be read.
-fn damaged_line(damaged: &DamagedLine) -> String {
-    let DamagedLine { line, reason, ids } = damaged;
-    let shown = ids.iter().take(MAX_DAMAGED_LINES);
-    let shown: Vec<String> = shown
-        .map(|id| format!("`{}`", text::line(id, 80)))
-        .collect();
-    let more = match ids.len().saturating_sub(shown.len()) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let about = match ids.len() {
-        0 => "it names no memory, so whatever it decided is lost".to_owned(),
-        1 => format!("it is about {}, which waits for review", shown.concat()),
-        _ => format!(
-            "it is about {}{more}, which wait for review",
-            shown.join(", ")
-        ),
-    };
-    let until = match ids.is_empty() {
-        true => "",
-        false => " until a later line decides about it",
-    };
-    format!("{DECISION_LOG}, line {line} cannot be read: {reason}; {about}{until}")
+/// What is said of a line of a decision log that cannot be read. Agents see it, so it names no
+/// memory.
+pub fn damaged_line(damaged: &DamagedLine) -> String {
+    let DamagedLine { line, reason, .. } = damaged;
+    format!(
+        "{DECISION_LOG}, line {line} cannot be read: {reason}; the memory it names waits for review \
+         again"
+    )
 }
 
 fn instant(millis: i64) -> Option<String> {

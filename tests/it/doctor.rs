@@ -153,13 +153,25 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
         let named = format!("decisions.jsonl, line {line} cannot be read: ");
         assert!(message.starts_with(&named), "{message}");
     }
-    let ends = [
-        "; it is about `a-1`, which waits for review until a later line decides about it",
-        "; it names no memory, so whatever it decided is lost",
-    ];
-    for (message, end) in lines.iter().zip(ends) {
-        assert!(message.ends_with(end), "{message}");
-    }
+    let advice = || {
+        let report = ack(root.path(), &["doctor", "--json"]).out;
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let findings = report["findings"].as_array().unwrap().clone();
+        let lines = findings.into_iter().filter(|finding| {
+            let message = finding["message"].as_str().unwrap();
+            message.starts_with("decisions.jsonl, line")
+        });
+        let lines = lines.map(|finding| finding["advice"][0].clone());
+        lines.collect::<Vec<Value>>()
+    };
+    let lost = "it names no memory, so whatever it decided is lost";
+    assert_eq!(
+        advice(),
+        [json!("it is about a-1: decide again"), json!(lost)]
+    );
+    // Agents are not told which memories wait.
+    let scopes = ack(root.path(), &["scopes", "--json"]).ok();
+    assert!(!scopes.contains("about a-1"), "{scopes}");
     let scope = finding_about(&root, "alpha").unwrap();
     assert_eq!(
         scope, "1 memory, 1 waiting for review, the oldest from 2026-01-01",
@@ -172,8 +184,8 @@ fn a_damaged_line_of_a_decision_log_costs_that_line_and_is_named() {
     let report = ack(root.path(), &["doctor", "--json"]).out;
     for named in [
         "line 1 cannot be read: unknown variant `bless`",
-        "it is about `a-2`, which waits",
-        "it is about `a-1`, `a-2`, which wait for review",
+        "it is about a-2: decide again",
+        "it is about a-1, a-2: decide again",
         "decisions.jsonl has more lines like these, from line 6 on",
     ] {
         assert!(report.contains(named), "{named}: {report}");

@@ -17,9 +17,14 @@ use crate::connect::quoted;
 use crate::desk::writable;
 use crate::recogniser::{FoundStore, Support};
 use crate::scope::{Scope, ScopeError, same};
+use crate::service::scopes::damaged_line;
 use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
+use ack_api::text;
 use ack_api::{Counts, Diagnostic, HealthState};
+
+/// How many memories of a damaged line of a decision log are named.
+const MAX_NAMED: usize = 5;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -261,10 +266,35 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     }
     // A line above already says that rows count as unreviewed.
     let known = |problem: &String| served == 0 && problem.contains("unreviewed");
+    let lines = lost_decisions(scope);
     for problem in problems.into_iter().filter(|problem| !known(problem)) {
-        found.push(Finding::new(Level::Warning, "", problem));
+        let mut finding = Finding::new(Level::Warning, "", problem);
+        if let Some((_, about)) = lines.iter().find(|(line, _)| *line == finding.message) {
+            finding = finding.advise(about);
+        }
+        found.push(finding);
     }
     found
+}
+
+/// The lines of the decision log that cannot be read, as the health of the scope says it, each with
+/// the memories that it is about. Only the owner is told which.
+fn lost_decisions(scope: &Scope) -> Vec<(String, String)> {
+    let decisions = scope.store.decisions().unwrap_or_default();
+    let lines = decisions.damaged().iter().map(|damaged| {
+        let shown = damaged.ids.iter().take(MAX_NAMED);
+        let shown: Vec<String> = shown.map(|id| text::line(id, 80)).collect();
+        let more = match damaged.ids.len().saturating_sub(shown.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let about = match shown.is_empty() {
+            true => "it names no memory, so whatever it decided is lost".to_owned(),
+            false => format!("it is about {}{more}: decide again", shown.join(", ")),
+        };
+        (damaged_line(damaged), about)
+    });
+    lines.collect()
 }
 
 /// A manifest that is invalid, so its store is unknown.
