@@ -91,9 +91,12 @@ struct UndoableBatch {
 }
 
 impl UndoableBatch {
-    fn of(decision: &Decision) -> Option<Self> {
+    /// The batch of the newest decision about a memory. `lines` are all about that memory: an undo
+    /// appends a decision again, with its batch and a later time.
+    fn of(decision: &Decision, lines: &[Decision]) -> Option<Self> {
+        let first = lines.iter().find(|line| line.batch == decision.batch);
         Some(Self {
-            time: decision.time.parse().ok(),
+            time: first.unwrap_or(decision).time.parse().ok(),
             name: decision.batch.clone()?,
             actor: Some(decision.actor.clone()),
         })
@@ -123,7 +126,9 @@ pub fn prepare(
         let decisions = scope.store.decisions()?;
         let counting = |last: &&Decision| last.verdict != Verdict::Withdraw;
         let newest = decisions.newest().filter(counting);
-        batches.extend(newest.filter_map(UndoableBatch::of));
+        batches.extend(
+            newest.filter_map(|newest| UndoableBatch::of(newest, decisions.about(&newest.id))),
+        );
         logs.push((scope, decisions));
         if scope.manifest.decisions == DecisionPlace::Store && scope.store.path().is_file() {
             for batch in in_store::batches(scope)? {

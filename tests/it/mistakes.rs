@@ -106,7 +106,8 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
             &decide(root.path(), &["promote", "les-0001"]).ok(),
             &["promoted  les-0001"],
         );
-        // Each undo goes one command further back, and says what it was.
+        // Each undo goes one command further back, and says what it was. Times are in seconds.
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
         for (undone, now) in [
             ("les-0001", ""),
             ("les-0001", ""),
