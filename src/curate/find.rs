@@ -213,8 +213,8 @@ pub fn queue(scopes: &[Arc<Scope>], filter: &Filter, now: Timestamp) -> Result<Q
 /// Why no memory that waits matches a filter: what else matches it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unmatched {
-    /// How many match and do not wait, each with what is decided about them: one, several.
-    decided: [(usize, &'static str, &'static str); 5],
+    /// How many match and do not wait, and what is decided about them.
+    decided: Vec<(usize, &'static str)>,
     /// How many match and wait in other scopes.
     elsewhere: Vec<(String, usize)>,
 }
@@ -222,10 +222,9 @@ pub struct Unmatched {
 impl Unmatched {
     /// The reason, as the end of a sentence.
     pub fn in_words(&self) -> String {
-        let decided = self.decided.iter().filter(|(count, ..)| *count > 0);
-        let decided = decided.map(|(count, one, several)| match count {
-            1 => format!("1 {one}"),
-            count => format!("{count} {several}"),
+        let decided = self.decided.iter().map(|(count, what)| match count {
+            1 => format!("1 is {what}"),
+            count => format!("{count} are {what}"),
         });
         let decided: Vec<String> = decided.collect();
         let mut words = match decided.is_empty() {
@@ -245,7 +244,7 @@ impl Unmatched {
     pub fn hint(&self) -> &'static str {
         if !self.elsewhere.is_empty() {
             "leave out --scope, or name the other one"
-        } else if self.decided.iter().any(|(count, ..)| *count > 0) {
+        } else if !self.decided.is_empty() {
             "to decide again about a memory, name its id; `ack-memory review --list` shows the \
              pending memories"
         } else {
@@ -289,14 +288,16 @@ pub fn unmatched(
         let waiting = queue.waiting.len();
         (waiting > 0).then(|| (scope.name.clone(), waiting))
     });
+    let mut decided = vec![
+        (approved, "approved"),
+        (promoted, "promoted"),
+        (rejected, "rejected"),
+        (replaced, "replaced"),
+        (put_off, "put off"),
+    ];
+    decided.retain(|(count, _)| *count > 0);
     Ok(Unmatched {
-        decided: [
-            (approved, "is approved", "are approved"),
-            (promoted, "is promoted", "are promoted"),
-            (rejected, "is rejected", "are rejected"),
-            (replaced, "is replaced", "are replaced"),
-            (put_off, "is put off", "are put off"),
-        ],
+        decided,
         elsewhere: elsewhere.collect(),
     })
 }

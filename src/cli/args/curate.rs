@@ -62,7 +62,7 @@ pub struct StageArgs {
 #[derive(Debug, Clone, Args)]
 #[command(override_usage = "ack-memory merge [OPTIONS] --into <ID> <ID>")]
 pub struct MergeArgs {
-    /// The memory to remove
+    /// The memory to remove; one at a time
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// The memory to keep; it gets the facts, tags and files that only the other one has
@@ -77,7 +77,7 @@ pub struct MergeArgs {
 #[derive(Debug, Clone, Args)]
 #[command(override_usage = "ack-memory supersede [OPTIONS] --by <ID> <ID>")]
 pub struct SupersedeArgs {
-    /// The memory that is out of date
+    /// The memory that is out of date; one at a time
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// The memory that replaces it
