@@ -611,20 +611,17 @@ fn kind(schema: &Value, property: &Value) -> String {
     let described = property["description"].as_str().unwrap_or_default();
     let one = |name: &str| match name {
         "array" => match kind(schema, &property["items"]).as_str() {
-            "text" => "list of texts".to_owned(),
+            "string" => "list of strings".to_owned(),
             words if words.starts_with('`') => format!("list of {words}"),
             _ => "list".to_owned(),
         },
         "object" => "table".to_owned(),
-        "string" => "text".to_owned(),
         "integer" => match (property["minimum"].as_i64(), property["maximum"].as_i64()) {
             (Some(min), Some(max)) if !described.contains(&format!("{min} to {max}")) => {
                 format!("{min} to {max}")
             }
-            _ => "whole number".to_owned(),
+            _ => "integer".to_owned(),
         },
-        "number" => "number".to_owned(),
-        "boolean" => "true or false".to_owned(),
         other => other.to_owned(),
     };
     match &property["type"] {
