@@ -405,8 +405,8 @@ impl Client {
     }
 }
 
-/// Why the server refused, if it did. The library has no error of its own for that where it lists,
-/// and for some reasons.
+/// Why the server refused, if it did. The library has no specific error for refused listings, nor
+/// for some reasons.
 fn refusal(error: &Error) -> Option<Refusal> {
     let told = error.to_string();
     let is_denied = matches!(
@@ -417,8 +417,8 @@ fn refusal(error: &Error) -> Option<Refusal> {
     Refusal::told_by(&told).or(is_denied.then_some(Refusal::Denied))
 }
 
-/// Whether a service that gives tokens failed, and not the bucket: a machine's metadata service, or
-/// the login of Google or Microsoft.
+/// Whether a service that issues tokens failed, and not the bucket: a machine's metadata service,
+/// or the login of Google or Microsoft.
 fn is_about_token(error: &Error) -> bool {
     let told = error.to_string();
     ["token request", "token response"]
@@ -426,8 +426,8 @@ fn is_about_token(error: &Error) -> bool {
         .any(|what| told.contains(what))
 }
 
-/// Whether the server answered that there is no such bucket, which is not an error of its own
-/// either.
+/// Whether the server answered that there is no such bucket. The library has no specific error for
+/// that either.
 fn is_without_bucket(error: &Error) -> bool {
     let told = error.to_string();
     ["NoSuchBucket", "ContainerNotFound"]
