@@ -69,7 +69,8 @@ pub struct QueueRows {
     pub waiting: Vec<CuratedMemory>,
     /// The ids that several rows have.
     pub duplicate_ids: HashSet<String>,
-    /// What agents see until they see a newer memory: the newer one's id and the older one's.
+    /// Memories that agents see only until they see a newer one: the newer one's id and the older
+    /// one's.
     pub replaced: Vec<(String, String)>,
     /// How many of those that wait, and are not put off, a newer memory replaces.
     pub waiting_replaced: u64,

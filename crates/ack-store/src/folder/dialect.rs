@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{knowledge, listing, note};
 use crate::layout::Profile;
 
-/// Names of files that are no notes.
+/// Names of files that are not notes.
 const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
 /// Which program writes the files.
