@@ -26,7 +26,7 @@ const MAX_DEPTH: usize = 32;
 /// The most files that are checked.
 const MAX_FILES: usize = 100_000;
 
-/// How bad something is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -39,7 +39,7 @@ pub enum Severity {
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// Which check found it.
     pub rule: &'static str,
@@ -156,7 +156,7 @@ fn list(folder: &Path, closed: &mut Vec<(PathBuf, String)>) -> std::io::Result<V
             && !["index.md", "log.md", "MEMORY.md"].contains(&&*relative.to_string_lossy());
         let is_lines = ack_store::folder::note::is_json_lines(relative);
         let is_link = entry.file_type().is_symlink();
-        // A named pipe with the name of a note is told when it is to be read.
+        // A named pipe with the name of a note is reported when it is to be read.
         if !entry.file_type().is_dir()
             && !is_link
             && (is_notes || is_lines)

@@ -55,7 +55,7 @@ pub struct Desk {
     /// The key of the next choice.
     next_key: u64,
     now: jiff::Timestamp,
-    /// The numbers of the whole queue when the desk was opened.
+    /// The statistics of the whole queue when the desk was opened.
     numbers: QueueNumbers,
     /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     replaced: HashMap<(String, String), Vec<String>>,
@@ -341,7 +341,7 @@ impl Desk {
         let hides = items.iter().map(|item| self.replaced_count(item)).sum();
         let are_stale = items.iter().all(|item| item.stale.is_some());
         let mut preview = Preview::of_many(choice, &memories, hides, are_stale, &self.short);
-        // The other choices take away nothing that replaced something, or do not do it to many.
+        // Choices that name another memory never bring back what several memories replaced.
         if choice.other().is_none() {
             let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
             let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
@@ -587,7 +587,7 @@ fn rehearsed(chosen: &[ChoiceOnMemory<'_>], sitting: &Sitting) -> SideEffects {
     side_effects
 }
 
-/// A sitting that writes nothing.
+/// A session that writes nothing.
 fn rehearsal(now: jiff::Timestamp) -> Sitting {
     Sitting::begin("process:preview".to_owned(), None, now)
 }

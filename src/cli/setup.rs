@@ -92,7 +92,7 @@ impl Setup<'_> {
         write_plain(&lines.collect::<String>())
     }
 
-    /// A command behind a text. A long one continues on the next line, as in a shell.
+    /// Prints a text followed by a command. A long one continues on the next line, as in a shell.
     fn say_command(&self, text: &str, command: &str) -> Result<(), CliError> {
         if self.json {
             return Ok(());

@@ -80,7 +80,8 @@ impl FolderWatch {
             let mut watch = Watch::default();
             watch.add(&self.folder);
             if watch.has_changed() {
-                // A change at this moment is as rare as a system that refuses is lasting.
+                // The system cannot watch the folder. A change at this very moment looks the same
+                // but is rare.
                 counted.failed = Some(Instant::now());
                 counted.watch = None;
                 return None;

@@ -21,7 +21,7 @@ use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::{Counts, Diagnostic, HealthState};
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -38,7 +38,7 @@ pub enum Level {
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub level: Level,
     /// What it is about: a scope, a client, a file. Empty if it continues the previous finding.
     #[serde(skip_serializing_if = "String::is_empty")]
