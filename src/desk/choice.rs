@@ -365,7 +365,7 @@ impl Preview {
         }
     }
 
-    /// Adds what else changes.
+    /// Adds the side effects.
     pub fn tell(&mut self, side_effects: &SideEffects, short: &ShortIds) {
         if let Some(counted) = side_effects.count_spellings() {
             self.label.push_str(&format!(", {counted}"));

@@ -1,5 +1,5 @@
-//! The end of a sitting: asks once, and writes. What cannot be written is never lost: the person
-//! tries again, or saves it to a file.
+//! The end of a review session: asks once, and writes. Decisions that cannot be written are not
+//! lost: the person tries again, or saves it to a file.
 
 use ack_api::text;
 use parking_lot::Mutex;
@@ -29,14 +29,14 @@ pub enum ReturnTo {
     Card,
     /// The first card without a decision.
     Undecided,
-    /// The card of the decision that was taken back.
+    /// The card of the decision that was undone.
     Undone(usize),
 }
 
 /// How the last question was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveOutcome {
-    /// The sitting is over.
+    /// The session is over.
     Done,
     /// The person goes back to the cards.
     Return(ReturnTo),

@@ -127,7 +127,7 @@ impl<'a> QueueWalk<'a> {
         }
     }
 
-    /// Shows cards until the person is through or wants to leave.
+    /// Shows cards until the person is done or wants to leave.
     fn cards(&mut self) {
         while self.position < self.end {
             let position_text = format!(
