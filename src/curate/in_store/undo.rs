@@ -174,7 +174,8 @@ pub fn side_effects_of(
     Ok(side_effects)
 }
 
-/// The decisions that memories wait again because the one that replaced them is rejected again.
+/// The decisions that make memories wait again because the one that replaced them is rejected
+/// again.
 fn released(
     snapshot: &Snapshot<'_>,
     withdrawals: &[Decision],
