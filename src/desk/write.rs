@@ -50,7 +50,7 @@ struct PlannedChoice {
     stale: Option<String>,
 }
 
-/// The wishes by scope name.
+/// The planned choices by scope name.
 type PlannedChoices = BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)>;
 
 impl Desk {
@@ -219,7 +219,7 @@ fn decisions(wishes: &[&PlannedChoice], sitting: &Sitting) -> Result<Vec<Decisio
     Ok(without_rejected_targets(all))
 }
 
-/// One decision about a memory for two choices of a sitting. `is_own`: the later choice is about
+/// One decision about a memory for two choices of a session. `is_own`: the later choice is about
 /// the memory itself; otherwise another memory was merged into it.
 fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
     let edit = match (earlier.edit.take(), later.edit.take()) {
@@ -233,8 +233,8 @@ fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision
     }
 }
 
-/// Leaves out what would be merged into a memory, or replaced by it, that the same sitting rejects,
-/// if it waits: it goes on waiting.
+/// Leaves out waiting memories that would be merged into, or replaced by, a memory that the same
+/// session rejects: they go on waiting.
 fn without_rejected_targets(mut decisions: Vec<Decision>) -> Vec<Decision> {
     let rejected: Vec<String> = decisions
         .iter()

@@ -90,7 +90,7 @@ pub fn serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
 /// Serena's memories for all projects.
 pub fn global_serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let memories = path.is_dir().then(|| budget.markdown(path, |_| true))?;
-    // Serena makes the folder before there is a memory.
+    // Serena creates the folder before there is a memory.
     (memories != Ok(0)).then(|| FoundStore::count_spellings(Kind::Serena, path, memories))
 }
 

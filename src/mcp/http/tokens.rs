@@ -50,7 +50,7 @@ pub struct ClientEntry {
     /// How often it may ask (default: any number).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
-    /// How many requests it may have under way (default: 32).
+    /// How many requests it may have in progress (default: 32).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
     /// Whether it can call the tools of upstream servers (default: no).
@@ -510,7 +510,7 @@ mod tests {
         }
     }
 
-    /// Lets the time pass after which the file is looked at again.
+    /// Waits until the file is checked again.
     fn wait(tokens: &TokenFile) {
         tokens.lock().checked -= CHECK_AFTER;
     }
@@ -547,7 +547,7 @@ mod tests {
             write(&good);
             wait(&tokens);
             assert!(tokens.refresh().unwrap().ends_with(": 1 client"));
-            // What is under way still counts.
+            // Running requests still count.
             found().unwrap().begin().unwrap_err();
         }
     }
