@@ -316,8 +316,8 @@ fn decided_ids(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
     ids.collect()
 }
 
-/// Removes from a line what a person decided about its memory. If the line changes a text that
-/// agents see, the memory waits for review again.
+/// Drops the fields of a line that a person decided about. If the line changes a text that agents
+/// see, the memory waits for review again.
 fn keep_decision(row: &mut Row, stored: &[Value], status: &str) {
     row.given_fields
         .retain(|field| !CURATED_COLUMNS.contains(&field.as_str()));

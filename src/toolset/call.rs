@@ -266,7 +266,7 @@ impl OfferedTool {
         name_as_given.or_else(|| listed().map(|argument| argument.name.clone()))
     }
 
-    /// A text of ours with the public names of tools and arguments. Says which of the arguments
+    /// One of our texts, with the public names of tools and arguments. Says which of the arguments
     /// this tool does not offer.
     fn rename_in_text(&self, surface: &Toolset, call: &Call, text: &str) -> String {
         let mut names = CallNames {

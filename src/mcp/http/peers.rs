@@ -60,7 +60,7 @@ pub struct Peer {
 struct State {
     /// Whether a request is being answered.
     is_answering: bool,
-    /// Since when the rest of its request is waited for.
+    /// Since when the server has been waiting for the rest of its request.
     reading: Option<Instant>,
     /// Whether an answer is being written.
     writing: bool,
