@@ -332,7 +332,7 @@ impl Desk {
             let other = self.other(&item.candidate, choice)?;
             let chosen = self.choice_on(item, choice, other.as_ref());
             let mut preview = chosen.preview(&sitting)?;
-            preview.tell(&rehearsed(&[chosen], &sitting), &self.short);
+            preview.add_side_effects(&rehearsed(&[chosen], &sitting), &self.short);
             return Ok(preview);
         }
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
@@ -345,7 +345,7 @@ impl Desk {
         if choice.other().is_none() {
             let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
             let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
-            preview.tell(&rehearsed(&chosen, &sitting), &self.short);
+            preview.add_side_effects(&rehearsed(&chosen, &sitting), &self.short);
         }
         Ok(preview)
     }

@@ -182,14 +182,14 @@ fn reason(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     if !inner.is_data() {
         return format!("not a JSON object: see column {}", inner.column());
     }
-    let said = inner.to_string();
-    let said = said.split(" at line ").next().unwrap_or(&said);
+    let message = inner.to_string();
+    let message = message.split(" at line ").next().unwrap_or(&message);
     let path = error.path().to_string();
-    let said = match path.as_str() {
-        "." => said.to_owned(),
-        path => format!("`{path}`: {said}"),
+    let message = match path.as_str() {
+        "." => message.to_owned(),
+        path => format!("`{path}`: {message}"),
     };
-    text::line(&said, 200)
+    text::line(&message, 200)
 }
 
 /// Completes abbreviated ids in the queries, such as those that `query` prints. An id that no

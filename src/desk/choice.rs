@@ -366,7 +366,7 @@ impl Preview {
     }
 
     /// Adds the side effects.
-    pub fn tell(&mut self, side_effects: &SideEffects, short: &ShortIds) {
+    pub fn add_side_effects(&mut self, side_effects: &SideEffects, short: &ShortIds) {
         if let Some(counted) = side_effects.count_spellings() {
             self.label.push_str(&format!(", {counted}"));
         }

@@ -502,7 +502,7 @@ mod tests {
 
     #[test]
     fn a_session_is_shown_by_its_title_or_its_id() {
-        for (title, told) in [
+        for (title, expected) in [
             (json!("Fix the build"), "Session: Fix the build (s-1)"),
             (json!(null), "Session: s-1"),
         ] {
@@ -511,7 +511,7 @@ mod tests {
                 "session_context": { "title": title },
             });
             let markdown = of(Tool::GetMemory, &answer);
-            assert!(markdown.lines().any(|line| line == told), "{markdown}");
+            assert!(markdown.lines().any(|line| line == expected), "{markdown}");
         }
     }
 

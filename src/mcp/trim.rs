@@ -22,7 +22,7 @@ const TIMES: [&str; 7] = [
 ];
 /// The members of an answer that may contain paths of this machine. The others are memories, which
 /// are not changed.
-const TOLD: [&str; 6] = ["notes", "path", "project", "scope", "scopes", "searched"];
+const FIELDS_WITH_PATHS: [&str; 6] = ["notes", "path", "project", "scope", "scopes", "searched"];
 
 /// Shortens timestamps to dates. A model needs no seconds, and they cost as many tokens as a line
 /// of text.
@@ -53,7 +53,7 @@ impl Server {
         };
         let mut places = None;
         for (name, value) in members {
-            if TOLD.contains(&name.as_str()) {
+            if FIELDS_WITH_PATHS.contains(&name.as_str()) {
                 replace(value, &mut |text| {
                     let places = places.get_or_insert_with(|| Places::of(self.service));
                     places.hidden(text)

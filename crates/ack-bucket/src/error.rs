@@ -257,7 +257,7 @@ impl Refusal {
     ];
 
     /// The kind of refusal that an error text describes, other than a denied permission.
-    pub(crate) fn told_by(error: &str) -> Option<Self> {
+    pub(crate) fn in_error_text(error: &str) -> Option<Self> {
         let found = Self::SIGNS.iter().find(|(sign, _)| error.contains(sign));
         found.map(|(_, refusal)| *refusal)
     }

@@ -131,12 +131,12 @@ impl Lines {
             return None;
         }
         let is_asking = Arc::new(AtomicBool::new(false));
-        let (tell, answers) = channel();
+        let (sender, answers) = channel();
         let asks = Arc::clone(&is_asking);
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines().map_while(Result::ok) {
                 if asks.load(Ordering::Relaxed) {
-                    if tell.send(line).is_err() {
+                    if sender.send(line).is_err() {
                         return;
                     }
                 } else if let Err(error) = print_address(&door) {

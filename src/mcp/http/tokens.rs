@@ -220,14 +220,14 @@ impl TokenFile {
         state.stamp = stamp;
         match read(&self.path, &state.known) {
             Ok(clients) => {
-                let told = self.told(clients.len());
+                let message = self.reloaded_message(clients.len());
                 state.clients = Arc::new(clients);
                 // An editor may empty the file before it writes it.
                 if !state.clients.is_empty() {
                     state.known = Arc::clone(&state.clients);
                 }
                 state.problem = None;
-                Some(told)
+                Some(message)
             }
             Err(error) => {
                 let problem = format!("{error}; nobody is let in until it can be used");
@@ -240,7 +240,7 @@ impl TokenFile {
     }
 
     /// The message that the file was read.
-    fn told(&self, clients: usize) -> String {
+    fn reloaded_message(&self, clients: usize) -> String {
         let path = self.path.display();
         match clients {
             0 => format!("the tokens in `{path}` were read again: no client, so nobody is let in"),
@@ -535,15 +535,15 @@ mod tests {
         for (change, part, is_broken) in cases {
             change();
             wait(&tokens);
-            let told = tokens.refresh().unwrap();
+            let message = tokens.refresh().unwrap();
             assert!(
-                told.contains(part) && told.contains("nobody is let in"),
-                "{told}"
+                message.contains(part) && message.contains("nobody is let in"),
+                "{message}"
             );
-            assert!(found().is_none(), "{told}");
-            assert_eq!(tokens.is_broken(), is_broken, "{told}");
+            assert!(found().is_none(), "{message}");
+            assert_eq!(tokens.is_broken(), is_broken, "{message}");
             wait(&tokens);
-            assert_eq!(tokens.refresh(), None, "it is said once: {told}");
+            assert_eq!(tokens.refresh(), None, "it is reported once: {message}");
             write(&good);
             wait(&tokens);
             assert!(tokens.refresh().unwrap().ends_with(": 1 client"));
