@@ -67,9 +67,9 @@ fn query(answer: &QueryResponse) -> String {
     if let Some(hidden) = &answer.hidden {
         // A note may already state the number.
         let mut notes = answer.notes.iter();
-        let is_told = notes.any(|note| note.kind == NoteKind::HiddenByStatus);
-        let by_status =
-            (hidden.by_status > 0 && !is_told).then(|| format!("{} by status", hidden.by_status));
+        let is_mentioned = notes.any(|note| note.kind == NoteKind::HiddenByStatus);
+        let by_status = (hidden.by_status > 0 && !is_mentioned)
+            .then(|| format!("{} by status", hidden.by_status));
         let superseded =
             (hidden.superseded > 0).then(|| format!("{} superseded", hidden.superseded));
         let hidden_counts: Vec<String> = by_status.into_iter().chain(superseded).collect();

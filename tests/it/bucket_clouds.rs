@@ -273,7 +273,7 @@ fn a_managed_identity_of_azure_gives_the_credentials() {
 }
 
 #[test]
-fn what_is_wrong_with_a_machine_is_told_without_its_token() {
+fn problems_with_a_machine_are_reported_without_its_token() {
     let storage = storage(bucket(), "authorization");
     let denied = Server::start(|_| refused(404, "no service account"));
     let strange = Server::start(|_| refused(200, TOKEN));
@@ -287,12 +287,12 @@ fn what_is_wrong_with_a_machine_is_told_without_its_token() {
                 .env("AZURE_STORAGE_ACCOUNT_NAME", "acme")
                 .env("AZURE_MSI_ENDPOINT", machine.url());
             let outcome = run(&mut command);
-            let told = both(&outcome);
-            assert_ne!(outcome.code, Some(0), "{told}");
-            assert!(told.contains(cause), "{told}");
-            assert!(told.contains("no credentials for"), "{told}");
-            assert!(told.contains("no token could be had"), "{told}");
-            assert!(!told.contains(TOKEN), "{told}");
+            let output = both(&outcome);
+            assert_ne!(outcome.code, Some(0), "{output}");
+            assert!(output.contains(cause), "{output}");
+            assert!(output.contains("no credentials for"), "{output}");
+            assert!(output.contains("no token could be had"), "{output}");
+            assert!(!output.contains(TOKEN), "{output}");
         }
     }
 }

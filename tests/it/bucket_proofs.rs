@@ -1,8 +1,8 @@
-//! What must hold of a bucket whatever lies in it: answers are those of the store, nothing that was
-//! not approved gets there, and publishers who are killed at any moment lose nothing.
+//! What must hold for a bucket whatever it contains: answers equal those of the store, nothing
+//! unapproved gets into it, and publishers that are killed at any moment lose nothing.
 //!
-//! Each proof has a size that suits every run of the tests. `ACK_TEST_BUCKET=full` makes them as
-//! large as the figures that are told of them.
+//! Each proof has a size that suits ordinary test runs. `ACK_TEST_BUCKET=full` makes them as large
+//! as for the published figures.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ use crate::curate::decide;
 use crate::eval::lines;
 use crate::support::{Root, memory, outside};
 
-/// A size for every run, or the one that is told of.
+/// The size for ordinary runs, or the one of the published figures.
 fn size(small: usize, full: usize) -> usize {
     let is_full = std::env::var("ACK_TEST_BUCKET").is_ok_and(|value| value == "full");
     if is_full { full } else { small }
@@ -169,8 +169,8 @@ fn follower(bucket: &Bucket) -> Root {
         if asked.code == Some(0) {
             return root;
         }
-        let told = format!("{}{}", asked.out, asked.err);
-        assert!(began.elapsed() < Duration::from_secs(120), "{told}");
+        let output = format!("{}{}", asked.out, asked.err);
+        assert!(began.elapsed() < Duration::from_secs(120), "{output}");
     }
 }
 
@@ -196,9 +196,9 @@ fn answer(service: &Service, place: usize, question: &str) -> Vec<Value> {
         _ => json!({ "query": question, "status": "approved", "limit": 1 }),
     });
     let answers = asked.into_iter().map(|asked| {
-        let told = asked.to_string();
+        let arguments = asked.to_string();
         let answer = call(service, "query_memories", asked);
-        answer.unwrap_or_else(|error| panic!("{told}: {error}"))
+        answer.unwrap_or_else(|error| panic!("{arguments}: {error}"))
     });
     answers.collect()
 }
@@ -386,8 +386,8 @@ fn no_unapproved_text_of_ten_thousand_is_in_the_bucket() {
     reject(&root, planted_first);
     let bucket = Bucket::start().unwrap();
     let refused = publish(&root, &bucket, &["--yes"]);
-    let told = format!("{}{}", refused.out, refused.err);
-    assert!(told.contains("must not be published"), "{told}");
+    let output = format!("{}{}", refused.out, refused.err);
+    assert!(output.contains("must not be published"), "{output}");
     let mut private = command(root.path());
     private
         .args(["publish", "secret", "--to", ADDRESS, "--yes", "--endpoint"])
@@ -413,7 +413,7 @@ fn no_unapproved_text_of_ten_thousand_is_in_the_bucket() {
     publish_and_read(&["--skip-held"]);
     publish_and_read(&["--skip-held", "--reindex"]);
     let (kept, shown) = (finder(planted), finder(open));
-    let told = |places: &BTreeSet<usize>| {
+    let output = |places: &BTreeSet<usize>| {
         let named = places.iter().take(5).map(|place| {
             let kind = KEPT[place % KEPT.len()];
             format!("{} ({kind})", planted[*place])
@@ -423,7 +423,7 @@ fn no_unapproved_text_of_ten_thousand_is_in_the_bucket() {
     // Every object that was ever there, since nothing was removed.
     let bytes = bucket.all_bytes();
     let leaked = found(&kept, &bytes);
-    assert!(leaked.is_empty(), "in the bucket: {}", told(&leaked));
+    assert!(leaked.is_empty(), "in the bucket: {}", output(&leaked));
     // A search of the bytes finds what is there: the terms of a batch are not compressed.
     let there = found(&shown, &bytes);
     assert_eq!(there.len(), open.len(), "marks that are found");
@@ -432,7 +432,7 @@ fn no_unapproved_text_of_ten_thousand_is_in_the_bucket() {
     for reader in &readers {
         let bytes = read_all(&reader.scope_folder("mine").join("remote"));
         let leaked = found(&kept, &bytes);
-        assert!(leaked.is_empty(), "at a reader: {}", told(&leaked));
+        assert!(leaked.is_empty(), "at a reader: {}", output(&leaked));
         versions.push(titles(reader).len());
     }
     assert_eq!(versions, [300, 200, 200]);
@@ -464,7 +464,7 @@ struct Running {
 }
 
 impl Running {
-    /// Waits for its end, or kills it when its time has come. What it said where it succeeded.
+    /// Waits until it ends, or kills it when its time is up. Returns its output if it succeeded.
     fn end(mut self) -> Option<Value> {
         let began = Instant::now();
         if let Ending::Killed { request, .. } = self.fate {
@@ -567,23 +567,23 @@ fn two_publishers_killed_at_any_moment_lose_nothing() {
         let both = start([&mine, &other], outcomes, &bucket);
         let [first, second] = both.map(Running::end);
         bucket.clear_faults();
-        for said in [first, second] {
-            match said {
+        for ending in [first, second] {
+            match ending {
                 None => killed += 1,
-                Some(said) => {
+                Some(ending) => {
                     ended += 1;
                     needed.insert(title.clone());
                     if let (Some(number), Some(log)) = (
-                        said["published"]["version"].as_u64(),
-                        said["published"]["log"].as_str(),
+                        ending["published"]["version"].as_u64(),
+                        ending["published"]["log"].as_str(),
                     ) {
                         acknowledged.push((number, log.to_owned()));
                     }
                 }
             }
         }
-        // Every version that a publisher was told of is one that the head leads back to, and its
-        // memories are there for somebody who comes anew.
+        // The head leads back to every version that a publisher got confirmed, and a new reader
+        // finds its memories.
         let chain = chain(&bucket);
         for known in &acknowledged {
             assert!(

@@ -31,7 +31,7 @@ pub fn notes(answer: &Value) -> Vec<String> {
         .collect()
 }
 
-/// What was said, on either side.
+/// The output and the errors of a command.
 pub fn both(outcome: &Outcome) -> String {
     format!("{}{}", outcome.out, outcome.err)
 }
@@ -331,13 +331,13 @@ fn bucket_settings_in_a_manifest_are_validated() {
         ),
     ] {
         root.manifest("team", manifest);
-        let told = run(command(root.path()).args(["query", "x", "--json"]));
-        assert_ne!(told.code, Some(0), "{manifest}");
+        let outcome = run(command(root.path()).args(["query", "x", "--json"]));
+        assert_ne!(outcome.code, Some(0), "{manifest}");
         assert!(
-            both(&told).contains(expected),
+            both(&outcome).contains(expected),
             "{manifest}: {}{}",
-            told.out,
-            told.err
+            outcome.out,
+            outcome.err
         );
     }
 }

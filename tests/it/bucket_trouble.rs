@@ -124,15 +124,15 @@ fn offline_after_a_clock_was_ahead_the_copy_answers_for_as_long_as_it_may() {
     edit_state(&reader, |state| state["asked_at"] = json!(FUTURE));
     let stale = answer(&reader);
     assert_eq!(first(&stale), TITLE);
-    let told = message(&stale, "remote_stale");
-    assert!(told.starts_with("as of an unknown time"), "{told}");
+    let note = message(&stale, "remote_stale");
+    assert!(note.starts_with("as of an unknown time"), "{note}");
     // From then on, its age counts.
     let asked_at = state(&reader)["asked_at"].as_i64().unwrap();
     assert!(asked_at > 0 && asked_at < FUTURE / 2, "{asked_at}");
     wait(1_100);
     let still = answer(&reader);
-    let told = message(&still, "remote_stale");
-    assert!(told.starts_with("as of an unknown time"), "{told}");
+    let note = message(&still, "remote_stale");
+    assert!(note.starts_with("as of an unknown time"), "{note}");
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn offline_a_damaged_record_of_the_bucket_costs_no_answer() {
         for _ in 0..2 {
             let answer = answer(&reader);
             assert_eq!(first(&answer), TITLE);
-            let told = message(&answer, "remote_stale");
-            assert!(told.starts_with("as of an unknown time"), "{told}");
+            let note = message(&answer, "remote_stale");
+            assert!(note.starts_with("as of an unknown time"), "{note}");
         }
     }
 }
@@ -175,11 +175,11 @@ fn offline_a_damaged_table_costs_no_answer() {
         for _ in 0..2 {
             let answer = answer(&reader);
             assert_eq!(first(&answer), TITLE);
-            let told = message(&answer, "index_unusable");
-            assert!(told.contains("nothing is missing"), "{told}");
+            let note = message(&answer, "index_unusable");
+            assert!(note.contains("nothing is missing"), "{note}");
             assert!(
-                told.contains("fetched again from s3://memories/platform"),
-                "{told}"
+                note.contains("fetched again from s3://memories/platform"),
+                "{note}"
             );
         }
         bucket.open().unwrap();
@@ -197,8 +197,8 @@ fn a_damaged_file_of_the_right_length_is_fetched_again() {
     bucket.reset_log();
     let answer_now = answer(&reader);
     assert_eq!(first(&answer_now), TITLE);
-    let told = message(&answer_now, "index_unusable");
-    assert!(!told.contains("index --scope"), "{told}");
+    let note = message(&answer_now, "index_unusable");
+    assert!(!note.contains("index --scope"), "{note}");
     // The next question has it anew.
     assert!(notes(&answer(&reader)).is_empty(), "{}", answer(&reader));
     assert!(!bucket.requests().is_empty());
@@ -233,8 +233,8 @@ fn damaged_records_are_made_again_without_the_network() {
     let file = File::options().write(true).open(&database).unwrap();
     file.write_all_at(&vec![0x5a; usize::try_from(length).unwrap() - 8_192], 8_192)
         .unwrap();
-    let told = both(&ask(&reader, &[]));
-    assert!(!told.contains(".recover"), "{told}");
+    let output = both(&ask(&reader, &[]));
+    assert!(!output.contains(".recover"), "{output}");
 }
 
 #[test]

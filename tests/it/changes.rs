@@ -581,10 +581,10 @@ fn a_changed_file_with_an_everyday_name_selects_no_memory() {
     }
     let answer = context(&root, &top, json!({}));
     let about = |list: &Value| -> Vec<String> {
-        let told = shown_memories(list)
+        let chosen = shown_memories(list)
             .into_iter()
             .filter(|(_, why)| why.starts_with("about changed files"));
-        told.map(|(id, why)| format!("{id}: {why}")).collect()
+        chosen.map(|(id, why)| format!("{id}: {why}")).collect()
     };
     let mut own = about(&answer["recent_memories"]);
     own.sort();

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::support::Root;
 
-/// What a command said and how it ended.
+/// The output of a command, and how it ended.
 #[derive(Debug)]
 pub struct Outcome {
     pub code: Option<i32>,

@@ -703,7 +703,7 @@ fn duplicate_entries_are_reported() {
 }
 
 #[test]
-fn the_user_is_told_that_codex_asks_for_trust_in_a_new_hook() {
+fn connect_says_that_codex_asks_for_trust_in_a_new_hook() {
     let home = Home::new();
     assert!(
         home.run(&["connect", "codex", "--yes"])

@@ -118,14 +118,14 @@ fn memories_are_selected_by_id_prefix_and_filters() {
     staged(&root, "alpha", 12);
     staged(&root, "beta", 2);
     let stores = fingerprint(root.path());
-    let told = decide(
+    let output = decide(
         root.path(),
         &["approve", "alpha-0003", "beta-0001", "--because", "read it"],
     )
     .ok();
     assert!(
-        told.contains("2 decisions") && told.contains("undo: ack-memory --root "),
-        "{told}"
+        output.contains("2 decisions") && output.contains("undo: ack-memory --root "),
+        "{output}"
     );
     assert_eq!(approved(root.path()), ["alpha-0003", "beta-0001"]);
     let line = &log(&root, "alpha")[0];
@@ -388,12 +388,12 @@ fn a_queue_is_reviewed_by_keys_alone() {
     let helped = shown.matches("finish: write the choices").count();
     assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
-    let told: Vec<(&str, &str)> = log
+    let listed: Vec<(&str, &str)> = log
         .iter()
         .map(|line| (line.id.as_str(), line.verdict.as_str()))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             ("w1", "merge"),
             ("keep", "edit"),
@@ -420,11 +420,11 @@ fn a_selection_without_matches_is_reported() {
             root.path().display()
         )
     );
-    // What waits is told once, with what to do.
+    // The waiting memories are mentioned once, with what to do.
     let folder = root.path().join("alpha");
     fs::create_dir(&folder).unwrap();
-    let said = ack(root.path(), &["-C", folder.to_str().unwrap(), "context"]).ok();
-    assert_eq!(said.matches("for review").count(), 1, "{said}");
+    let output = ack(root.path(), &["-C", folder.to_str().unwrap(), "context"]).ok();
+    assert_eq!(output.matches("for review").count(), 1, "{output}");
 }
 
 #[test]

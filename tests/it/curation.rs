@@ -1,6 +1,6 @@
-//! Curation decides, whatever is asked: generated stores and generated requests of all four tools,
-//! and the few paths on which a status could change between two reads. A memory is told by its
-//! marker, a word that stands in its id and in all its texts.
+//! Curation decides, whatever the request: generated stores and generated requests of all four
+//! tools, and the few paths on which a status could change between two reads. A memory is recognised
+//! by its marker, a word in its id and in all its texts.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -1114,7 +1114,7 @@ fn a_pinned_server_knows_no_other_scope() {
     let service = root.service_with(|inputs| {
         inputs.pinned = Some(Setting::variable(ENV_SCOPE, "own".to_owned()))
     });
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deploy" })),
         ("query_memories", json!({ "status": "all" })),
@@ -1141,10 +1141,10 @@ fn a_pinned_server_knows_no_other_scope() {
         }
         let text = answer.to_string();
         if text.contains("hidden-") || text.contains("Friday") || text.contains("\"h2\"") {
-            told.push(format!("{tool} {arguments}: {answer:#}"));
+            answers.push(format!("{tool} {arguments}: {answer:#}"));
         }
     }
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    assert!(answers.is_empty(), "{}", answers.join("\n"));
     for scope in [
         "hidden-one",
         "Hidden_Two",

@@ -104,11 +104,11 @@ fn decisions_are_written_to_the_store_and_undo_restores_every_value() {
     );
     let links = "SELECT from_id || ' ' || kind || ' ' || to_id FROM memory_links";
     assert_eq!(texts(&root, links), ["alpha-0000 supersedes alpha-0001"]);
-    let told = ack(root.path(), &["get", "alpha-0000", "--include", "history"]).ok();
-    assert!(told.contains("read it"), "{told}");
+    let output = ack(root.path(), &["get", "alpha-0000", "--include", "history"]).ok();
+    assert!(output.contains("read it"), "{output}");
     for left in [2, 1, 0] {
-        let told = decide(root.path(), &["undo"]).ok();
-        assert!(told.starts_with("undid "), "{told}");
+        let output = decide(root.path(), &["undo"]).ok();
+        assert!(output.starts_with("undid "), "{output}");
         let named = "SELECT DISTINCT batch FROM curation_undo";
         assert_eq!(texts(&root, named).len(), left);
     }
@@ -139,8 +139,8 @@ fn every_verdict_of_a_list_is_written_and_read_back() {
         + &line(4, json!({ "verdict": "withdraw" }));
     let file = root.path().join("lines");
     fs::write(&file, lines).unwrap();
-    let told = decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).ok();
-    assert!(told.contains("5 decisions"), "{told}");
+    let output = decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).ok();
+    assert!(output.contains("5 decisions"), "{output}");
     assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0001"]);
     let got = ack(root.path(), &["get", "alpha-0000", "--json"]).json();
     assert_eq!(got["title"], "As a person wrote it");
@@ -193,11 +193,11 @@ fn a_memory_changed_meanwhile_is_neither_decided_nor_undone() {
     open(&root)
         .execute_batch("UPDATE memories SET status = 'rejected' WHERE id = 'alpha-0002'")
         .unwrap();
-    let told = decide(root.path(), &["undo"]);
+    let outcome = decide(root.path(), &["undo"]);
     assert!(
-        told.err.contains("alpha-0002 changed since"),
+        outcome.err.contains("alpha-0002 changed since"),
         "{}",
-        told.err
+        outcome.err
     );
     assert_eq!(approved(root.path()), Vec::<String>::new());
     let status = "SELECT status FROM memories WHERE id = 'alpha-0002'";

@@ -418,15 +418,15 @@ fn nothing_is_decided_before_it_is_written() {
     let written = desk.ask(&session, "/write", json!({})).json();
     assert_eq!(written["written"], 2);
     let lines = fs::read_to_string(&log).unwrap();
-    let told: Vec<Value> = lines
+    let answer: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(told.len(), 2);
-    assert_eq!(told[0]["verdict"], "approve");
-    assert_eq!(told[1]["verdict"], "reject");
-    assert_eq!(told[1]["reason"], "why");
-    assert_eq!(told[0]["actor"], "process:ana");
+    assert_eq!(answer.len(), 2);
+    assert_eq!(answer[0]["verdict"], "approve");
+    assert_eq!(answer[1]["verdict"], "reject");
+    assert_eq!(answer[1]["reason"], "why");
+    assert_eq!(answer[0]["actor"], "process:ana");
     assert_eq!(fingerprint(&store), before);
     assert_eq!(
         desk.ask(&session, "/finish", json!({ "discard": false }))
@@ -434,16 +434,16 @@ fn nothing_is_decided_before_it_is_written() {
         200
     );
     assert_eq!(desk.ended(), Some(0));
-    let mut said = String::new();
+    let mut stdout = String::new();
     desk.child
         .as_mut()
         .unwrap()
         .stdout
         .take()
         .unwrap()
-        .read_to_string(&mut said)
+        .read_to_string(&mut stdout)
         .unwrap();
-    assert_eq!(said, "2 memories were decided\n");
+    assert_eq!(stdout, "2 memories were decided\n");
 }
 
 #[test]

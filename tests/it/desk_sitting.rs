@@ -105,12 +105,12 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
         &["review", "--apply", files[0].to_str().unwrap()],
     )
     .ok();
-    let told = log(&root, "alpha");
+    let decisions = log(&root, "alpha");
     assert_eq!(
         verdicts(&root),
         [("w0".to_owned(), "approve"), ("w1".to_owned(), "reject")]
     );
-    assert_eq!(told[1].reason.as_deref(), Some("not true"));
+    assert_eq!(decisions[1].reason.as_deref(), Some("not true"));
 }
 
 #[test]

@@ -181,12 +181,12 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
     ] {
         let body = call(&service, tool, arguments).unwrap_err().body();
         assert_eq!(body.code, "scope_not_found", "{tool}");
-        let told = serde_json::to_string(&body).unwrap();
+        let text = serde_json::to_string(&body).unwrap();
         assert!(
-            told.contains("ledger_apl") && told.contains("ACK_MEM_SCOPE"),
-            "{tool}: {told}"
+            text.contains("ledger_apl") && text.contains("ACK_MEM_SCOPE"),
+            "{tool}: {text}"
         );
-        assert!(!told.contains("ledger-"), "{tool}: {told}");
+        assert!(!text.contains("ledger-"), "{tool}: {text}");
     }
 }
 

@@ -97,7 +97,7 @@ fn entry_points(
     root: &Root,
     folder: &Path,
 ) -> Vec<(String, &'static str, String)> {
-    let told = |tool: &'static str, arguments: Value| {
+    let answer_of = |tool: &'static str, arguments: Value| {
         let answer = call(service, tool, arguments);
         // An error is an answer, too.
         answer.map_or_else(
@@ -125,20 +125,20 @@ fn entry_points(
             json!({ "status": status, "ids": ["twin", "other-1"] }),
         ] {
             let entry_point = format!("get_memory {arguments}");
-            entry_points.push((entry_point, status, told("get_memory", arguments)));
+            entry_points.push((entry_point, status, answer_of("get_memory", arguments)));
         }
     }
     let context = json!({ "project_path": folder, "max_memories": 50 });
     entry_points.push((
         "get_context".into(),
         "approved",
-        told("get_context", context),
+        answer_of("get_context", context),
     ));
     let focused = json!({ "project_path": folder, "focus": "orchard", "max_memories": 50 });
     entry_points.push((
         "get_context with a focus".into(),
         "approved",
-        told("get_context", focused),
+        answer_of("get_context", focused),
     ));
     let brief = service.session_brief(&BriefRequest {
         project_path: Some(folder.to_str().unwrap().to_owned()),
@@ -416,8 +416,8 @@ fn the_approved_row_of_a_duplicate_id_is_shown_with_a_note() {
     assert_ne!(refused.code, Some(0), "{}", refused.out);
     assert!(refused.err.contains("twin"), "{}", refused.err);
     let scopes = ack(root.path(), &["scopes"]).ok();
-    let said = "2 rows repeat the id of another row (`twin`); the first approved one counts";
-    assert!(scopes.contains(said), "{scopes}");
+    let expected = "2 rows repeat the id of another row (`twin`); the first approved one counts";
+    assert!(scopes.contains(expected), "{scopes}");
     let queue = ack(root.path(), &["review", "--list"]).ok();
     assert!(marks_in(&queue).is_empty(), "{queue}");
 }

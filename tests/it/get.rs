@@ -1,4 +1,4 @@
-//! `get_memory`: memories by id, with their surroundings, and what is said where one is not given.
+//! `get_memory`: memories by id, with their context, and the message if one is not returned.
 
 use ack_api::Diagnostic;
 use ack_api::text;
@@ -441,18 +441,18 @@ fn a_session_overview_is_shown_only_with_its_first_memory() {
     root.manifest("alpha", "overviews = \"show\"");
     let service = root.service();
     let answer = call(&service, "get_memory", json!({ "ids": ["a1", "b1", "a2"] })).unwrap();
-    let told =
+    let context_field =
         |number: usize, key: &str| answer["memories"][number]["session_context"][key].clone();
     assert_eq!(
         [
-            told(0, "overview"),
-            told(1, "overview"),
-            told(2, "overview")
+            context_field(0, "overview"),
+            context_field(1, "overview"),
+            context_field(2, "overview")
         ],
         [json!("What was done first"), json!("And then"), Value::Null]
     );
     assert_eq!(
-        told(2, "title"),
+        context_field(2, "title"),
         "First",
         "the title says which session it was"
     );
@@ -855,9 +855,9 @@ fn an_id_that_is_not_found_may_be_in_a_scope_that_cannot_be_read() {
             .unwrap_err()
             .body()
     };
-    let told = ask(json!({ "id": "b1" })).message;
+    let message = ask(json!({ "id": "b1" })).message;
     assert_eq!(
-        told,
+        message,
         "there is no memory `b1` in `alpha`; `beta` could not be read"
     );
     let several = call(

@@ -1,4 +1,4 @@
-//! Values of many megabytes: what is read of them is bounded, and what was left out is said.
+//! Values of many megabytes: only a limited part is read, and omissions are reported.
 
 use std::process::Stdio;
 

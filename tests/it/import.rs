@@ -309,10 +309,10 @@ fn a_dry_run_writes_nothing() {
     let text = lines(&[json!({ "id": "a", "title": "One" })]);
     case.file(&text);
     let before: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
-    let said = case.import(&text, &["--dry-run"]).ok();
+    let output = case.import(&text, &["--dry-run"]).ok();
     assert!(
-        said.starts_with("1 memory would be added, 0 replaced, 0 unchanged; 0 lines refused\n"),
-        "{said}"
+        output.starts_with("1 memory would be added, 0 replaced, 0 unchanged; 0 lines refused\n"),
+        "{output}"
     );
     let after: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
     assert_eq!(after, before, "a folder or file was left");
@@ -724,7 +724,7 @@ fn two_concurrent_imports_lose_nothing_that_they_report() {
             .iter()
             .filter(|(id, ..)| id.starts_with(&format!("{number}-")))
             .count();
-        assert_eq!(there, 50, "import {number} said that it was done");
+        assert_eq!(there, 50, "import {number} reported success");
     }
     assert_eq!(rows.len(), reported.len() * 50, "a failed import left rows");
     assert!(!reported.is_empty());

@@ -278,10 +278,10 @@ fn a_table_gets_indexes_only_if_it_is_searched_on_disk() {
         answer["scopes"][0]["health"]["problems"].clone()
     };
     let (searching, _) = both(&root);
-    let said = problems(&searching).to_string();
+    let found = problems(&searching).to_string();
     assert!(
-        said.contains("`ack-memory index --scope alpha` makes them"),
-        "{said}"
+        found.contains("`ack-memory index --scope alpha` makes them"),
+        "{found}"
     );
     let answer = query(&searching, &json!({ "query": "retry queue" }));
     assert!(

@@ -22,7 +22,7 @@ use crate::support::{Root, memory};
 /// How long a test waits for an answer that should come at once.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running server and what it has said so far.
+/// A running server and its messages so far.
 pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
@@ -210,7 +210,8 @@ impl Server {
         self.child.id()
     }
 
-    /// Closes standard input; how long the process went on, how it ended, and what it still said.
+    /// Closes standard input. Returns how long the process ran on, how it ended, and what it still
+    /// sent.
     pub fn close(mut self) -> (Duration, ExitStatus, Vec<Value>) {
         let started = Instant::now();
         drop(self.input.take());
@@ -225,11 +226,11 @@ impl Server {
             std::thread::sleep(Duration::from_millis(1));
         };
         let took = started.elapsed();
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         while let Some(message) = self.message(Duration::from_secs(5)) {
-            said.push(message);
+            messages.push(message);
         }
-        (took, status, said)
+        (took, status, messages)
     }
 }
 
@@ -557,8 +558,11 @@ fn a_root_without_scopes_says_how_to_start() {
         hint.starts_with("correct the path") && !hint.contains("import"),
         "{hint}"
     );
-    let told = server.call("list_scopes", json!({}));
-    assert!(!told.to_string().contains("ack-memory import"), "{told}");
+    let answer = server.call("list_scopes", json!({}));
+    assert!(
+        !answer.to_string().contains("ack-memory import"),
+        "{answer}"
+    );
     assert!(
         !root.path().join("nothing").exists(),
         "the server made its root"

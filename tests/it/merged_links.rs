@@ -48,29 +48,29 @@ fn links(root: &Root, id: &str, more: Value) -> Vec<String> {
     }
     let answer = call(&root.service(), "get_memory", arguments).unwrap();
     let links = answer["links"].as_array().cloned().unwrap_or_default();
-    let told = links.iter().map(|link| {
+    let listed = links.iter().map(|link| {
         let part = |name: &str| link[name].as_str().unwrap().to_owned();
         format!("{} {} {}", part("from_id"), part("kind"), part("to_id"))
     });
-    let mut told: Vec<String> = told.collect();
-    told.sort();
-    told
+    let mut listed: Vec<String> = listed.collect();
+    listed.sort();
+    listed
 }
 
-/// The memories that a hit is said to be contradicted by, of each hit of a search.
+/// For each hit of a search, the memories that contradict it according to the answer.
 fn contradicted(root: &Root) -> Vec<String> {
     let query = json!({ "query": "back off jitter" });
     let answer = call(&root.service(), "query_memories", query).unwrap();
     let hits = answer["results"].as_array().unwrap().iter();
-    let mut told: Vec<String> = hits
+    let mut contradictions: Vec<String> = hits
         .filter_map(|hit| {
             let others = hit.get("contradicts")?.as_array().unwrap().iter();
             let others: Vec<&Value> = others.map(|other| &other["id"]).collect();
             Some(format!("{} {}", hit["id"].as_str().unwrap(), json!(others)))
         })
         .collect();
-    told.sort();
-    told
+    contradictions.sort();
+    contradictions
 }
 
 const OF_KEPT: [&str; 1] = ["cause related kept"];

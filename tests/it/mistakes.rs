@@ -43,23 +43,23 @@ fn refused(root: &Root, arguments: &[&str]) -> String {
 }
 
 #[track_caller]
-fn says(told: &str, words: &[&str]) {
+fn says(message: &str, words: &[&str]) {
     for word in words {
-        assert!(told.contains(word), "{word:?} is not in: {told}");
+        assert!(message.contains(word), "{word:?} is not in: {message}");
     }
 }
 
 #[test]
 fn ids_that_mean_nothing_or_several_memories_are_refused_with_a_hint() {
     let root = lessons("log");
-    let told = refused(&root, &["approve", "les-0009"]);
+    let message = refused(&root, &["approve", "les-0009"]);
     says(
-        &told,
+        &message,
         &["no memory has the id `les-0009`", "did you mean `les-0001`"],
     );
-    let told = refused(&root, &["approve", "les-0"]);
+    let message = refused(&root, &["approve", "les-0"]);
     says(
-        &told,
+        &message,
         &[
             "begins the ids of several memories",
             "les-0104 in alpha",
@@ -91,9 +91,9 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
             (again.code, again.out.as_str()),
             (Some(0), "nothing was decided\n")
         );
-        let told = decide(root.path(), &["approve", "les-0001", "--json"]).json();
+        let output = decide(root.path(), &["approve", "les-0001", "--json"]).json();
         assert_eq!(
-            (&told["written"], &told["decisions"]),
+            (&output["written"], &output["decisions"]),
             (&json!(0), &json!([]))
         );
         // With a reason it says something new, and another verdict is another decision.
@@ -112,8 +112,8 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
             ("les-0001", ""),
             ("les-0002", "waits again: les-0002"),
         ] {
-            let told = decide(root.path(), &["undo"]).ok();
-            says(&told, &["undid 1 decision of batch", undone, now]);
+            let output = decide(root.path(), &["undo"]).ok();
+            says(&output, &["undid 1 decision of batch", undone, now]);
         }
         decide(root.path(), &["undo"]).ok();
         says(
@@ -127,30 +127,33 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
 fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
     for place in ["log", "store"] {
         let root = lessons(place);
-        let told = refused(&root, &["merge", "les-0001", "--into", "les-0001"]);
-        says(&told, &["it is the same memory", "name another memory"]);
+        let message = refused(&root, &["merge", "les-0001", "--into", "les-0001"]);
+        says(&message, &["it is the same memory", "name another memory"]);
         decide(root.path(), &["supersede", "les-0001", "--by", "les-0002"]).ok();
-        let told = refused(&root, &["supersede", "les-0002", "--by", "les-0001"]);
+        let message = refused(&root, &["supersede", "les-0002", "--by", "les-0001"]);
         says(
-            &told,
+            &message,
             &["that memory already replaced it", "name another memory"],
         );
         decide(root.path(), &["supersede", "les-0002", "--by", "les-0003"]).ok();
-        let told = refused(&root, &["supersede", "les-0003", "--by", "les-0001"]);
-        says(&told, &["that memory already replaced it, through others"]);
-        let told = refused(&root, &["supersede", "les-0104", "--by", "les-0001"]);
-        says(&told, &["`les-0002` replaced it"]);
+        let message = refused(&root, &["supersede", "les-0003", "--by", "les-0001"]);
+        says(
+            &message,
+            &["that memory already replaced it, through others"],
+        );
+        let message = refused(&root, &["supersede", "les-0104", "--by", "les-0001"]);
+        says(&message, &["`les-0002` replaced it"]);
         decide(root.path(), &["reject", "les-0104"]).ok();
-        let told = refused(&root, &["merge", "les-0003", "--into", "les-0104"]);
-        says(&told, &["it was rejected"]);
+        let message = refused(&root, &["merge", "les-0003", "--into", "les-0104"]);
+        says(&message, &["it was rejected"]);
     }
 }
 
 #[test]
 fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
     let root = lessons("log");
-    let told = refused(&root, &["reject", "--type", "decision"]);
-    says(&told, &["no pending memory matches", "review --list"]);
+    let message = refused(&root, &["reject", "--type", "decision"]);
+    says(&message, &["no pending memory matches", "review --list"]);
     let terminal = Terminal::new();
     let ask = || {
         let command = terminal.command(root.path(), &["reject", "--waiting"]);
@@ -178,14 +181,14 @@ fn without_a_terminal_nothing_is_decided_and_the_way_for_scripts_is_named() {
         &["review", "--tty"],
         &["undo"],
     ] {
-        let told = ack(root.path(), arguments);
-        assert_eq!(told.code, Some(1), "{arguments:?}");
+        let outcome = ack(root.path(), arguments);
+        assert_eq!(outcome.code, Some(1), "{arguments:?}");
         let words = [
             "nothing was decided",
             "run it in a terminal",
             "ACK_MEM_CURATOR_TOKEN",
         ];
-        says(&told.err, &words);
+        says(&outcome.err, &words);
     }
     assert!(log(&root, "alpha").is_empty());
 }

@@ -186,7 +186,7 @@ fn broken_lines_of_a_graph_are_reported_and_skipped() {
 }
 
 #[test]
-fn a_graph_may_be_larger_than_a_note_and_what_is_left_out_is_told_when_it_is_added() {
+fn a_graph_may_be_larger_than_a_note_and_omissions_are_reported_when_it_is_added() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("memory.jsonl");
     let fact = "x".repeat(1 << 20);
@@ -200,8 +200,11 @@ fn a_graph_may_be_larger_than_a_note_and_what_is_left_out_is_told_when_it_is_add
     fs::write(&file, lines.collect::<String>()).unwrap();
     let root = Root::new();
     let added = add_scope(root.path(), "graph", &file).ok();
-    let told = "is a server-memory store: 0 approved, 10 waiting for review\n";
-    assert!(added.contains(told) && !added.contains("note: "), "{added}");
+    let expected = "is a server-memory store: 0 approved, 10 waiting for review\n";
+    assert!(
+        added.contains(expected) && !added.contains("note: "),
+        "{added}"
+    );
     fs::OpenOptions::new()
         .write(true)
         .open(&file)

@@ -178,18 +178,18 @@ fn a_line_with_many_values_takes_little_memory() {
     };
     for element in ["0,", "[],", "{\"a\":0},", "\"\","] {
         server.flood(line(element, 4_000_000).as_bytes(), 1);
-        let said = server.read_answer();
+        let answer = server.read_answer();
         assert_eq!(
-            (&said["error"]["code"], &said["id"]),
+            (&answer["error"]["code"], &answer["id"]),
             (&json!(-32600), &json!(7)),
-            "{said}"
+            "{answer}"
         );
         assert!(
-            said["error"]["message"]
+            answer["error"]["message"]
                 .as_str()
                 .unwrap()
                 .contains("values"),
-            "{said}"
+            "{answer}"
         );
         // Longer than any message: only its ends are kept, and the id is there.
         server.flood(line(element, 15_000_000).as_bytes(), 1);
@@ -216,7 +216,7 @@ fn a_client_that_does_not_read_answers_is_not_read_from() {
     // Its end stays open and nobody reads from it.
     let output = child.stdout.take().unwrap();
     let full = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&full);
+    let is_full = Arc::clone(&full);
     let writer = std::thread::spawn(move || {
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "deaf", "version": "0" } });
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
@@ -228,7 +228,7 @@ fn a_client_that_does_not_read_answers_is_not_read_from() {
                 "{}",
                 json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })
             );
-            told.store(id > 500, Ordering::Relaxed);
+            is_full.store(id > 500, Ordering::Relaxed);
         }
     });
     // The pipes are full: the server reads no more, and the client is held in its writing.
@@ -517,9 +517,9 @@ impl Http {
             body.len()
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        (started.elapsed(), said)
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        (started.elapsed(), response)
     }
 }
 
@@ -587,10 +587,10 @@ fn clients_without_a_token_that_never_read_do_not_block_others() {
             "{} connections that never read; the slowest answer took {slowest:?}",
             held.len()
         );
-        for (took, said) in &asked {
+        for (took, response) in &asked {
             assert!(
-                said.starts_with("HTTP/1.1 200") && said.contains("ledger-api"),
-                "{said}"
+                response.starts_with("HTTP/1.1 200") && response.contains("ledger-api"),
+                "{response}"
             );
             assert!(*took < Duration::from_secs(2), "{took:?}");
         }
@@ -626,8 +626,8 @@ fn a_body_of_very_many_values_is_refused_and_takes_no_memory() {
                     let body = format!(
                         "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"tags\":[{list}0]}}}}}}"
                     );
-                    let (_, said) = http.ask(&body);
-                    assert!(said.starts_with("HTTP/1.1 400") && said.contains("values"), "{said}");
+                    let (_, response) = http.ask(&body);
+                    assert!(response.starts_with("HTTP/1.1 400") && response.contains("values"), "{response}");
                 }
             });
         }
@@ -647,9 +647,10 @@ fn a_host_or_origin_with_anything_beside_host_and_port_is_refused() {
             "GET {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"
         )
         .unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        said.split_whitespace()
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+            .split_whitespace()
             .nth(1)
             .unwrap_or_default()
             .to_owned()

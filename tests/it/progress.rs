@@ -36,16 +36,16 @@ fn the_first_query_of_a_large_store_shows_progress_at_a_terminal() {
         &["scopes"],
         &["approve", "--dry-run", "m-x"],
     ] {
-        let said = terminal.ack(root.path(), arguments).out;
-        let at = said.find("reading memories (").unwrap_or_else(|| {
-            panic!("{arguments:?} said nothing: {said}");
+        let output = terminal.ack(root.path(), arguments).out;
+        let at = output.find("reading memories (").unwrap_or_else(|| {
+            panic!("{arguments:?} printed nothing: {output}");
         });
         // The line is taken away before the answer is written.
-        let answer = said.rfind("\u{1b}[2K").unwrap_or_default();
-        assert!(at < answer, "{arguments:?} left a trace: {said:?}");
+        let answer = output.rfind("\u{1b}[2K").unwrap_or_default();
+        assert!(at < answer, "{arguments:?} left a trace: {output:?}");
     }
-    let said = terminal.ack(root.path(), &["-q", "query", "deploy"]).out;
-    assert!(!said.contains("reading memories"), "{said}");
+    let output = terminal.ack(root.path(), &["-q", "query", "deploy"]).out;
+    assert!(!output.contains("reading memories"), "{output}");
     let piped = ack(root.path(), &["query", "deploy"]);
     assert_eq!(
         (piped.code, piped.err.as_str()),
@@ -69,9 +69,9 @@ fn an_import_shows_progress_only_at_a_terminal() {
         .ack(root.path(), &["import", file, "-s", "one"])
         .out;
     assert!(shown.contains("KiB") && shown.contains("left"), "{shown}");
-    let said = "3,000 memories were added, 0 replaced, 0 unchanged; 0 lines refused";
-    assert!(shown.contains(said), "{shown}");
+    let expected = "3,000 memories were added, 0 replaced, 0 unchanged; 0 lines refused";
+    assert!(shown.contains(expected), "{shown}");
     let piped = ack_with_input(root.path(), &["import", "-", "-s", "two"], lines.as_bytes());
-    assert!(piped.out.starts_with(said), "{}", piped.out);
+    assert!(piped.out.starts_with(expected), "{}", piped.out);
     assert_eq!(piped.err, "");
 }

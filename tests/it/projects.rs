@@ -406,14 +406,14 @@ fn scope_may_be_the_name_of_a_project() {
             note.map_or(Value::Null, |note| note["message"].clone()),
         )
     };
-    let told = |name: &str, scopes: &str| {
+    let message = |name: &str, scopes: &str| {
         json!(format!(
             "no scope is called `{name}`; {scopes} has a project of this name"
         ))
     };
     assert_eq!(
         asked("ledger_api"),
-        (json!(["team"]), told("ledger_api", "`team`"))
+        (json!(["team"]), message("ledger_api", "`team`"))
     );
     assert_eq!(
         asked("web"),
@@ -422,7 +422,7 @@ fn scope_may_be_the_name_of_a_project() {
     );
     assert_eq!(
         asked("Kiosk"),
-        (json!(["cm"]), told("Kiosk", "`cm`")),
+        (json!(["cm"]), message("Kiosk", "`cm`")),
         "recorded in the store"
     );
     assert_eq!(
@@ -432,12 +432,12 @@ fn scope_may_be_the_name_of_a_project() {
     );
     assert_eq!(
         asked("dotfiles"),
-        (json!(["mine"]), told("dotfiles", "`mine`"))
+        (json!(["mine"]), message("dotfiles", "`mine`"))
     );
     root.manifest("cm", "projects = ['ledger']");
     assert_eq!(
         asked("ledger"),
-        (json!(["cm", "team"]), told("ledger", "`cm` and `team`")),
+        (json!(["cm", "team"]), message("ledger", "`cm` and `team`")),
         "both claim it"
     );
     let memory = call(
@@ -467,7 +467,7 @@ fn scope_may_be_the_name_of_a_project() {
         .body();
     assert!(
         body.nearest.is_empty(),
-        "projects of private scopes are not told: {body:?}"
+        "projects of private scopes are not revealed: {body:?}"
     );
 }
 
@@ -525,13 +525,13 @@ fn other_projects_of_a_current_private_scope_count_as_cross_project() {
 fn of_equal_matches_the_current_project_wins_and_not_its_scope() {
     let root = Root::new();
     root.manifest("team", "projects = ['web', 'ledger']");
-    let said = |project: &str, id: &str, day: &str| {
+    let note = |project: &str, id: &str, day: &str| {
         let rest = json!({ "project": project, "created_at": format!("2026-01-{day}T00:00:00Z") });
         memory(id, &format!("Deploy rule number {}", id.len()), rest)
     };
     root.store(
         "team",
-        &[said("web", "aa", "09"), said("ledger", "bb", "01")],
+        &[note("web", "aa", "09"), note("ledger", "bb", "01")],
     );
     let service = root.service_with(|inputs| {
         inputs.project = Some(Setting::flag("-C", folder(&root, "code/ledger")))

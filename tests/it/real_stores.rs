@@ -491,8 +491,8 @@ fn raw_prompts_and_tool_output_are_never_served() {
         &store,
         "SELECT prompt_text FROM user_prompts UNION SELECT user_prompt FROM sdk_sessions UNION SELECT tool_input FROM tool_uses UNION SELECT tool_response FROM tool_uses",
     );
-    // What was only said in a prompt or by a tool; a prompt that became a summary's request is a
-    // memory too.
+    // Text that was only in a prompt or in a tool's output. A prompt that became a summary's request
+    // is a memory too.
     let private: Vec<&String> = raw
         .iter()
         .filter(|text| text.len() >= 25 && !memories.contains(text.as_str()))

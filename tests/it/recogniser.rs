@@ -267,12 +267,12 @@ fn broken_stores_are_listed_with_the_reason() {
     nix::unistd::mkfifo(&project.join("CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::os::unix::fs::symlink(&project, project.join("loop")).unwrap();
     let found = survey(&person.places());
-    let told: Vec<(Kind, String)> = found
+    let listed: Vec<(Kind, String)> = found
         .iter()
         .map(|found| (found.kind, found.count()))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             (
                 Kind::ClaudeMem,
@@ -305,7 +305,7 @@ fn discover_lists_stores_with_the_next_step() {
         command.env("HOME", person.folder.path());
         run(command.current_dir(person.path("src/shop")).args(arguments))
     };
-    let said = run(&["scopes", "discover"]).ok();
+    let output = run(&["scopes", "discover"]).ok();
     let expected = format!(
         "claude-mem: 1 memory, ~/.claude-mem/claude-mem.db
   add it: ack-memory scopes add claude-mem --store {}
@@ -317,8 +317,8 @@ instruction files that hosts load themselves: ~/src/shop/CLAUDE.md
         person.path(".claude-mem/claude-mem.db").display(),
         person.path("src/shop/.serena/memories").display()
     );
-    assert_eq!(said, expected);
-    let added = said
+    assert_eq!(output, expected);
+    let added = output
         .lines()
         .nth(1)
         .unwrap()
@@ -328,21 +328,21 @@ instruction files that hosts load themselves: ~/src/shop/CLAUDE.md
     let mut words: Vec<&str> = added.split(' ').collect();
     words.push("--yes");
     run(&words).ok();
-    let said = run(&["scopes", "discover"]).ok();
-    assert!(said.contains("served as scope `claude-mem`"), "{said}");
-    let told = run(&["scopes", "discover", "--json"]).json();
-    assert_eq!(told["stores"][0]["scope"], "claude-mem");
-    assert_eq!(told["stores"][0]["memories"], 1);
-    assert_eq!(told["stores"][1]["support"], "served");
+    let output = run(&["scopes", "discover"]).ok();
+    assert!(output.contains("served as scope `claude-mem`"), "{output}");
+    let answer = run(&["scopes", "discover", "--json"]).json();
+    assert_eq!(answer["stores"][0]["scope"], "claude-mem");
+    assert_eq!(answer["stores"][0]["memories"], 1);
+    assert_eq!(answer["stores"][1]["support"], "served");
     // What cannot be read is listed, and not offered.
     fs::remove_dir_all(person.path(".ack-mem")).unwrap();
     fs::write(person.path(".claude-mem/claude-mem.db"), "no database").unwrap();
-    let said = run(&["scopes", "discover"]).ok();
+    let output = run(&["scopes", "discover"]).ok();
     assert!(
-        said.contains("claude-mem: not counted: it is not an SQLite database"),
-        "{said}"
+        output.contains("claude-mem: not counted: it is not an SQLite database"),
+        "{output}"
     );
-    assert!(!said.contains("add claude-mem"), "{said}");
+    assert!(!output.contains("add claude-mem"), "{output}");
 }
 
 #[test]

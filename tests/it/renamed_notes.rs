@@ -124,14 +124,14 @@ fn a_rejection_says_which_equal_notes_it_takes_along() {
         assert!(seen.contains(line), "{settings}: {seen}");
         let seen = ack(root, &["reject", "alpha", "--dry-run", "--json"]).json();
         assert_eq!(ids(&seen["also_rejected"]), ["copy"], "{settings}: {seen}");
-        let told = decide(root, &["reject", "alpha"]).ok();
-        assert!(told.contains(line), "{settings}: {told}");
+        let answer = decide(root, &["reject", "alpha"]).ok();
+        assert!(answer.contains(line), "{settings}: {answer}");
         assert_eq!(scene.ids("all"), ["other"], "{settings}");
-        let told = decide(root, &["undo", "--json"]).json();
+        let answer = decide(root, &["undo", "--json"]).json();
         assert_eq!(
-            sorted_ids(&told["served_again"]),
+            sorted_ids(&answer["served_again"]),
             ["alpha", "copy"],
-            "{settings}: {told}"
+            "{settings}: {answer}"
         );
         assert_eq!(scene.ids("approved"), ["alpha", "other"], "{settings}");
         // Only the one that was decided about is named when both are.

@@ -368,7 +368,7 @@ fn printed_ids(text: &str) -> Vec<(String, String, Option<String>)> {
 #[test]
 fn an_id_in_hook_output_resolves_to_its_memory() {
     let root = root();
-    // A memory that a newer one replaces is told by no hook, and found by its id all the same.
+    // A memory that a newer one replaces is shown by no hook, but is still found by its id.
     root.store(
         "aardvark",
         &[

@@ -159,16 +159,16 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
     for (method, params) in requests {
         let (status, body) = ask(&server, &mei, method, params.clone());
         assert_eq!(status, 200, "{method}: {body}");
-        // What the client itself said may be repeated.
+        // The client's own words may be repeated.
         let asked = params.to_string();
-        let told = |text: &str| body.contains(text) && !asked.contains(text);
-        assert!(!told("secretlab"), "{method} {asked}: {body}");
+        let leaks = |text: &str| body.contains(text) && !asked.contains(text);
+        assert!(!leaks("secretlab"), "{method} {asked}: {body}");
         assert!(
             !body.contains("Deploy of secretlab"),
             "{method} {asked}: {body}"
         );
         let (_, body) = ask(&server, &all, method, params);
-        seen_by_ops += usize::from(body.contains("Deploy of secretlab") || told("secretlab"));
+        seen_by_ops += usize::from(body.contains("Deploy of secretlab") || leaks("secretlab"));
     }
     assert!(seen_by_ops >= 3, "the requests find nothing");
     for uri in ["memory://secretlab", "memory://secretlab/secretlab-1"] {
@@ -192,7 +192,7 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
 }
 
 #[test]
-fn a_client_is_told_no_path_of_the_servers_machine() {
+fn a_client_gets_no_path_of_the_servers_machine() {
     let root = root();
     let notes = root.path().join("far/notes");
     fs::create_dir_all(&notes).unwrap();
@@ -503,7 +503,7 @@ fn readiness_reports_when_the_server_can_answer() {
 }
 
 #[test]
-fn a_new_token_is_labelled_and_what_cannot_work_is_said() {
+fn a_new_token_is_labelled_and_what_cannot_work_is_reported() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
     let token = |arguments: &[&str]| {

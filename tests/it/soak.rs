@@ -496,17 +496,17 @@ fn together(run: &Run, address: &str, seed: u64) {
             run.taken_back.fetch_add(1, Ordering::Relaxed);
             continue;
         }
-        let mut said = String::new();
-        if let Err(error) = stream.read_to_string(&mut said) {
+        let mut response = String::new();
+        if let Err(error) = stream.read_to_string(&mut response) {
             run.fault(format!(
                 "{} {}: {error} after {} bytes",
                 call.method,
                 call.params,
-                said.len()
+                response.len()
             ));
             continue;
         }
-        let answers: Vec<Value> = said
+        let answers: Vec<Value> = response
             .split(['\r', '\n'])
             .filter_map(|line| {
                 serde_json::from_str(line.strip_prefix("data: ").unwrap_or(line)).ok()
@@ -519,7 +519,7 @@ fn together(run: &Run, address: &str, seed: u64) {
                 cursor = Run::next(&call, answer).or(cursor.take());
             }
             _ => run.fault(format!(
-                "{} {}: {} answers in {said:?}",
+                "{} {}: {} answers in {response:?}",
                 call.method,
                 call.params,
                 answers.len()
@@ -546,11 +546,12 @@ fn attack(run: &Run, address: &str, deaf: &mut VecDeque<TcpStream>) {
             "GET /health HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n\r\n"
         )
         .unwrap();
-        let mut said = String::new();
-        let read = stream.read_to_string(&mut said);
-        if read.is_err() || !(said.starts_with("HTTP/1.1 403") || said.starts_with("HTTP/1.1 400"))
+        let mut response = String::new();
+        let read = stream.read_to_string(&mut response);
+        if read.is_err()
+            || !(response.starts_with("HTTP/1.1 403") || response.starts_with("HTTP/1.1 400"))
         {
-            run.fault(format!("Host {host}: {read:?} {said}"));
+            run.fault(format!("Host {host}: {read:?} {response}"));
         }
     }
 }
@@ -658,13 +659,13 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
     );
     let mut faults = run.faults.into_inner().unwrap();
     for figures in &figures {
-        let (told, grown) = figures.verdict();
-        println!("{told}");
+        let (verdict, grown) = figures.verdict();
+        println!("{verdict}");
         faults.extend(grown);
         let (descriptors, threads) = figures.maxima();
         if descriptors > MAX_DESCRIPTORS || threads > MAX_THREADS {
             faults.push(format!(
-                "{told}: {descriptors} descriptors, {threads} threads"
+                "{verdict}: {descriptors} descriptors, {threads} threads"
             ));
         }
     }

@@ -83,8 +83,8 @@ fn an_expired_memory_is_marked_until_a_person_keeps_it() {
         text.contains("  ! stale: past 2026-03-01, the day its author set"),
         "{text}"
     );
-    let told = ack(root.path(), &["query", "pool"]).ok();
-    assert!(told.contains("stale: past 2026-03-01"), "{told}");
+    let output = ack(root.path(), &["query", "pool"]).ok();
+    assert!(output.contains("stale: past 2026-03-01"), "{output}");
     // The lane of the curator.
     let lane = ack(root.path(), &["review", "--stale"]).ok();
     assert!(

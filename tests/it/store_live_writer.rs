@@ -122,7 +122,7 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Observation 
 }
 
 fn assert_undisturbed(seen: &Observation, checks: usize) {
-    let told = format!(
+    let text = format!(
         "{} requests, {} checks, {} missing {:?}, {} failures {:?}, slowest request {:?}, writer {}",
         seen.requests,
         seen.checks,
@@ -133,22 +133,22 @@ fn assert_undisturbed(seen: &Observation, checks: usize) {
         seen.slowest_request,
         seen.summary
     );
-    eprintln!("{told}");
+    eprintln!("{text}");
     assert_eq!(
         seen.summary["errors"],
         json!([]),
-        "the writer was disturbed: {told}"
+        "the writer was disturbed: {text}"
     );
     assert!(
         seen.summary["slowest_ms"].as_u64().unwrap() < 2_000,
-        "the writer was held up: {told}"
+        "the writer was held up: {text}"
     );
     assert!(
         seen.missing.is_empty(),
-        "committed rows were not found: {told}"
+        "committed rows were not found: {text}"
     );
-    assert!(seen.failures.is_empty(), "requests failed: {told}");
-    assert!(seen.checks >= checks, "too few checks: {told}");
+    assert!(seen.failures.is_empty(), "requests failed: {text}");
+    assert!(seen.checks >= checks, "too few checks: {text}");
 }
 
 const OBSERVATION_TIME: Duration = Duration::from_secs(4);

@@ -487,12 +487,12 @@ fn a_build_without_the_transformer_says_so() {
     let output = index(root.path(), &["--all", "--model", "somewhere"])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("this build of ack-memory has no transformer"),
-        "{said}"
+        stderr.contains("this build of ack-memory has no transformer"),
+        "{stderr}"
     );
-    assert!(said.contains("--features transformer"), "{said}");
+    assert!(stderr.contains("--features transformer"), "{stderr}");
     build(&root);
     assert_eq!(
         info(&root.service())["index"]["rows"],
@@ -677,10 +677,10 @@ fn a_pipe_in_a_table_blocks_nothing_and_is_reported() {
             &["--all", "--dry-run"],
         ] {
             let refused = in_time(&mut index(root.path(), arguments));
-            let said = String::from_utf8_lossy(&refused.stderr);
+            let stderr = String::from_utf8_lossy(&refused.stderr);
             assert!(
-                !refused.status.success() && said.contains("a named pipe"),
-                "{}: {said}",
+                !refused.status.success() && stderr.contains("a named pipe"),
+                "{}: {stderr}",
                 file.display()
             );
         }

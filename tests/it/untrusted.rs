@@ -261,13 +261,13 @@ fn a_panic_says_one_clean_line() {
         .output()
         .unwrap();
     assert!(child.status.success(), "{child:?}");
-    let said = String::from_utf8(child.stderr).unwrap();
-    assert_safe("a panic", &said);
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 1, "{said}");
+    let stderr = String::from_utf8(child.stderr).unwrap();
+    assert_safe("a panic", &stderr);
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "{stderr}");
     assert!(
         lines[0].starts_with("ack-memory: internal error (untrusted.rs:") && lines[0].len() < 300,
-        "{said}"
+        "{stderr}"
     );
 }
 
@@ -308,7 +308,7 @@ fn resolved_start_settings_are_logged_only_on_request() {
         (&["serve"], Some("1")),
         (&["serve"], Some("info")),
     ] {
-        let said = serve(arguments, log);
+        let output = serve(arguments, log);
         for part in [
             &format!("root {table} (flag --root)"),
             "not pinned",
@@ -321,26 +321,26 @@ fn resolved_start_settings_are_logged_only_on_request() {
             "no current scope",
         ] {
             assert!(
-                said.contains(part),
-                "{arguments:?} {log:?} do not say {part}: {said}"
+                output.contains(part),
+                "{arguments:?} {log:?} do not say {part}: {output}"
             );
         }
-        assert!(!said.contains("dana-private"), "{said}");
+        assert!(!output.contains("dana-private"), "{output}");
         assert!(
-            said.lines().all(|line| line.starts_with("ack-memory: ")),
-            "{said}"
+            output.lines().all(|line| line.starts_with("ack-memory: ")),
+            "{output}"
         );
     }
-    let said = serve(&["--pin", "platform", "serve", "-v"], None);
+    let output = serve(&["--pin", "platform", "serve", "-v"], None);
     assert!(
-        said.contains("pinned to scope `platform` (flag --pin)")
-            && !said.contains("scope `ledger-api`"),
-        "{said}"
+        output.contains("pinned to scope `platform` (flag --pin)")
+            && !output.contains("scope `ledger-api`"),
+        "{output}"
     );
-    let said = ack(root.path(), &["query", "-v", "deadlock", "--json"]);
+    let output = ack(root.path(), &["query", "-v", "deadlock", "--json"]);
     assert!(
-        said.err.contains("(flag --root)") && serde_json::from_str::<Value>(&said.out).is_ok(),
-        "{said:?}"
+        output.err.contains("(flag --root)") && serde_json::from_str::<Value>(&output.out).is_ok(),
+        "{output:?}"
     );
 }
 

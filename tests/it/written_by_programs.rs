@@ -33,13 +33,13 @@ fn get(root: &Root, id: &str) -> Value {
 fn links_from(root: &Root, id: &str) -> Vec<String> {
     let memory = get(root, id);
     let links = memory["links"].as_array().cloned().unwrap_or_default();
-    let mut told: Vec<String> = links
+    let mut listed: Vec<String> = links
         .iter()
         .filter(|link| link["from_id"] == id)
         .map(|link| format!("{} {}", link["kind"], link["to_id"]).replace('"', ""))
         .collect();
-    told.sort();
-    told
+    listed.sort();
+    listed
 }
 
 #[test]

@@ -198,11 +198,11 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         finding.place = (!named).then_some(place);
         let elsewhere = lines.filter(|line| !line.contains("`ack-memory doctor`"));
         finding.advice = elsewhere.map(str::to_owned).collect();
-        let is_told = finding
+        let is_mentioned = finding
             .advice
             .iter()
             .any(|line| line.contains("scopes remove"));
-        if !is_told && remove::is_possible(config, scope) {
+        if !is_mentioned && remove::is_possible(config, scope) {
             finding = finding.advise(format!("ack-memory scopes remove {}", quoted(name)));
         }
         return vec![finding];

@@ -129,8 +129,8 @@ fn two_hundred_calls_at_once_are_each_answered_once() {
         assert_eq!(*known, text, "equal calls, different answers");
     }
     server.ping();
-    let (_, _, said) = server.close();
-    assert!(said.is_empty(), "{said:?}");
+    let (_, _, messages) = server.close();
+    assert!(messages.is_empty(), "{messages:?}");
 }
 
 #[test]

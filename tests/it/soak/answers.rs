@@ -81,10 +81,10 @@ fn fault(memory: &Value, waiting: bool) -> Option<String> {
         ));
     }
     let written = STATUSES[number % STATUSES.len()];
-    let said = memory["status"].as_str().unwrap_or(written);
-    if said != written || (written == "staging" && !waiting) {
+    let shown = memory["status"].as_str().unwrap_or(written);
+    if shown != written || (written == "staging" && !waiting) {
         return Some(format!(
-            "mem-{number:07} is {written} and is shown as {said}: {title}"
+            "mem-{number:07} is {written} and is shown as {shown}: {title}"
         ));
     }
     None
@@ -114,13 +114,14 @@ pub fn unauthorised(dice: &mut RandomSource, address: &str, body: &str) -> Optio
         3 => Some(format!("Bearer {TOKEN}{}", dice.roll(10))),
         _ => Some(format!("Basic {TOKEN}")),
     };
-    let mut said = String::new();
-    let read = post(address, authorization.as_deref(), body).read_to_string(&mut said);
-    let refused = read.is_ok() && said.starts_with("HTTP/1.1 401 ") && !said.contains("mem-");
+    let mut response = String::new();
+    let read = post(address, authorization.as_deref(), body).read_to_string(&mut response);
+    let refused =
+        read.is_ok() && response.starts_with("HTTP/1.1 401 ") && !response.contains("mem-");
     (!refused).then(|| {
         format!(
             "{authorization:?} is answered: {}",
-            &said[..said.floor_char_boundary(600)]
+            &response[..response.floor_char_boundary(600)]
         )
     })
 }

@@ -99,7 +99,7 @@ impl Figures {
     pub fn verdict(&self) -> (String, Vec<String>) {
         let warm = self.warm();
         let mut grown = Vec::new();
-        let mut told = format!(
+        let mut text = format!(
             "{}: {} samples, {} warm",
             self.name,
             self.samples.len(),
@@ -107,7 +107,7 @@ impl Figures {
         );
         if warm.len() < 10 {
             grown.push(format!("{}: too few samples to tell", self.name));
-            return (told, grown);
+            return (text, grown);
         }
         for (what, of) in [
             ("resident", (|sample| sample.resident) as fn(&Sample) -> f64),
@@ -115,7 +115,7 @@ impl Figures {
         ] {
             let values: Vec<f64> = warm.iter().map(of).collect();
             let (middle, growth) = (median(values.clone()), growth(&values));
-            told += &format!(", {what} {middle:.1} MiB {growth:+.1}");
+            text += &format!(", {what} {middle:.1} MiB {growth:+.1}");
             if growth > NOISE_MIB + middle / 10.0 {
                 grown.push(format!(
                     "{}: {what} memory grew by {growth:.1} MiB at {middle:.1}",
@@ -132,7 +132,7 @@ impl Figures {
         ] {
             let (early, late) = warm.split_at(warm.len() / 2);
             let most = |samples: &[Sample]| samples.iter().map(of).max().unwrap_or_default();
-            told += &format!(", {what} at most {}, then {}", most(early), most(late));
+            text += &format!(", {what} at most {}, then {}", most(early), most(late));
             if most(late) > most(early) + MIN_SAMPLES {
                 grown.push(format!(
                     "{}: {what} grew from {} to {}",
@@ -142,7 +142,7 @@ impl Figures {
                 ));
             }
         }
-        (told, grown)
+        (text, grown)
     }
 
     /// Most descriptors and threads at any moment.

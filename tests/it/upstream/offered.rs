@@ -197,10 +197,10 @@ fn a_late_server_is_announced() {
             );
         }
         assert_eq!(names(&mut server), OURS, "{era}");
-        let told = server.message(TIMEOUT).unwrap();
+        let answer = server.message(TIMEOUT).unwrap();
         assert_eq!(
-            told["method"], "notifications/tools/list_changed",
-            "{era}: {told}"
+            answer["method"], "notifications/tools/list_changed",
+            "{era}: {answer}"
         );
         assert_eq!(names(&mut server)[4..], ["page_garbage"], "{era}");
     }
@@ -216,8 +216,11 @@ fn tools_that_come_later_are_offered() {
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_union"]);
     server.call("page_union", json!({ "a": "x" }));
-    let told = server.message(TIMEOUT).unwrap();
-    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    let answer = server.message(TIMEOUT).unwrap();
+    assert_eq!(
+        answer["method"], "notifications/tools/list_changed",
+        "{answer}"
+    );
     assert_eq!(names(&mut server)[4..], ["page_later", "page_union"]);
     assert_eq!(text(&server.call("page_later", json!({}))), "later");
 }

@@ -22,9 +22,9 @@ fn only_named_environment_variables_are_passed_on() {
         .env("HOME", "/nowhere");
     let mut server = Server::spawn(command);
     server.initialize("2025-06-18");
-    let told = server.call("page_env", json!({}));
-    let told = text(&told);
-    let (variables, rest) = told.split_once(" in ").unwrap();
+    let page = server.call("page_env", json!({}));
+    let page = text(&page);
+    let (variables, rest) = page.split_once(" in ").unwrap();
     assert_eq!(rest, "/: a value");
     let variables: Vec<&str> = variables.split_whitespace().collect();
     for there in ["GIVEN", "NAMED", "HOME", "PATH"] {

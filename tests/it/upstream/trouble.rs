@@ -215,15 +215,16 @@ fn a_server_that_floods_us_is_disconnected_and_takes_no_memory() {
             after <= peak.max(resident + (40 << 10)),
             "{flood}: {resident} KiB became {after}"
         );
-        let said = [
+        let reasons = [
             "it does not read the answers",
             "requests and notifications in a minute",
             "unsolicited bytes",
         ];
         // On a busy machine it may be back before anybody has looked.
-        until("it is not said why", || {
+        until("the reason is not reported", || {
             let away = server.call("page_garbage", json!({}));
-            said.iter().any(|reason| text(&away).contains(reason)) || site.lines("starts").len() > 1
+            reasons.iter().any(|reason| text(&away).contains(reason))
+                || site.lines("starts").len() > 1
         });
         assert_eq!(
             server.call("query_memories", json!({ "query": "deadlock" }))["isError"],
