@@ -324,15 +324,15 @@ impl Desk {
     /// # Errors
     /// The choice is not possible for one of these memories.
     pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
-        let sitting = rehearsal(self.now);
+        let session = rehearsal(self.now);
         if let [number] = numbers {
             let Some(item) = self.items.get(*number) else {
                 return Ok(Preview::default());
             };
             let other = self.other(&item.candidate, choice)?;
             let chosen = self.choice_on(item, choice, other.as_ref());
-            let mut preview = chosen.preview(&sitting)?;
-            preview.add_side_effects(&rehearsed(&[chosen], &sitting), &self.short);
+            let mut preview = chosen.preview(&session)?;
+            preview.add_side_effects(&rehearsed(&[chosen], &session), &self.short);
             return Ok(preview);
         }
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
@@ -345,7 +345,7 @@ impl Desk {
         if choice.other().is_none() {
             let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
             let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
-            preview.add_side_effects(&rehearsed(&chosen, &sitting), &self.short);
+            preview.add_side_effects(&rehearsed(&chosen, &session), &self.short);
         }
         Ok(preview)
     }
@@ -360,7 +360,7 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        let sitting = rehearsal(self.now);
+        let session = rehearsal(self.now);
         let open = |number: &&usize| {
             let item = self.items.get(**number);
             item.is_some_and(|item| item.state != State::Written)
@@ -375,7 +375,7 @@ impl Desk {
                 candidate.check_single()?;
             }
             let chosen = self.choice_on(item, &choice, other.as_ref());
-            for decision in chosen.decisions(&sitting)? {
+            for decision in chosen.decisions(&session)? {
                 decision.validate()?;
             }
             picks.push(Pick {
@@ -572,13 +572,13 @@ pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
 }
 
 /// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.
-fn rehearsed(chosen: &[ChoiceOnMemory<'_>], sitting: &Sitting) -> SideEffects {
+fn rehearsed(chosen: &[ChoiceOnMemory<'_>], session: &Sitting) -> SideEffects {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;
         let entry = by_scope.entry(&scope.name);
         let (_, decisions) = entry.or_insert_with(|| (scope, Vec::new()));
-        decisions.extend(chosen.decisions(sitting).unwrap_or_default());
+        decisions.extend(chosen.decisions(session).unwrap_or_default());
     }
     let mut side_effects = SideEffects::default();
     for (scope, decisions) in by_scope.into_values() {

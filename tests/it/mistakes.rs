@@ -208,10 +208,10 @@ fn review(root: &Root, editor: &str) -> Command {
 }
 
 #[test]
-fn an_editor_that_fails_changes_nothing_and_the_sitting_goes_on() {
+fn an_editor_that_fails_changes_nothing_and_the_session_goes_on() {
     let root = lessons("log");
-    let mut sitting = Session::start(review(&root, "false"));
-    sitting
+    let mut session = Session::start(review(&root, "false"));
+    session
         .expect("a approve, r reject, e edit")
         .expect("? explains all keys")
         .expect("q ? > ")
@@ -228,32 +228,32 @@ fn an_editor_that_fails_changes_nothing_and_the_sitting_goes_on() {
         .expect("1 decision: write? [y/n]")
         .press("y\n")
         .expect("rejected  les-0001");
-    sitting.end();
+    session.end();
     assert_eq!(log(&root, "alpha").len(), 1);
 }
 
 #[test]
-fn of_two_sittings_the_second_one_is_told_what_the_first_one_decided() {
+fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
     for place in ["log", "store"] {
         let root = lessons(place);
-        let mut sitting = Session::start(review(&root, "true"));
-        sitting
+        let mut session = Session::start(review(&root, "true"));
+        session
             .expect("q ? > ")
             .press("r\n")
             .expect("q ? > ")
             .press("r\n");
-        sitting
+        session
             .expect("q ? > ")
             .press("q\n")
             .expect("2 decisions: write?");
         decide(root.path(), &["approve", "les-0001"]).ok();
-        sitting
+        session
             .press("y\n")
             .expect("wrote 1 decision:")
             .expect("rejected  les-0002")
             .expect("les-0001 changed, or somebody decided about it, since it was read")
             .expect("undo: ");
-        sitting.end();
+        session.end();
         assert_eq!(
             crate::curate::approved(root.path()),
             ["les-0001"],

@@ -29,24 +29,24 @@ pub fn candidate_folders(config: &Config) -> Vec<PathBuf> {
 }
 
 /// Saves the choices if the terminal is closed or the process is asked to end.
-pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, sitting: &Sitting) {
-    let (desk, sitting) = (Arc::clone(desk), sitting.clone());
+pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, session: &Sitting) {
+    let (desk, session) = (Arc::clone(desk), session.clone());
     let folders = candidate_folders(caller.config);
     signals::at_exit(move || {
         // A write in progress finishes first.
         let mut desk = desk.lock();
         if desk.unwritten() > 0 {
-            write_err(&format!("\n{}", save(&folders, &mut desk, &sitting)));
+            write_err(&format!("\n{}", save(&folders, &mut desk, &session)));
         }
     });
 }
 
 /// Saves the choices, and returns the message. If no file can be written, the message contains the
 /// choices themselves.
-pub fn save(folders: &[PathBuf], desk: &mut Desk, sitting: &Sitting) -> String {
+pub fn save(folders: &[PathBuf], desk: &mut Desk, session: &Sitting) -> String {
     let count = desk.unwritten();
     let lines = desk.unwritten_lines();
-    let name = format!("{PREFIX}{}.jsonl", sitting.batch);
+    let name = format!("{PREFIX}{}.jsonl", session.batch);
     let file = folders.iter().find_map(|folder| {
         let file = folder.join(&name);
         create(&file, &lines).is_ok().then_some(file)

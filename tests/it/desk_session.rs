@@ -1,5 +1,5 @@
-//! A sitting at the terminal: nothing that a person decided is ever lost, and what says nearly the
-//! same is decided together.
+//! A review session at the terminal: no decision is ever lost, and memories that say nearly the same
+//! thing are decided together.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -92,7 +92,7 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     let files = saved(&root);
     let mode = fs::metadata(&files[0]).unwrap().permissions().mode();
     assert_eq!((files.len(), mode & 0o777), (1, 0o600));
-    // The next sitting names them, and they can be applied.
+    // The next session names them, and they can be applied.
     let mut session = Session::start(review(&root));
     session.press("q\n");
     let (_, shown) = session.end();
