@@ -125,8 +125,8 @@ fn answers_are_as_short_for_real_memories_as_for_samples() {
     );
 }
 
-/// Prints what the answers cost: the tables of `docs/benchmarks.md`, where that of the samples has
-/// to be true.
+/// Prints what the answers cost: the tables of `docs/benchmarks.md`, of which the one of the
+/// samples must be correct.
 #[test]
 fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
     let documented = include_str!("../../docs/benchmarks.md");
@@ -187,8 +187,8 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
     assert_eq!(compared, 4, "rows of the samples' table were not found");
 }
 
-/// What the documentation's table of the samples, the first one, says of an answer as text and as
-/// structure.
+/// The tokens of an answer as text and as structure, according to the first table of the
+/// documentation, that of the samples.
 fn row(documented: &str, name: &str) -> Option<[usize; 2]> {
     let (_, table) = documented.split_once("| the samples | before |")?;
     let line = table
@@ -381,7 +381,7 @@ fn a_known_contradiction_is_marked_in_both_memories_and_names_none_that_may_not_
     }
 }
 
-/// Every way in which an agent can ask for what waits for review.
+/// Every way in which an agent can ask for waiting memories.
 fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
     let mut answers = Vec::new();
     for status in ["staging", "all"] {
@@ -571,7 +571,7 @@ fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matc
         text.starts_with("no approved memory contains a word of the query"),
         "{text}"
     );
-    // A word that looks alike is named as that.
+    // A similar word is reported as such.
     let (kind, ids, text) = ask("deploymnet");
     assert_eq!(
         (kind.as_str(), ids.as_slice()),
@@ -579,8 +579,8 @@ fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matc
         "{text}"
     );
     assert!(text.contains("did you mean `deployment`?"), "{text}");
-    // Beside memories that hold a word of the query it is no evidence.
-    // They hold the lesser word of two, so nothing is certain.
+    // Next to memories that contain a word of the query, it is not evidence. They contain only the
+    // less important of two words, so nothing is certain.
     let (kind, ids, text) = ask("pool deploymnet");
     assert_eq!(kind, "nothing_certain", "{text}");
     assert!(

@@ -97,12 +97,12 @@ pub fn sql(root: &Root, text: &str) {
         .unwrap();
 }
 
-/// What the head says.
+/// The published head.
 fn head(bucket: &Bucket) -> Value {
     serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap()
 }
 
-/// The titles of everything that a reader finds who comes anew.
+/// The titles of everything that a new reader finds.
 pub fn read_anew(bucket: &Bucket) -> Vec<String> {
     let reader = reader(bucket, "60s");
     let outcome = run(command(reader.path()).args(["query", "--all", "--json", "--limit", "50"]));
@@ -253,7 +253,7 @@ fn a_withdrawn_text_leaves_the_bucket_after_a_rebuild_and_prune() {
     published(&root, &bucket, &[]);
     published(&root, &bucket, &["--withdraw", "m-1"]);
     let titles = read_anew(&bucket);
-    // Columns may be compressed, so the files that held the text are watched, too.
+    // Columns may be compressed, so the files that contained the text are checked, too.
     let data = |bucket: &Bucket| {
         let keys = bucket.keys().into_iter();
         keys.filter(|key| key.contains("/data/"))
@@ -291,7 +291,7 @@ fn versions_can_be_rolled_back_and_pruned() {
     let pruned = published(&root, &bucket, &["--prune", "0s"]);
     assert_eq!(pruned["versions"], json!([2, 1]));
     assert!(bucket.keys().len() < before);
-    // What it kept is all that a reader needs, and the next version builds on it.
+    // The files that it kept are all that a reader needs, and the next version builds on it.
     assert_eq!(read_anew(&bucket).len(), 3);
     published(&root, &bucket, &[]);
     assert!(read_anew(&bucket).contains(&"A mistake".to_owned()));
@@ -342,7 +342,8 @@ fn a_killed_publisher_leaves_the_previous_version() {
     assert_eq!(read_anew(&bucket), after);
 }
 
-/// Waits until a process ends or something happened, and kills it then. Whether it ended by itself.
+/// Waits until a process ends or something happened, and then kills it. Returns whether it ended by
+/// itself.
 fn wait_for(child: &mut Child, happened: impl Fn() -> bool) -> bool {
     let began = Instant::now();
     loop {
@@ -392,7 +393,7 @@ fn two_concurrent_publishers_lose_nothing() {
             assert!(found.contains(&format!("Round {earlier}")), "{found:?}");
         }
     }
-    // One whose store lacks what another one adds meanwhile is stopped, not obeyed.
+    // A publisher whose store lacks memories that another one adds meanwhile is stopped.
     let before = head(&bucket)["version"].as_u64().unwrap();
     sql(
         &root,
@@ -470,7 +471,7 @@ fn the_command_that_undoes_a_publication_works_as_it_is_printed() {
     let undone = undo(&root, &outcome);
     assert_eq!(undone.code, Some(0), "{}{}", outcome.out, undone.err);
     assert_eq!(read_anew(&bucket), before);
-    // What was withdrawn by hand only comes back by name.
+    // Memories that were withdrawn by hand only come back if they are named.
     let outcome = publish(
         &root,
         &bucket,
@@ -506,7 +507,7 @@ fn another_scope_does_not_replace_what_is_published() {
         );
         assert!(refused.err.contains("--replace mine"), "{}", refused.err);
     }
-    // Any scope may withdraw, and the others stay those of the first one.
+    // Any scope may withdraw, and the other memories stay those of the first scope.
     other(&["--withdraw", "m-6"]).ok();
     assert_eq!(read_anew(&bucket).len(), before.len() - 1);
     published(&root, &bucket, &["--restore", "m-6"]);

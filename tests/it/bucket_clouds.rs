@@ -96,7 +96,7 @@ impl Server {
     }
 }
 
-/// Gives the objects of a bucket to whoever sends the token: the reads that both clouds share.
+/// Serves the objects of a bucket to anyone who sends the token: the reads that both clouds share.
 fn storage(bucket: Bucket, header: &'static str) -> Server {
     Server::start(move |request| {
         let bearer = format!("Bearer {TOKEN}");
@@ -149,7 +149,7 @@ fn google_machine() -> Server {
 
 /// A managed identity, of a virtual machine:
 /// <https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token>,
-/// or of App Service, which wants a header of its own:
+/// or of App Service, which requires its own header:
 /// <https://learn.microsoft.com/azure/app-service/overview-managed-identity>.
 fn microsoft_machine() -> Server {
     Server::start(|request| {
@@ -183,7 +183,7 @@ fn bucket() -> Bucket {
     bucket
 }
 
-/// Somebody who follows the storage.
+/// A root that follows the storage.
 fn follower(scheme: &str, storage: &Server, credentials: &str) -> Root {
     let root = Root::new();
     root.manifest(
@@ -232,7 +232,7 @@ fn a_machine_of_google_gives_the_credentials() {
             .env("GCE_METADATA_IP", address);
         (command, reader)
     };
-    // Only a scope that says so lets the machine be asked.
+    // The metadata service is asked only if a scope says so.
     let refused = both(&run(&mut with("env", &machine.address).0));
     assert!(
         refused.contains("GOOGLE_APPLICATION_CREDENTIALS is not set"),

@@ -31,7 +31,7 @@ fn guarded() -> Bucket {
     bucket
 }
 
-/// Somebody who follows the bucket, with these lines under `[remote]`.
+/// A root that follows the bucket, with these lines under `[remote]`.
 fn follower(bucket: &Bucket, more: &str) -> Root {
     let root = Root::new();
     root.manifest("team", &manifest(bucket, more));
@@ -195,7 +195,7 @@ fn a_program_is_only_named_by_the_users_own_manifest() {
         let output = not_run(outcome, root);
         assert!(output.contains("command"), "{output}");
     };
-    // A scope that lies in a repository, and that a link leads to, is none.
+    // A manifest in a repository, reached by a link, does not count.
     let reader = Root::new();
     let repository = tempfile::tempdir().unwrap();
     let folder = repository.path().join("memory");
@@ -212,7 +212,7 @@ fn a_program_is_only_named_by_the_users_own_manifest() {
     let own = reader.scope_folder("team").join("scope.toml");
     std::os::unix::fs::symlink(folder.join("scope.toml"), own).unwrap();
     refused(run(&mut query(&reader)), &reader);
-    // Beside a database that was named.
+    // Next to a database that was named.
     let reader = Root::new();
     let database = reader.store("mine", &[crate::support::memory("m", "Text", json!({}))]);
     let moved = folder.join("memory.db");
@@ -288,7 +288,7 @@ fn request(stream: &TcpStream) -> String {
     text
 }
 
-/// Credentials as a cloud's service gives them.
+/// Credentials in the format of a cloud's service.
 fn of_service() -> String {
     credentials(r#","Token":"of-the-service","Expiration":"2999-01-01T00:00:00Z""#)
 }

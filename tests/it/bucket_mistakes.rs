@@ -98,7 +98,7 @@ fn withdrawing_twice_changes_nothing_and_stops_nothing() {
         again.out
     );
     assert!(again.out.contains("nothing to do"), "{}", again.out);
-    // Another one in the same command still goes.
+    // Another memory in the same command is still withdrawn.
     let more = ["--yes", "--withdraw", "m-1", "--withdraw", "m-6"];
     let both = publish(&root, &bucket, &more);
     assert_eq!(both.code, Some(0), "{}", both.err);
@@ -165,7 +165,7 @@ fn a_version_that_is_too_large_says_what_to_set() {
         "{outcome}"
     );
     assert!(outcome.contains("allows 2 KiB"), "{outcome}");
-    // What the message says can be written as it stands.
+    // The suggested setting can be written as it is.
     let (_, wanted) = outcome.split_once("write `").unwrap();
     let (wanted, _) = wanted.split_once('`').unwrap();
     assert!(wanted.starts_with("cache = \""), "{wanted}");

@@ -1,4 +1,4 @@
-//! Scopes in a bucket where something is wrong on this machine: its clock, a damaged copy, a bucket
+//! Scopes in a bucket if something is wrong on this machine: its clock, a damaged copy, a bucket
 //! that does not answer.
 
 use std::fs::{self, File};
@@ -18,13 +18,13 @@ use crate::support::Root;
 
 const TITLE: &str = "The connection pool has 20 connections";
 
-/// The folder of what somebody has of the bucket.
+/// The folder of a reader's copy of the bucket.
 fn remote(reader: &Root) -> PathBuf {
     let buckets = reader.scope_folder("team").join("remote");
     buckets.read_dir().unwrap().next().unwrap().unwrap().path()
 }
 
-/// Changes what the reader knows of the bucket.
+/// Changes what the reader knows about the bucket.
 fn edit_state(reader: &Root, change: impl FnOnce(&mut Value)) {
     let path = remote(reader).join("state.json");
     let mut state = state(reader);
@@ -77,7 +77,7 @@ fn message<'a>(answer: &'a Value, kind: &str) -> &'a str {
 /// A time in the far future, in milliseconds since 1970.
 const FUTURE: i64 = 32_503_680_000_000;
 
-/// A service of somebody who follows the bucket, in this process, which has no key.
+/// A service over a root that follows the bucket, in this process, which has no key.
 fn service(reader: &Root, bucket: &Bucket, max_age: &str) -> Service {
     let manifest = format!(
         "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\nmax_age = \"{max_age}\"\n\
@@ -199,7 +199,7 @@ fn a_damaged_file_of_the_right_length_is_fetched_again() {
     assert_eq!(first(&answer_now), TITLE);
     let note = message(&answer_now, "index_unusable");
     assert!(!note.contains("index --scope"), "{note}");
-    // The next question has it anew.
+    // The next question gets it again.
     assert!(notes(&answer(&reader)).is_empty(), "{}", answer(&reader));
     assert!(!bucket.requests().is_empty());
     bucket.reset_log();
@@ -329,7 +329,7 @@ fn a_server_asks_its_buckets_when_it_starts() {
     }
     drop(server.stdin.take());
     server.wait().unwrap();
-    // Not where it may not.
+    // Not if it may not.
     wait(1_100);
     bucket.reset_log();
     let mut server = command(reader.path())

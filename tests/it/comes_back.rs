@@ -1,5 +1,5 @@
-//! What comes back when the memory that replaced it goes. Commands and the desk say so before and
-//! afterwards, and it happens.
+//! Memories that come back when the one that replaced them is rejected. Commands and the desk
+//! announce it, do it, and report it.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::terminal::{Session, Terminal};
 
 const PLACES: [&str; 2] = ["log", "store"];
 
-/// An approved memory that replaced an approved one and one that waited, and another one.
+/// An approved memory that replaced an approved and a waiting one, and an unrelated one.
 fn replaced(place: &str) -> Root {
     let root = Root::new();
     let store = [
@@ -107,7 +107,7 @@ fn what_goes_back_to_the_queue_serves_what_it_replaced() {
             assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
             decide(root.path(), &["undo"]).ok();
         }
-        // An undo of an approval takes a memory away too.
+        // Undoing an approval removes a memory, too.
         decide(root.path(), &["stage", "newer-1"]).ok();
         decide(root.path(), &["approve", "newer-1"]).ok();
         assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
@@ -170,7 +170,7 @@ fn nothing_comes_back_that_was_there_or_stays_away() {
             // These replace each other.
             memory("one", "Tea", json!({ "superseded_by": "two" })),
             memory("two", "Coffee", json!({ "superseded_by": "one" })),
-            // Its successor is rejected with it.
+            // Its successor is rejected in the same command.
             memory("gone", "Left", json!({ "superseded_by": "taken" })),
             memory("taken", "Right", json!({})),
             // The host replaced it.

@@ -1,4 +1,5 @@
-//! `config`: its path, what is in force, and an editor that cannot break it unasked.
+//! `config`: its path, the effective settings, and an editor that cannot break it without a
+//! question.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,7 +10,7 @@ use crate::cli::{Outcome, ack, binary, run};
 use crate::support::Root;
 use crate::terminal::Session;
 
-/// An editor that puts a text into the file, or what comes next of several.
+/// An editor that writes a text into the file, or the next one of several.
 fn editor(folder: &Path, texts: &[&str]) -> String {
     for (number, text) in texts.iter().enumerate() {
         std::fs::write(folder.join(format!("{number}.toml")), text).unwrap();
@@ -86,7 +87,7 @@ fn config_edit_without_a_terminal_needs_a_named_editor() {
         error.contains("EDITOR") && error.contains("config path"),
         "{error}"
     );
-    // Where the file could not be written, nothing is edited for nothing.
+    // If the file cannot be written, the editor is not even opened.
     std::fs::set_permissions(root.path(), PermissionsExt::from_mode(0o555)).unwrap();
     let is_root = tempfile::NamedTempFile::new_in(root.path()).is_ok();
     let (tools, opened) = (

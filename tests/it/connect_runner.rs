@@ -101,7 +101,7 @@ impl Cached {
     }
 }
 
-/// Puts the program there, as a file of its own: a link would lead back to where it was built.
+/// Copies the program there: a link would lead back to where it was built.
 fn put(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let built = env!("CARGO_BIN_EXE_ack-memory");
@@ -259,7 +259,7 @@ fn nothing_is_written_if_it_is_not_known_what_starts_the_program_again() {
             assert!(error.contains("npm install --global"), "{error}");
         }
         assert_eq!(contents(cached.home.0.path()), before);
-        // What was written by another start can be removed.
+        // An entry that was written by another way of starting can be removed.
         cached.run(&["disconnect", "claude-code", "--yes"]).ok();
     }
 }

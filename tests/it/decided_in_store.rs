@@ -1,5 +1,5 @@
-//! `decisions = "store"`: what a person decides is written into the native store, whole or not at
-//! all, and by nobody else.
+//! `decisions = "store"`: a person's decisions are written into the native store, completely or not
+//! at all, and by nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -156,7 +156,7 @@ fn every_verdict_of_a_list_is_written_and_read_back() {
         head.starts_with("2 memories wait") && head.contains("1 put off"),
         "{head}"
     );
-    // The column that was added stays; what it held goes.
+    // The added column stays; its value is removed.
     decide(root.path(), &["undo"]).ok();
     let without_it: Vec<String> = memories(&root)
         .iter()
@@ -246,8 +246,8 @@ fn a_store_without_decision_columns_is_refused_clearly() {
 #[test]
 fn a_read_only_store_is_left_unchanged() {
     let root = waiting(1);
-    // Whoever runs the tests may be root, whom permissions do not stop: a journal that cannot be
-    // made does.
+    // The tests may run as root, whom permissions do not stop, so a journal that cannot be created
+    // is used.
     let folder = root.scope_folder("alpha");
     fs::create_dir(folder.join("memory.db-journal")).unwrap();
     let refused = decide(root.path(), &["approve", "alpha-0000"]).fails(1);
@@ -269,7 +269,7 @@ fn a_locked_store_is_refused_after_a_timeout() {
         "{refused}"
     );
     writer.execute_batch("ROLLBACK").unwrap();
-    // A lock that is released in time costs nothing.
+    // A lock that is released in time does no harm.
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let child = with_token(root.path(), &["approve", "alpha-0001"])
         .stdout(Stdio::null())
@@ -348,7 +348,7 @@ fn a_writer_killed_at_any_moment_leaves_all_or_nothing() {
     assert_eq!(counts, [0, 400], "{done:?}");
 }
 
-/// What the reader says of every memory.
+/// What the reader says about every memory.
 fn read(root: &Root) -> Vec<(String, String, String)> {
     let service = root.service();
     let answer = crate::arguments::call(
@@ -432,7 +432,7 @@ fn the_log_moves_into_the_store_with_the_first_decision() {
             "alpha-0007 rejected",
         ]
     );
-    // Batches of the log are taken back from the store.
+    // Batches from the log are undone in the store.
     decide(root.path(), &["undo"]).ok();
     decide(root.path(), &["undo"]).ok();
     let titles = texts(&root, "SELECT title FROM memories WHERE id = 'alpha-0002'");
@@ -502,7 +502,7 @@ fn only_commands_run_by_a_person_write() {
     assert_eq!(names(&after), names(&before));
     let store = root.scope_folder("alpha").join("memory.db");
     assert_eq!(after.get(&store), before.get(&store));
-    // Its own rows and those of the owner's program stand side by side.
+    // Its own rows and those of the owner's program coexist.
     let path = root.scope_folder("alpha").join("memory.db");
     crate::support::insert(
         &Connection::open(path).unwrap(),

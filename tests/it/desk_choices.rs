@@ -9,7 +9,7 @@ use crate::cli::binary;
 use crate::desk::{Desk, TIMEOUT};
 use crate::support::{Root, memory};
 
-/// An approved memory `keep` and two that wait, each with something of its own.
+/// An approved memory `keep` and two that wait, each with unique content.
 fn beside_an_approved_one() -> Root {
     let root = Root::new();
     let with = |status: &str, fact: &str, tag: &str| json!({ "status": status, "facts": [fact], "concepts": [tag] });
@@ -145,7 +145,7 @@ fn an_impossible_choice_is_reported_and_not_recorded() {
         let refused = desk.ask(&session, "/choose", wish);
         assert_eq!(refused.status, 409, "{choice}: {}", refused.body);
     }
-    // Nothing goes into a memory that goes itself.
+    // Nothing is merged into a memory that is removed itself.
     let reject = json!({ "numbers": [1], "choice": { "do": "reject" } });
     assert_eq!(desk.ask(&session, "/choose", reject).status, 200);
     let into = json!({ "numbers": [0], "choice": { "do": "merge", "into": "w1" } });
@@ -195,7 +195,7 @@ fn similar_memories_are_grouped() {
     let card = desk.ask(&session, "/card", json!({ "number": 2 })).json();
     assert_eq!(card["group"], json!([]));
 
-    // What was decided together stays in sight, and each of them can be changed.
+    // Memories that were decided about together stay visible, and each decision can be changed.
     let both = json!({ "numbers": [0, 1], "choice": { "do": "approve" } });
     let answer = desk.ask(&session, "/choose", both).json();
     let members = |answer: &Value| {

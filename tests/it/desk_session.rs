@@ -130,7 +130,7 @@ fn closing_the_terminal_saves_the_choices() {
         )
         .ok();
         assert_eq!(approved(root.path()), ["w0"]);
-        // Where nothing was decided, nothing is saved.
+        // If nothing was decided, nothing is saved.
         let mut session = Session::start(review(&root));
         session.expect("z q ? > ").signal(signal);
         session.end();
@@ -288,7 +288,7 @@ fn a_scope_whose_decisions_cannot_be_written_is_named_before_the_first_card() {
     assert!(!clean.contains("cannot write the decisions"), "{clean}");
 }
 
-/// Three that say nearly the same, an approved one like them, and another one.
+/// Three that say nearly the same, an approved one like them, and an unrelated one.
 fn alike() -> Root {
     let root = Root::new();
     let fact = "The webhook sender waits 30 seconds for an answer before it retries.";

@@ -9,7 +9,7 @@ use crate::connect::Home;
 use crate::curate::{approved, decide, staged};
 use crate::support::{Root, memory};
 
-/// What is found about a subject, and goes on below it.
+/// The findings, each with its subject; a finding may continue the previous one.
 fn found(root: &Root) -> Vec<(String, String)> {
     let outcome = ack(root.path(), &["doctor", "--json"]);
     let report: Value = serde_json::from_str(&outcome.out).unwrap();
@@ -71,7 +71,7 @@ fn a_problem_of_several_scopes_is_reported_once() {
         "{output}"
     );
     assert_eq!(output.matches("no review status").count(), 1, "{output}");
-    // A folder in the place of a file that SQLite needs.
+    // A folder in place of a file that SQLite needs.
     root.store("three", &[memory("t-1", "Three", json!({}))]);
     fs::remove_file(root.scope_folder("three").join("memory.db")).unwrap();
     std::os::unix::fs::symlink("memory.db", root.scope_folder("three").join("memory.db")).unwrap();

@@ -1,6 +1,6 @@
-//! Several rows of one store with one id: every entry point shows the same one of them. What agents
-//! see goes before what waits for review, that before what was rejected, and the first before the
-//! others; so what is approved is served, and what is not never takes its place.
+//! Several rows of one store with one id: every entry point shows the same one of them. A row that
+//! agents see comes before one that waits, that one before a rejected one, and the first of several
+//! equals before the others. So an approved row is served, and no other one takes its place.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ fn marks_in(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// The row that the id means.
+/// The row that owns the id.
 fn strongest(statuses: &[Status]) -> usize {
     let place = |status: &Status| match status {
         Status::Approved | Status::Promoted => 0,
@@ -228,8 +228,8 @@ fn every_entry_point_shows_the_same_row_of_a_duplicate_id() {
             // Not every combination of three: each of the third with many of the others.
             let third = STATUSES[round % STATUSES.len()];
             let statuses = [first, second, third];
-            // Rows change one by one, in turn in their status and in their text, and are asked for
-            // in between.
+            // Rows change one by one, alternately in status and in text, and are queried in
+            // between.
             for step in 0..MARKS.len() {
                 let row = (step + round) % MARKS.len();
                 let sql = "UPDATE memories SET status = ?1 WHERE id = 'twin' AND rowid = ?2";
@@ -258,7 +258,7 @@ fn a_decision_about_a_duplicate_id_applies_only_to_its_content() {
     let (root, folder) = root();
     let store = open(&root);
     let digest_of = |row: usize| {
-        // The others are put aside for the moment.
+        // The others are removed for the moment.
         let rowid = i64::try_from(row + 1).unwrap();
         let set = |from: &str, to: &str| {
             let sql = "UPDATE memories SET id = ?1 WHERE id = ?2 AND rowid <> ?3";

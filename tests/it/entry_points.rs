@@ -1,6 +1,6 @@
 //! The two transports of `serve`, with generated clients: over HTTP nobody is answered without the
-//! token, however near to it; over standard output comes nothing but the protocol, and each request
-//! is answered once, with the memory that it asked for.
+//! token, however close a guess is; standard output carries only the protocol, and each request is
+//! answered once, with the memory that it asked for.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -63,7 +63,7 @@ fn config(cases: u32) -> Config {
 
 // HTTP.
 
-/// What a stranger says in the place of the token.
+/// What a stranger sends in place of the token.
 #[derive(Debug, Clone)]
 enum RequestVariant {
     Nothing,
@@ -200,7 +200,7 @@ fn over_http_every_wrong_token_is_refused() {
                 answer
             );
             prop_assert!(!answer.contains(TOKEN), "the token is revealed: {}", answer);
-            // Who says it is answered, or the rest would prove nothing.
+            // A request with the token is answered; otherwise the rest would prove nothing.
             let (status, _) = http(
                 &address,
                 "POST",
@@ -234,7 +234,7 @@ enum Line {
     Query,
     Failing,
     Notification,
-    /// What is no request.
+    /// Bytes that are not a request.
     Garbage(Vec<u8>),
     /// A request that ends too soon.
     Cut(usize),
@@ -367,8 +367,8 @@ fn standard_output_has_only_the_protocol_and_each_answer_matches_its_request() {
             std::thread::spawn(move || output.split(b'\n').map_while(Result::ok).try_for_each(|line| sender.send(line)));
             let mut input = Some(input);
             loop {
-                // When input ends, what is under way may go unanswered: it ends when all that is
-                // owed has come.
+                // When input ends, running requests may stay unanswered, so input ends only after
+                // all expected answers have arrived.
                 input = input.filter(|_| !owed.is_empty());
                 let line = match receiver.recv_timeout(TIMEOUT) {
                     Ok(line) => String::from_utf8(line).expect("UTF-8"),

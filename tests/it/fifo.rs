@@ -20,7 +20,7 @@ fn pipe(path: &Path) {
     nix::unistd::mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
 }
 
-/// What a command says, unless it hangs.
+/// The output of a command, unless it hangs.
 #[track_caller]
 fn run(command: &mut Command) -> Output {
     let mut child = command
@@ -184,7 +184,7 @@ fn a_pipe_in_place_of_settings_is_reported() {
     pipe(&root.path().join("config.toml"));
     for door in DOORS {
         let output = ask(&root, root.path(), door);
-        // The doctor tells it with what else it found.
+        // The doctor reports it with its other findings.
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         assert!(
             text.contains("config.toml") && text.contains("a named pipe"),

@@ -20,7 +20,7 @@ fn scope_filters_and_pin_pins() {
         );
         assert_eq!(scopes(answer), one, "{filter}");
     }
-    // Wherever it stands.
+    // In any position.
     let answer = ack(
         root.path(),
         &["-s", "platform", "query", "docker", "--json"],
