@@ -266,9 +266,9 @@ fn no_two_memories_of_the_development_sets_count_as_reworded() {
     }
 }
 
-/// What is nearly the same text by its words is not ruled out by its vector: each memory of the
-/// sets against itself without its tags and without the heaviest words that it can lose and still
-/// be nearly the same.
+/// Texts that are near-duplicates by their words are not ruled out by their vectors: each memory of
+/// the sets against itself without its tags and without the heaviest words that it can lose and
+/// still be nearly the same.
 #[test]
 fn nearly_equal_texts_are_above_the_cosine_bound_for_comparing_words() {
     let Some(folder) = outside("ACK_TEST_EVALS") else {

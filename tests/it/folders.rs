@@ -29,7 +29,7 @@ fn found(service: &Service, query: &str) -> Vec<String> {
     found_ids(service, json!({ "query": query, "limit": 5 }))
 }
 
-/// What holds the words. Where nothing does, what is merely near is not shown.
+/// The ids of the notes that contain the words. If none does, merely near ones are not shown.
 fn with_words(service: &Service, query: &str) -> Vec<String> {
     found_ids(
         service,
@@ -104,7 +104,7 @@ fn a_changed_note_is_noticed_by_the_next_query() {
     );
     let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
-    // The same length, at once: metadata alone might not tell.
+    // The same length, immediately: metadata alone might not show it.
     fs::write(&path, "# Deploy on Fridays\n\nNot before noon.").unwrap();
     assert_eq!(found(&service, "fridays"), ["deploy"]);
     let replaced = write(folder.path(), "other.tmp", "# Deploy by hand");
@@ -129,7 +129,7 @@ fn changes_without_watch_events_in_the_folder_are_noticed() {
     let inside = write(&folder, "deploy.md", "# Deploy on Tuesday");
     let (_root, service) = serve_notes(&folder);
     assert_eq!(with_words(&service, "tuesday"), ["deploy"]);
-    // By a name in another folder: that makes no event, and the folder is listed again in a while.
+    // Through a name in another folder: this causes no event, and the folder is listed again later.
     let elsewhere = outer.path().join("elsewhere.md");
     fs::hard_link(&inside, &elsewhere).unwrap();
     fs::write(&elsewhere, "# Deploy on Fridays").unwrap();
@@ -143,12 +143,12 @@ fn changes_without_watch_events_in_the_folder_are_noticed() {
     assert_eq!(with_words(&service, "mondays"), ["deploy"]);
     fs::remove_file(elsewhere).unwrap();
     assert_eq!(with_words(&service, "mondays"), ["deploy"]);
-    // Another folder in its place, by renaming a folder above it.
+    // Another folder replaces it, by renaming a folder above it.
     fs::rename(outer.path().join("kept"), outer.path().join("old")).unwrap();
     write(&folder, "rollback.md", "# Rollback with one command");
     assert_eq!(found(&service, "rollback"), ["rollback"]);
     assert_eq!(with_words(&service, "mondays"), Vec::<String>::new());
-    // A note in a folder that was empty when the folder was listed.
+    // A note in a folder that was empty when it was listed.
     fs::create_dir_all(folder.join("a/b")).unwrap();
     assert_eq!(found(&service, "rollback"), ["rollback"]);
     write(&folder, "a/b/canary.md", "# Canary first");
@@ -269,8 +269,8 @@ fn broken_files_do_not_affect_others() {
     );
 }
 
-/// Makes a folder in this one that nobody can look into, whoever runs the test: its path is longer
-/// than the system takes.
+/// Makes a folder in this one that nobody can open, whoever runs the test: its path is longer than
+/// the system takes.
 pub fn closed_folder(inside: &Path) {
     let rights = Mode::from_bits_truncate(0o755);
     let name = "closed".repeat(30);
@@ -288,7 +288,7 @@ fn an_unreadable_folder_does_not_affect_others() {
     closed_folder(folder.path());
     let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
-    // Whoever finds nothing learns that not everything was read.
+    // A caller that finds nothing learns that not everything was read.
     let answer = call(&service, "query_memories", json!({ "query": "wednesday" })).unwrap();
     let notes = answer["notes"].to_string();
     assert!(

@@ -572,7 +572,7 @@ fn a_timeline_respects_the_requested_length_and_range() {
             ids("after"),
         )
     };
-    // To ask for neighbours is to ask for the timeline.
+    // Asking for neighbours is asking for the timeline.
     let (within, before, after) = sides(&ask(json!({ "before": 1, "after": 2 })));
     assert_eq!(
         (within.as_str(), before, after),
@@ -608,7 +608,7 @@ fn a_timeline_respects_the_requested_length_and_range() {
         json!({ "timeline_within": "scope", "after": 20, "status": "all" }),
     ));
     assert_eq!((after[0].as_str(), after.len()), ("m31", 20));
-    // What was chosen is not replaced by something else.
+    // An explicit choice is not overridden.
     let lone = call(
         &service,
         "get_memory",
@@ -706,8 +706,7 @@ fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     );
     let (count, deepest, notes) = walk(json!({ "id": "n0", "depth": 8 }));
     assert_eq!((count, deepest, notes.len()), (9, 8, 1), "{notes:?}");
-    // Nothing is cut where nothing that may be shown is left: what is hidden is not hinted at
-    // either.
+    // The answer is not called cut off if only hidden memories are left: it does not hint at them.
     let (count, _, notes) = walk(json!({ "id": "n10", "depth": 5 }));
     assert_eq!((count, notes.len()), (5, 1));
     let (count, deepest, notes) = walk(json!({ "id": "n5", "depth": 6 }));

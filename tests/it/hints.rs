@@ -85,7 +85,7 @@ fn every_printed_command_acts_on_the_root_that_was_given() {
     }
     assert!(seen > 20, "{seen}");
     assert!(!home.path(".ack-mem").exists());
-    // The ones that decide work as they stand.
+    // The commands that decide work as printed.
     let output = ours(&["doctor"]).out;
     let trust = commands(&output)
         .into_iter()

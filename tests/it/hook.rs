@@ -21,8 +21,7 @@ pub fn start(root: &Path, sent: &Value) -> Outcome {
     )
 }
 
-/// The text that a host of the common shape would add to the conversation; empty where nothing
-/// came.
+/// The text that a host of the common shape would add to the conversation; empty if there is none.
 #[track_caller]
 fn added(outcome: Outcome) -> String {
     let out = outcome.ok();
@@ -151,11 +150,11 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
             && line.contains(" review`"),
         "{line}"
     );
-    // The command for it, over this root.
+    // The command for it, with this root.
     let review = format!("`ack-memory --root {} review`", root.path().display());
     assert!(line.contains(&review), "{line}");
     assert_eq!(message(start(root.path(), &event(&folder, "resume"))), None);
-    // Cursor and Copilot CLI have no place for such a line.
+    // Cursor and Copilot CLI cannot show such a line.
     let cursor = json!({ "hook_event_name": "sessionStart", "workspace_roots": [folder] });
     assert_eq!(start(root.path(), &cursor).out, "{}\n");
     let copilot = json!({ "sessionId": "s", "cwd": folder, "source": "new" });
@@ -325,7 +324,7 @@ fn a_host_that_forgets_the_start_gets_the_full_text_again() {
             "{client}"
         );
     }
-    // Gemini CLI and what was made from it send the time; nobody else of this shape does.
+    // Gemini CLI and its forks send the time; nobody else of this shape does.
     let mut sent = event(&folder, "resume");
     sent["timestamp"] = json!("2026-11-22T10:00:00.000Z");
     assert_eq!(
@@ -658,7 +657,7 @@ fn ten_thousand_memories_do_not_slow_the_hook() {
         })
         .collect();
     eprintln!("hook session-start at 10,000 memories: {took:?}");
-    // Far above what it takes and far below what an index would.
+    // Far above what it takes and far below what building an index would take.
     assert!(
         took.iter().min().unwrap() < &Duration::from_millis(250),
         "{took:?}"

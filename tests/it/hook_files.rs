@@ -126,7 +126,7 @@ fn memories_about_a_file_are_shown_once_per_session() {
     assert_eq!(desk.added("s1", "src/pay/payout.rs"), "");
     assert_eq!(desk.added("s1", "src/pay/refund.rs"), "");
     assert_eq!(desk.added("s2", "src/pay/payout.rs"), text);
-    // A conversation that was condensed holds no text of ours any more; one that goes on does.
+    // A compacted conversation no longer contains our text; a resumed one does.
     for (source, again) in [("resume", false), ("compact", true)] {
         let start = json!({ "session_id": "s2", "cwd": desk.top, "hook_event_name": "SessionStart", "source": source });
         desk.call(&["session-start"], &start).ok();
@@ -286,7 +286,7 @@ fn reasons_to_doubt_a_memory_are_shown_before_an_edit() {
     ] {
         assert!(text.contains(doubt), "{doubt}: {text}");
     }
-    // The start of a session and a prompt mark both sides too.
+    // The start of a session and a prompt mark contradictions on both sides too.
     let start = json!({ "cwd": desk.top, "hook_event_name": "SessionStart", "source": "startup" });
     let started = desk.call(&["session-start"], &start).ok();
     let prompt = json!({ "cwd": desk.top, "hook_event_name": "UserPromptSubmit",

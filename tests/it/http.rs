@@ -17,8 +17,8 @@ use crate::support::{Root, fingerprint, memory};
 const SECRET: &str = "a-secret-of-these-tests";
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The binary with a home folder of its own and nothing of this process's environment that it
-/// reads.
+/// The binary with a home folder of its own and none of the variables that it reads from this
+/// process's environment.
 fn command(root: &Path, home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
     for (variable, _) in ack_memory::config::ENVIRONMENT {
@@ -137,7 +137,7 @@ impl Http {
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{method}: {error}: {body}"))
     }
 
-    /// Writes a request as it is; everything that the server says until it closes.
+    /// Writes a request unchanged. Returns everything that the server sends until it closes.
     pub fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -383,7 +383,7 @@ fn a_token_is_created_at_first_use_private_and_never_shown() {
     assert_eq!(alone.len(), 1, "{alone:?}");
     http.token = Some(token.clone());
     http.request("tools/list", json!({}));
-    // A second server of the same owner takes the same one.
+    // A second server of the same owner uses the same one.
     let home = http.home.path().to_owned();
     let second = Http::with(root.path(), &["--http", "127.0.0.1:0"], |command| {
         command.env("HOME", &home);
@@ -474,7 +474,7 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
     std::fs::write(&file, format!("{SECRET}\n")).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let path = file.to_str().unwrap();
-    // The flag goes before the environment.
+    // The flag takes precedence over the environment.
     let http = Http::with(
         root.path(),
         &["--http", "127.0.0.1:0", "--token-file", path],
@@ -571,7 +571,7 @@ fn a_foreign_host_or_origin_is_refused_first() {
         http.raw("POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n")
             .starts_with("HTTP/1.1 400")
     );
-    // No answer invites pages of other origins.
+    // No answer allows pages of other origins.
     let response = http.raw(&format!(
         "OPTIONS /mcp HTTP/1.1\r\nHost: {own}\r\nOrigin: http://evil.example\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n"
     ));
@@ -790,7 +790,7 @@ fn serve_errors_state_the_next_step() {
     );
     let body: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(body["code"], "cannot_serve");
-    // An address that is none of this machine's (RFC 5737 keeps it for examples).
+    // An address that this machine does not have (RFC 5737 keeps it for examples).
     let output = refused(root.path(), &["--http", "192.0.2.1:7767"], Some(SECRET));
     assert!(
         text(&output.stderr).contains("cannot listen on `192.0.2.1:7767`"),

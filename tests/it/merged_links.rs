@@ -1,5 +1,5 @@
-//! What linked to a duplicate leads to the memory that was kept: at answer time, from the decision
-//! log, for as long as the merge holds.
+//! Links to a duplicate lead to the memory that was kept: at answer time, from the decision log, as
+//! long as the merge is not undone.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -167,7 +167,7 @@ fn links_follow_a_chain_of_merges_and_stop_at_a_cycle() {
             "contrary related cause"
         ]
     );
-    // What a program wrote by hand may be a circle: then each stands for itself.
+    // What a program wrote by hand may be a cycle: then each is its own.
     let log = root.scope_folder("own").join("decisions.jsonl");
     let text = std::fs::read_to_string(&log).unwrap();
     let of_kept = text

@@ -1,4 +1,4 @@
-//! What the command line says when something is not as it should be, and what to do about it.
+//! What the command line says when something is wrong, and what it advises.
 
 use serde_json::json;
 
@@ -83,7 +83,7 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
         std::fs::write(&file, text).unwrap();
         ack(root.path(), &["eval", "--json", file.to_str().unwrap()])
     };
-    // The beginning of an id, with and without the prefix of its program.
+    // A prefix of an id, with and without the prefix of its program.
     for id in ["one", "ack_one", "ack_one_1"] {
         let line = json!({ "text": "xylophone", "relevant": [id] });
         let report = eval(&line.to_string()).json();

@@ -96,7 +96,7 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
             (&output["written"], &output["decisions"]),
             (&json!(0), &json!([]))
         );
-        // With a reason it says something new, and another verdict is another decision.
+        // With a reason it is new, and another verdict is another decision.
         decide(
             root.path(),
             &["approve", "les-0001", "--because", "seen twice"],
@@ -106,7 +106,7 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
             &decide(root.path(), &["promote", "les-0001"]).ok(),
             &["promoted  les-0001"],
         );
-        // Each undo goes one command further back, and says what it was.
+        // Each undo goes one command further back, and says which.
         for (undone, now) in [
             ("les-0001", ""),
             ("les-0001", ""),

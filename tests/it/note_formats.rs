@@ -1,5 +1,5 @@
-//! What the formats of notes say beside their text: the headers of Codex, the marks of the Open
-//! Knowledge Format, and the lines of server-memory, broken ones too.
+//! What the formats of notes say in addition to their text: the headers of Codex, the marks of the
+//! Open Knowledge Format, and the lines of server-memory, broken ones too.
 
 use std::fs;
 use std::path::Path;
@@ -175,7 +175,7 @@ fn broken_lines_of_a_graph_are_reported_and_skipped() {
         assert!(problems.contains(" (and 1 more line)"), "{problems}");
         assert_eq!(waiting(&root).len(), 1, "{reason}");
     }
-    // One object in place of lines.
+    // One object instead of lines.
     fs::write(
         &file,
         r#"{"entities":[{"name":"a","entityType":"b"}],"relations":[]}"#,
@@ -268,7 +268,7 @@ fn deep_folders_and_conflicting_ids_are_reported() {
     let waits = waiting(&root);
     let yaml = waits.iter().find(|card| card["id"] == "yaml").unwrap();
     assert_eq!(yaml["title"], "redevil line");
-    // Every place counts the same.
+    // All places count alike.
     let counts = call(&root.service(), "list_scopes", json!({})).unwrap();
     assert_eq!(counts["scopes"][0]["counts"]["staging"], waits.len());
     let added = add_scope(Root::new().path(), "again", inside).ok();

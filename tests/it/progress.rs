@@ -1,4 +1,4 @@
-//! What takes longer than a moment says so at a terminal, and nowhere else.
+//! Work that takes long is reported at a terminal, and nowhere else.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::cli::{ack, ack_with_input};
 use crate::support::{Root, memory};
 use crate::terminal::Terminal;
 
-/// So many memories that the first search of them takes longer than half a second on any machine.
+/// Enough memories that the first search takes longer than half a second on any machine.
 fn large(root: &Root) -> PathBuf {
     let path = root.store("large", &[memory("m-0", "The first one", json!({}))]);
     let connection = Connection::open(&path).unwrap();
@@ -40,7 +40,7 @@ fn the_first_query_of_a_large_store_shows_progress_at_a_terminal() {
         let at = output.find("reading memories (").unwrap_or_else(|| {
             panic!("{arguments:?} printed nothing: {output}");
         });
-        // The line is taken away before the answer is written.
+        // The line is erased before the answer is written.
         let answer = output.rfind("\u{1b}[2K").unwrap_or_default();
         assert!(at < answer, "{arguments:?} left a trace: {output:?}");
     }

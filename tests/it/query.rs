@@ -383,7 +383,7 @@ fn an_empty_result_has_suggestions() {
         hidden["notes"][1]["message"],
         "1 matching memory is not approved yet; pass `status: \"staging\"` or `status: \"all\"` to see it"
     );
-    // What waits is all that helps.
+    // Only waiting memories help.
     assert!(hidden.get("suggestions").is_none(), "{hidden}");
 }
 
@@ -421,7 +421,7 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
     ] {
         assert_eq!(suggestion(arguments), expected);
     }
-    // A list of nothing is not called a list of the newest.
+    // An empty list is not called a list of the newest.
     let none = query(&service, json!({ "query": " ", "project": "ledger-ap" }));
     assert!(none.get("notes").is_none(), "{none}");
 }

@@ -1,4 +1,5 @@
-//! The review queue: its statistics, what is put off, and when the user is warned about it.
+//! The review queue: its statistics, what is staged for later, and when the user is warned about
+//! it.
 
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ fn the_queue_header_reports_size_age_and_pace() {
         json!({ "created_at": days_ago(1) }),
     ));
     root.store("alpha", &memories);
-    // Four came (w3, w4, w5, refused); six were decided; w0 is decided by the log.
+    // Four arrived (w3, w4, w5, refused); six were decided; w0 is decided by the log.
     decide(root.path(), &["reject", "w0"]).ok();
     let heading = head(&root);
     assert_eq!(
@@ -58,7 +59,7 @@ fn the_queue_header_reports_size_age_and_pace() {
         "5 memories wait for review; median age 3 days, oldest 20 days\n\
          last 7 days: 4 new, 7 decided; at this pace the rest takes 12 days"
     );
-    // A filter chooses among them; the numbers stay those of the queue.
+    // A filter selects from them; the numbers stay those of the whole queue.
     let output = ack(root.path(), &["review", "--list", "--project", "nowhere"]).ok();
     assert!(!output.contains("w1"), "{output}");
     let output = ack(root.path(), &["review", "--list", "--json"]).ok();
@@ -89,11 +90,11 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
     assert!(heading.contains("; 1 put off"), "{heading}");
     let listed = ack(root.path(), &["review", "--list"]).ok();
     assert!(!listed.contains("later"), "{listed}");
-    // It is no more approved than before.
+    // It is still not approved.
     assert_eq!(approved(root.path()), Vec::<String>::new());
     let staged = ack(root.path(), &["query", "--status", "staging", "--json"]).ok();
     assert!(staged.contains("\"later\""), "{staged}");
-    // A day that has come puts nothing off any more.
+    // A day in the past no longer puts anything off.
     let path = root.scope_folder("alpha").join("decisions.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace(&in_two_weeks, &days_ago(0)[..10])).unwrap();

@@ -1,4 +1,4 @@
-//! Stores of other programs are recognised by what they hold, and counted, and nothing of them
+//! Stores of other programs are recognised by their content and counted, and nothing in them
 //! changes.
 
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ fn nothing(_: &str) -> Option<OsString> {
     None
 }
 
-/// A home of a person, with nothing in it.
+/// A person's home folder, empty.
 pub struct Person {
     pub folder: TempDir,
 }
@@ -41,7 +41,7 @@ impl Person {
         path
     }
 
-    /// Copies a file or folder of the real stores to a place in the home.
+    /// Copies a file or folder of the real stores to a path in the home.
     pub fn copy(&self, from: &Path, name: &str) -> PathBuf {
         let to = self.path(name);
         for entry in walkdir::WalkDir::new(from).into_iter().map(Result::unwrap) {
@@ -105,7 +105,7 @@ fn every_real_store_is_recognised_in_its_default_place() {
     let client =
         serde_json::json!({ "projects": { "/x": { "mcpServers": { "memory": memory } } } });
     person.write(".claude.json", &client.to_string());
-    // Not a usual place: the home folder is not walked.
+    // Not a usual place: the home folder is not searched.
     person.copy(&stores.join("auto-memory/projects"), "documents/projects");
     let before = fingerprint(person.folder.path());
     assert_eq!(
@@ -133,7 +133,7 @@ fn every_real_store_is_recognised_in_its_default_place() {
     );
     assert_eq!(fingerprint(person.folder.path()), before);
 
-    // The same, one by one and under names that say nothing.
+    // The same, one by one and under meaningless names.
     for (from, name, kind) in [
         ("claude-mem/claude-mem.db", "a", Kind::ClaudeMem),
         (

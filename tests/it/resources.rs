@@ -252,7 +252,7 @@ fn private_scopes_are_neither_listed_nor_completed_and_read_when_named() {
             .0
             .is_empty()
     );
-    // An error about a wrong name does not tell it either.
+    // An error about a wrong name does not reveal it either.
     let error = fail(
         &mut server,
         "resources/read",
@@ -430,7 +430,7 @@ fn an_unknown_address_is_not_found_with_the_nearest_ones() {
         ("file:///etc/passwd", None),
         ("", None),
     ] {
-        // The newer version has no code of its own for this.
+        // The newer version has no special code for this.
         for (server, code) in [(&mut legacy, -32002), (&mut stateless, -32602)] {
             let error = fail(server, "resources/read", json!({ "uri": uri }));
             assert_eq!(error["code"], code, "{uri}: {error}");
@@ -737,7 +737,7 @@ fn recall_hands_over_the_answer_of_query_memories() {
     assert_eq!(json_block(&text)["results"], json!([]));
 }
 
-/// What Claude Code sends for words typed behind a prompt: one word an argument, in their order;
+/// What Claude Code sends for words typed after a prompt: one word per argument, in their order;
 /// the others are dropped.
 fn typed(server: &mut Server, words: &str) -> Value {
     let prompts = server.request("prompts/list", json!({}));
@@ -784,7 +784,7 @@ fn a_question_split_by_a_client_is_joined_again() {
         let arguments = typed(&mut claude, question);
         assert_eq!(asked(&mut claude, arguments).0, question);
     }
-    // A client that sends the second word as a scope, by the list that others are given.
+    // A client that sends the second word as a scope, in the order of the arguments in the list.
     let arguments = typed(&mut other, "exit code 137");
     assert_eq!(arguments, json!({ "query": "exit", "scope": "code" }));
     let (question, text) = asked(&mut other, arguments);

@@ -1,5 +1,5 @@
-//! `scopes set`, `claim`, `remove` and `discover` at a terminal; the databases that are scopes
-//! without a folder.
+//! `scopes set`, `claim`, `remove` and `discover` at a terminal; databases that are scopes without
+//! a folder.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # s
                         [projects]\nledger-api = [\"ledger\"]\n\
                         # jobs run at night\nledger-jobs = []\n";
 
-/// The words behind `ack-memory` of the command that undoes what was done.
+/// The arguments of the printed command that undoes the change.
 fn undo(output: &str) -> Vec<String> {
     let command = output
         .split("undo: ")
@@ -37,7 +37,7 @@ fn shell_words(command: &str) -> Vec<String> {
     out.lines().map(str::to_owned).collect()
 }
 
-/// Runs a printed command as it stands.
+/// Runs a printed command unchanged.
 fn ack_words(words: &[String]) -> Outcome {
     run(binary().args(words))
 }
@@ -97,8 +97,7 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
             ack_words(&undo(&output)).ok();
             let back = fs::read_to_string(&path).unwrap();
             match assignments[0] {
-                // What was taken out stands at another place then, and its quotation marks are
-                // TOML's usual ones.
+                // The removed line is then elsewhere, with TOML's usual quotation marks.
                 "description=" | "description=Money, in cents" => {
                     assert!(
                         back.contains("\"Payments\"") || back.contains("'Payments'"),
@@ -217,7 +216,7 @@ fn scopes_set_refuses_an_invalid_manifest() {
     assert!(error.contains("/nowhere/x.db"), "{error}");
     assert_eq!(fingerprint(root.path()), before);
 
-    // A manifest that is broken is no reason not to mend it.
+    // A broken manifest can be repaired.
     root.manifest("ledger", "visibility = 'secret'\n");
     ack(
         root.path(),
@@ -271,14 +270,14 @@ fn one_database_is_one_scope_under_every_path() {
     for path in [&store, &link, &hard, store.parent().unwrap()] {
         let error = add("again", path).fails(2);
         assert!(error.contains("is already scope `music`"), "{error}");
-        // What is there is shown. It is not approved unread.
+        // What is there is shown. It is not approved without review.
         assert!(error.contains(" scopes --scope music\n"), "{error}");
         assert!(!error.contains("unreviewed"), "{error}");
     }
     let assignment = format!("store={}", hard.display());
     let error = ack(root.path(), &["scopes", "set", "other", &assignment]).fails(2);
     assert!(error.contains("is already scope `music`"), "{error}");
-    // Its own store is no other's.
+    // A scope's own store belongs to no other scope.
     let assignment = format!("store={}", store.display());
     ack(root.path(), &["scopes", "set", "music", &assignment]).ok();
 }
@@ -393,7 +392,7 @@ fn a_folder_is_claimed_for_a_scope() {
     assert_eq!(answer["current_scope"], "kiosk", "{answer}");
     let again = claim(&["scopes", "claim", "--scope", "kiosk"]).ok();
     assert!(again.contains("nothing to change"), "{again}");
-    // Where two claim the same folder, the one that wins is named.
+    // If two claim the same folder, the one that wins is named.
     let output = claim(&["scopes", "claim", "--scope", "ledger"]).ok();
     let answer = claim(&["scopes", "--json"]).json();
     let wins = answer["current_scope"].as_str().unwrap();
@@ -481,7 +480,7 @@ fn the_database_at_the_root_is_a_scope() {
     let error = ack(root.path(), &["scopes", "remove", "claude-mem", "--yes"]).fails(2);
     assert!(error.contains("move that file"), "{error}");
 
-    // Its manifest lies among the others, and stays one scope with it.
+    // Its manifest is among the others, and both stay one scope.
     ack(
         root.path(),
         &["scopes", "set", "claude-mem", "unreviewed=approved"],
@@ -557,7 +556,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     assert!(!manifest.exists());
     assert!(!screen.contains("add it:"), "once is enough: {screen}");
 
-    // Where the output goes elsewhere, the question says which store it is about.
+    // If the output goes elsewhere, the question says which store it is about.
     let output = fs::File::create(home.path().join("said")).unwrap();
     let mut terminal = Session::with_output(command(&["scopes", "discover"]), output);
     terminal
@@ -578,7 +577,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
         "{screen}"
     );
 
-    // The question stands there before it is answered, while the output goes elsewhere too.
+    // The question is shown before it is answered, even if the output goes elsewhere.
     let output = fs::File::create(home.path().join("said")).unwrap();
     let mut terminal = Session::with_output(command(&["scopes", "remove", "claude-mem"]), output);
     terminal

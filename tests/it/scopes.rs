@@ -1,4 +1,4 @@
-//! `list_scopes`: which scopes there are, what they hold, and how they fare.
+//! `list_scopes`: which scopes there are, what they contain, and their state.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};

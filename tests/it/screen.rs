@@ -159,7 +159,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
         "{beyond:?}"
     );
 
-    // Another terminal knows nothing of it, and nobody else may read what is kept.
+    // Another terminal knows nothing of it, and nobody else may read the files.
     let kept = recall_files(&terminal);
     assert_eq!(kept.len(), 1, "{kept:?}");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -247,7 +247,7 @@ fn a_long_answer_goes_through_the_pager() {
     );
     let plain = paged(&[pager, ("NO_COLOR", "1")], &query);
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
-    // A pager that is not there, or that is left at once, loses nothing and is no error.
+    // A pager that is missing or is quit immediately loses nothing and is no error.
     let without = paged(&[("ACK_MEM_PAGER", "no-such-pager")], &query);
     assert!(without.contains("20 of "), "{without}");
     let mut command = terminal.command(root.path(), &query);
@@ -298,7 +298,7 @@ fn the_doctor_reports_the_state_and_the_next_steps() {
     crate::cli::claude_mem(&home.join(".claude-mem/claude-mem.db"));
     let before = fingerprint(&home);
     let mut command = terminal.command(root.path(), &["doctor", "-C", "/"]);
-    // No programs of the machine that the tests run on.
+    // No programs of the test machine.
     command.env("PATH", &home).env("ACK_MEM_PAGER", "cat");
     let outcome = terminal.run(&mut command, "");
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
@@ -314,7 +314,7 @@ fn the_doctor_reports_the_state_and_the_next_steps() {
     }
     settings.bind(|| insta::assert_snapshot!("doctor", plain));
     assert_eq!(fingerprint(&home), before, "looking changes nothing");
-    // Without what is broken it ends well.
+    // Without the broken scope it succeeds.
     std::fs::remove_dir_all(root.path().join("scopes/team")).unwrap();
     std::fs::remove_dir_all(home.join(".gemini")).unwrap();
     assert_eq!(terminal.ack(root.path(), &["doctor"]).code, Some(0));

@@ -160,8 +160,7 @@ fn learned(id: &str, status: &str, session: &str) -> Value {
     )
 }
 
-/// One session each that is approved throughout, partly, waits, was turned down, and has no memory
-/// at all.
+/// One session each: all approved, partly approved, waiting, rejected, and without memories.
 fn five() -> (Root, Connection) {
     let root = Root::new();
     let path = root.store(
@@ -270,7 +269,7 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
         text.contains(">   overview, not reviewed: canary overview s-ok."),
         "{text}"
     );
-    // Unsaid, it is a store in which every row is approved.
+    // If it is not set, it is a store in which every row is approved.
     root.manifest(SCOPE, "");
     let tells = |root: &Root| {
         context(root)
@@ -357,7 +356,7 @@ fn a_session_has_an_id_and_a_calendar_date() {
     )
     .unwrap();
     assert_eq!(found["results"][0]["id"], "ok");
-    // A session that does not say when it began is as old as its first memory.
+    // A session without a start time is as old as its first memory.
     store
         .execute_batch("UPDATE sessions SET started_at = NULL WHERE id = 's-ok'")
         .unwrap();
@@ -489,7 +488,7 @@ fn a_summary_is_shown_once_and_no_session_is_titled_by_its_id() {
             "{answer:#}"
         );
     }
-    // Where the list of memories leaves it out, the session says it, headed by what was asked for.
+    // If the list of memories leaves it out, the session contains it, headed by the request.
     let answer = call(
         &root.service(),
         "get_context",
@@ -543,7 +542,7 @@ fn a_summary_is_shown_once_and_no_session_is_titled_by_its_id() {
         !people.contains("7c1b41d2") && people.contains("canary request 2."),
         "{people}"
     );
-    // The summary itself needs no overview that says the same.
+    // The summary itself needs no overview with the same text.
     let own = call(&root.service(), "get_memory", json!({ "id": "sum-3" })).unwrap();
     assert_eq!(own.get("session_context"), None, "{own:#}");
 }
@@ -605,7 +604,7 @@ fn host_tags_are_neutralised_outside_tool_results() {
             "get ",
         ];
         if is_result.iter().any(|name| door.starts_with(name)) {
-            // A tool's result is quoted by the host, and code in it stays as it was written.
+            // The host quotes a tool's result, so code in it stays as it was written.
             continue;
         }
         seen += usize::from(output.contains("obey Vec<String> a < b."));
@@ -622,12 +621,12 @@ fn host_tags_are_neutralised_outside_tool_results() {
         .request("resources/list", json!({}))
         .to_string();
     assert!(marks.iter().all(|mark| !listed.contains(mark)), "{listed}");
-    // The tool itself says what is stored.
+    // The tool itself returns what is stored.
     let stored = call(&root.service(), "get_memory", json!({ "id": "m1" })).unwrap();
     assert_eq!(stored["narrative"], evil.as_str());
 }
 
-/// As [`five`], each session with a word of its own in its title and another one in its overview.
+/// Like [`five`], each session with a unique word in its title and another one in its overview.
 fn named() -> (Root, Connection) {
     let (root, store) = five();
     store
@@ -688,7 +687,7 @@ fn words_of_a_session_title_find_its_memories() {
         ),
         ["own", "ok"]
     );
-    // Filters act as ever.
+    // Filters work as usual.
     assert!(
         found(
             &root,
@@ -784,8 +783,7 @@ fn a_session_is_found_by_the_title_it_has_now() {
     assert_eq!(total("marmalade"), 0);
 }
 
-/// What may stand in a status column, as SQL, and whether it is a status that lets anything
-/// through.
+/// What a status column may contain, as SQL, and whether it is a status that lets anything through.
 fn odd_status() -> impl Strategy<Value = rusqlite::types::Value> {
     use rusqlite::types::Value as Sql;
     let around = prop::sample::select(vec![
@@ -838,7 +836,7 @@ proptest! {
         let root = Root::new();
         let path = root.scope_folder(SCOPE).join("memory.db");
         let store = Connection::open(&path).unwrap();
-        // No type in the column, so that SQLite keeps what it is given.
+        // No type in the column, so that SQLite stores values unchanged.
         store.execute_batch(if claude {
             "CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, type TEXT, title TEXT, status, created_at TEXT);
              CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT, learned TEXT, status, created_at TEXT);

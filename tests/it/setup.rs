@@ -45,7 +45,7 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
         .expect("[R/t/s] ")
         .press("s");
     terminal.expect("gemini: ~/.gemini/settings.json");
-    // What has to be known stands before the question.
+    // What one must know comes before the question.
     terminal.expect("trust").expect("[Y/n/d] ").press("d");
     terminal.expect("+").expect("[Y/n/d] ").press("y");
     terminal.expect("connected: ack-memory connect gemini --yes");
@@ -149,7 +149,7 @@ fn a_failed_step_is_reported_and_the_others_continue() {
         "{}",
         outcome.out
     );
-    // Nothing to find at all is no error.
+    // Finding nothing is no error.
     let empty = Home::new();
     let mut bare = empty.prepared(binary());
     let output = run(bare
@@ -164,7 +164,7 @@ fn a_failed_step_is_reported_and_the_others_continue() {
 fn a_typed_word_answers_only_one_question() {
     let home = home();
     let mut terminal = Session::start(command(&home, &["setup"]));
-    // Keys that are no answer show which are: a letter, an arrow, F3.
+    // Keys that are no answer show which ones are: a letter, an arrow, F3.
     terminal
         .expect("claude-mem: (r)eview first, (t)rust all, (s)kip [R/t/s] ")
         .press("q");

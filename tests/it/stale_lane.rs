@@ -1,6 +1,6 @@
 //! The desk's second lane: approved memories that may be out of date are kept, edited, replaced and
-//! rejected there, and what a person kept stays without a mark until something else speaks against
-//! it.
+//! rejected there, and a memory that a person kept has no mark until there is another reason
+//! against it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ fn a_new_reason_marks_a_kept_memory_again() {
     let mut keep = crate::curate::with_token(root.path(), &["approve", "gone"]);
     crate::cli::run(keep.arg("-C").arg(&folder)).ok();
     assert_eq!(marked(&root, &folder), ["both"]);
-    // The text changed: nobody vouches for it, so it waits.
+    // The text changed: nobody has approved it, so it waits.
     let path = root.scope_folder("shop").join("memory.db");
     let sql = "UPDATE memories SET files = '[\"src/other.rs\"]' WHERE id = 'gone'";
     rusqlite::Connection::open(path)
@@ -231,7 +231,7 @@ fn a_note_past_its_day_that_check_warns_of_is_in_the_lane() {
     let manifest = format!("store = '{}'\nref = 'HEAD'\n", notes.display());
     root.manifest("notes", &manifest);
     assert_eq!(lane(&root, &folder), ["both", "gone", "past"]);
-    // Who keeps it takes it out of the lane.
+    // Keeping it takes it out of the lane.
     decide(root.path(), &["approve", "past", "--scope", "notes"]).ok();
     assert_eq!(lane(&root, &folder), ["both", "gone"]);
 }
@@ -347,7 +347,7 @@ fn the_card_shows_hidden_and_displaced_memories_and_the_origin() {
 fn the_predicted_displaced_memories_are_those_missing_after_approval() {
     let dated = |at: &str| json!({ "project": "shop", "created_at": at });
     let cases = [
-        // As new as nothing else; as old, but a decision; old; a copy of one that is there.
+        // The newest; as old, but a decision; old; a copy of an existing one.
         (
             "Shelves are counted at night",
             "2026-02-20T00:00:00Z",

@@ -1,5 +1,5 @@
-//! A store that another process writes to all the time: that one is never disturbed, and what it
-//! committed is found by the very next request.
+//! A store that another process writes to all the time: the writer is never disturbed, and what it
+//! committed is found by the next request.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -190,7 +190,7 @@ fn a_large_store_that_changes_all_the_time_still_answers() {
     for journal in ["wal", "delete"] {
         let job =
             json!({ "pause_us": 30_000, "rows": 10_000, "setup": "PRAGMA synchronous = normal" });
-        // That it answers at all, and right: how often is a matter of the machine.
+        // Only that it answers, and correctly: how often depends on the machine.
         assert_undisturbed(&beside_writer(&job, journal, OBSERVATION_TIME), 1);
     }
 }

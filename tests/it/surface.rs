@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
 
-/// The built-in sets besides our own, each with the names of its tools.
+/// The built-in sets other than our own, each with the names of its tools.
 const SETS: [(&str, &[&str]); 4] = [
     ("claude-mem", &["get_observations", "search", "timeline"]),
     ("episodic-memory", &["read", "search"]),
@@ -228,7 +228,7 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
     let found = server.call("mem_search", json!({ "query": "redis sessions", "k": 2 }));
     assert_eq!(ids(&found).len(), 2);
     assert_eq!(ids(&found)[0], "142");
-    // More than a page holds is taken as what it holds.
+    // A limit above the page size is taken as the page size.
     let many = server.call("mem_search", json!({ "query": "redis", "k": 500 }));
     assert!(
         notes(&many).contains(&"`k`: 500 is above the maximum; 50 was used"),
@@ -575,7 +575,7 @@ preset = { type = "decision", since = 2026-01-01 }
     assert!(instructions.len() < 2_000);
     let decided = server.call("decisions", json!({ "q": "redis" }));
     assert_eq!(ids(&decided), ["142"]);
-    // What the engine says of an argument, it says of the agent's own.
+    // The engine's message about an argument uses the agent's name for it.
     let most = server.fail("decisions", json!({ "q": "redis", "n": 99 }));
     assert_eq!(most.argument.as_deref(), Some("n"));
     assert_eq!(most.message, "`n` is 99; allowed: 1 to 50");
@@ -662,7 +662,7 @@ fn both_protocol_versions_list_the_same_tools() {
     assert_eq!(found["resultType"], "complete");
 }
 
-/// What `serve` says of a `config.toml`, and the code it ends with.
+/// What `serve` prints about a `config.toml`, and its exit code.
 fn refused(root: &Root, arguments: &[&str]) -> (Option<i32>, String) {
     let output = run(root, &[&["serve"], arguments].concat());
     let stderr = String::from_utf8(output.stderr).unwrap();

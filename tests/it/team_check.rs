@@ -11,7 +11,7 @@ use crate::cli::{Outcome, binary, run};
 use crate::folders::closed_folder;
 use crate::support::fingerprint;
 
-/// A repository with notes in `docs/memory`, of which the first is without fault.
+/// A repository with notes in `docs/memory`, the first of which has no problem.
 struct Scene {
     folder: TempDir,
 }

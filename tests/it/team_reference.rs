@@ -208,7 +208,7 @@ fn notes_on_a_branch_wait_until_the_remote_has_them() {
         "a commit on a branch"
     );
     assert_eq!(ids(&service, "staging"), ["mine", "old@edited"]);
-    // The remote goes on: one note is changed, one withdrawn, one new.
+    // The remote advances: one note is changed, one withdrawn, one new.
     upstream
         .write("monday.md", "# Deploy on Tuesdays\n\nBefore noon.")
         .write("three.md", "# Deploy with three approvals\n\nSince May.");
@@ -278,7 +278,7 @@ fn an_unresolvable_reference_approves_nothing_and_says_why() {
     }
     let (_root, service) = serve_notes(&repository.notes(), "main");
     assert_eq!(ids(&service, "approved"), ["monday"]);
-    // The branch goes while it is served, and comes back.
+    // The branch disappears while it is served, and comes back.
     git(repository.path(), &["branch", "-m", "main", "trunk"]);
     assert_eq!(ids(&service, "approved"), NOTHING);
     assert_eq!(ids(&service, "staging"), ["monday"]);
@@ -472,7 +472,7 @@ fn a_partial_clone_reports_missing_objects_without_fetching() {
         .write("friday.md", "# Never deploy on Fridays")
         .commit();
     git(&clone, &["fetch", "-q"]);
-    // Nobody answers from here on.
+    // The remote is unreachable from here on.
     let away = upstream.path().with_extension("away");
     fs::rename(upstream.path(), &away).unwrap();
     let (root, service) = serve_notes(&clone.join("docs/memory"), "origin/main");
@@ -737,7 +737,7 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
     repository.commit();
     assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
     assert_eq!(ids(&service, "staging"), ["idea"]);
-    // Only where it is, not what it says, changes: the status of each line stays its own.
+    // Only its position changes, not its content: each line keeps its status.
     git(
         repository.path(),
         &["mv", "docs/memory/lessons.jsonl", "docs/memory/all.jsonl"],
@@ -746,7 +746,8 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
     repository.commit();
     assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
     assert_eq!(ids(&service, "all"), ["idea", "monday", "new", "noon"]);
-    // A committed line that is broken is named, and costs itself, also while the file is edited.
+    // A committed line that is broken is reported and left out alone, even while the file is
+    // edited.
     repository
         .write("all.jsonl", &(edited.clone() + "{\"title\":}\n"))
         .commit();
@@ -761,7 +762,7 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
     }
 }
 
-/// Publishing removes what the scope does not have, so it has to know what that is.
+/// Publishing removes what the scope does not have, so it must know what the scope has.
 #[test]
 fn nothing_is_published_while_it_is_unknown_what_is_approved() {
     let repository = Repository::new();

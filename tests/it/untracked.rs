@@ -1,4 +1,4 @@
-//! New files of a working tree, which git does not know yet, beside those that it ignores.
+//! New files of a working tree, which git does not track yet, and those that it ignores.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn check(top: &Path, expected: &[&str]) {
     assert_eq!(found(top, None), expected);
 }
 
-/// What git itself says is new, with this home folder.
+/// The new files according to git itself, with this home folder.
 fn by_git(top: &Path, home: &Path) -> Vec<String> {
     let output = Command::new("git")
         .args(["ls-files", "--others", "--exclude-standard"])
@@ -148,8 +148,8 @@ fn files_ignored_by_git_are_never_listed() {
     assert_eq!(files, expected);
     assert_eq!(by_git(top, home), expected, "as git sees it");
 
-    // Without the user's settings, his file says nothing; in settings of the repository it goes
-    // before them.
+    // Without the user's settings, the user's file has no effect; a setting of the repository
+    // overrides it.
     assert!(found(top, None).contains(&"own_plan.md".to_owned()));
     git(top, &["config", "core.excludesFile", "/nowhere"]);
     assert!(found(top, Some(home)).contains(&"own_plan.md".to_owned()));
@@ -158,7 +158,7 @@ fn files_ignored_by_git_are_never_listed() {
     let files = found(top, Some(home));
     assert!(!files.contains(&"Docs/new.md".to_owned()), "{files:?}");
 
-    // Where no file is named, it is the one that git looks for.
+    // If no file is named, it is the one that git looks for.
     std::fs::remove_file(home.join(".gitconfig")).unwrap();
     write(&home.join(".config/git/ignore"), "*.md\n", 0);
     let files = found(top, Some(home));

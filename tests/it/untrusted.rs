@@ -1,5 +1,5 @@
-//! Text of others in what goes out: escapes and overrides in manifests, names and arguments are
-//! gone at every entry point.
+//! Untrusted text in output: escapes and overrides in manifests, names and arguments are removed at
+//! every entry point.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use crate::cli::{Outcome, ack, ack_with_input, binary, run};
 use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
 
-/// A title that a terminal would obey, a colour, an override and a control sequence of one byte.
+/// A title that a terminal would interpret, a colour, an override and a control sequence of one
+/// byte.
 pub const EVIL: &str = "e\u{1b}]0;owned\u{7}\u{1b}[31mvil\u{202e}\u{9b}1m";
 
-/// What no text may hold that goes out.
+/// What no output may contain.
 #[track_caller]
 pub fn assert_safe(entry_point: &str, text: &str) {
     let odd: Vec<char> = text
@@ -83,7 +84,7 @@ pub fn hostile() -> (Root, std::path::PathBuf) {
     (root, folder)
 }
 
-/// Requests that quote what they were sent, with what is hostile in every place.
+/// Requests that quote what they were sent, with hostile text in every position.
 pub fn requests() -> Vec<(&'static str, Value)> {
     let call = |tool: &str, arguments: Value| {
         (

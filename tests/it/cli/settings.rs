@@ -35,7 +35,7 @@ fn a_broken_config_file_is_named_with_line_and_nearest_key() {
             "{text}"
         );
     }
-    // What should find such a thing must not fail over it: the scopes are looked at all the same.
+    // The command that should find this must not fail because of it: the scopes are checked anyway.
     let doctor = ack(root.path(), &["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor:?}");
     for part in ["✗ config.toml", " config edit", "✓ platform"] {
@@ -123,7 +123,7 @@ fn the_doctor_names_the_line_of_a_broken_manifest() {
     assert!(removal.contains("no store is touched"), "{removal}");
 }
 
-/// A setting's value and source, as `doctor` tells it.
+/// A setting's value and source, as `doctor` reports it.
 fn setting(doctor: &Value, name: &str) -> Option<(String, String)> {
     let setting = doctor["settings"]
         .as_array()
@@ -403,7 +403,7 @@ fn the_pin_names_a_single_database() {
         with(name, &["context"]).ok();
         with(name, &["query", "x", "--scope", "another"]).fails(1);
     }
-    // What could pass for another name is none.
+    // What could be mistaken for another name is not a name.
     for name in ["a/b", "..", "a\u{202e}b"] {
         with(name, &["query", "exit code 137"]).fails(1);
     }

@@ -1,5 +1,5 @@
-//! What an answer carries: structured content, the same as Markdown, and less where a client shows
-//! its model both.
+//! What an answer carries: structured content, the same as Markdown, and less if a client shows its
+//! model both.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::Server;
 use crate::support::Root;
 
-/// What an answer's structure says and its text must say too: ids, titles, names, numbers, notes
-/// and the cursor.
+/// What an answer's structure contains and its text must contain too: ids, titles, names, numbers,
+/// notes and the cursor.
 fn texts_of(structured: &Value) -> Vec<String> {
     let mut texts = Vec::new();
     match structured {

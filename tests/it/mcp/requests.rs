@@ -147,7 +147,7 @@ fn cancelled_calls_do_not_break_the_others() {
         })
         .collect();
     let kept = server.send("tools/call", call.clone());
-    // Taken back before it was sent, and after it was answered.
+    // Cancelled before it was sent, and after it was answered.
     server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 424_242 } }).to_string());
     let answer = server.answer(kept);
     assert!(

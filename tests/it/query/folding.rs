@@ -158,7 +158,7 @@ fn a_memory_with_a_missing_or_rejected_successor_stays_visible() {
         )
     };
     let rejected = memory("bad", "Cache rule bad", json!({ "status": "rejected" }));
-    // `first` is replaced by `a`, which stands although its own successor is nowhere.
+    // `first` is replaced by `a`, which is shown although its own successor does not exist.
     root.store(
         "alpha",
         &[

@@ -36,7 +36,7 @@ fn only_named_environment_variables_are_passed_on() {
     };
     let others: Vec<&&str> = variables.iter().filter(|name| !allowed(name)).collect();
     assert!(others.is_empty(), "{others:?}");
-    // Without it, the server is not there, and ours are.
+    // Without it, the server's tools are missing, and ours are there.
     let mut server = site.serve();
     assert_eq!(names(&mut server), OURS);
     let absent = server.fail("page_env", json!({}));
@@ -72,7 +72,7 @@ fn nothing_is_left_when_the_server_ends() {
                 .status()
                 .unwrap();
             assert!(status.success());
-            // The signal is to end the server, and not the end of its input, which follows.
+            // The signal must end the server, not the end of its input, which follows.
             std::thread::sleep(Duration::from_millis(500));
         }
         let (took, status, _) = server.close();

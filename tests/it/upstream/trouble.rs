@@ -1,4 +1,4 @@
-//! Upstream servers that babble, hang, flood and die, and what becomes of the others.
+//! Upstream servers that send garbage, hang, flood and die, and how the others go on.
 
 use std::time::{Duration, Instant};
 
@@ -178,7 +178,7 @@ fn a_crashed_server_is_restarted_with_backoff() {
     assert!(processes[..2].iter().all(|process| !is_alive(*process)));
 }
 
-/// What the system says of a process's memory, in KiB.
+/// A figure of a process's memory from the system, in KiB.
 fn kibibytes(process: u32, what: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status
