@@ -143,8 +143,10 @@ fn check(waiting: &[Memory]) {
         .output()
         .unwrap();
     report("`check` over 10,000 notes", &mut [began.elapsed()]);
-    let told = String::from_utf8_lossy(&output.stdout);
-    let found = told.lines().filter(|line| line.contains("near-duplicate"));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let found = stdout
+        .lines()
+        .filter(|line| line.contains("near-duplicate"));
     println!("{} near-duplicates", found.count());
 }
 

@@ -27,7 +27,7 @@ const MAX_DEPTH: usize = 32;
 /// The most files that are checked.
 const MAX_FILES: usize = 100_000;
 
-/// How bad something is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -40,7 +40,7 @@ pub enum Severity {
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// Which check found it.
     pub rule: &'static str,
@@ -179,7 +179,7 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
             }
             continue;
         }
-        // A named pipe with the name of a note is told when it is to be read.
+        // A named pipe with the name of a note is reported when it is to be read.
         if !entry.file_type().is_dir() && holds_memories && listed.names.len() < MAX_FILES {
             listed.names.push(relative.to_owned());
         }

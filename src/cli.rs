@@ -486,7 +486,7 @@ fn make_printable<A: Serialize + DeserializeOwned>(
         .get_mut("notes")
         .and_then(serde_json::Value::as_array_mut);
     if let Some(notes) = notes.filter(|_| global.quiet) {
-        // Keep the notes that tell near matches from real ones.
+        // Keep the notes that distinguish near matches from real ones.
         let nearest = [NoteKind::NoWordMatches, NoteKind::NothingCertain].map(|kind| json!(kind));
         notes.retain(|note| note.get("kind").is_some_and(|kind| nearest.contains(kind)));
     }

@@ -69,7 +69,7 @@ const DEFAULT_LIMIT: u32 = 10;
 const DEFAULT_TOKENS: u32 = 4_000;
 /// Memory for the indexes of all scopes together, in MiB.
 const DEFAULT_MEMORY: u32 = 1_024;
-/// Memories of a scope up to which its vector table is held in memory.
+/// The largest vector table, in memories, that is read into memory.
 const DEFAULT_RESIDENT: u32 = 200_000;
 
 /// Seconds that a client's request may take.
@@ -178,9 +178,9 @@ pub struct Limits {
     )]
     #[schemars(range(min = 16, max = 65536))]
     pub memory: Option<u32>,
-    /// Memories of a scope up to which its vector table is read into memory, 10000 to 16000000
-    /// (default 200000). A larger one is searched on disk, which needs less memory but counts only
-    /// the best matches.
+    /// The largest vector table that is read into memory, in memories, 10000 to 16000000 (default
+    /// 200000). A larger one is searched on disk, which needs less memory but counts only the best
+    /// matches.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "bounded::<_, 10_000, 16_000_000>"
@@ -300,7 +300,7 @@ pub struct Config {
     pub tokens: Setting<u32>,
     /// Memory for the indexes of all scopes together, in MiB.
     pub memory: Setting<u32>,
-    /// Memories of a scope up to which its vector table is held in memory.
+    /// The largest vector table, in memories, that is read into memory.
     pub resident: Setting<u32>,
     /// Seconds that a client's request may take.
     pub seconds: Setting<u32>,

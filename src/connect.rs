@@ -119,17 +119,17 @@ pub enum Part {
     },
 }
 
-/// What becomes of an object or list that is empty once a part is taken out of it.
+/// What happens to an object or list that is empty once a part has been removed from it.
 #[derive(Debug, Clone, Copy)]
 pub enum EmptyContainer<'a> {
     /// It stays.
     Keep,
-    /// It goes, unless these settings have it.
+    /// It is removed, unless these settings contain it.
     RemoveUnless(&'a Value),
 }
 
 impl EmptyContainer<'_> {
-    /// Whether what is at a path goes.
+    /// Whether an empty container at a path is removed.
     pub fn removes(self, path: &[&str]) -> bool {
         match self {
             Self::Keep => false,
@@ -142,7 +142,7 @@ impl EmptyContainer<'_> {
 }
 
 impl Part {
-    /// Puts an entry in the place of the server's.
+    /// Puts an entry where the server's belongs.
     fn set(&self, settings: &mut Value, entry: Value) {
         let Self::Member { path, name, .. } = self else {
             return;
@@ -165,7 +165,7 @@ impl Part {
         }
     }
 
-    /// Removes what is empty in the place of the part, innermost first.
+    /// Removes empty containers where the part was, innermost first.
     fn prune(&self, settings: &mut Value) {
         let (Self::Member { path, .. } | Self::Entry { path, .. } | Self::Words { path, .. }) =
             self

@@ -285,7 +285,7 @@ pub struct Sitting {
 }
 
 impl Sitting {
-    /// Begins a sitting. The batch name starts with the time, so that later batches sort last.
+    /// Begins a session. The batch name starts with the time, so that later batches sort last.
     pub fn begin(actor: String, reason: Option<String>, now: jiff::Timestamp) -> Self {
         // Two processes may begin in the same millisecond.
         let process = std::process::id() & 0xffff;

@@ -55,7 +55,7 @@ pub struct Desk {
     /// The key of the next choice.
     next_key: u64,
     now: jiff::Timestamp,
-    /// The numbers of the whole queue when the desk was opened.
+    /// The statistics of the whole queue when the desk was opened.
     numbers: QueueNumbers,
     /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     replaced: HashMap<(String, String), Vec<String>>,
@@ -324,15 +324,15 @@ impl Desk {
     /// # Errors
     /// The choice is not possible for one of these memories.
     pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
-        let sitting = rehearsal(self.now);
+        let session = rehearsal(self.now);
         if let [number] = numbers {
             let Some(item) = self.items.get(*number) else {
                 return Ok(Preview::default());
             };
             let other = self.other(&item.candidate, choice)?;
             let chosen = self.choice_on(item, choice, other.as_ref());
-            let mut preview = chosen.preview(&sitting)?;
-            preview.tell(&rehearsed(&[chosen], &sitting), &self.short);
+            let mut preview = chosen.preview(&session)?;
+            preview.add_side_effects(&rehearsed(&[chosen], &session), &self.short);
             return Ok(preview);
         }
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
@@ -341,11 +341,11 @@ impl Desk {
         let hides = items.iter().map(|item| self.replaced_count(item)).sum();
         let are_stale = items.iter().all(|item| item.stale.is_some());
         let mut preview = Preview::of_many(choice, &memories, hides, are_stale, &self.short);
-        // The other choices take away nothing that replaced something, or do not do it to many.
+        // Choices that name another memory never bring back what several memories replaced.
         if choice.other().is_none() {
             let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
             let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
-            preview.tell(&rehearsed(&chosen, &sitting), &self.short);
+            preview.add_side_effects(&rehearsed(&chosen, &session), &self.short);
         }
         Ok(preview)
     }
@@ -360,7 +360,7 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        let sitting = rehearsal(self.now);
+        let session = rehearsal(self.now);
         let open = |number: &&usize| {
             let item = self.items.get(**number);
             item.is_some_and(|item| item.state != State::Written)
@@ -375,7 +375,7 @@ impl Desk {
                 candidate.check_single()?;
             }
             let chosen = self.choice_on(item, &choice, other.as_ref());
-            for decision in chosen.decisions(&sitting)? {
+            for decision in chosen.decisions(&session)? {
                 decision.validate()?;
             }
             picks.push(Pick {
@@ -572,13 +572,13 @@ pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
 }
 
 /// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.
-fn rehearsed(chosen: &[ChoiceOnMemory<'_>], sitting: &Sitting) -> SideEffects {
+fn rehearsed(chosen: &[ChoiceOnMemory<'_>], session: &Sitting) -> SideEffects {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;
         let entry = by_scope.entry(&scope.name);
         let (_, decisions) = entry.or_insert_with(|| (scope, Vec::new()));
-        decisions.extend(chosen.decisions(sitting).unwrap_or_default());
+        decisions.extend(chosen.decisions(session).unwrap_or_default());
     }
     let mut side_effects = SideEffects::default();
     for (scope, decisions) in by_scope.into_values() {
@@ -587,7 +587,7 @@ fn rehearsed(chosen: &[ChoiceOnMemory<'_>], sitting: &Sitting) -> SideEffects {
     side_effects
 }
 
-/// A sitting that writes nothing.
+/// A session that writes nothing.
 fn rehearsal(now: jiff::Timestamp) -> Sitting {
     Sitting::begin("process:preview".to_owned(), None, now)
 }

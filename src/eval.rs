@@ -1,7 +1,7 @@
 //! `eval`: measures how well queries find the memories that their author marked as relevant.
 //!
 //! The input has one JSON object per line: `text`, `relevant` (ids), and optionally `qid`,
-//! `category`, `project` or `projects` (the scopes to ask), `filter` (`tags_all`, `tags_any`,
+//! `category`, `project` or `projects` (the scopes to search), `filter` (`tags_all`, `tags_any`,
 //! `since`, `until`) and `forbidden` (ids that must not appear). Each query is sent as an agent
 //! would send it, once in each mode.
 
@@ -33,10 +33,10 @@ pub struct Query {
     pub text: String,
     /// Ids that answer it; empty if nothing does.
     pub relevant: Vec<String>,
-    /// The scope to ask.
+    /// The scope to search.
     #[serde(default)]
     pub project: Option<String>,
-    /// The scopes to ask, in turn.
+    /// The scopes to search, in turn.
     #[serde(default)]
     pub projects: Option<Vec<String>>,
     /// Further restrictions.
@@ -80,7 +80,7 @@ pub struct ModeReport {
     pub all: Scores,
     /// By category, if the file has categories.
     pub categories: BTreeMap<String, Scores>,
-    /// At which stage the relevant memories were lost that are not in the first ten.
+    /// Of the relevant memories that are not in the first ten: at which stage they were lost.
     pub lost: BTreeMap<Stage, u64>,
     /// Forbidden ids that appeared.
     pub leaks: u64,
@@ -182,18 +182,18 @@ fn reason(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     if !inner.is_data() {
         return format!("not a JSON object: see column {}", inner.column());
     }
-    let said = inner.to_string();
-    let said = said.split(" at line ").next().unwrap_or(&said);
+    let message = inner.to_string();
+    let message = message.split(" at line ").next().unwrap_or(&message);
     let path = error.path().to_string();
-    let said = match path.as_str() {
-        "." => said.to_owned(),
-        path => format!("`{path}`: {said}"),
+    let message = match path.as_str() {
+        "." => message.to_owned(),
+        path => format!("`{path}`: {message}"),
     };
-    text::line(&said, 200)
+    text::line(&message, 200)
 }
 
-/// Completes the ids of which the queries have only the beginning, such as those that `query`
-/// prints. An id that no memory has stays as it is.
+/// Completes abbreviated ids in the queries, such as those that `query` prints. An id that no
+/// memory has is left unchanged.
 ///
 /// # Errors
 /// [`QueriesError::Ambiguous`].

@@ -297,7 +297,7 @@ const fn kind_of_notes(unreviewed: bool) -> &'static str {
     }
 }
 
-/// A text of ours, with the tool names of a surface.
+/// One of our texts, with the tool names of a surface.
 fn with_tool_names<'a>(surface: Option<&Toolset>, text: &'a str) -> Cow<'a, str> {
     surface.map_or(Cow::Borrowed(text), |surface| surface.with_tool_names(text))
 }

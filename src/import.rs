@@ -153,7 +153,7 @@ pub enum Form {
     Object,
 }
 
-/// What the name of a scope may be, with one that is like `name`.
+/// Which names are allowed for a scope, with one similar to `name`.
 fn name_hint(name: &str) -> String {
     let allowed = |c: char| match c {
         '-' | '_' | '.' => c,
@@ -221,7 +221,7 @@ pub struct Report {
     pub updated: usize,
     /// Memories that existed with the same content.
     pub unchanged: usize,
-    /// Memories whose status a person decided in the store, and whose lines say one too.
+    /// Memories whose status a person decided in the store, and whose lines name one too.
     #[serde(skip_serializing_if = "is_zero")]
     pub decided: usize,
     /// Refused lines.
@@ -302,7 +302,7 @@ pub fn read(
     Ok((rows, refused))
 }
 
-/// What a file is that does not begin like JSON lines.
+/// The form of a file that does not begin like JSON lines.
 fn form(rows: &[NumberedRow], refused: &[Refusal]) -> Option<Form> {
     let before = rows.first().map_or(usize::MAX, |(line, _)| *line);
     let first = refused.first().filter(|refusal| refusal.line < before)?;

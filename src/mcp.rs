@@ -2,12 +2,12 @@
 //!
 //! The tools come from a [`crate::toolset`]: the built-in four, unless the owner configured others.
 //! A call is translated and decoded here, then passed to [`crate::service`] on a blocking thread.
-//! The answer has structured content and the same as Markdown (`markdown.rs`). A client that shows
-//! its model both gets one line of text instead (`client.rs`). A failure is an error result whose
-//! text is the error body. A panic is caught and answered, because rmcp would leave the client
-//! waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) work the same way, but
-//! a failure there is a protocol error. Calls of upstream tools go to `ack_gateway`, whose results
-//! are passed on unchanged (`raw.rs`).
+//! The answer has structured content, and the same content as Markdown (`markdown.rs`). A client
+//! that shows its model both gets one line of text instead (`client.rs`). A failure is an error
+//! result whose text is the error body. A panic is caught and answered, because rmcp would leave
+//! the client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) work the
+//! same way, but a failure there is a protocol error. Calls of upstream tools go to `ack_gateway`,
+//! whose results are passed on unchanged (`raw.rs`).
 
 mod client;
 mod handler;
@@ -56,7 +56,7 @@ use ack_gateway::server::{Report, Upstreams};
 /// How many requests run at the same time. Further ones wait.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 /// How long running requests may still take after standard input is closed. Without any, the
-/// process ends at once.
+/// process ends immediately.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(700);
 /// The same if the requests were piped in: the caller is waiting for the answers.
 const PIPED_GRACE: Duration = Duration::from_secs(30);
@@ -192,7 +192,7 @@ struct Server {
     service_state: Arc<CachedServiceState>,
     /// Whether the server can notify clients that the list of tools has changed.
     sends_notifications: bool,
-    /// Whether clients may be on other machines. They are not told paths of this one.
+    /// Whether clients may be on other machines. They do not get paths of this one.
     is_shared: bool,
 }
 

@@ -41,7 +41,7 @@ pub enum PublishError {
         /// The scope.
         scope: String,
     },
-    /// No one has reviewed its memories.
+    /// Nobody has reviewed its memories.
     #[error(
         "{count} memories of scope `{scope}` count as approved because of \
          `unreviewed = \"approved\"`; nobody reviewed them"
@@ -164,7 +164,7 @@ impl Diagnostic for PublishError {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// One Markdown file a memory, in the Open Knowledge Format 0.2
+    /// One Markdown file per memory, in the Open Knowledge Format 0.2
     #[default]
     Md,
     /// One file of JSON lines, in the schema of `import`

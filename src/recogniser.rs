@@ -136,7 +136,7 @@ impl FoundStore {
         }
     }
 
-    fn count_spellings(kind: Kind, path: &Path, memories: Result<u64, String>) -> Self {
+    fn with_count(kind: Kind, path: &Path, memories: Result<u64, String>) -> Self {
         let (memories, problem) = match memories {
             Ok(memories) => (Some(memories), None),
             Err(problem) => (None, Some(problem)),

@@ -19,7 +19,7 @@ pub use self::without::Remote;
 use crate::config::SettingsError;
 use crate::scope::{Scope, ScopeError};
 
-/// What to do where nothing of a bucket is on this machine and it may not be asked.
+/// What to do if nothing from a bucket is on this machine and it may not be contacted.
 pub const FETCHED_BY: &str = "a query without `--offline` fetches it";
 
 /// Whether a path is the address of a bucket.
@@ -129,15 +129,15 @@ fn is_damage(error: &StoreError) -> bool {
         )
 }
 
-/// Makes the copy of a bucket's version again if its records could not be read because it is
-/// damaged. Returns whether it is worth reading it again.
+/// Rebuilds the copy of a bucket's version if its records could not be read because it is damaged.
+/// Returns whether it is worth reading it again.
 pub fn mend(scope: &Scope, error: &StoreError, patience: WaitPolicy) -> bool {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error));
     remote.is_some_and(|remote| remote.mend_records(patience))
 }
 
 /// Why a scope in a bucket cannot be read, if its copy is damaged. The next request that may wait
-/// makes it again.
+/// rebuilds it.
 pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error))?;
     remote.mend_records(WaitPolicy::None);
@@ -154,8 +154,8 @@ pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
     })
 }
 
-/// What to say about a vector table that is not used, with the reason. If it may be damaged, the
-/// copy of a bucket's version is checked, and fetched again where it is.
+/// The message about a vector table that is not used, with the reason. If it may be damaged, the
+/// copy of a bucket's version is checked, and damaged files are fetched again.
 pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> String {
     let name = &scope.name;
     let mended = match &scope.remote {
@@ -233,7 +233,7 @@ mod without {
             match self.never {}
         }
 
-        /// Makes the local copy of the records again.
+        /// Rebuilds the local copy of the records.
         pub fn mend_records(self: &Arc<Self>, _: WaitPolicy) -> bool {
             match self.never {}
         }

@@ -116,7 +116,7 @@ impl Scope {
     }
 
     /// The projects that its memories name, read again if the store has changed. Empty if the store
-    /// cannot be read at once.
+    /// cannot be read immediately.
     pub fn recorded(&self) -> Arc<RecordedProjects> {
         let Ok(stamp) = self.store.file_state() else {
             return Arc::default();

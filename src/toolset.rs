@@ -312,7 +312,7 @@ impl Toolset {
         })
     }
 
-    /// A text of ours with this toolset's names of the four.
+    /// One of our texts, with this toolset's names of the four.
     pub fn with_tool_names<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.has_own_names() {
             return Cow::Borrowed(text);

@@ -40,8 +40,8 @@ pub fn publish(root: &Path, bucket: &Bucket) -> Duration {
         .arg(bucket.endpoint())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     began.elapsed()
 }
 

@@ -1,5 +1,6 @@
-//! The settings files: `scope.toml` and `config.toml`. A bad one is refused with a line that exists; the scope of a bad
-//! manifest is never read; a good one says the same after it was written again.
+//! The settings files: `scope.toml` and `config.toml`. A bad one is refused with a line that
+//! exists; the scope of a bad manifest is never read; a good one means the same after it was
+//! written again.
 
 #![no_main]
 
@@ -38,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
         ..QueryRequest::default()
     });
     let found = found.unwrap();
-    // Where both have one store, the one scope's memory is folded into the other's.
+    // If both have one store, the one scope's memory is folded into the other's.
     let mut shown = found
         .results
         .iter()
@@ -57,7 +58,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(config) => {
             assert!((1..=50).contains(&config.limit.value) && (200..=20_000).contains(&config.tokens.value));
             assert!((16..=65_536).contains(&config.memory.value));
-            // What is wrong with `[tools]` and `[upstream]` is told where they are looked at.
+            // What is wrong with `[tools]` and `[upstream]` is reported where they are used.
             if let Err(error) = ack_memory::offer::Offer::load(&config, None, &|_| None) {
                 return check(&error, data);
             }

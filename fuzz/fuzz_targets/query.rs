@@ -1,7 +1,9 @@
-//! Arguments of `query_memories`, from JSON to the pages of a search. Input that is no JSON object is the query itself.
+//! Arguments of `query_memories`, from JSON to the pages of a search. Input that is not a JSON
+//! object is the query itself.
 //!
-//! Held: a page keeps its limit and its tokens; what was rejected or is another's private memory is in no answer; the same
-//! question has the same answer; following the cursors shows no memory twice, whatever was folded, and ends.
+//! Checked: a page keeps its limits of results and tokens; rejected and other private memories are
+//! in no answer; the same question has the same answer; following the cursors shows no memory
+//! twice, whatever was folded, and ends.
 
 #![no_main]
 
@@ -16,7 +18,7 @@ use ack_search::analyzer::{Analyzer, unpack_term};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
 
-/// Pages that are followed where they hold few results each, and where they must end.
+/// How many pages are followed if each has few results, and where they must end.
 const PAGE_SIZE: usize = 6;
 const PAGES: usize = 60;
 
@@ -73,7 +75,7 @@ fuzz_target!(|data: &[u8]| {
                 assert!(shown.insert(place.clone()), "{place:?} twice");
             }
         }
-        // A cursor of the fuzzer's own may begin anywhere; the pages from there on are held all the same.
+        // A cursor of the fuzzer's own may begin anywhere; the pages from there on are checked too.
         let Some(cursor) = page.next_cursor.take() else { break };
         if limit < 20 && number >= PAGE_SIZE {
             break;
@@ -88,7 +90,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// An error is one that its reader can use.
+/// An error is useful to its reader.
 fn refused(error: &ack_memory::Error) {
     let body = error.body();
     assert!(
@@ -100,7 +102,8 @@ fn refused(error: &ack_memory::Error) {
     assert_ne!(error.code(), ErrorCode::InternalError);
 }
 
-/// Terms are never empty, hold no blank, and are numbered in order; analyzing a memory again gives the same result.
+/// Terms are never empty, contain no space, and are numbered in order; analyzing a memory again
+/// gives the same result.
 fn analyzed(query: &str) {
     for role in [TextRole::Query, TextRole::Document] {
         analysis::tokenize(query, role, &mut |token| {

@@ -1,9 +1,9 @@
 //! Raw bytes through the framing and the whole server, as a client's process would send them. Input that begins with `h` is
 //! what follows a handshake.
 //!
-//! Held: the server outlives whatever comes; every request that is one gets exactly one answer (one at most where it was
-//! taken back, one at least where its id was used again, which the protocol forbids); every line that comes back is JSON-RPC;
-//! no answer shows what was rejected.
+//! Checked: the server survives any input; every valid request gets exactly one answer (at most one
+//! if it was cancelled, at least one if its id was used again, which the protocol forbids); every
+//! line that comes back is JSON-RPC; no answer shows what was rejected.
 
 #![no_main]
 
@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 struct SentRequests {
     /// Requests that must be answered.
     requests: usize,
-    /// Messages with this id that are none; they may be answered too.
+    /// Invalid messages with this id; they may be answered too.
     others: usize,
 }
 
@@ -56,7 +56,7 @@ fuzz_target!(|data: &[u8]| {
     input.extend_from_slice(data);
     for line in input.split(|byte| *byte == b'\n') {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-        // The server reads some lines that are no JSON: half a character, escaped.
+        // The server reads some lines that are not JSON: half a character, escaped.
         let Ok(value) = serde_json::from_slice::<Value>(line) else {
             unread += usize::from(!line.is_empty());
             continue;

@@ -1,5 +1,6 @@
-//! A small scope root that the targets ask: two shared scopes and a private one, with memories of every status, successors,
-//! near-duplicates and several scripts. Built by `import`, so that nothing here knows how a store is laid out.
+//! A small scope root that the targets ask: two shared scopes and a private one, with memories of
+//! every status, successors, near-duplicates and several scripts. Built by `import`, so that
+//! nothing here depends on the layout of a store.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,7 +10,7 @@ use ack_memory::import::{self, Options};
 use ack_memory::service::Service;
 use serde_json::{Value, json};
 
-/// Stands in every text of what no answer may show.
+/// Part of every text that no answer may show.
 pub const SECRET: &str = "zqxunspeakable";
 /// The scope that is read only when it is named.
 pub const PRIVATE: &str = "diary";
@@ -28,7 +29,7 @@ const SUBJECTS: [&str; 10] = [
 ];
 const STATUSES: [&str; 5] = ["approved", "promoted", "staging", "rejected", "approved"];
 
-/// A folder that goes with the process.
+/// A folder that is removed with the process.
 pub fn folder() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     FOLDER

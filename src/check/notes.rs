@@ -149,7 +149,7 @@ impl CheckState {
         }
         let conflicts = marked_lines(content);
         for (number, line) in (1..).zip(content.lines()) {
-            // The other marks are of the same conflict.
+            // The other marks belong to the same conflict.
             if conflicts.binary_search(&number).is_ok() && line.starts_with(['<', '>']) {
                 let message = format!(
                     "`{}` marks a merge conflict that is not resolved; resolve it, or indent the \
@@ -201,7 +201,7 @@ impl CheckState {
     ) {
         let document = Document::parse(content);
         let above = content.lines().count() - document.body.lines().count();
-        // What is wrong there comes from the conflict.
+        // The conflict causes the errors there.
         let has_conflict = conflicts.first().is_some_and(|line| *line <= above);
         let header = document.header();
         let line_of = |key: &str| {

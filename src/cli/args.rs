@@ -132,7 +132,7 @@ pub struct Global {
     /// `--project` for commands without that option; in version 0.1 it was the project's folder.
     #[arg(long, short = 'p', global = true, hide = true, value_name = "NAME")]
     pub project: Option<String>,
-    /// Print JSON, as the tools answer, instead of text
+    /// Print JSON in the tools' format instead of text
     #[arg(long, global = true)]
     pub json: bool,
     /// Make no network connections: skip upstream servers over HTTP, download nothing

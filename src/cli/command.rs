@@ -79,7 +79,7 @@ pub fn command(arguments: &str) -> String {
     in_text(&format!("{PROGRAM}{arguments}"))
 }
 
-/// A text of ours, in which each command carries the flags.
+/// One of our texts, in which each command carries the flags.
 pub fn in_text(text: &str) -> String {
     if !text.contains(PROGRAM) {
         return text.to_owned();

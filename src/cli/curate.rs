@@ -103,7 +103,7 @@ impl Caller<'_> {
         Ok(scopes)
     }
 
-    /// Begins a sitting, if the caller may decide.
+    /// Begins a session, if the caller may decide.
     pub fn sitting(&self, because: Option<&str>) -> Result<Sitting, CliError> {
         Ok(Sitting::begin(self.actor()?, reason(because), self.now))
     }
@@ -237,7 +237,7 @@ fn decide_until(
     carry_out(caller, &sitting, &decisions, dry_run)
 }
 
-/// Whether a decision says again what the newest one about the memory says.
+/// Whether a decision repeats the newest one about the memory.
 fn repeats(candidate: &Candidate, decision: &Decision) -> bool {
     let (curated, memory) = (&candidate.curated, candidate.memory());
     let is_decided = match candidate.scope.manifest.decisions {
@@ -265,7 +265,7 @@ fn repeated(candidate: &Candidate) -> String {
     format!("note: {id} {status} already ({decided}); it is left as it is\n")
 }
 
-/// The memories that can be decided about. Notes those whose id several rows have.
+/// The memories that can be decided about. Reports those whose id several rows have.
 fn without_duplicate_ids(mut waiting: Vec<Candidate>) -> Vec<Candidate> {
     waiting.retain(|candidate| {
         if let Err(error) = candidate.check_single() {
@@ -332,7 +332,7 @@ fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
     caller.sitting(args.because.as_deref())
 }
 
-/// A sitting that writes nothing. It needs no permission.
+/// A session that writes nothing. It needs no permission.
 fn dry_sitting(caller: Caller<'_>, because: Option<&str>) -> Sitting {
     Sitting::begin("process:dry-run".to_owned(), reason(because), caller.now)
 }

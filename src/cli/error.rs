@@ -61,7 +61,7 @@ pub enum CliError {
     /// What a person typed at the review desk cannot be used.
     #[error("{0}")]
     Typed(String),
-    /// The arguments do not fit. The message says all of it.
+    /// The arguments are invalid. The message is complete.
     #[error("{message}")]
     Usage {
         /// The argument.
@@ -180,7 +180,7 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// An argument that does not fit, in a sentence.
+    /// An invalid argument, described in a sentence.
     pub fn usage(argument: &str, message: impl Into<String>) -> Self {
         Self::Usage {
             argument: argument.to_owned(),
@@ -208,7 +208,7 @@ impl CliError {
         self
     }
 
-    /// An invalid value, where the allowed ones can be listed.
+    /// An invalid value, if the allowed ones can be listed.
     pub fn invalid(argument: &str, value: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self::Request(Error::invalid(argument, value, allowed))
     }

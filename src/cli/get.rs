@@ -70,7 +70,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     })
 }
 
-/// Shows the history of a memory that nothing shows, to a curator alone.
+/// Shows the history of a memory that no answer contains, but only to a curator.
 fn show_history(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, CliError> {
     let candidate = by_whole_id(&caller.scopes(Some(scope))?, id)?;
     let store = &candidate.scope.store;

@@ -102,7 +102,7 @@ enum Key {
     Other,
 }
 
-/// Waits for an answer. The first key that is none of the answers shows which are.
+/// Waits for an answer. The first key that is not an answer lists the allowed ones.
 fn answer(keys: &[(char, &str)], default: char, prompt: &str) -> Option<char> {
     let mut has_listed_keys = false;
     loop {
@@ -143,7 +143,7 @@ fn answer(keys: &[(char, &str)], default: char, prompt: &str) -> Option<char> {
 struct TypedWord {
     rest: String,
     last: Instant,
-    /// Whether Enter came behind it.
+    /// Whether Enter followed it.
     ended: bool,
 }
 
@@ -159,7 +159,7 @@ impl TypedWord {
         }
     }
 
-    /// Whether a key belongs to the word: its next letter, or the Enter behind it.
+    /// Whether a key belongs to the word: its next letter, or the Enter after it.
     fn continues_with(&mut self, key: Key, now: Instant) -> bool {
         if self.ended || now.saturating_duration_since(self.last) >= NEXT_LETTER_TIMEOUT {
             return false;
@@ -214,7 +214,7 @@ fn skip_escape_sequence() {
     }
 }
 
-/// Reads one byte, past any buffer of the standard library, which would keep what follows.
+/// Reads one byte, bypassing the standard library's buffer, which would keep what follows.
 fn read_byte() -> Option<u8> {
     let mut byte = [0];
     loop {
@@ -235,8 +235,8 @@ fn read_byte_soon() -> Option<u8> {
     }
 }
 
-/// Makes the terminal pass on each key at once without echo, until this is dropped. Drops what was
-/// typed before.
+/// Makes the terminal pass on each key immediately and without echo, until this is dropped. Drops
+/// what was typed before.
 struct RawMode;
 
 impl RawMode {

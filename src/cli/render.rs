@@ -94,8 +94,9 @@ pub fn error(body: &ErrorBody, screen: &Screen) -> String {
     // Errors in settings files already contain the nearest value in the message, and a wrong number
     // is not a typo.
     let is_number = |value: &String| value.parse::<i64>().is_ok();
-    let is_told = message.contains("did you mean") || body.value.as_ref().is_some_and(is_number);
-    if !body.nearest.is_empty() && !is_told {
+    let is_mentioned =
+        message.contains("did you mean") || body.value.as_ref().is_some_and(is_number);
+    if !body.nearest.is_empty() && !is_mentioned {
         let nearest = format!("did you mean {}?", body.nearest.join(", "));
         out += &line("nearest:", &nearest, NAME);
     }

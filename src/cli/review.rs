@@ -95,13 +95,13 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     } else if desk.items().is_empty() {
         return write_plain("no memories wait for review\n");
     }
-    let sitting = caller.sitting(None)?;
+    let review_session = caller.sitting(None)?;
     unwritten::report_earlier(caller.config);
     report_unwritable(&desk);
     if in_browser {
-        browser::show(caller, desk, &sitting)
+        browser::show(caller, desk, &review_session)
     } else {
-        terminal::run_terminal_desk(caller, desk, &sitting)
+        terminal::run_terminal_desk(caller, desk, &review_session)
     }
 }
 
@@ -270,7 +270,7 @@ fn apply(
     scope: Option<&str>,
 ) -> Result<(), CliError> {
     let text = read(file)?;
-    let sitting = caller.sitting(None)?;
+    let session = caller.sitting(None)?;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut lines: Vec<(usize, Line)> = Vec::new();
     let readable = caller.readable_scopes(scope)?;
@@ -323,7 +323,7 @@ fn apply(
         desk.choose(&[position], choice, reason)
             .map_err(|error| wrong(number, &error.to_string()))?;
     }
-    report(caller, &desk.write(&sitting)?, false)
+    report(caller, &desk.write(&session)?, false)
 }
 
 fn read(file: &Path) -> Result<String, CliError> {

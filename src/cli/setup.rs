@@ -92,7 +92,7 @@ impl Setup<'_> {
         write_plain(&lines.collect::<String>())
     }
 
-    /// A command behind a text. A long one continues on the next line, as in a shell.
+    /// Prints a text followed by a command. A long one continues on the next line, as in a shell.
     fn say_command(&self, text: &str, command: &str) -> Result<(), CliError> {
         if self.json {
             return Ok(());
@@ -120,7 +120,7 @@ impl Setup<'_> {
     fn stores(&mut self) -> Result<Vec<Value>, CliError> {
         let home = self.config.home.as_deref();
         let found = machine::stores(self.config);
-        let mut tell = Vec::new();
+        let mut entries = Vec::new();
         self.say("Stores\n")?;
         let elsewhere = self.scopes().into_iter().filter(|scope| {
             !found
@@ -143,9 +143,9 @@ impl Setup<'_> {
                     store_entry.insert("command".to_owned(), json!(command));
                 }
             }
-            tell.push(store_entry);
+            entries.push(store_entry);
         }
-        if tell.is_empty() && self.scopes().is_empty() {
+        if entries.is_empty() && self.scopes().is_empty() {
             self.say("  none found\n")?;
             self.say_command("  to look at sample memories: ", &command("demo"))?;
             let import = command("import FILE --scope NAME");
@@ -153,7 +153,7 @@ impl Setup<'_> {
             self.say_command("  to serve another store: ", &command("scopes add --help"))?;
             self.say("  docs/memories.md describes the stores that can be served\n")?;
         }
-        Ok(tell)
+        Ok(entries)
     }
 
     /// Handles one store. Returns what was done, and the command that does it.
@@ -202,7 +202,7 @@ impl Setup<'_> {
     fn clients(&mut self) -> Result<Vec<Value>, CliError> {
         self.say("\n")?;
         self.say("Clients\n")?;
-        let mut tell = Vec::new();
+        let mut entries = Vec::new();
         for client in installed(self.config)? {
             let command = command(&format!("connect {} --yes", client.name()));
             let action = match Planned::new(self.config, client, &EntryArgs::default()) {
@@ -213,12 +213,12 @@ impl Setup<'_> {
                     "failed"
                 }
             };
-            tell.push(json!({ "client": client.name(), "action": action, "command": command }));
+            entries.push(json!({ "client": client.name(), "action": action, "command": command }));
         }
-        if tell.is_empty() {
+        if entries.is_empty() {
             self.say("  none found; `ack-memory connect --help` lists the known ones\n")?;
         }
-        Ok(tell)
+        Ok(entries)
     }
 
     fn client(

@@ -50,7 +50,7 @@ pub enum SettingsError {
         /// The names that are allowed.
         known: Vec<String>,
     },
-    /// It is right, but it names a bucket, and this is the light build.
+    /// It is valid, but it names a bucket, and this is the light build.
     #[error("`{}`: {LIGHT_BUILD}", path.display())]
     LightBuild {
         /// The file.

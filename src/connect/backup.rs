@@ -1,14 +1,14 @@
-//! What is kept of a file before its first change: its text, or the fact that there was no file.
+//! The backup of a file before its first change: its text, or the fact that there was no file.
 
 use std::path::{Path, PathBuf};
 
 use super::ConnectError;
 use super::file::{io, read};
 
-/// The first line that is kept where there was no file. No client can read it as its settings.
+/// The first line of the backup if there was no file. No client can read it as its settings.
 const NO_FILE_MARK: &str = "there was no file";
 
-/// What is kept of a file.
+/// The backup of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Backup {
     /// Nothing: `connect` did not run.
@@ -23,7 +23,7 @@ pub enum Backup {
 }
 
 impl Backup {
-    /// Reads what is kept of a file.
+    /// Reads the backup of a file.
     pub fn of(path: &Path) -> Result<Self, ConnectError> {
         Ok(match read(&backup_path(path))? {
             None => Self::Nothing,
@@ -36,7 +36,7 @@ impl Backup {
         })
     }
 
-    /// What to keep of a file that is missing.
+    /// The backup of a missing file.
     pub fn no_file(path: &Path) -> Self {
         let above = path.ancestors().skip(1);
         let missing = above.take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
@@ -66,7 +66,7 @@ impl Backup {
     }
 }
 
-/// Where it is kept.
+/// The path of the backup.
 pub fn backup_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-ack-memory");

@@ -14,7 +14,7 @@ const HOOK_SECONDS: u32 = 10;
 /// Seconds that Goose waits for a call: its own default.
 const CALL_SECONDS: u32 = 300;
 
-/// The tools that edit files, of Claude Code and Codex.
+/// The tools of Claude Code and Codex that edit files.
 const EDITING_TOOLS: &str = "Edit|MultiEdit|Write|NotebookEdit|apply_patch";
 
 impl Client {
@@ -177,7 +177,7 @@ impl Client {
         }
     }
 
-    /// What the user must know before anything is written.
+    /// What the user has to know before anything is written.
     pub const fn warning(self, here: bool) -> Option<&'static str> {
         match self {
             Self::ClaudeCode if !here => Some(
@@ -194,7 +194,7 @@ impl Client {
         }
     }
 
-    /// What the user must do afterwards, with or without hooks.
+    /// What the user has to do afterwards, with or without hooks.
     pub const fn next_step(self, hooks: bool) -> Option<&'static str> {
         match self {
             Self::Codex if hooks => Some(

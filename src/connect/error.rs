@@ -16,7 +16,7 @@ pub enum ConnectError {
     /// The file cannot be read, or cannot be changed safely.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// Somebody else's entry has the name of ours.
+    /// Another program's entry has the name of ours.
     #[error("`{}` has an entry `{NAME}` that {does}; it was not changed", path.display())]
     OtherEntry {
         /// The file.

@@ -4,9 +4,9 @@
 //! Before the first change, the original content is kept under another name ([`Backup`]). Removing
 //! the parts restores that content byte for byte if nothing else has changed since, and undoes only
 //! our change otherwise. A file that was created for the parts is deleted with them. An entry that
-//! starts another program, or reaches a server on HTTP, is somebody else's: it is replaced only on
-//! request, and never removed. Edits work on `\n` line ends; each line gets its original line end
-//! back.
+//! starts another program, or connects to a server over HTTP, belongs to somebody else: it is
+//! replaced only on request, and never removed. Edits use `\n` as line ending; each line gets its
+//! original line ending back.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub struct Change {
     pub path: PathBuf,
     before: Option<String>,
     after: NewContent,
-    /// What to keep of the present state.
+    /// The backup of the present state.
     backup: Backup,
     /// Whether it removes the parts.
     removes_parts: bool,
@@ -70,7 +70,7 @@ pub struct Change {
 ///
 /// # Errors
 /// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or
-/// has somebody else's entry in the place of ours.
+/// has somebody else's entry where ours belongs.
 pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let before = read(&file.path)?;
     let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
@@ -151,7 +151,7 @@ fn other_entry(file: &ConfigFile, text: &str) -> Option<String> {
         })
 }
 
-/// The value in the place of our server's entry.
+/// The value where our server's entry belongs.
 pub(super) fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
     let Part::Member { path, name, .. } = part else {
         return None;
@@ -224,8 +224,8 @@ pub(super) fn without_mark(text: &str) -> (&str, &str) {
         .map_or(("", text), |rest| ("\u{feff}", rest))
 }
 
-/// Gives a changed text the line ends of the original: each old line keeps its own, new lines get
-/// the most common one.
+/// Gives a changed text the line endings of the original: each old line keeps its own, new lines
+/// get the most common one.
 pub fn with_line_ends_of(before: &str, after: &str) -> String {
     let ends = before.matches("\r\n").count();
     if ends == 0 {
@@ -327,7 +327,7 @@ impl Change {
         }
     }
 
-    /// Where the present content is saved, if it is.
+    /// Where the present content is backed up, if it is.
     pub fn backup_path(&self) -> Option<PathBuf> {
         let is_kept = matches!(self.backup, Backup::Text(_)) && self.is_needed();
         is_kept.then(|| backup_path(&self.path))
@@ -398,7 +398,7 @@ impl Prepared<'_> {
 }
 
 impl Change {
-    /// Removes what is kept of the file if it is not needed any more.
+    /// Removes the backup if it is not needed any more.
     fn discard_backup(&self) -> Result<(), ConnectError> {
         match (Backup::of(&self.path)?, &self.after) {
             (Backup::NoFile { folders }, NewContent::Removed) => {

@@ -310,7 +310,8 @@ fn find(top: &CstObject, path: &[&str]) -> Result<Option<CstNode>, String> {
     Ok(object.get(last).and_then(|property| property.value()))
 }
 
-/// Removes what is empty at a path and above it, innermost first, as far as it goes.
+/// Removes the container at a path if it is empty, and then those above it, as long as they are
+/// empty.
 fn clear(top: &CstObject, path: &[&str], emptied: EmptyContainer<'_>) {
     for length in (1..=path.len()).rev() {
         let path = path.get(..length).unwrap_or_default();
@@ -341,7 +342,7 @@ fn clear(top: &CstObject, path: &[&str], emptied: EmptyContainer<'_>) {
     }
 }
 
-/// Rejects a key that occurs twice in an object, because programs differ in which one they take.
+/// Rejects a key that occurs twice in an object, because programs differ in which one they use.
 fn reject_duplicate_key(object: &CstObject, name: &str) -> Result<(), String> {
     let same = object
         .properties()

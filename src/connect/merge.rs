@@ -13,8 +13,8 @@ type Hunk<'a> = (Range<usize>, Vec<&'a str>);
 
 /// Undoes the change from `old` to `base` in `now`, line by line.
 ///
-/// Of what others changed, what lies inside the undone lines is lost, except for lines of comments.
-/// `None` if other changes overlap.
+/// Changes by others inside the undone lines are lost, except for lines of comments. `None` if
+/// other changes overlap.
 pub fn undo_by_line(base: &str, old: &str, now: &str) -> Option<String> {
     let [base, old, now] = [base, old, now].map(lines);
     let (undone, others) = hunks(&base, &old, &now);
@@ -54,7 +54,7 @@ pub fn undo_by_word(base: &str, old: &str, now: &str) -> Option<String> {
         .then_some(text)
 }
 
-/// What leads from the base to the old text, and from the base to the present one.
+/// The changes from the base to the old text, and from the base to the present one.
 fn hunks<'a>(base: &[&'a str], old: &[&'a str], now: &[&'a str]) -> (Vec<Hunk<'a>>, Vec<Hunk<'a>>) {
     let deadline = Instant::now().checked_add(DIFF_TIMEOUT);
     let to = |text: &[&'a str]| {

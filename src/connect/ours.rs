@@ -14,8 +14,8 @@ pub const START_KEYS: [&str; 6] = ["type", "command", "cmd", "args", "bash", "po
 const ADDRESS_KEY_COUNT: usize = 4;
 /// The most characters that are shown of a program or an address.
 const MAX_SHOWN_CHARS: usize = 200;
-/// The keys that reach a server over HTTP, those of its address first. Next to a command they mean
-/// another server, or are rejected.
+/// The keys that reach a server over HTTP, those of its address first. Next to a command, they mean
+/// another server or are invalid.
 pub const ADDRESS_KEYS: [&str; 9] = [
     "url",
     "uri",
@@ -33,7 +33,7 @@ pub const ADDRESS_KEYS: [&str; 9] = [
 pub enum Entry {
     /// It starts this program.
     ThisProgram,
-    /// It runs another program, or reaches a server on HTTP, as this says.
+    /// It runs another program, or connects to a server over HTTP, as the text says.
     Other(String),
     /// Neither.
     Unknown,
@@ -163,7 +163,7 @@ pub fn calls_hook(settings: &Value, hook: &str) -> bool {
     handlers.filter(names_hook).any(is_hook)
 }
 
-/// The enabled Claude Code plugin that brings the same server and hook, if any.
+/// The enabled Claude Code plugin that contains the same server and hook, if any.
 pub fn enabled_plugin(settings: &Value) -> Option<&str> {
     let plugins = settings.get("enabledPlugins").and_then(Value::as_object)?;
     let ours = |(name, enabled): &(&String, &Value)| {

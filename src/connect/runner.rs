@@ -15,7 +15,7 @@ const LARGEST: u64 = 1 << 20;
 /// Where a program was started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// A place that stays.
+    /// A permanent location.
     Installed,
     /// The cache of a package runner.
     Runner(Runner),
@@ -144,7 +144,7 @@ fn is_our_package(text: &str) -> bool {
     }
 }
 
-/// An environment of Python says where a package came from if that was not the index.
+/// A Python environment records where a package came from if that was not the index.
 fn from_environment(folder: &Path, runner: Runner) -> Origin {
     let inside = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -175,8 +175,8 @@ fn from_environment(folder: &Path, runner: Runner) -> Origin {
     }
 }
 
-/// Where the environment's name is in a path of `pipx run`: `…/pipx/<hash>/bin/ack-memory`, or
-/// `.cache/<hash>` in the folder of an older version.
+/// The position of the environment's name in a path of `pipx run`: `…/pipx/<hash>/bin/ack-memory`,
+/// or `.cache/<hash>` in the folder of an older version.
 fn pipx_run(parts: &[&str]) -> Option<usize> {
     let programs = parts.len().checked_sub(2)?;
     let (hash, before) = (programs.checked_sub(1)?, programs.checked_sub(2)?);

@@ -1,4 +1,5 @@
-//! Takes our parts out of a text: what others wrote stays, before and after the parts came.
+//! Removes our parts from a text, and keeps what others wrote before and after the parts were
+//! added.
 
 use serde_json::{Map, Value};
 
@@ -11,13 +12,13 @@ use super::{ConfigFile, EmptyContainer, Part, members, merge};
 
 /// A text without our parts.
 pub enum Restoration {
-    /// Exactly what is kept.
+    /// Exactly the backup.
     FromBackup,
     /// This.
     Text(String),
 }
 
-/// Removes our parts from a text, as what is kept demands.
+/// Removes our parts from a text, with the help of the backup.
 pub fn restore(file: &ConfigFile, text: &str, backup: &Backup) -> Result<Restoration, String> {
     let backup = match backup {
         Backup::Nothing => {
@@ -40,11 +41,11 @@ pub fn restore(file: &ConfigFile, text: &str, backup: &Backup) -> Result<Restora
     })
 }
 
-/// The text with our change of the kept text undone, if that takes out our parts and nothing else.
+/// The text with our change of the backup undone, if that removes our parts and nothing else.
 fn undo_change(file: &ConfigFile, text: &str, backup_text: &str) -> Option<String> {
     let existing = existing_parts(file, text);
     let base = add_parts(&existing, backup_text).ok()?;
-    // A kept text may have entries of ours, but permissions in it may be the user's own.
+    // A backup may have entries of ours, but permissions in it may be the user's own.
     let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
     let old = remove_parts(&entries, backup_text, EmptyContainer::Keep).ok()?;
     let expected = settings_without_ours(file, text, Some(backup_text))?;
@@ -57,8 +58,8 @@ fn undo_change(file: &ConfigFile, text: &str, backup_text: &str) -> Option<Strin
         .or_else(|| merge::undo_by_word(&base, &old, text).filter(fits))
 }
 
-/// What a text says without our parts and empty objects in their places. With a kept text,
-/// somebody else's entry that ours replaced is back.
+/// The settings in a text without our parts and the empty objects around them. With a backup,
+/// somebody else's entry that ours replaced is restored.
 fn settings_without_ours(
     file: &ConfigFile,
     text: &str,
@@ -82,13 +83,13 @@ fn settings_without_ours(
     Some(without_ours)
 }
 
-/// Somebody else's entry in kept settings, which ours replaced.
+/// Somebody else's entry in the backup, which ours replaced.
 fn replaced_entry<'a>(backup_settings: &'a Value, part: &Part) -> Option<&'a Value> {
     entry(backup_settings, part).filter(|entry| Entry::of(entry) != Entry::ThisProgram)
 }
 
-/// A text without our parts, and without the empty objects and lists that the kept text lacks.
-/// Somebody else's entry that ours replaced is back.
+/// A text without our parts, and without the empty objects and lists that the backup lacks.
+/// Somebody else's entry that ours replaced is restored.
 fn remove_ours(file: &ConfigFile, text: &str, backup_text: &str) -> Result<String, String> {
     let old = value(file.format, backup_text).unwrap_or_default();
     let bare = remove_parts(file, text, EmptyContainer::RemoveUnless(&old))?;

@@ -154,7 +154,7 @@ pub fn short_ids(scopes: &[Arc<Scope>]) -> ShortIds {
 pub struct Queue {
     /// The memories that match the filter, oldest first.
     pub waiting: Vec<Candidate>,
-    /// The numbers of the whole queue of these scopes, without the filter.
+    /// The statistics of the whole queue of these scopes, without the filter.
     pub numbers: QueueNumbers,
     /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     pub replaced: HashMap<(String, String), Vec<String>>,

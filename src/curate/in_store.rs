@@ -93,7 +93,7 @@ pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, Cu
     Ok(side_effects)
 }
 
-/// What waits again because the memory that replaced it is rejected now.
+/// The memories that wait again because the one that replaced them is rejected now.
 fn waiting_again(
     snapshot: &Snapshot<'_>,
     decisions: &[Decision],

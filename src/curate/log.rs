@@ -26,7 +26,7 @@ use crate::scope::Scope;
 
 /// How long to wait for another process that writes the log.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often to try.
+/// How long to wait between attempts.
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// Appends earlier decisions again. They apply to whatever the memories hold now.
@@ -185,8 +185,8 @@ fn lock(log: &File, path: &Path) -> Result<(), CurateError> {
     }
 }
 
-/// What waits again because the memory that replaced it is rejected now: it was replaced while it
-/// waited, so nothing else would bring it back.
+/// The memories that wait again because the one that replaced them is rejected now: they were
+/// replaced while they waited, so nothing else would bring them back.
 fn waiting_again(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>, CurateError> {
     let log = scope.store.decisions()?;
     let mut released = Vec::new();
@@ -210,7 +210,7 @@ fn waiting_again(scope: &Scope, decisions: &[Decision]) -> Result<Vec<Decision>,
     Ok(released)
 }
 
-/// The decision that a memory waits again.
+/// The decision that makes a memory wait again.
 pub fn release(rejection: &Decision, curated: CuratedMemory) -> Decision {
     Decision {
         id: curated.memory.id,

@@ -1,6 +1,6 @@
-//! What a decision changes about other memories. When a memory goes, an approved one that it
-//! replaced is served again, and one that waited waits again. A note with the text of a rejected
-//! one is rejected too.
+//! What a decision changes about other memories. When a memory is rejected or replaced, an approved
+//! one that it replaced is served again, and one that waited waits again. A note with the text of a
+//! rejected one is rejected too.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -100,8 +100,8 @@ impl SideEffects {
     }
 }
 
-/// What else changes with these decisions, which are not written yet. `released` are those among
-/// them that only follow from a rejection.
+/// What else changes with these decisions, which are not written yet. `released` are those that
+/// only follow from a rejection.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -142,7 +142,7 @@ pub fn of_decisions(
     Ok(side_effects)
 }
 
-/// What becomes of the notes with the text of those that are decided about.
+/// What happens to notes with the same text as those that are decided about.
 ///
 /// # Errors
 /// The store cannot be read.

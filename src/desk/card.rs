@@ -111,7 +111,7 @@ impl Card {
     }
 }
 
-/// Which memory replaces one that waits, by what its store says.
+/// Which memory replaces a waiting one, according to its store.
 fn replaced(memory: &Memory) -> Option<String> {
     let newer = memory.superseded_by.as_ref();
     let newer = newer.filter(|_| memory.status == Status::Staging);

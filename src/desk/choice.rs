@@ -180,42 +180,42 @@ impl ChoiceOnMemory<'_> {
     ///
     /// # Errors
     /// One memory cannot replace the other.
-    pub fn decisions(&self, sitting: &Sitting) -> Result<Vec<Decision>, CurateError> {
+    pub fn decisions(&self, session: &Sitting) -> Result<Vec<Decision>, CurateError> {
         let candidate = self.candidate;
-        let one = |verdict| vec![sitting.decision(candidate, verdict)];
+        let one = |verdict| vec![session.decision(candidate, verdict)];
         let Some(other) = self.other else {
             return Ok(match self.choice {
                 Choice::Promote => one(Verdict::Promote),
                 Choice::Stage => one(Verdict::Stage),
                 Choice::PutOff { until } => {
-                    let mut decision = sitting.decision(candidate, Verdict::Stage);
+                    let mut decision = session.decision(candidate, Verdict::Stage);
                     decision.until = Some(until.clone());
                     vec![decision]
                 }
                 Choice::Withdraw => one(Verdict::Withdraw),
                 Choice::Reject => one(Verdict::Reject),
                 Choice::Edit { edit } => {
-                    let mut decision = sitting.decision(candidate, Verdict::Edit);
+                    let mut decision = session.decision(candidate, Verdict::Edit);
                     decision.edit = Some(candidate.with_previous_edit(edit.as_ref().clone()));
                     vec![decision]
                 }
                 _ => match self.stale {
-                    Some(reason) => vec![keep_decision(candidate, reason, sitting)],
+                    Some(reason) => vec![keep_decision(candidate, reason, session)],
                     None => one(Verdict::Approve),
                 },
             });
         };
         match self.choice {
-            Choice::Merge { .. } => sitting.replacement(candidate, other, Verdict::Merge),
-            Choice::Duplicate { .. } => sitting.duplicate(candidate, other),
+            Choice::Merge { .. } => session.replacement(candidate, other, Verdict::Merge),
+            Choice::Duplicate { .. } => session.duplicate(candidate, other),
             Choice::Supersede { .. } => {
-                let superseding = sitting.replacement(other, candidate, Verdict::Supersede)?;
+                let superseding = session.replacement(other, candidate, Verdict::Supersede)?;
                 Ok(one(Verdict::Approve)
                     .into_iter()
                     .chain(superseding)
                     .collect())
             }
-            _ => sitting.replacement(candidate, other, Verdict::Supersede),
+            _ => session.replacement(candidate, other, Verdict::Supersede),
         }
     }
 
@@ -223,8 +223,8 @@ impl ChoiceOnMemory<'_> {
     ///
     /// # Errors
     /// As [`ChoiceOnMemory::decisions`].
-    pub fn preview(&self, sitting: &Sitting) -> Result<Preview, CurateError> {
-        let decisions = self.decisions(sitting)?;
+    pub fn preview(&self, session: &Sitting) -> Result<Preview, CurateError> {
+        let decisions = self.decisions(session)?;
         let memory = self.candidate.memory();
         let other = self.other.map(Candidate::memory);
         let id = other.map_or("", |other| other.id.as_str());
@@ -298,12 +298,12 @@ impl ChoiceOnMemory<'_> {
 }
 
 /// The decision to keep a memory, despite the reason against it.
-fn keep_decision(candidate: &Candidate, reason: &str, sitting: &Sitting) -> Decision {
+fn keep_decision(candidate: &Candidate, reason: &str, session: &Sitting) -> Decision {
     let verdict = match candidate.memory().status {
         Status::Promoted => Verdict::Promote,
         _ => Verdict::Approve,
     };
-    let mut decision = sitting.decision(candidate, verdict);
+    let mut decision = session.decision(candidate, verdict);
     decision.despite = Some(stale::marks_kept_despite(candidate.memory(), reason));
     decision
 }
@@ -365,8 +365,8 @@ impl Preview {
         }
     }
 
-    /// Adds what else changes.
-    pub fn tell(&mut self, side_effects: &SideEffects, short: &ShortIds) {
+    /// Adds the side effects.
+    pub fn add_side_effects(&mut self, side_effects: &SideEffects, short: &ShortIds) {
         if let Some(counted) = side_effects.count_spellings() {
             self.label.push_str(&format!(", {counted}"));
         }

@@ -1,5 +1,5 @@
 //! Whether what a memory cites is still in the project's working tree, and whether the project's
-//! instruction files say the same, in words.
+//! instruction files say the same thing, in words.
 //!
 //! Only the project that the process runs for has a working tree here. Memories of other projects
 //! get no result.

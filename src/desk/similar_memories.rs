@@ -22,7 +22,7 @@ impl Desk {
             .collect()
     }
 
-    /// The ids of those that were decided about in this sitting, each with the decision as a
+    /// The ids of those that were decided about in this session, each with the decision as a
     /// participle.
     pub fn decided_in_group(&self, number: usize) -> Vec<(String, &'static str)> {
         let others = self.others_of_group(number);

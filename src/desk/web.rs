@@ -1,10 +1,10 @@
 //! The desk in a browser: a server on loopback for one page and one person.
 //!
 //! The address to open ends in a one-time word ([`page_access`]). The page exchanges it for the
-//! session token, keeps the token for its tab and sends it with every request. So another page,
+//! session token, keeps the token in its tab and sends it with every request. So another page,
 //! another program on this machine, or someone who sees the address later gets nothing. The server
 //! stops when the page says so, after some minutes without a request, or when it is interrupted.
-//! The caller gets back what is not written yet.
+//! The caller gets back the choices that are not written yet.
 
 mod message;
 mod page;
@@ -102,17 +102,17 @@ fn listen_within(desk: Desk, curator: Curator, limits: Limits) -> std::io::Resul
 }
 
 impl Listener {
-    /// The door, which makes addresses to open.
+    /// The page access, which creates addresses to open.
     pub fn door(&self) -> Arc<PageAccess> {
         Arc::clone(&self.door)
     }
 
-    /// The desk, with what is not written.
+    /// The desk, with the choices that are not written.
     pub fn desk(&self) -> Arc<Mutex<Desk>> {
         self.site.desk()
     }
 
-    /// Serves until the end. Returns the desk, with what is not written.
+    /// Serves until the end. Returns the desk, with the choices that are not written.
     ///
     /// # Errors
     /// The runtime cannot be started.

@@ -50,7 +50,7 @@ struct PlannedChoice {
     stale: Option<String>,
 }
 
-/// The wishes by scope name.
+/// The planned choices by scope name.
 type PlannedChoices = BTreeMap<String, (Arc<Scope>, Vec<PlannedChoice>)>;
 
 impl Desk {
@@ -60,16 +60,16 @@ impl Desk {
     /// # Errors
     /// A store or a log cannot be read, or a log cannot be written. Choices for that scope and the
     /// following ones are kept.
-    pub fn write(&mut self, sitting: &Sitting) -> Result<Outcome, CurateError> {
+    pub fn write(&mut self, session: &Sitting) -> Result<Outcome, CurateError> {
         let mut outcome = Outcome {
-            batch: sitting.batch.clone(),
+            batch: session.batch.clone(),
             ..Outcome::default()
         };
         let wishes = self.planned_choices();
         let scopes: Vec<&Arc<Scope>> = wishes.values().map(|(scope, _)| scope).collect();
-        write::write_scopes(&scopes, &sitting.batch, |scope| {
+        write::write_scopes(&scopes, &session.batch, |scope| {
             let wishes = wishes.get(&scope.name).map(|(_, wishes)| wishes.as_slice());
-            self.write_scope(scope, wishes.unwrap_or_default(), sitting, &mut outcome)
+            self.write_scope(scope, wishes.unwrap_or_default(), session, &mut outcome)
         })?;
         Ok(outcome)
     }
@@ -78,7 +78,7 @@ impl Desk {
         &mut self,
         scope: &Scope,
         wishes: &[PlannedChoice],
-        sitting: &Sitting,
+        session: &Sitting,
         outcome: &mut Outcome,
     ) -> Result<(), CurateError> {
         let ids: Vec<&str> = wishes.iter().flat_map(PlannedChoice::ids).collect();
@@ -87,7 +87,7 @@ impl Desk {
             let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) =
                 wishes.iter().partition(|wish| wish.is_unchanged(now));
             broken = other;
-            decisions(&unchanged, sitting)
+            decisions(&unchanged, session)
         })?;
         for decision in &outcome_of_write.decisions {
             if let Some(newer) = &decision.into {
@@ -182,7 +182,7 @@ impl PlannedChoice {
 
 /// The decisions for some choices of one scope. Several may edit the same memory. Only the newest
 /// line about a memory counts, so the last edit includes the earlier ones.
-fn decisions(wishes: &[&PlannedChoice], sitting: &Sitting) -> Result<Vec<Decision>, CurateError> {
+fn decisions(wishes: &[&PlannedChoice], session: &Sitting) -> Result<Vec<Decision>, CurateError> {
     let mut all: Vec<Decision> = Vec::new();
     let mut edits = HashMap::<String, Edit>::new();
     for wish in wishes {
@@ -200,7 +200,7 @@ fn decisions(wishes: &[&PlannedChoice], sitting: &Sitting) -> Result<Vec<Decisio
             stale: wish.stale.as_deref(),
             short: &ShortIds::default(),
         };
-        for mut decision in choice.decisions(sitting)? {
+        for mut decision in choice.decisions(session)? {
             decision.reason = wish.reason.clone().or(decision.reason);
             let is_own = decision.id == wish.candidate.memory().id;
             let earlier = all.iter().position(|earlier| earlier.id == decision.id);
@@ -219,7 +219,7 @@ fn decisions(wishes: &[&PlannedChoice], sitting: &Sitting) -> Result<Vec<Decisio
     Ok(without_rejected_targets(all))
 }
 
-/// One decision about a memory for two choices of a sitting. `is_own`: the later choice is about
+/// One decision about a memory for two choices of a session. `is_own`: the later choice is about
 /// the memory itself; otherwise another memory was merged into it.
 fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
     let edit = match (earlier.edit.take(), later.edit.take()) {
@@ -233,8 +233,8 @@ fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision
     }
 }
 
-/// Leaves out what would be merged into a memory, or replaced by it, that the same sitting rejects,
-/// if it waits: it goes on waiting.
+/// Leaves out waiting memories that would be merged into, or replaced by, a memory that the same
+/// session rejects: they go on waiting.
 fn without_rejected_targets(mut decisions: Vec<Decision>) -> Vec<Decision> {
     let rejected: Vec<String> = decisions
         .iter()

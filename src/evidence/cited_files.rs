@@ -53,8 +53,8 @@ pub struct CitedFile {
 impl WorkTree {
     /// Looks for the files that a memory cites: paths with or without line numbers, with `/` or
     /// `\`, from the top or from the project's folder; folders; globs; and names or ends of paths,
-    /// which may be anywhere in the tree. `made` is when the memory was written or last changed.
-    /// Checks at most forty entries; the rest are unknown.
+    /// which may be anywhere in the tree. `written_at` is when the memory was written or last
+    /// changed. Checks at most forty entries; the rest are unknown.
     pub fn cited(&self, files: &[String], written_at: Option<Timestamp>) -> Vec<CitedFile> {
         let looked = files.iter().enumerate().map(|(number, entry)| {
             let (state, since) = if number < MAX_FILES && entry.len() <= MAX_PATH_BYTES {

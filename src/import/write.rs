@@ -1,6 +1,6 @@
 //! Writes a native store. All checks go through the read-only [`Store`] first. Nothing is opened
 //! for writing, and no folder is created, until there is something to write. Apart from this code,
-//! only `crate::demo` and `crate::visit_curated` open a memory database for writing.
+//! only `crate::demo` and `crate::curate::in_store` open a memory database for writing.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -62,8 +62,8 @@ pub struct Plan {
     pub updated: Vec<(Row, String)>,
     /// Rows that exist with the same content.
     pub unchanged: usize,
-    /// Rows whose status a person decided in the store. What their lines say about it does not
-    /// count.
+    /// Rows whose status a person decided in the store. What their lines say about the status does
+    /// not count.
     pub decided: usize,
 }
 
@@ -316,8 +316,8 @@ fn decided_ids(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
     ids.collect()
 }
 
-/// Takes from a line what a person decided about its memory. Where the line changes a text that
-/// agents see, the memory waits for review again.
+/// Drops the fields of a line that a person decided about. If the line changes a text that agents
+/// see, the memory waits for review again.
 fn keep_decision(row: &mut Row, stored: &[Value], status: &str) {
     row.given_fields
         .retain(|field| !CURATED_COLUMNS.contains(&field.as_str()));

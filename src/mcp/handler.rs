@@ -17,8 +17,8 @@ use super::{Server, error_result, prompts, raw, resources, tools, until_cancelle
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
 
-/// How long a connecting client waits at most for the state of the stores. It takes milliseconds,
-/// unless a disk hangs.
+/// The longest time that a connecting client waits for the state of the stores. It takes
+/// milliseconds, unless a disk hangs.
 const STATE_BUDGET: Duration = Duration::from_secs(1);
 
 impl ServerHandler for Server {

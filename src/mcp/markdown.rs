@@ -67,9 +67,9 @@ fn query(answer: &QueryResponse) -> String {
     if let Some(hidden) = &answer.hidden {
         // A note may already state the number.
         let mut notes = answer.notes.iter();
-        let is_told = notes.any(|note| note.kind == NoteKind::HiddenByStatus);
-        let by_status =
-            (hidden.by_status > 0 && !is_told).then(|| format!("{} by status", hidden.by_status));
+        let is_mentioned = notes.any(|note| note.kind == NoteKind::HiddenByStatus);
+        let by_status = (hidden.by_status > 0 && !is_mentioned)
+            .then(|| format!("{} by status", hidden.by_status));
         let superseded =
             (hidden.superseded > 0).then(|| format!("{} superseded", hidden.superseded));
         let hidden_counts: Vec<String> = by_status.into_iter().chain(superseded).collect();
@@ -502,7 +502,7 @@ mod tests {
 
     #[test]
     fn a_session_is_shown_by_its_title_or_its_id() {
-        for (title, told) in [
+        for (title, expected) in [
             (json!("Fix the build"), "Session: Fix the build (s-1)"),
             (json!(null), "Session: s-1"),
         ] {
@@ -511,7 +511,7 @@ mod tests {
                 "session_context": { "title": title },
             });
             let markdown = of(Tool::GetMemory, &answer);
-            assert!(markdown.lines().any(|line| line == told), "{markdown}");
+            assert!(markdown.lines().any(|line| line == expected), "{markdown}");
         }
     }
 

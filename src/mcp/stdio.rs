@@ -338,7 +338,7 @@ fn ends_the_handshake(request: &ClientRequest) -> bool {
     }
 }
 
-/// Whether this request needs a handshake: it does not say which version of the protocol it is of.
+/// Whether this request needs a handshake: it does not name a version of the protocol.
 fn precedes_the_handshake(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_)

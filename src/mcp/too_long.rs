@@ -55,7 +55,7 @@ fn first_id(bytes: &[u8]) -> Option<Value> {
         let (key, after) = next::<String>(rest)?;
         rest = after.trim_ascii_start().strip_prefix(b":")?;
         if key == "id" {
-            // What the bytes end with may go on.
+            // The last value in the bytes may be incomplete.
             let (id, after) = next::<Value>(rest)?;
             return Some(id).filter(|id| is_id(id) && !after.is_empty());
         }

@@ -1,5 +1,5 @@
-//! Takes out of answers what their reader has no use for: the seconds of times, and the paths of
-//! this machine if clients may be on others.
+//! Removes from answers what their reader cannot use: the time of day in timestamps, and the paths
+//! of this machine if clients may be on others.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ const TIMES: [&str; 7] = [
     "last_updated",
     "oldest",
 ];
-/// The members of an answer that tell of this machine. The others are memories, which stay as they
-/// are.
-const TOLD: [&str; 6] = ["notes", "path", "project", "scope", "scopes", "searched"];
+/// The members of an answer that may contain paths of this machine. The others are memories, which
+/// are not changed.
+const FIELDS_WITH_PATHS: [&str; 6] = ["notes", "path", "project", "scope", "scopes", "searched"];
 
 /// Shortens timestamps to dates. A model needs no seconds, and they cost as many tokens as a line
 /// of text.
@@ -53,7 +53,7 @@ impl Server {
         };
         let mut places = None;
         for (name, value) in members {
-            if TOLD.contains(&name.as_str()) {
+            if FIELDS_WITH_PATHS.contains(&name.as_str()) {
                 replace(value, &mut |text| {
                     let places = places.get_or_insert_with(|| Places::of(self.service));
                     places.hidden(text)
@@ -84,7 +84,7 @@ fn replace(value: &mut Value, hidden: &mut dyn FnMut(&str) -> String) {
     }
 }
 
-/// What stands for the paths of this machine.
+/// The paths of this machine, and what replaces them.
 struct Places {
     names: HashMap<PathBuf, String>,
     /// The folder that the server runs in.

@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::{Approved, HeldItem, PublishError, Superseded, approved, check_texts, may_publish};
 use crate::scope::Scope;
 
-/// How often to build a version again because someone else published meanwhile.
+/// How many times to build a version again because someone else published meanwhile.
 const MAX_ATTEMPTS: usize = 5;
 
 /// What to publish, and how.

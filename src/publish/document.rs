@@ -11,7 +11,7 @@ pub struct Document {
     pub body: String,
     /// Whether it has complete front matter.
     pub has_header: bool,
-    /// Whether it has Windows line ends.
+    /// Whether it has Windows line endings.
     is_crlf: bool,
 }
 

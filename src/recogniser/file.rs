@@ -58,12 +58,12 @@ pub fn usual_database(kind: Kind, path: &Path) -> Option<FoundStore> {
     let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     if length > MAX_DATABASE_BYTES {
         let problem = format!("larger than {} GB", MAX_DATABASE_BYTES >> 30);
-        return Some(FoundStore::count_spellings(kind, path, Err(problem)));
+        return Some(FoundStore::with_count(kind, path, Err(problem)));
     }
     match open_store(path) {
         Ok(found) => Some(found),
         Err(StoreError::Foreign { .. }) => None,
-        Err(error) => Some(FoundStore::count_spellings(kind, path, Err(reason(&error)))),
+        Err(error) => Some(FoundStore::with_count(kind, path, Err(reason(&error)))),
     }
 }
 
@@ -98,7 +98,7 @@ fn open_store(path: &Path) -> Result<FoundStore, StoreError> {
     };
     Ok(FoundStore {
         approved: has_status.then_some(approved),
-        ..FoundStore::count_spellings(kind, path, Ok(memories))
+        ..FoundStore::with_count(kind, path, Ok(memories))
     })
 }
 
@@ -112,13 +112,13 @@ fn json_lines(path: &Path, start: &str) -> Option<FoundStore> {
     }
     let graph = is("type") && (is("entityType") || is("relationType"));
     if graph {
-        return Some(FoundStore::count_spellings(
+        return Some(FoundStore::with_count(
             Kind::ServerMemory,
             path,
             entities(path),
         ));
     }
-    is("title").then(|| FoundStore::count_spellings(Kind::ImportLines, path, lines(path, |_| true)))
+    is("title").then(|| FoundStore::with_count(Kind::ImportLines, path, lines(path, |_| true)))
 }
 
 fn entities(path: &Path) -> Result<u64, String> {

@@ -42,7 +42,7 @@ pub fn auto_memory(path: &Path, budget: &Budget) -> Option<FoundStore> {
     };
     (index.is_file() || sample_texts(path).iter().any(|head| is_dialect(head))).then(|| {
         let memories = budget.markdown(path, |path| !is_named(path, "MEMORY.md"));
-        FoundStore::count_spellings(Kind::AutoMemory, path, memories)
+        FoundStore::with_count(Kind::AutoMemory, path, memories)
     })
 }
 
@@ -52,7 +52,7 @@ pub fn knowledge_format(path: &Path, budget: &Budget) -> Option<FoundStore> {
         let memories = budget.markdown(path, |path| {
             !RESERVED.iter().any(|name| is_named(path, name)) && has_key(&head(path), &["type"])
         });
-        FoundStore::count_spellings(Kind::KnowledgeFormat, path, memories)
+        FoundStore::with_count(Kind::KnowledgeFormat, path, memories)
     })
 }
 
@@ -72,7 +72,7 @@ pub fn codex(path: &Path, budget: &Budget) -> Option<FoundStore> {
         } else {
             Ok(0)
         };
-        FoundStore::count_spellings(
+        FoundStore::with_count(
             Kind::Codex,
             path,
             rollouts.map(|rollouts| groups + rollouts),
@@ -84,14 +84,14 @@ pub fn codex(path: &Path, budget: &Budget) -> Option<FoundStore> {
 pub fn serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let project = path.parent().filter(|parent| is_named(parent, ".serena"))?;
     (is_named(path, "memories") && project.is_dir() && path.is_dir())
-        .then(|| FoundStore::count_spellings(Kind::Serena, path, budget.markdown(path, |_| true)))
+        .then(|| FoundStore::with_count(Kind::Serena, path, budget.markdown(path, |_| true)))
 }
 
 /// Serena's memories for all projects.
 pub fn global_serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let memories = path.is_dir().then(|| budget.markdown(path, |_| true))?;
-    // Serena makes the folder before there is a memory.
-    (memories != Ok(0)).then(|| FoundStore::count_spellings(Kind::Serena, path, memories))
+    // Serena creates the folder before there is a memory.
+    (memories != Ok(0)).then(|| FoundStore::with_count(Kind::Serena, path, memories))
 }
 
 /// Solved problems in a repository, recognised by their front matter.
@@ -102,15 +102,16 @@ pub fn solutions(path: &Path, budget: &Budget) -> Option<FoundStore> {
         return None;
     }
     let memories = budget.markdown(path, is_solution);
-    (memories != Ok(0)).then(|| FoundStore::count_spellings(Kind::Solutions, path, memories))
+    (memories != Ok(0)).then(|| FoundStore::with_count(Kind::Solutions, path, memories))
 }
 
 /// basic-memory: notes with a permalink.
 pub fn basic_memory(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let is_note = |head: &String| has_key(head, &["permalink"]);
-    sample_texts(path).iter().any(is_note).then(|| {
-        FoundStore::count_spellings(Kind::BasicMemory, path, budget.markdown(path, |_| true))
-    })
+    sample_texts(path)
+        .iter()
+        .any(is_note)
+        .then(|| FoundStore::with_count(Kind::BasicMemory, path, budget.markdown(path, |_| true)))
 }
 
 /// The beginnings of some Markdown files in a folder and its subfolders.

@@ -141,7 +141,7 @@ fn find_database(folder: &Path) -> (PathBuf, bool) {
         if metadata.is_ok_and(|metadata| metadata.is_file()) || (is_link && path.is_file()) {
             return (path, is_link);
         }
-        // A named pipe or a device is told as what it is, not as a missing file.
+        // A named pipe or a device is reported as such, not as a missing file.
         if special.is_none() && files::is_special(&path) {
             special = Some((path.clone(), is_link));
         }

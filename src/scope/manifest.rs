@@ -22,12 +22,12 @@ pub struct Manifest {
     /// The projects that belong here: names, or a table of names with their aliases.
     #[serde(skip_serializing_if = "Projects::is_empty")]
     pub projects: Projects,
-    /// Folders of those projects; `~` and globs are allowed. The longest match wins. One whose last
-    /// part is the name of a project is that project's.
+    /// Folders of those projects; `~` and globs are allowed. The longest match wins. A folder whose
+    /// last part is the name of a project belongs to that project.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// Git remotes of those projects, in any spelling, for instance `github.com/org/name`. One
-    /// whose last part is the name of a project is that project's.
+    /// Git remotes of those projects, in any spelling, for instance `github.com/org/name`. A remote
+    /// whose last part is the name of a project belongs to that project.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remotes: Vec<String>,
     /// `shared` (default): searched from every project. `private`: only when it is current or
@@ -36,8 +36,8 @@ pub struct Manifest {
     /// A database elsewhere, opened in place; relative to this file, `~` allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<PathBuf>,
-    /// A bucket that memories are published in, instead of a store: `s3://bucket/prefix`, `gs://`
-    /// or `az://`. What is published there is fetched and searched on this machine.
+    /// Instead of a store, a bucket that memories are published to: `s3://bucket/prefix`, `gs://`
+    /// or `az://`. They are fetched and searched on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
     /// For a folder of notes in a git repository: the branch, tag or `HEAD` whose files count as
@@ -47,14 +47,14 @@ pub struct Manifest {
     /// What rows of a store without a status column count as: `staging` (default) or `approved`.
     pub unreviewed: Unreviewed,
     /// Where decisions about its memories are written: `log` (default), the file `decisions.jsonl`
-    /// beside this one, or `store`, the native store itself.
+    /// next to this one, or `store`, the native store itself.
     #[serde(skip_serializing_if = "is_log")]
     pub decisions: DecisionPlace,
-    /// Whether overviews of sessions, which nobody reviews, are told: `show` or `hide`. Default:
-    /// `hide` where the store has rows that are staged or rejected, else `show`.
+    /// Whether overviews of sessions, which nobody reviews, are shown: `show` or `hide`. Default:
+    /// `hide` if the store has staged or rejected rows, else `show`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overviews: Option<Overviews>,
-    /// How the bucket of `table` is reached, and how long what was fetched counts.
+    /// How to reach the bucket in `table`, and how long a fetched copy may be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteSettings>,
 }

@@ -22,7 +22,7 @@ pub struct Project {
     names: Vec<String>,
 }
 
-/// What a manifest says of one project.
+/// What a manifest says about one project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Details {

@@ -1,4 +1,4 @@
-//! Finds the scopes under the root, and reuses what is known of those that have not changed.
+//! Finds the scopes under the root, and reuses what is known about those that have not changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -409,7 +409,7 @@ fn foreign_command(file: &Path) -> SettingsError {
 /// Checks that a scope can be used with this manifest.
 ///
 /// # Errors
-/// Why not: the manifest also names a store beside its bucket, or the bucket cannot be followed.
+/// Why not: the manifest names a store in addition to its bucket, or the bucket cannot be followed.
 pub fn check_manifest(folder: &Path, manifest: &Manifest) -> Result<(), SettingsError> {
     published_remote(folder, manifest).map(drop)
 }

@@ -185,7 +185,7 @@ fn cut_lines(hit: &mut MemoryHit, title: usize, line: usize) {
     }
 }
 
-/// About the tokens of a result in the text of an answer.
+/// The approximate number of tokens of a result in the text of an answer.
 fn cost_as_text(hit: &MemoryHit) -> usize {
     let (kind, day) = (&hit.kind, &hit.created_at);
     let mut head = format!("10. **{}** ({}, {}", hit.title, hit.id, hit.scope);

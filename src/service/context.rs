@@ -223,7 +223,7 @@ fn newest_sessions(
         .collect()
 }
 
-/// Fewer tokens than this hold no memory, not even one with nothing but its id and title.
+/// Fewer tokens than this have no room for a memory, not even for an id and a title alone.
 const MIN_ENTRY_TOKENS: usize = 30;
 
 /// Fills the answer within its token limit: own memories first, then those of other projects, then

@@ -40,7 +40,7 @@ pub enum Error {
         argument: String,
         /// The type that it must have.
         wanted: String,
-        /// What kind of value was given: `the string `, or nothing where the value shows it.
+        /// What kind of value was given: `the string `, or nothing if the value shows it.
         kind: &'static str,
         /// The value as given, as JSON.
         value: String,
@@ -195,7 +195,7 @@ impl Error {
         Diagnostic::body(self)
     }
 
-    /// The error body for an agent. What only the owner can do is no hint for it.
+    /// The error body for an agent. Hints about what only the owner can do are left out.
     pub fn body_for_agent(&self) -> ErrorBody {
         let mut body = self.body();
         if matches!(self, Self::Scope(ScopeError::NoScopes { .. })) {

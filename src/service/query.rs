@@ -268,11 +268,11 @@ impl Search<'_> {
         }
         let status = self.spec.filters.status;
         let hidden = page.hidden.by_status;
-        let is_told = match (self.spec.withholds, self.spec.withheld) {
+        let must_mention = match (self.spec.withholds, self.spec.withheld) {
             (true, withheld) => hits.is_empty() || withheld.is_some(),
             (false, _) => hits.is_empty() || (hidden >= 10 && status == StatusFilter::Approved),
         };
-        if hidden > 0 && is_told {
+        if hidden > 0 && must_mention {
             notes.push(hidden_by_status(hidden, self.spec));
         } else if self.spec.withheld.is_some() {
             notes.push(Note::new(

@@ -471,7 +471,8 @@ fn tags(index: &Index, max: usize) -> Vec<TagCount> {
         .collect()
 }
 
-/// How many memories a newer one replaces: one that is served, or for what waits, any.
+/// How many memories a newer one replaces. A served memory is replaced only by one that is served,
+/// a waiting one by any.
 fn replaced(index: &Index) -> u64 {
     let live = index.live().filter(|(number, doc)| {
         let filter = match doc.status {

@@ -32,7 +32,7 @@ pub enum ReviewState {
     Nothing,
 }
 
-/// What holds for the searched memories.
+/// The state of the searched memories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceState {
     /// Whether people have reviewed them.

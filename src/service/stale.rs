@@ -67,7 +67,8 @@ impl Staleness {
     }
 
     /// Adds the reasons to doubt a memory to a result: memories that contradict it, and why else it
-    /// may be out of date. A newer one that a person kept the memory despite loses its age.
+    /// may be out of date. If a person kept the memory despite a newer one, that one is listed
+    /// without its age.
     pub fn mark(
         &self,
         hit: &mut MemoryHit,

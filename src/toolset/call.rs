@@ -266,7 +266,7 @@ impl OfferedTool {
         name_as_given.or_else(|| listed().map(|argument| argument.name.clone()))
     }
 
-    /// A text of ours with the public names of tools and arguments. Says which of the arguments
+    /// One of our texts, with the public names of tools and arguments. Says which of the arguments
     /// this tool does not offer.
     fn rename_in_text(&self, surface: &Toolset, call: &Call, text: &str) -> String {
         let mut names = CallNames {
@@ -285,13 +285,13 @@ impl OfferedTool {
 
     /// The service's error body with the public names of tools and arguments.
     pub fn body(&self, surface: &Toolset, call: &Call, mut body: ErrorBody) -> ErrorBody {
-        let tell = |text: &String| self.rename_in_text(surface, call, text);
+        let rename = |text: &String| self.rename_in_text(surface, call, text);
         if self.is_plain() && surface.has_own_names() {
             return body;
         }
-        body.message = tell(&body.message);
-        body.hint = body.hint.as_ref().map(tell);
-        body.allowed = body.allowed.iter().map(tell).collect();
+        body.message = rename(&body.message);
+        body.hint = body.hint.as_ref().map(rename);
+        body.allowed = body.allowed.iter().map(rename).collect();
         let example = body
             .example
             .as_deref()
@@ -315,7 +315,7 @@ impl OfferedTool {
         if self.is_plain() && surface.has_own_names() {
             return answer;
         }
-        let tell = |text: &mut Value| {
+        let rename = |text: &mut Value| {
             if let Value::String(text_value) = text {
                 *text_value = self.rename_in_text(surface, call, text_value);
             }
@@ -332,8 +332,8 @@ impl OfferedTool {
                 .flatten();
             for entry in entries {
                 match field {
-                    Some(field) => entry.get_mut(field).into_iter().for_each(tell),
-                    None => tell(entry),
+                    Some(field) => entry.get_mut(field).into_iter().for_each(rename),
+                    None => rename(entry),
                 }
             }
         }

@@ -30,7 +30,7 @@ const TOOLS_TEXT: &str = " like finds what is near a memory. get_memory shows on
     when a session starts. list_scopes shows what there is.";
 
 impl Toolset {
-    /// The instructions, based on the tools the agent sees and on what holds for the memories.
+    /// The instructions, based on the tools the agent sees and on the state of the memories.
     pub fn instructions(&self, service_state: &ServiceState) -> String {
         if service_state.review == ReviewState::Nothing {
             return NO_MEMORIES_TEXT.to_owned();

@@ -125,8 +125,8 @@ fn answers_are_as_short_for_real_memories_as_for_samples() {
     );
 }
 
-/// Prints what the answers cost: the tables of `docs/benchmarks.md`, where that of the samples has
-/// to be true.
+/// Prints what the answers cost: the tables of `docs/benchmarks.md`, of which the one of the
+/// samples must be correct.
 #[test]
 fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
     let documented = include_str!("../../docs/benchmarks.md");
@@ -175,10 +175,10 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
                 && let Some(row) = row(documented, name)
             {
                 compared += 1;
-                for (measured, told) in [text, json].into_iter().zip(row) {
+                for (measured, in_docs) in [text, json].into_iter().zip(row) {
                     assert!(
-                        measured.abs_diff(told) * 100 <= told * 3,
-                        "{name}: {measured} tokens, docs/benchmarks.md says {told}"
+                        measured.abs_diff(in_docs) * 100 <= in_docs * 3,
+                        "{name}: {measured} tokens, docs/benchmarks.md says {in_docs}"
                     );
                 }
             }
@@ -187,8 +187,8 @@ fn the_token_cost_tables_are_correct_and_text_costs_no_more_than_structure() {
     assert_eq!(compared, 4, "rows of the samples' table were not found");
 }
 
-/// What the documentation's table of the samples, the first one, says of an answer as text and as
-/// structure.
+/// The tokens of an answer as text and as structure, according to the first table of the
+/// documentation, that of the samples.
 fn row(documented: &str, name: &str) -> Option<[usize; 2]> {
     let (_, table) = documented.split_once("| the samples | before |")?;
     let line = table
@@ -287,12 +287,12 @@ fn the_newer_of_two_contradicting_memories_is_marked() {
     ] {
         let answer = server.call(tool, arguments);
         let text = text_of(&answer);
-        for told in [
+        for output in [
             "! contradicted by july (newer), june (newer)\n",
             "! stale: past 2026-03-01, the day its author set\n",
             "! contradicts old (older)",
         ] {
-            assert!(text.contains(told), "{tool}: {told}: {text}");
+            assert!(text.contains(output), "{tool}: {output}: {text}");
         }
     }
     let got = server.call("get_memory", json!({ "id": "june" }));
@@ -301,13 +301,13 @@ fn the_newer_of_two_contradicting_memories_is_marked() {
         json!([{ "id": "old", "age": "older" }])
     );
     // At a terminal, the other one need not be on the page.
-    let told = crate::cli::ack(root.path(), &["get", "old", "june"]).ok();
+    let output = crate::cli::ack(root.path(), &["get", "old", "june"]).ok();
     for part in [
         "contradicted by june (newer)",
         "contradicted by july (newer)",
         "contradicts old (older)",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output.contains(part), "{part}: {output}");
     }
 }
 
@@ -372,16 +372,16 @@ fn a_known_contradiction_is_marked_in_both_memories_and_names_none_that_may_not_
                 "{result}"
             );
             // Both are of the same day, so neither is the newer one.
-            let told = format!("! contradicts {other}\n");
+            let expected = format!("! contradicts {other}\n");
             assert!(
-                format!("{}\n", text_of(&result)).contains(&told),
+                format!("{}\n", text_of(&result)).contains(&expected),
                 "{result}"
             );
         }
     }
 }
 
-/// Every way in which an agent can ask for what waits for review.
+/// Every way in which an agent can ask for waiting memories.
 fn asked_for_unreviewed(server: &mut Server) -> Vec<(String, Value)> {
     let mut answers = Vec::new();
     for status in ["staging", "all"] {
@@ -475,13 +475,13 @@ fn agents_read_unreviewed_memories_only_if_the_owner_allows_it() {
         asked["error"]["code"], -32600,
         "a refusal, no failure: {asked}"
     );
-    let told = refused.call(
+    let response = refused.call(
         "query_memories",
         json!({ "query": "zeppelin", "status": "all" }),
     );
     assert!(
-        text_of(&told).contains("1 matching memory waits for review"),
-        "{told}"
+        text_of(&response).contains("1 matching memory waits for review"),
+        "{response}"
     );
     let all = refused.call("query_memories", json!({ "status": "all" }));
     assert_eq!(all["structuredContent"]["total"], 1, "{all}");
@@ -571,7 +571,7 @@ fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matc
         text.starts_with("no approved memory contains a word of the query"),
         "{text}"
     );
-    // A word that looks alike is named as that.
+    // A similar word is reported as such.
     let (kind, ids, text) = ask("deploymnet");
     assert_eq!(
         (kind.as_str(), ids.as_slice()),
@@ -579,8 +579,8 @@ fn a_word_that_no_memory_contains_is_reported_first_with_at_most_three_near_matc
         "{text}"
     );
     assert!(text.contains("did you mean `deployment`?"), "{text}");
-    // Beside memories that hold a word of the query it is no evidence.
-    // They hold the lesser word of two, so nothing is certain.
+    // Next to memories that contain a word of the query, it is not evidence. They contain only the
+    // less important of two words, so nothing is certain.
     let (kind, ids, text) = ask("pool deploymnet");
     assert_eq!(kind, "nothing_certain", "{text}");
     assert!(

@@ -59,7 +59,7 @@ fn an_import_does_not_overturn_decisions_in_the_store() {
     outcome.ok();
     assert_eq!(approved(root.path()), Vec::<String>::new());
     assert_eq!(waiting(&root), ["alpha-0001", "alpha-0002"]);
-    // Said again, nothing changes.
+    // Applying it again changes nothing.
     let again = ack_with_input(root.path(), &arguments, lines.as_bytes()).ok();
     assert!(again.contains("0 replaced, 3 unchanged"), "{again}");
     decide(root.path(), &["approve", "alpha-0001"]).ok();
@@ -127,7 +127,7 @@ fn a_waiting_memory_that_absorbs_another_keeps_waiting() {
         decide(root.path(), &["merge", "a", "--into", "b"]).ok();
         assert_eq!(approved(root.path()), Vec::<String>::new(), "{place}");
         assert_eq!(waiting(&root), ["b"], "{place}");
-        // What it took in is still there once somebody approves it.
+        // The content that was merged into it is still there once somebody approves it.
         decide(root.path(), &["approve", "b"]).ok();
         let got = ack(root.path(), &["get", "b", "--json"]).json();
         assert_eq!(got["facts"], json!(["two", "one"]), "{place}");

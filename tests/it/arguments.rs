@@ -266,7 +266,7 @@ fn the_example_in_an_error_is_a_valid_request() {
             ));
             continue;
         };
-        // As it stands, or in the place of what was wrong.
+        // As a whole, or in place of the wrong argument.
         let mut whole = arguments.clone();
         for (key, value) in &values {
             whole[key] = value.clone();

@@ -97,12 +97,12 @@ pub fn sql(root: &Root, text: &str) {
         .unwrap();
 }
 
-/// What the head says.
+/// The published head.
 fn head(bucket: &Bucket) -> Value {
     serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap()
 }
 
-/// The titles of everything that a reader finds who comes anew.
+/// The titles of everything that a new reader finds.
 pub fn read_anew(bucket: &Bucket) -> Vec<String> {
     let reader = reader(bucket, "60s");
     let outcome = run(command(reader.path()).args(["query", "--all", "--json", "--limit", "50"]));
@@ -177,9 +177,9 @@ fn a_dry_run_plans_and_uploads_nothing() {
     assert_eq!(plan["written"], false);
     assert!(plan["cost"]["upload_bytes"].as_u64().unwrap() > 1_000);
     assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
-    let told = publish(&root, &bucket, &["--dry-run"]);
-    assert!(told.out.contains("4 to add"), "{}", told.out);
-    assert!(told.out.contains("S3 Standard"), "{}", told.out);
+    let outcome = publish(&root, &bucket, &["--dry-run"]);
+    assert!(outcome.out.contains("4 to add"), "{}", outcome.out);
+    assert!(outcome.out.contains("S3 Standard"), "{}", outcome.out);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_withdrawn_text_leaves_the_bucket_after_a_rebuild_and_prune() {
     published(&root, &bucket, &[]);
     published(&root, &bucket, &["--withdraw", "m-1"]);
     let titles = read_anew(&bucket);
-    // Columns may be compressed, so the files that held the text are watched, too.
+    // Columns may be compressed, so the files that contained the text are checked, too.
     let data = |bucket: &Bucket| {
         let keys = bucket.keys().into_iter();
         keys.filter(|key| key.contains("/data/"))
@@ -291,7 +291,7 @@ fn versions_can_be_rolled_back_and_pruned() {
     let pruned = published(&root, &bucket, &["--prune", "0s"]);
     assert_eq!(pruned["versions"], json!([2, 1]));
     assert!(bucket.keys().len() < before);
-    // What it kept is all that a reader needs, and the next version builds on it.
+    // The files that it kept are all that a reader needs, and the next version builds on it.
     assert_eq!(read_anew(&bucket).len(), 3);
     published(&root, &bucket, &[]);
     assert!(read_anew(&bucket).contains(&"A mistake".to_owned()));
@@ -342,7 +342,8 @@ fn a_killed_publisher_leaves_the_previous_version() {
     assert_eq!(read_anew(&bucket), after);
 }
 
-/// Waits until a process ends or something happened, and kills it then. Whether it ended by itself.
+/// Waits until a process ends or something happened, and then kills it. Returns whether it ended by
+/// itself.
 fn wait_for(child: &mut Child, happened: impl Fn() -> bool) -> bool {
     let began = Instant::now();
     loop {
@@ -384,15 +385,15 @@ fn two_concurrent_publishers_lose_nothing() {
         let both = [start(&root), start(&other)];
         for publisher in both {
             let output = publisher.wait_with_output().unwrap();
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "round {round}: {told}");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "round {round}: {stderr}");
         }
         let found = read_anew(&bucket);
         for earlier in 0..=round {
             assert!(found.contains(&format!("Round {earlier}")), "{found:?}");
         }
     }
-    // One whose store lacks what another one adds meanwhile is stopped, not obeyed.
+    // A publisher whose store lacks memories that another one adds meanwhile is stopped.
     let before = head(&bucket)["version"].as_u64().unwrap();
     sql(
         &root,
@@ -435,9 +436,15 @@ fn two_concurrent_publishers_lose_nothing() {
 }
 
 /// Runs the command that undoes a publication, as it was printed.
-fn undo(root: &Root, told: &Outcome) -> Outcome {
-    assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
-    let (_, printed) = told.out.split_once("; undo: ack-memory ").unwrap();
+fn undo(root: &Root, published: &Outcome) -> Outcome {
+    assert_eq!(
+        published.code,
+        Some(0),
+        "{}{}",
+        published.out,
+        published.err
+    );
+    let (_, printed) = published.out.split_once("; undo: ack-memory ").unwrap();
     let printed = printed.lines().next().unwrap();
     let mut again = binary();
     again
@@ -459,20 +466,20 @@ fn the_command_that_undoes_a_publication_works_as_it_is_printed() {
         &root,
         "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'",
     );
-    let told = publish(&root, &bucket, &["--yes", "--region", "us-east-1"]);
+    let outcome = publish(&root, &bucket, &["--yes", "--region", "us-east-1"]);
     assert_ne!(read_anew(&bucket), before);
-    let undone = undo(&root, &told);
-    assert_eq!(undone.code, Some(0), "{}{}", told.out, undone.err);
+    let undone = undo(&root, &outcome);
+    assert_eq!(undone.code, Some(0), "{}{}", outcome.out, undone.err);
     assert_eq!(read_anew(&bucket), before);
-    // What was withdrawn by hand only comes back by name.
-    let told = publish(
+    // Memories that were withdrawn by hand only come back if they are named.
+    let outcome = publish(
         &root,
         &bucket,
         &["--yes", "--withdraw", "m-1", "--withdraw", "m-2"],
     );
     assert_ne!(read_anew(&bucket), before);
-    let undone = undo(&root, &told);
-    assert_eq!(undone.code, Some(0), "{}{}", told.out, undone.err);
+    let undone = undo(&root, &outcome);
+    assert_eq!(undone.code, Some(0), "{}{}", outcome.out, undone.err);
     assert_eq!(read_anew(&bucket), before);
 }
 
@@ -500,7 +507,7 @@ fn another_scope_does_not_replace_what_is_published() {
         );
         assert!(refused.err.contains("--replace mine"), "{}", refused.err);
     }
-    // Any scope may withdraw, and the others stay those of the first one.
+    // Any scope may withdraw, and the other memories stay those of the first scope.
     other(&["--withdraw", "m-6"]).ok();
     assert_eq!(read_anew(&bucket).len(), before.len() - 1);
     published(&root, &bucket, &["--restore", "m-6"]);
@@ -512,7 +519,7 @@ fn another_scope_does_not_replace_what_is_published() {
 }
 
 #[test]
-fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_told() {
+fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_reported() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     sql(
@@ -522,10 +529,14 @@ fn without_the_right_to_list_old_versions_are_removed_and_the_rest_is_told() {
     published(&root, &bucket, &["--reindex"]);
     let before = bucket.keys().len();
     bucket.set_deny_list(true);
-    let told = publish(&root, &bucket, &["--prune", "0s", "--yes"]);
-    assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
-    assert!(told.out.contains("may not list the bucket"), "{}", told.out);
-    assert!(told.out.contains("removed"), "{}", told.out);
+    let outcome = publish(&root, &bucket, &["--prune", "0s", "--yes"]);
+    assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
+    assert!(
+        outcome.out.contains("may not list the bucket"),
+        "{}",
+        outcome.out
+    );
+    assert!(outcome.out.contains("removed"), "{}", outcome.out);
     assert!(bucket.keys().len() < before);
     bucket.set_deny_list(false);
     assert_eq!(read_anew(&bucket).len(), 3);
@@ -546,18 +557,18 @@ fn an_endpoint_that_cannot_be_used_is_named_as_it_was_given() {
         run(&mut command).fails(2)
     };
     for endpoint in ["minio.example.com", "ftp://minio.example.com"] {
-        let told = publish(endpoint);
-        assert!(told.contains("--endpoint"), "{told}");
-        assert!(told.contains("an address with https://"), "{told}");
-        assert!(!told.contains("[remote]"), "{told}");
+        let output = publish(endpoint);
+        assert!(output.contains("--endpoint"), "{output}");
+        assert!(output.contains("an address with https://"), "{output}");
+        assert!(!output.contains("[remote]"), "{output}");
     }
     assert!(publish("http://example.com").contains("others can read them"));
     let mut command = command(root.path());
     command
         .args(["publish", "mine", "--to", ADDRESS, "--yes"])
         .env("AWS_ENDPOINT_URL", "nowhere");
-    let told = run(&mut command).fails(2);
-    assert!(told.contains("AWS_ENDPOINT_URL"), "{told}");
+    let output = run(&mut command).fails(2);
+    assert!(output.contains("AWS_ENDPOINT_URL"), "{output}");
 }
 
 #[test]
@@ -579,8 +590,8 @@ fn a_pipe_is_not_published_and_not_waited_for() {
         assert!(wait_for(&mut child, || false), "{name} hangs");
         let output = child.wait_with_output().unwrap();
         assert!(!output.status.success(), "{name}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("a named pipe"), "{name}: {told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("a named pipe"), "{name}: {stderr}");
         assert!(bucket.keys().is_empty(), "{:?}", bucket.keys());
     };
     fs::create_dir_all(root.scope_folder("piped")).unwrap();

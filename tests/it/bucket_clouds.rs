@@ -96,7 +96,7 @@ impl Server {
     }
 }
 
-/// Gives the objects of a bucket to whoever sends the token: the reads that both clouds share.
+/// Serves the objects of a bucket to anyone who sends the token: the reads that both clouds share.
 fn storage(bucket: Bucket, header: &'static str) -> Server {
     Server::start(move |request| {
         let bearer = format!("Bearer {TOKEN}");
@@ -149,7 +149,7 @@ fn google_machine() -> Server {
 
 /// A managed identity, of a virtual machine:
 /// <https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token>,
-/// or of App Service, which wants a header of its own:
+/// or of App Service, which requires its own header:
 /// <https://learn.microsoft.com/azure/app-service/overview-managed-identity>.
 fn microsoft_machine() -> Server {
     Server::start(|request| {
@@ -183,7 +183,7 @@ fn bucket() -> Bucket {
     bucket
 }
 
-/// Somebody who follows the storage.
+/// A root that follows the storage.
 fn follower(scheme: &str, storage: &Server, credentials: &str) -> Root {
     let root = Root::new();
     root.manifest(
@@ -232,7 +232,7 @@ fn a_machine_of_google_gives_the_credentials() {
             .env("GCE_METADATA_IP", address);
         (command, reader)
     };
-    // Only a scope that says so lets the machine be asked.
+    // The metadata service is asked only if a scope says so.
     let refused = both(&run(&mut with("env", &machine.address).0));
     assert!(
         refused.contains("GOOGLE_APPLICATION_CREDENTIALS is not set"),
@@ -273,7 +273,7 @@ fn a_managed_identity_of_azure_gives_the_credentials() {
 }
 
 #[test]
-fn what_is_wrong_with_a_machine_is_told_without_its_token() {
+fn problems_with_a_machine_are_reported_without_its_token() {
     let storage = storage(bucket(), "authorization");
     let denied = Server::start(|_| refused(404, "no service account"));
     let strange = Server::start(|_| refused(200, TOKEN));
@@ -287,12 +287,12 @@ fn what_is_wrong_with_a_machine_is_told_without_its_token() {
                 .env("AZURE_STORAGE_ACCOUNT_NAME", "acme")
                 .env("AZURE_MSI_ENDPOINT", machine.url());
             let outcome = run(&mut command);
-            let told = both(&outcome);
-            assert_ne!(outcome.code, Some(0), "{told}");
-            assert!(told.contains(cause), "{told}");
-            assert!(told.contains("no credentials for"), "{told}");
-            assert!(told.contains("no token could be had"), "{told}");
-            assert!(!told.contains(TOKEN), "{told}");
+            let output = both(&outcome);
+            assert_ne!(outcome.code, Some(0), "{output}");
+            assert!(output.contains(cause), "{output}");
+            assert!(output.contains("no credentials for"), "{output}");
+            assert!(output.contains("no token could be had"), "{output}");
+            assert!(!output.contains(TOKEN), "{output}");
         }
     }
 }

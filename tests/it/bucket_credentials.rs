@@ -31,7 +31,7 @@ fn guarded() -> Bucket {
     bucket
 }
 
-/// Somebody who follows the bucket, with these lines under `[remote]`.
+/// A root that follows the bucket, with these lines under `[remote]`.
 fn follower(bucket: &Bucket, more: &str) -> Root {
     let root = Root::new();
     root.manifest("team", &manifest(bucket, more));
@@ -129,7 +129,7 @@ fn a_server_runs_the_command_again_shortly_before_they_expire() {
 }
 
 #[test]
-fn what_is_wrong_with_a_command_is_told_without_secrets() {
+fn problems_with_a_command_are_reported_without_secrets() {
     let bucket = guarded();
     let reader = Root::new();
     for (prints, cause) in [
@@ -142,13 +142,13 @@ fn what_is_wrong_with_a_command_is_told_without_secrets() {
         let began = Instant::now();
         let refused = run(&mut query(&reader));
         assert_ne!(refused.code, Some(0), "{}", refused.out);
-        let told = both(&refused);
-        assert!(told.contains(cause), "{prints}: {told}");
+        let output = both(&refused);
+        assert!(output.contains(cause), "{prints}: {output}");
         assert!(
-            told.contains("no credentials for s3://memories/platform"),
-            "{told}"
+            output.contains("no credentials for s3://memories/platform"),
+            "{output}"
         );
-        assert!(!told.contains(SECRET), "{told}");
+        assert!(!output.contains(SECRET), "{output}");
         assert!(began.elapsed() < Duration::from_secs(8), "{prints}");
         let state = walkdir::WalkDir::new(reader.scope_folder("team")).into_iter();
         for entry in state
@@ -186,16 +186,16 @@ fn a_program_is_only_named_by_the_users_own_manifest() {
     let bucket = guarded();
     let prints = format!("echo '{}'", credentials(""));
     let not_run = |outcome: Outcome, root: &Root| {
-        let told = both(&outcome);
-        assert_ne!(outcome.code, Some(0), "{told}");
-        assert_eq!(runs(root), 0, "{told}");
-        told
+        let output = both(&outcome);
+        assert_ne!(outcome.code, Some(0), "{output}");
+        assert_eq!(runs(root), 0, "{output}");
+        output
     };
     let refused = |outcome: Outcome, root: &Root| {
-        let told = not_run(outcome, root);
-        assert!(told.contains("command"), "{told}");
+        let output = not_run(outcome, root);
+        assert!(output.contains("command"), "{output}");
     };
-    // A scope that lies in a repository, and that a link leads to, is none.
+    // A manifest in a repository, reached by a link, does not count.
     let reader = Root::new();
     let repository = tempfile::tempdir().unwrap();
     let folder = repository.path().join("memory");
@@ -212,7 +212,7 @@ fn a_program_is_only_named_by_the_users_own_manifest() {
     let own = reader.scope_folder("team").join("scope.toml");
     std::os::unix::fs::symlink(folder.join("scope.toml"), own).unwrap();
     refused(run(&mut query(&reader)), &reader);
-    // Beside a database that was named.
+    // Next to a database that was named.
     let reader = Root::new();
     let database = reader.store("mine", &[crate::support::memory("m", "Text", json!({}))]);
     let moved = folder.join("memory.db");
@@ -288,7 +288,7 @@ fn request(stream: &TcpStream) -> String {
     text
 }
 
-/// Credentials as a cloud's service gives them.
+/// Credentials in the format of a cloud's service.
 fn of_service() -> String {
     credentials(r#","Token":"of-the-service","Expiration":"2999-01-01T00:00:00Z""#)
 }
@@ -317,12 +317,12 @@ fn a_container_gives_the_credentials() {
     // Without the token it refuses, and the address stays secret.
     let reader = follower(&bucket, "");
     let refused = run(query(&reader).env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri));
-    let told = both(&refused);
+    let output = both(&refused);
     assert!(
-        told.contains("AWS_CONTAINER_CREDENTIALS_FULL_URI answered 403"),
-        "{told}"
+        output.contains("AWS_CONTAINER_CREDENTIALS_FULL_URI answered 403"),
+        "{output}"
     );
-    assert!(!told.contains("/v1/credentials"), "{told}");
+    assert!(!output.contains("/v1/credentials"), "{output}");
     // It is never asked over a network that others can read.
     let reader = follower(&bucket, "");
     let refused =
@@ -359,12 +359,12 @@ fn a_machine_is_only_asked_where_the_scope_says_so() {
         (run(&mut command), began.elapsed())
     };
     let (refused, took) = ask("");
-    let told = both(&refused);
+    let output = both(&refused);
     assert!(
-        told.contains("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"),
-        "{told}"
+        output.contains("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"),
+        "{output}"
     );
-    assert!(told.contains("instance"), "{told}");
+    assert!(output.contains("instance"), "{output}");
     assert_eq!(service.seen(), 0);
     assert!(took < Duration::from_secs(5), "{took:?}");
     let (answer, _) = ask("credentials = \"instance\"");
@@ -379,7 +379,7 @@ fn keys_that_cannot_be_sent_are_refused() {
     let refused = run(query(&reader)
         .env("AWS_ACCESS_KEY_ID", "given\nx-other: header")
         .env("AWS_SECRET_ACCESS_KEY", SECRET));
-    let told = both(&refused);
-    assert!(told.contains("not visible ASCII"), "{told}");
-    assert!(!told.contains(SECRET), "{told}");
+    let output = both(&refused);
+    assert!(output.contains("not visible ASCII"), "{output}");
+    assert!(!output.contains(SECRET), "{output}");
 }

@@ -1,4 +1,4 @@
-//! Ordinary mistakes with a bucket, and what is said about them.
+//! Ordinary mistakes with a bucket, and how they are reported.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn publish_to(root: &Root, address: &str, endpoint: &str, more: &[&str]) -> Comm
     command
 }
 
-/// What somebody is told who follows an address for the first time.
+/// The outcome of following an address for the first time.
 fn followed(address: &str, bucket: &Bucket) -> Outcome {
     let root = Root::new();
     root.manifest(
@@ -45,12 +45,12 @@ fn a_bucket_that_does_not_exist_is_named() {
         );
         assert!(refused.err.contains("create the bucket"), "{}", refused.err);
     }
-    let told = followed(address, &bucket);
-    assert_ne!(told.code, Some(0));
+    let outcome = followed(address, &bucket);
+    assert_ne!(outcome.code, Some(0));
     assert!(
-        both(&told).contains("there is no bucket `memoires`"),
+        both(&outcome).contains("there is no bucket `memoires`"),
         "{}",
-        both(&told)
+        both(&outcome)
     );
 }
 
@@ -76,9 +76,9 @@ fn an_address_that_is_none_says_what_is_wrong() {
             refused.err
         );
     }
-    let told = both(&followed("s3://memories/platfrom", &bucket));
-    assert!(told.contains("nothing is published"), "{told}");
-    assert!(told.contains("check the address"), "{told}");
+    let output = both(&followed("s3://memories/platfrom", &bucket));
+    assert!(output.contains("nothing is published"), "{output}");
+    assert!(output.contains("check the address"), "{output}");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn withdrawing_twice_changes_nothing_and_stops_nothing() {
         again.out
     );
     assert!(again.out.contains("nothing to do"), "{}", again.out);
-    // Another one in the same command still goes.
+    // Another memory in the same command is still withdrawn.
     let more = ["--yes", "--withdraw", "m-1", "--withdraw", "m-6"];
     let both = publish(&root, &bucket, &more);
     assert_eq!(both.code, Some(0), "{}", both.err);
@@ -113,7 +113,7 @@ fn withdrawing_twice_changes_nothing_and_stops_nothing() {
 }
 
 #[test]
-fn a_version_that_was_pruned_is_told_from_one_that_never_was() {
+fn a_pruned_version_is_distinguished_from_one_that_never_existed() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
     published(&root, &bucket, &["--withdraw", "m-1"]);
@@ -133,7 +133,7 @@ fn a_version_that_was_pruned_is_told_from_one_that_never_was() {
 }
 
 #[test]
-fn only_a_reader_is_told_that_it_is_tried_again() {
+fn only_a_reader_is_promised_another_attempt() {
     let (root, mut bucket) = scene();
     let endpoint = bucket.endpoint();
     let reader = reader(&bucket, "60s");
@@ -159,14 +159,14 @@ fn a_version_that_is_too_large_says_what_to_set() {
     };
     reader.manifest("team", &manifest("cache = \"2KiB\"\n"));
     let ask = || both(&run(command(reader.path()).args(["query", "pool"])));
-    let told = ask();
+    let outcome = ask();
     assert!(
-        told.contains("version 1 takes up to ") && told.contains(" KiB on this machine"),
-        "{told}"
+        outcome.contains("version 1 takes up to ") && outcome.contains(" KiB on this machine"),
+        "{outcome}"
     );
-    assert!(told.contains("allows 2 KiB"), "{told}");
-    // What the message says can be written as it stands.
-    let (_, wanted) = told.split_once("write `").unwrap();
+    assert!(outcome.contains("allows 2 KiB"), "{outcome}");
+    // The suggested setting can be written as it is.
+    let (_, wanted) = outcome.split_once("write `").unwrap();
     let (wanted, _) = wanted.split_once('`').unwrap();
     assert!(wanted.starts_with("cache = \""), "{wanted}");
     std::fs::remove_dir_all(reader.scope_folder("team").join("remote")).unwrap();
@@ -225,10 +225,10 @@ fn what_a_server_refuses_says_what_to_do() {
         let query = run(command(reader.path()).args(["query", "pool"]));
         for outcome in [publish, query] {
             assert_ne!(outcome.code, Some(0), "{}", outcome.out);
-            let told = both(&outcome);
-            assert!(told.contains("refuses to read `HEAD.json`"), "{told}");
-            assert!(told.contains(advice), "{code}: {told}");
-            assert!(!told.contains("tried again"), "{told}");
+            let output = both(&outcome);
+            assert!(output.contains("refuses to read `HEAD.json`"), "{output}");
+            assert!(output.contains(advice), "{code}: {output}");
+            assert!(!output.contains("tried again"), "{output}");
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn notes(answer: &Value) -> Vec<String> {
         .collect()
 }
 
-/// What was said, on either side.
+/// The output and the errors of a command.
 pub fn both(outcome: &Outcome) -> String {
     format!("{}{}", outcome.out, outcome.err)
 }
@@ -40,7 +40,7 @@ pub fn first(answer: &Value) -> &str {
     answer["results"][0]["title"].as_str().unwrap()
 }
 
-/// A published scope, the bucket, and somebody who follows it and has asked once.
+/// A published scope, the bucket, and a root that follows it and has asked once.
 pub fn followed(max_age: &str) -> (Root, Bucket, Root) {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
@@ -102,7 +102,7 @@ fn answers_match_those_of_the_published_scope() {
     ] {
         assert!(got.to_string().contains(part), "{part}: {got}");
     }
-    // What is not published is not there, whatever is asked for.
+    // Memories that are not published are not found, whatever the request.
     let none = call(
         &team,
         "get_memory",
@@ -197,7 +197,7 @@ fn a_scope_is_cold_before_the_first_fetch() {
         refused.out,
         refused.err
     );
-    // Other scopes answer all the same, and the answer says what is missing.
+    // Other scopes answer anyway, and the answer says what is missing.
     reader.store(
         "own",
         &[memory("o-1", "My own pool of connections", json!({}))],
@@ -211,14 +211,14 @@ fn a_scope_is_cold_before_the_first_fetch() {
 fn network_failures_are_retried_or_reported() {
     let (root, bucket) = scene();
     published(&root, &bucket, &[]);
-    // Some requests fail: they are made again.
+    // Some requests fail and are repeated.
     bucket.set_failures(FaultRule::Every(3));
     assert_eq!(
         first(&answer(&reader(&bucket, "1h"))),
         "The connection pool has 20 connections"
     );
     bucket.clear_faults();
-    // A file that is not what was published is never used.
+    // A file that differs from the published one is never used.
     let data = bucket
         .keys()
         .into_iter()
@@ -331,13 +331,13 @@ fn bucket_settings_in_a_manifest_are_validated() {
         ),
     ] {
         root.manifest("team", manifest);
-        let told = run(command(root.path()).args(["query", "x", "--json"]));
-        assert_ne!(told.code, Some(0), "{manifest}");
+        let outcome = run(command(root.path()).args(["query", "x", "--json"]));
+        assert_ne!(outcome.code, Some(0), "{manifest}");
         assert!(
-            both(&told).contains(expected),
+            both(&outcome).contains(expected),
             "{manifest}: {}{}",
-            told.out,
-            told.err
+            outcome.out,
+            outcome.err
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Scopes in a bucket where something is wrong on this machine: its clock, a damaged copy, a bucket
+//! Scopes in a bucket if something is wrong on this machine: its clock, a damaged copy, a bucket
 //! that does not answer.
 
 use std::fs::{self, File};
@@ -18,13 +18,13 @@ use crate::support::Root;
 
 const TITLE: &str = "The connection pool has 20 connections";
 
-/// The folder of what somebody has of the bucket.
+/// The folder of a reader's copy of the bucket.
 fn remote(reader: &Root) -> PathBuf {
     let buckets = reader.scope_folder("team").join("remote");
     buckets.read_dir().unwrap().next().unwrap().unwrap().path()
 }
 
-/// Changes what the reader knows of the bucket.
+/// Changes what the reader knows about the bucket.
 fn edit_state(reader: &Root, change: impl FnOnce(&mut Value)) {
     let path = remote(reader).join("state.json");
     let mut state = state(reader);
@@ -77,7 +77,7 @@ fn message<'a>(answer: &'a Value, kind: &str) -> &'a str {
 /// A time in the far future, in milliseconds since 1970.
 const FUTURE: i64 = 32_503_680_000_000;
 
-/// A service of somebody who follows the bucket, in this process, which has no key.
+/// A service over a root that follows the bucket, in this process, which has no key.
 fn service(reader: &Root, bucket: &Bucket, max_age: &str) -> Service {
     let manifest = format!(
         "table = \"{ADDRESS}\"\n[remote]\nendpoint = \"{}\"\nmax_age = \"{max_age}\"\n\
@@ -124,15 +124,15 @@ fn offline_after_a_clock_was_ahead_the_copy_answers_for_as_long_as_it_may() {
     edit_state(&reader, |state| state["asked_at"] = json!(FUTURE));
     let stale = answer(&reader);
     assert_eq!(first(&stale), TITLE);
-    let told = message(&stale, "remote_stale");
-    assert!(told.starts_with("as of an unknown time"), "{told}");
+    let note = message(&stale, "remote_stale");
+    assert!(note.starts_with("as of an unknown time"), "{note}");
     // From then on, its age counts.
     let asked_at = state(&reader)["asked_at"].as_i64().unwrap();
     assert!(asked_at > 0 && asked_at < FUTURE / 2, "{asked_at}");
     wait(1_100);
     let still = answer(&reader);
-    let told = message(&still, "remote_stale");
-    assert!(told.starts_with("as of an unknown time"), "{told}");
+    let note = message(&still, "remote_stale");
+    assert!(note.starts_with("as of an unknown time"), "{note}");
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn offline_a_damaged_record_of_the_bucket_costs_no_answer() {
         for _ in 0..2 {
             let answer = answer(&reader);
             assert_eq!(first(&answer), TITLE);
-            let told = message(&answer, "remote_stale");
-            assert!(told.starts_with("as of an unknown time"), "{told}");
+            let note = message(&answer, "remote_stale");
+            assert!(note.starts_with("as of an unknown time"), "{note}");
         }
     }
 }
@@ -175,11 +175,11 @@ fn offline_a_damaged_table_costs_no_answer() {
         for _ in 0..2 {
             let answer = answer(&reader);
             assert_eq!(first(&answer), TITLE);
-            let told = message(&answer, "index_unusable");
-            assert!(told.contains("nothing is missing"), "{told}");
+            let note = message(&answer, "index_unusable");
+            assert!(note.contains("nothing is missing"), "{note}");
             assert!(
-                told.contains("fetched again from s3://memories/platform"),
-                "{told}"
+                note.contains("fetched again from s3://memories/platform"),
+                "{note}"
             );
         }
         bucket.open().unwrap();
@@ -197,9 +197,9 @@ fn a_damaged_file_of_the_right_length_is_fetched_again() {
     bucket.reset_log();
     let answer_now = answer(&reader);
     assert_eq!(first(&answer_now), TITLE);
-    let told = message(&answer_now, "index_unusable");
-    assert!(!told.contains("index --scope"), "{told}");
-    // The next question has it anew.
+    let note = message(&answer_now, "index_unusable");
+    assert!(!note.contains("index --scope"), "{note}");
+    // The next question gets it again.
     assert!(notes(&answer(&reader)).is_empty(), "{}", answer(&reader));
     assert!(!bucket.requests().is_empty());
     bucket.reset_log();
@@ -233,8 +233,8 @@ fn damaged_records_are_made_again_without_the_network() {
     let file = File::options().write(true).open(&database).unwrap();
     file.write_all_at(&vec![0x5a; usize::try_from(length).unwrap() - 8_192], 8_192)
         .unwrap();
-    let told = both(&ask(&reader, &[]));
-    assert!(!told.contains(".recover"), "{told}");
+    let output = both(&ask(&reader, &[]));
+    assert!(!output.contains(".recover"), "{output}");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn a_server_asks_its_buckets_when_it_starts() {
     }
     drop(server.stdin.take());
     server.wait().unwrap();
-    // Not where it may not.
+    // Not if it may not.
     wait(1_100);
     bucket.reset_log();
     let mut server = command(reader.path())

@@ -1,5 +1,5 @@
-//! Changed files of a working tree, with repositories that git itself made, and what they make of a
-//! session's start.
+//! Changed files of a working tree, with repositories that git itself made, and how they affect the
+//! start of a session.
 
 use std::path::Path;
 use std::process::Command;
@@ -47,7 +47,7 @@ pub fn git(folder: &Path, arguments: &[&str]) {
     );
 }
 
-/// Writes a file that is younger than whatever was written before, by more than a clock's step.
+/// Writes a file that is newer than anything written before, by more than a clock tick.
 pub fn write(path: &Path, content: &str, seconds: u64) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
@@ -581,10 +581,10 @@ fn a_changed_file_with_an_everyday_name_selects_no_memory() {
     }
     let answer = context(&root, &top, json!({}));
     let about = |list: &Value| -> Vec<String> {
-        let told = shown_memories(list)
+        let chosen = shown_memories(list)
             .into_iter()
             .filter(|(_, why)| why.starts_with("about changed files"));
-        told.map(|(id, why)| format!("{id}: {why}")).collect()
+        chosen.map(|(id, why)| format!("{id}: {why}")).collect()
     };
     let mut own = about(&answer["recent_memories"]);
     own.sort();

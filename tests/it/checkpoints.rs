@@ -1,5 +1,5 @@
-//! Checkpoints beside busy readers: eight servers are asked all the time while a writer commits and
-//! checkpoints.
+//! Checkpoints next to busy readers: eight servers are queried continuously while a writer commits
+//! and checkpoints.
 //!
 //! A measurement, for a quiet machine: `ACK_TEST_CHECKPOINTS=SECONDS`, with `ACK_TEST_SOAK_BINARY`
 //! for a release build.

@@ -49,7 +49,7 @@ fn choices(service: &Service, folder: &Path, max: usize) -> [Vec<[String; 2]>; 4
     ]
 }
 
-/// How many memories were chosen, the same by both.
+/// How many memories were chosen; both choose the same.
 #[track_caller]
 fn check(service: &Service, folder: &Path, max: usize) -> usize {
     let [tool_own, hook_own, tool_others, hook_others] = choices(service, folder, max);
@@ -58,7 +58,7 @@ fn check(service: &Service, folder: &Path, max: usize) -> usize {
     tool_own.len() + tool_others.len()
 }
 
-/// A project that says something by its branch and by its manifest.
+/// A project whose branch and manifest say something.
 fn busy(root: &Root, name: &str) -> std::path::PathBuf {
     let folder = project(root, name, "fix/lock-timeout-of-migrations");
     std::fs::write(

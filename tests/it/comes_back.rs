@@ -1,5 +1,5 @@
-//! What comes back when the memory that replaced it goes. Commands and the desk say so before and
-//! afterwards, and it happens.
+//! Memories that come back when the one that replaced them is rejected. Commands and the desk
+//! announce it, do it, and report it.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use crate::terminal::{Session, Terminal};
 
 const PLACES: [&str; 2] = ["log", "store"];
 
-/// An approved memory that replaced an approved one and one that waited, and another one.
+/// An approved memory that replaced an approved and a waiting one, and an unrelated one.
 fn replaced(place: &str) -> Root {
     let root = Root::new();
     let store = [
@@ -60,23 +60,23 @@ fn a_rejection_says_what_is_served_again_and_what_waits_again() {
             "{place}: {seen}"
         );
         assert_eq!(ids_of(&seen, "wait_again"), ["extra-1"], "{place}: {seen}");
-        let told = decide(root.path(), &["reject", "newer-1"]).ok();
+        let answer = decide(root.path(), &["reject", "newer-1"]).ok();
         for line in [
             "served again: older-1  Use npm",
             "waits again: extra-1  Use pnpm, please",
         ] {
-            assert!(told.contains(line), "{place}: {told}");
+            assert!(answer.contains(line), "{place}: {answer}");
         }
         assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
         assert_eq!(waits(&root), ["extra-1"], "{place}");
         // And the way back.
         let seen = decide(root.path(), &["undo", "--dry-run"]).ok();
         assert!(seen.contains("served again: newer-1"), "{place}: {seen}");
-        let told = decide(root.path(), &["undo", "--json"]).json();
+        let answer = decide(root.path(), &["undo", "--json"]).json();
         assert_eq!(
-            ids_of(&told, "served_again"),
+            ids_of(&answer, "served_again"),
             ["newer-1"],
-            "{place}: {told}"
+            "{place}: {answer}"
         );
         assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
         assert_eq!(waits(&root), Vec::<String>::new(), "{place}");
@@ -93,28 +93,36 @@ fn what_goes_back_to_the_queue_serves_what_it_replaced() {
         ] {
             let seen = ack(root.path(), &[arguments, &["--dry-run"]].concat()).ok();
             assert!(seen.contains("served again: older-1"), "{place}: {seen}");
-            let told = decide(root.path(), &[arguments, &["--json"]].concat()).json();
+            let answer = decide(root.path(), &[arguments, &["--json"]].concat()).json();
             assert_eq!(
-                ids_of(&told, "served_again"),
+                ids_of(&answer, "served_again"),
                 ["older-1"],
-                "{place}: {told}"
+                "{place}: {answer}"
             );
-            assert_eq!(ids_of(&told, "wait_again"), Vec::<String>::new(), "{place}");
+            assert_eq!(
+                ids_of(&answer, "wait_again"),
+                Vec::<String>::new(),
+                "{place}"
+            );
             assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
             decide(root.path(), &["undo"]).ok();
         }
-        // An undo of an approval takes a memory away too.
+        // Undoing an approval removes a memory, too.
         decide(root.path(), &["stage", "newer-1"]).ok();
         decide(root.path(), &["approve", "newer-1"]).ok();
         assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
         for arguments in [&["undo", "--dry-run", "--json"][..], &["undo", "--json"]] {
-            let told = decide(root.path(), arguments).json();
+            let answer = decide(root.path(), arguments).json();
             assert_eq!(
-                ids_of(&told, "served_again"),
+                ids_of(&answer, "served_again"),
                 ["older-1"],
-                "{place}: {told}"
+                "{place}: {answer}"
             );
-            assert_eq!(ids_of(&told, "wait_again"), ["newer-1"], "{place}: {told}");
+            assert_eq!(
+                ids_of(&answer, "wait_again"),
+                ["newer-1"],
+                "{place}: {answer}"
+            );
         }
         assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
     }
@@ -139,8 +147,12 @@ fn an_undone_approval_releases_what_was_merged_since() {
             &["undo", batch, "--dry-run", "--json"][..],
             &["undo", batch, "--json"],
         ] {
-            let told = decide(root.path(), arguments).json();
-            assert_eq!(ids_of(&told, "wait_again"), ["same-1"], "{place}: {told}");
+            let answer = decide(root.path(), arguments).json();
+            assert_eq!(
+                ids_of(&answer, "wait_again"),
+                ["same-1"],
+                "{place}: {answer}"
+            );
         }
         assert_eq!(approved(root.path()), Vec::<String>::new(), "{place}");
         assert_eq!(waits(&root), ["same-1"], "{place}");
@@ -158,7 +170,7 @@ fn nothing_comes_back_that_was_there_or_stays_away() {
             // These replace each other.
             memory("one", "Tea", json!({ "superseded_by": "two" })),
             memory("two", "Coffee", json!({ "superseded_by": "one" })),
-            // Its successor is rejected with it.
+            // Its successor is rejected in the same command.
             memory("gone", "Left", json!({ "superseded_by": "taken" })),
             memory("taken", "Right", json!({})),
             // The host replaced it.
@@ -168,13 +180,17 @@ fn nothing_comes_back_that_was_there_or_stays_away() {
         root.store("alpha", &store);
         root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
         let back = |ids: &[&str]| {
-            let told = ack(
+            let answer = ack(
                 root.path(),
                 &[&["reject"], ids, &["--dry-run", "--json"]].concat(),
             );
-            let told = told.json();
-            assert_eq!(ids_of(&told, "wait_again"), Vec::<String>::new(), "{place}");
-            ids_of(&told, "served_again")
+            let answer = answer.json();
+            assert_eq!(
+                ids_of(&answer, "wait_again"),
+                Vec::<String>::new(),
+                "{place}"
+            );
+            ids_of(&answer, "served_again")
         };
         let nothing = Vec::<String>::new();
         assert_eq!(back(&["waits"]), nothing, "{place}");

@@ -1,4 +1,4 @@
-//! Completion in a shell: what the program names, and that real shells put it into the line.
+//! Shell completion: what the program offers, and that real shells insert it.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn root() -> Root {
     root
 }
 
-/// What the program answers to bash about the last of some words.
+/// The completions that the program gives bash for the last word.
 fn named(root: &Path, words: &[&str]) -> Vec<String> {
     let folder = root.to_str().unwrap();
     let words: Vec<&str> = ["ack-memory", "--root", folder]
@@ -69,7 +69,7 @@ fn scopes_ids_and_tags_are_completed_and_nothing_is_written() {
     assert_eq!(named(&["query", "--scope=pl"]), Vec::<String>::new());
     assert_eq!(named(&["scopes", "remove", "pl"]), ["platform"]);
     assert_eq!(named(&["--pin", "led"]), ["ledger-api"]);
-    // The most frequent tag comes first; none that a shell would read as more than a word.
+    // The most frequent tag comes first, without those that a shell would not read as one word.
     assert_eq!(named(&["query", "-t", ""]), ["sql", "retries", "sql:locks"]);
     assert_eq!(named(&["query", "-p", ""]), ["ledger"]);
     assert_eq!(
@@ -147,7 +147,7 @@ fn completion_prints_nothing_for_unknown_input() {
 
 /// A shell at a terminal, in a home of its own, that knows the completions.
 fn shell(root: &Root, name: &str, flags: &[&str], prepare: &str) -> Option<Session> {
-    // Fish wants the terminal for itself.
+    // Fish needs the terminal to itself.
     let lent = ["setsid", "--ctty", name];
     let words = if name == "fish" {
         &lent[..]

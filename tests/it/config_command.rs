@@ -1,4 +1,5 @@
-//! `config`: its path, what is in force, and an editor that cannot break it unasked.
+//! `config`: its path, the effective settings, and an editor that cannot break it without a
+//! question.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,7 +10,7 @@ use crate::cli::{Outcome, ack, binary, run};
 use crate::support::Root;
 use crate::terminal::Session;
 
-/// An editor that puts a text into the file, or what comes next of several.
+/// An editor that writes a text into the file, or the next one of several.
 fn editor(folder: &Path, texts: &[&str]) -> String {
     for (number, text) in texts.iter().enumerate() {
         std::fs::write(folder.join(format!("{number}.toml")), text).unwrap();
@@ -37,15 +38,18 @@ fn config_path_show_and_schema_report_the_effective_settings() {
     let root = Root::new();
     let path = root.path().join("config.toml");
     std::fs::write(&path, "[limits]\nresults = 7\n").unwrap();
-    let said = ack(root.path(), &["config", "path"]).ok();
-    assert_eq!(said.trim(), path.to_str().unwrap());
-    let said = ack(root.path(), &["config", "show"]).ok();
-    let line = said.lines().find(|line| line.starts_with("limits.results"));
+    let output = ack(root.path(), &["config", "path"]).ok();
+    assert_eq!(output.trim(), path.to_str().unwrap());
+    let output = ack(root.path(), &["config", "show"]).ok();
+    let line = output
+        .lines()
+        .find(|line| line.starts_with("limits.results"));
     let words: Vec<&str> = line.unwrap().split_whitespace().collect();
     assert_eq!(words, ["limits.results", "7", "config.toml"]);
-    let told = ack(root.path(), &["config", "show", "--json"]).json();
+    let answer = ack(root.path(), &["config", "show", "--json"]).json();
     let of = |name: &str| {
-        told.as_array()
+        answer
+            .as_array()
             .unwrap()
             .iter()
             .find(|one| one["name"] == name)
@@ -57,7 +61,7 @@ fn config_path_show_and_schema_report_the_effective_settings() {
     let kept = std::fs::read_to_string("schemas/config.json").unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(schema["properties"], kept["properties"]);
-    // The path of a broken file is told all the same.
+    // The path of a broken file is printed anyway.
     std::fs::write(&path, "= nonsense").unwrap();
     ack(root.path(), &["config", "path"]).ok();
     for arguments in [&["config", "show"][..], &[], &["setup", "--dry-run"]] {
@@ -83,7 +87,7 @@ fn config_edit_without_a_terminal_needs_a_named_editor() {
         error.contains("EDITOR") && error.contains("config path"),
         "{error}"
     );
-    // Where the file could not be written, nothing is edited for nothing.
+    // If the file cannot be written, the editor is not even opened.
     std::fs::set_permissions(root.path(), PermissionsExt::from_mode(0o555)).unwrap();
     let is_root = tempfile::NamedTempFile::new_in(root.path()).is_ok();
     let (tools, opened) = (
@@ -122,12 +126,12 @@ fn config_edit_saves_only_valid_settings() {
         "limts = 1\n",
         "[tools]\nset = \"nothing\"\n",
     ] {
-        let said = edit(&root, &editor(tools.path(), &[bad])).fails(1);
-        assert!(said.contains(path.to_str().unwrap()), "{said}");
+        let output = edit(&root, &editor(tools.path(), &[bad])).fails(1);
+        assert!(output.contains(path.to_str().unwrap()), "{output}");
         assert_eq!(content().as_deref(), Some(good), "{bad}");
     }
-    let said = edit(&root, &editor(tools.path(), &[good])).ok();
-    assert!(said.contains("nothing was changed"), "{said}");
+    let output = edit(&root, &editor(tools.path(), &[good])).ok();
+    assert!(output.contains("nothing was changed"), "{output}");
     edit(&root, "false").fails(1);
     edit(&root, &editor(tools.path(), &["[limits]\nresults = 9\n"])).ok();
     let mode = path.metadata().unwrap().permissions().mode() & 0o777;
@@ -182,23 +186,23 @@ fn without_a_command_the_current_project_and_scope_are_shown() {
         }
         run(&mut command)
     };
-    let said = alone(root.path(), false).ok();
+    let output = alone(root.path(), false).ok();
     for part in [
         project.to_str().unwrap(),
         "ledger-api (",
         "57 in 4 scopes, 10 waiting",
         " query WORDS",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(output.contains(part), "{part}: {output}");
     }
-    let told = alone(root.path(), true).json();
+    let answer = alone(root.path(), true).json();
     assert_eq!(
-        (&told["current_scope"], &told["memories"]),
+        (&answer["current_scope"], &answer["memories"]),
         (&json!("ledger-api"), &json!(57))
     );
     let empty = Root::new();
-    let said = alone(empty.path(), false).ok();
-    assert!(said.contains(" setup  ·"), "{said}");
+    let output = alone(empty.path(), false).ok();
+    assert!(output.contains(" setup  ·"), "{output}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! `print-config`, `connect`, `disconnect`: clients' files are changed where they must be, and back
-//! again.
+//! `print-config`, `connect`, `disconnect`: clients' files are changed where necessary, and
+//! restored.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +32,7 @@ pub const CLIENTS: [&str; 19] = [
     "goose",
 ];
 
-/// A home of its own for the program and its clients.
+/// A separate home for the program and its clients.
 pub struct Home(pub TempDir);
 
 impl Home {
@@ -69,7 +69,7 @@ impl Home {
         run(self.prepared(binary()).args(arguments))
     }
 
-    /// A program that finds this home and nothing else of the machine's clients.
+    /// A program that finds this home and no other clients of the machine.
     pub fn prepared(&self, mut command: Command) -> Command {
         for variable in [
             "XDG_CONFIG_HOME",
@@ -85,7 +85,7 @@ impl Home {
         command
     }
 
-    /// Where a client's own settings lie.
+    /// Where a client keeps its settings.
     pub fn settings(&self, client: &str) -> &'static str {
         let mac = cfg!(target_os = "macos");
         match client {
@@ -171,7 +171,7 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
 
         home.run(&["disconnect", client, "--yes"]).ok();
         let left: Vec<_> = fingerprint(home.0.path()).into_keys().collect();
-        // `~/.config` is everybody's.
+        // Other programs use `~/.config`, too.
         let config = home.path(".config");
         assert!(
             left.iter()
@@ -422,7 +422,7 @@ fn an_ambiguous_file_is_left_alone() {
     let path = home.write(".claude.json", "");
     std::fs::write(&path, b"{\"a\": \"\xff\"}").unwrap();
     home.run(&["connect", "claude-code", "--yes"]).fails(1);
-    // One file of two that cannot be changed: none is.
+    // If one of two files cannot be changed, neither is.
     let home = Home::new();
     home.write(".claude/settings.json", "{");
     home.run(&["connect", "claude-code", "--yes"]).fails(1);
@@ -646,8 +646,8 @@ fn a_program_on_the_path_is_configured_by_its_name() {
         connect(&["connect", client, "--yes"]).ok();
         home.json(home.settings(client))["mcpServers"]["ack-memory"]["command"].clone()
     };
-    // A terminal has the PATH of the shell, where the name stays right when the program moves; a
-    // window may have another.
+    // A client in a terminal has the shell's PATH, so the name stays valid when the program moves.
+    // A client with a window may have another PATH.
     assert_eq!(command("gemini"), "ack-memory");
     assert_eq!(command("cursor"), link.to_str().unwrap());
     let here = connect(&["-C", &inside, "connect", "claude-code", "--here", "--yes"]);
@@ -656,7 +656,7 @@ fn a_program_on_the_path_is_configured_by_its_name() {
         serde_json::from_str(&std::fs::read_to_string(root.join(".mcp.json")).unwrap()).unwrap();
     let expected = json!({ "type": "stdio", "command": "ack-memory", "args": ["serve"] });
     assert_eq!(server["mcpServers"]["ack-memory"], expected);
-    // What only this machine reads names its root, and agrees to the project's server.
+    // A file that only this machine reads names its root, and enables the project's server.
     let local: Value = serde_json::from_str(
         &std::fs::read_to_string(root.join(".claude/settings.local.json")).unwrap(),
     )
@@ -685,7 +685,7 @@ fn duplicate_entries_are_reported() {
         "{\"enabledPlugins\":{\"ack-memory@team\":true}}",
     );
     assert!(connect(&[]).contains("claude plugin disable ack-memory@team"));
-    // It brings the server as well, whatever hooks there are, and also where all is connected
+    // It contains the server as well, whatever the hooks, and even if everything is connected
     // already.
     assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
     assert!(connect(&["--no-hook", "--yes"]).contains("plugin disable"));
@@ -703,7 +703,7 @@ fn duplicate_entries_are_reported() {
 }
 
 #[test]
-fn the_user_is_told_that_codex_asks_for_trust_in_a_new_hook() {
+fn connect_says_that_codex_asks_for_trust_in_a_new_hook() {
     let home = Home::new();
     assert!(
         home.run(&["connect", "codex", "--yes"])

@@ -14,7 +14,7 @@ fn connect_asks_before_it_reads_an_answer() {
         Session::with_output(command, out)
     };
     let mut terminal = start("refused");
-    // What has to be known comes first.
+    // The warnings come first.
     terminal.expect("trust").expect("Write this? [y/N] ");
     assert!(!home.path(".gemini").exists());
     terminal.press("\r").expect("no");
@@ -65,7 +65,7 @@ fn connect_without_a_client_offers_every_installed_one() {
     assert_eq!(contents(home.0.path()), before);
     let mut terminal = Session::start(command(&["connect"]));
     terminal.expect("quit it first").expect("[y/N] ").press("y");
-    // One that cannot be changed does not keep the others from it.
+    // A client that cannot be changed does not stop the others.
     terminal.expect("claude-code is connected");
     terminal
         .expect("[y/N] ")

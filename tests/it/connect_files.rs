@@ -1,12 +1,11 @@
-//! What `connect` and `disconnect` leave of a file as they found it: keys, places, bytes, modes and
-//! links.
+//! What `connect` and `disconnect` leave unchanged in a file: keys, order, bytes, modes and links.
 
 use serde_json::{Value, json};
 
 use crate::cli::{binary, run};
 use crate::connect::{CLIENTS, Home, contents};
 
-/// The file as it was kept.
+/// The backup of the file.
 fn kept(name: &str) -> String {
     format!("{name}.before-ack-memory")
 }
@@ -117,7 +116,7 @@ fn a_replaced_http_entry_starts_a_local_server() {
     );
 }
 
-/// Entries with our name that are somebody else's, as whole files.
+/// Entries with our name that belong to somebody else, as whole files.
 const OTHERS: [(&str, &str, &str); 7] = [
     (
         "claude-code",
@@ -238,14 +237,14 @@ fn a_file_that_connect_did_not_make_is_never_removed() {
             left.replace('\n', ""),
             "{client}"
         );
-        // Nor where connect only changed what was there, and that is kept.
+        // Nor if connect only changed an existing entry, of which there is a backup.
         home.write(name, &before);
         home.run(&["connect", client, "--yes"]).ok();
         assert_eq!(home.read(&kept(name)), before, "{client}");
         home.run(&["disconnect", client, "--yes"]).ok();
         assert!(home.path(name).exists(), "{client}");
     }
-    // Folders that were there stay, too, and one that was made goes.
+    // Existing folders stay, too, and one that was created is removed.
     let home = Home::new();
     std::fs::create_dir_all(home.path(".cursor")).unwrap();
     for client in ["cursor", "kiro"] {
@@ -472,7 +471,7 @@ fn every_byte_is_restored_for_every_line_ending() {
             ])
             .ok();
             let after = home.read(name);
-            // Each line that was there stands there as it was, commas apart.
+            // Every old line is unchanged, apart from commas.
             for line in before
                 .trim_end()
                 .split_inclusive('\n')
@@ -498,7 +497,8 @@ fn every_byte_is_restored_for_every_line_ending() {
                 after.starts_with('\u{feff}')
             );
             assert_eq!(home.read(&kept(name)), before, "{client}");
-            // The kept text is that of before the first connection, however often it is connected.
+            // The backup is the text from before the first connection, however often `connect`
+            // runs.
             home.run(&["--root", "/second", "connect", client, "--yes", "--no-hook"])
                 .ok();
             assert_eq!(home.read(&kept(name)), before, "{client}");
@@ -537,7 +537,7 @@ fn a_backup_survives_a_second_connect() {
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
     assert_eq!(home.read(".claude/settings.json"), before);
     assert_eq!(contents(home.0.path()).len(), 1);
-    // A file that was made for the permission goes with it.
+    // A file that was created for the permission is removed with it.
     let home = Home::new();
     home.run(&["connect", "claude-code", "--yes", "--no-hook"])
         .ok();
@@ -597,7 +597,7 @@ fn an_unwritable_file_is_reported_and_nothing_is_partly_changed() {
     assert!(!home.path(".claude.json").exists());
     assert_eq!(home.read(".claude/settings.json"), "{}\n");
 
-    // A link to a file that is not there: in the place of the file, and of its folder.
+    // A link to a missing file: in place of the file, and of its folder.
     for link in [".claude/settings.json", ".claude"] {
         let home = Home::new();
         std::fs::create_dir_all(home.path(link).parent().unwrap()).unwrap();

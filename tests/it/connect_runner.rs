@@ -101,7 +101,7 @@ impl Cached {
     }
 }
 
-/// Puts the program there, as a file of its own: a link would lead back to where it was built.
+/// Copies the program there: a link would lead back to where it was built.
 fn put(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let built = env!("CARGO_BIN_EXE_ack-memory");
@@ -143,9 +143,9 @@ fn a_program_in_a_cache_is_started_by_its_runner() {
         expected.extend(["--root", root.to_str().unwrap(), "serve"].map(str::to_owned));
         let before = contents(cached.home.0.path());
 
-        let said = cached.run(&["connect", "claude-code", "--yes"]);
-        assert!(said.err.contains("install it"), "{said:?}");
-        said.ok();
+        let outcome = cached.run(&["connect", "claude-code", "--yes"]);
+        assert!(outcome.err.contains("install it"), "{outcome:?}");
+        outcome.ok();
         let entry = cached.entry("claude-code");
         assert_eq!(entry["command"], runner);
         assert_eq!(entry["args"], json!(expected));
@@ -162,9 +162,9 @@ fn a_program_in_a_cache_is_started_by_its_runner() {
         assert_eq!(entry["args"], json!(expected));
 
         // A command that is printed can be typed.
-        let said = cached.run(&["query", "lock"]).fails(1);
+        let outcome = cached.run(&["query", "lock"]).fails(1);
         let typed = command.replace("-y ", "") + "setup";
-        assert!(said.contains(&format!("`{typed}`")), "{said}");
+        assert!(outcome.contains(&format!("`{typed}`")), "{outcome}");
 
         // Both are recognised again: by `connect`, by `doctor` and by `disconnect`.
         let again = cached.run(&["connect", "claude-code", "--yes"]).ok();
@@ -188,8 +188,8 @@ fn a_runner_that_is_not_on_the_path_is_not_written() {
     cached.run(&["connect", "claude-code", "--yes"]).ok();
     assert_eq!(cached.entry("claude-code")["command"], "pipx");
     let cached = cached.without("bin/pipx");
-    let said = cached.run(&["connect", "claude-code", "--yes"]).fails(1);
-    assert!(said.contains("is in a cache"), "{said}");
+    let error = cached.run(&["connect", "claude-code", "--yes"]).fails(1);
+    assert!(error.contains("is in a cache"), "{error}");
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn a_project_is_connected_with_the_runner() {
     let folder = cached.home.path("project");
     std::fs::create_dir_all(folder.join(".git")).unwrap();
     let inside = folder.to_str().unwrap();
-    let said = cached.run(&["-C", inside, "connect", "claude-code", "--here", "--yes"]);
-    assert!(!said.err.contains("is not on the PATH"), "{said:?}");
-    said.ok();
+    let outcome = cached.run(&["-C", inside, "connect", "claude-code", "--here", "--yes"]);
+    assert!(!outcome.err.contains("is not on the PATH"), "{outcome:?}");
+    outcome.ok();
     let entry = &cached.home.json("project/.mcp.json")["mcpServers"]["ack-memory"];
     let expected = json!({ "type": "stdio", "command": "uvx", "args": ["ack-memory", "serve"] });
     assert_eq!(*entry, expected);
@@ -254,12 +254,12 @@ fn nothing_is_written_if_it_is_not_known_what_starts_the_program_again() {
     ] {
         let before = contents(cached.home.0.path());
         for client in CLIENTS {
-            let said = cached.run(&["connect", client, "--yes"]).fails(1);
-            assert!(said.contains("is in a cache"), "{said}");
-            assert!(said.contains("npm install --global"), "{said}");
+            let error = cached.run(&["connect", client, "--yes"]).fails(1);
+            assert!(error.contains("is in a cache"), "{error}");
+            assert!(error.contains("npm install --global"), "{error}");
         }
         assert_eq!(contents(cached.home.0.path()), before);
-        // What was written by another start can be removed.
+        // An entry that was written by another way of starting can be removed.
         cached.run(&["disconnect", "claude-code", "--yes"]).ok();
     }
 }

@@ -478,7 +478,7 @@ fn an_everyday_folder_name_is_not_matched_as_a_project_name() {
             elsewhere("kiosk", "The kiosk-web build needs libwoff", json!({})),
         ],
     );
-    let told = |name: &str| {
+    let learnings = |name: &str| {
         let answer = context(&root, &project(&root, name, "main"), json!({}));
         let hits = answer["cross_project_learnings"].clone();
         ids(&hits)
@@ -486,12 +486,12 @@ fn an_everyday_folder_name_is_not_matched_as_a_project_name() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    assert_eq!(told("empty"), ["tagged"]);
-    assert_eq!(told("kiosk-web"), ["kiosk"]);
+    assert_eq!(learnings("empty"), ["tagged"]);
+    assert_eq!(learnings("kiosk-web"), ["kiosk"]);
     // A project in which something was learned is a name, whatever the word.
     let own = memory("own", "Pages are blank", json!({ "project": "empty" }));
     root.store("other", &[own]);
-    assert_eq!(told("empty"), ["list", "tagged"]);
+    assert_eq!(learnings("empty"), ["list", "tagged"]);
 }
 
 #[test]

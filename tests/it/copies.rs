@@ -1,4 +1,4 @@
-//! Private copies of stores: nobody else may read them while they are made, and none outlives its
+//! Private copies of stores: nobody else can read them while they are made, and none outlives its
 //! process.
 
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ fn end(child: &mut Child, signal: &str) -> ExitStatus {
     }
 }
 
-/// A process that makes a large copy, at the moment when it is making it.
+/// A process that is making a large copy.
 fn copying(root: &Root, temporary: &TempDir, arguments: &[&str]) -> Child {
     let mut child = binary()
         .arg("--root")

@@ -1,5 +1,5 @@
-//! The commands that decide: what they write, who may run them, and that nothing of it is ever lost
-//! or half there.
+//! The commands that decide: what they write, who may run them, and that no decision is ever lost
+//! or half written.
 
 use std::fs;
 use std::path::Path;
@@ -103,7 +103,7 @@ fn decisions_need_a_terminal_or_the_owners_token() {
         );
     }
     assert!(!root.scope_folder("alpha").join("decisions.jsonl").exists());
-    // What would be decided may be seen by anybody.
+    // Anybody may see what would be decided.
     let seen = ack(root.path(), &["approve", "alpha-0001", "--dry-run"]).ok();
     assert!(
         seen.contains("would write 1 decision") && seen.contains("Lesson 1"),
@@ -118,20 +118,20 @@ fn memories_are_selected_by_id_prefix_and_filters() {
     staged(&root, "alpha", 12);
     staged(&root, "beta", 2);
     let stores = fingerprint(root.path());
-    let told = decide(
+    let output = decide(
         root.path(),
         &["approve", "alpha-0003", "beta-0001", "--because", "read it"],
     )
     .ok();
     assert!(
-        told.contains("2 decisions") && told.contains("undo: ack-memory --root "),
-        "{told}"
+        output.contains("2 decisions") && output.contains("undo: ack-memory --root "),
+        "{output}"
     );
     assert_eq!(approved(root.path()), ["alpha-0003", "beta-0001"]);
     let line = &log(&root, "alpha")[0];
     assert_eq!(line.actor, "process:ana");
     assert_eq!(line.reason.as_deref(), Some("read it"));
-    // `alpha-001` begins two ids.
+    // Two ids begin with `alpha-001`.
     let ambiguous = decide(root.path(), &["reject", "alpha-001"]);
     assert_eq!(ambiguous.code, Some(1));
     assert!(
@@ -274,7 +274,7 @@ fn a_writer_killed_at_any_moment_leaves_a_readable_log() {
         let _ = child.kill();
         child.wait().unwrap();
         lengths.push(fs::metadata(&path).map_or(0, |metadata| metadata.len()));
-        // Whatever is there reads, and the next decision counts.
+        // Whatever the log contains is read, and the next decision counts.
         decide(root.path(), &["reject", "alpha-0299"]).ok();
         assert!(!approved(root.path()).contains(&"alpha-0299".to_owned()));
         decide(root.path(), &["stage", "--because", "again", "alpha-0000"]).ok();
@@ -407,12 +407,12 @@ fn a_queue_is_reviewed_by_keys_alone() {
     let helped = shown.matches("finish: write the choices").count();
     assert_eq!(helped, 1, "the whole help where it was asked for: {shown}");
     let log = log(&root, "alpha");
-    let told: Vec<(&str, &str)> = log
+    let listed: Vec<(&str, &str)> = log
         .iter()
         .map(|line| (line.id.as_str(), line.verdict.as_str()))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             ("w1", "merge"),
             ("keep", "edit"),
@@ -439,11 +439,11 @@ fn a_selection_without_matches_is_reported() {
             root.path().display()
         )
     );
-    // What waits is told once, with what to do.
+    // The waiting memories are mentioned once, with what to do.
     let folder = root.path().join("alpha");
     fs::create_dir(&folder).unwrap();
-    let said = ack(root.path(), &["-C", folder.to_str().unwrap(), "context"]).ok();
-    assert_eq!(said.matches("for review").count(), 1, "{said}");
+    let output = ack(root.path(), &["-C", folder.to_str().unwrap(), "context"]).ok();
+    assert_eq!(output.matches("for review").count(), 1, "{output}");
 }
 
 #[test]
@@ -478,7 +478,7 @@ fn decisions_are_applied_from_a_list() {
     );
     apply(line(0, "approve") + "\n" + &line(1, "reject")).ok();
     assert_eq!(approved(root.path()), ["alpha-0000"]);
-    // What changed since it was listed is not decided about.
+    // No decision is made about a memory that changed since it was listed.
     let database = root.scope_folder("alpha").join("memory.db");
     rusqlite::Connection::open(database)
         .unwrap()

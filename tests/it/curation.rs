@@ -1,6 +1,6 @@
-//! Curation decides, whatever is asked: generated stores and generated requests of all four tools,
-//! and the few paths on which a status could change between two reads. A memory is told by its
-//! marker, a word that stands in its id and in all its texts.
+//! Curation decides, whatever the request: generated stores and generated requests of all four
+//! tools, and the few paths on which a status could change between two reads. A memory is recognised
+//! by its marker, a word in its id and in all its texts.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -23,7 +23,7 @@ const BROKEN: usize = 3;
 /// Sessions of each scope.
 const SESSIONS: usize = 4;
 
-/// What a store may hold in `status`, and what it counts as; `None` is never served.
+/// The values of `status` in a store, and what each counts as; `None` is never served.
 pub const STATUSES: [(Option<&str>, Option<Status>); 14] = [
     (Some("approved"), Some(Status::Approved)),
     (Some("promoted"), Some(Status::Promoted)),
@@ -61,7 +61,7 @@ pub struct Line {
     damage: usize,
 }
 
-/// What the store and the decision log hold now about a memory.
+/// What the store and the decision log say now about a memory.
 #[derive(Debug, Clone)]
 pub struct StoredRow {
     pub stored: Option<Status>,
@@ -90,13 +90,13 @@ const WAS: [Status; 4] = [
     Status::Rejected,
 ];
 
-/// How a line of the log is damaged. The rest of the numbers leave it whole.
+/// How a line of the log is damaged. All other numbers leave it whole.
 const TORN: usize = 0;
 const UNKNOWN_VERDICT: usize = 1;
 const OTHER_CONTENT: usize = 2;
 
 impl StoredRow {
-    /// What a store holds at first.
+    /// The initial content of a store.
     pub fn of(planned: &PlannedRow) -> Self {
         Self {
             stored: STATUSES[planned.status].1,
@@ -215,7 +215,7 @@ pub fn marker(number: usize) -> String {
     format!("mkq{}{}z", letter(number / 26), letter(number))
 }
 
-/// As [`marker`], of a session.
+/// Like [`marker`], for a session.
 fn session_mark(scope: usize, session: usize) -> String {
     let letter = |n: usize| char::from(b'a' + u8::try_from(n).unwrap());
     format!("sessq{}{}z", letter(scope), letter(session))
@@ -235,7 +235,7 @@ fn build(plan: &Plan) -> Root {
     root
 }
 
-/// Puts the planned memories into the stores of a root, in place of what is there.
+/// Puts the planned memories into the stores of a root, in place of the existing ones.
 pub fn fill(root: &Root, plan: &Plan) {
     for (number, scope) in SCOPES.iter().enumerate() {
         let folder = project_folder(root.path(), number);
@@ -345,7 +345,7 @@ fn service(plan: &Plan, root: &Root) -> Service {
     })
 }
 
-/// A request of any tool out of ten numbers.
+/// A request of any tool, from ten numbers.
 pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
     let one = |position: usize, choices: &[Value]| {
         choices[usize::from(bytes[position]) % choices.len()].clone()
@@ -518,7 +518,7 @@ fn check(
     cursor
 }
 
-/// Looks for what an answer may not show.
+/// Searches for anything that an answer may not show.
 pub fn inspect(
     plan: &Plan,
     root: &Root,
@@ -556,7 +556,7 @@ pub fn inspect(
         let has_twin = plan.duplicate_ids.iter().any(|(first, _)| *first == number);
         let is_named = tool == "get_memory" && asked.contains(&mark);
         let forbidden: Vec<String> = if is_named || has_twin {
-            // An id that was asked for is named where it is refused.
+            // An error about an id names it.
             [
                 "title ",
                 "subtitle ",
@@ -572,8 +572,8 @@ pub fn inspect(
         } else {
             vec![mark]
         };
-        // A word of the query may be said back, in the same sentence for every word that no
-        // approved memory contains.
+        // A word of the query may be repeated, in the same sentence for every word that no approved
+        // memory contains.
         let own = format!("`{}`", marker(number));
         let text = match asked.contains(&marker(number)) {
             true => text.replace(&own, "it"),
@@ -622,8 +622,8 @@ pub fn inspect(
 /// The content that nothing has.
 const NOTHING: usize = usize::MAX;
 
-/// The row that a line is about, and the digest of its content. Where several rows have the id,
-/// somebody may have decided about any of them, whichever is shown.
+/// The row that a line is about, and the digest of its content. If several rows have the id, the
+/// decision may be about any of them, whichever is shown.
 fn decided_row(plan: &Plan, root: &Root, line: &Line) -> (usize, Option<String>) {
     let number = line.memory;
     let twins = plan
@@ -1114,7 +1114,7 @@ fn a_pinned_server_knows_no_other_scope() {
     let service = root.service_with(|inputs| {
         inputs.pinned = Some(Setting::variable(ENV_SCOPE, "own".to_owned()))
     });
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deploy" })),
         ("query_memories", json!({ "status": "all" })),
@@ -1141,10 +1141,10 @@ fn a_pinned_server_knows_no_other_scope() {
         }
         let text = answer.to_string();
         if text.contains("hidden-") || text.contains("Friday") || text.contains("\"h2\"") {
-            told.push(format!("{tool} {arguments}: {answer:#}"));
+            answers.push(format!("{tool} {arguments}: {answer:#}"));
         }
     }
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    assert!(answers.is_empty(), "{}", answers.join("\n"));
     for scope in [
         "hidden-one",
         "Hidden_Two",

@@ -1,5 +1,5 @@
-//! `decisions = "store"`: what a person decides is written into the native store, whole or not at
-//! all, and by nobody else.
+//! `decisions = "store"`: a person's decisions are written into the native store, completely or not
+//! at all, and by nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -104,11 +104,11 @@ fn decisions_are_written_to_the_store_and_undo_restores_every_value() {
     );
     let links = "SELECT from_id || ' ' || kind || ' ' || to_id FROM memory_links";
     assert_eq!(texts(&root, links), ["alpha-0000 supersedes alpha-0001"]);
-    let told = ack(root.path(), &["get", "alpha-0000", "--include", "history"]).ok();
-    assert!(told.contains("read it"), "{told}");
+    let output = ack(root.path(), &["get", "alpha-0000", "--include", "history"]).ok();
+    assert!(output.contains("read it"), "{output}");
     for left in [2, 1, 0] {
-        let told = decide(root.path(), &["undo"]).ok();
-        assert!(told.starts_with("undid "), "{told}");
+        let output = decide(root.path(), &["undo"]).ok();
+        assert!(output.starts_with("undid "), "{output}");
         let named = "SELECT DISTINCT batch FROM curation_undo";
         assert_eq!(texts(&root, named).len(), left);
     }
@@ -139,8 +139,8 @@ fn every_verdict_of_a_list_is_written_and_read_back() {
         + &line(4, json!({ "verdict": "withdraw" }));
     let file = root.path().join("lines");
     fs::write(&file, lines).unwrap();
-    let told = decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).ok();
-    assert!(told.contains("5 decisions"), "{told}");
+    let output = decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).ok();
+    assert!(output.contains("5 decisions"), "{output}");
     assert_eq!(approved(root.path()), ["alpha-0000", "alpha-0001"]);
     let got = ack(root.path(), &["get", "alpha-0000", "--json"]).json();
     assert_eq!(got["title"], "As a person wrote it");
@@ -156,7 +156,7 @@ fn every_verdict_of_a_list_is_written_and_read_back() {
         head.starts_with("2 memories wait") && head.contains("1 put off"),
         "{head}"
     );
-    // The column that was added stays; what it held goes.
+    // The added column stays; its value is removed.
     decide(root.path(), &["undo"]).ok();
     let without_it: Vec<String> = memories(&root)
         .iter()
@@ -193,11 +193,11 @@ fn a_memory_changed_meanwhile_is_neither_decided_nor_undone() {
     open(&root)
         .execute_batch("UPDATE memories SET status = 'rejected' WHERE id = 'alpha-0002'")
         .unwrap();
-    let told = decide(root.path(), &["undo"]);
+    let outcome = decide(root.path(), &["undo"]);
     assert!(
-        told.err.contains("alpha-0002 changed since"),
+        outcome.err.contains("alpha-0002 changed since"),
         "{}",
-        told.err
+        outcome.err
     );
     assert_eq!(approved(root.path()), Vec::<String>::new());
     let status = "SELECT status FROM memories WHERE id = 'alpha-0002'";
@@ -278,8 +278,8 @@ fn a_store_without_decision_columns_is_refused_clearly() {
 #[test]
 fn a_read_only_store_is_left_unchanged() {
     let root = waiting(1);
-    // Whoever runs the tests may be root, whom permissions do not stop: a journal that cannot be
-    // made does.
+    // The tests may run as root, whom permissions do not stop, so a journal that cannot be created
+    // is used.
     let folder = root.scope_folder("alpha");
     fs::create_dir(folder.join("memory.db-journal")).unwrap();
     let refused = decide(root.path(), &["approve", "alpha-0000"]).fails(1);
@@ -301,7 +301,7 @@ fn a_locked_store_is_refused_after_a_timeout() {
         "{refused}"
     );
     writer.execute_batch("ROLLBACK").unwrap();
-    // A lock that is released in time costs nothing.
+    // A lock that is released in time does no harm.
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let child = with_token(root.path(), &["approve", "alpha-0001"])
         .stdout(Stdio::null())
@@ -380,7 +380,7 @@ fn a_writer_killed_at_any_moment_leaves_all_or_nothing() {
     assert_eq!(counts, [0, 400], "{done:?}");
 }
 
-/// What the reader says of every memory.
+/// What the reader says about every memory.
 fn read(root: &Root) -> Vec<(String, String, String)> {
     let service = root.service();
     let answer = crate::arguments::call(
@@ -464,7 +464,7 @@ fn the_log_moves_into_the_store_with_the_first_decision() {
             "alpha-0007 rejected",
         ]
     );
-    // Batches of the log are taken back from the store.
+    // Batches from the log are undone in the store.
     decide(root.path(), &["undo"]).ok();
     decide(root.path(), &["undo"]).ok();
     let titles = texts(&root, "SELECT title FROM memories WHERE id = 'alpha-0002'");
@@ -534,7 +534,7 @@ fn only_commands_run_by_a_person_write() {
     assert_eq!(names(&after), names(&before));
     let store = root.scope_folder("alpha").join("memory.db");
     assert_eq!(after.get(&store), before.get(&store));
-    // Its own rows and those of the owner's program stand side by side.
+    // Its own rows and those of the owner's program coexist.
     let path = root.scope_folder("alpha").join("memory.db");
     crate::support::insert(
         &Connection::open(path).unwrap(),

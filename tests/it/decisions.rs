@@ -1,5 +1,5 @@
-//! The decision log: what people decided counts at the moment of the answer, through every door,
-//! and only about the content that was decided on.
+//! The decision log: decisions count from the next answer on, at every entry point, and only for
+//! the content that was decided on.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -103,7 +103,7 @@ fn a_store_that_records_no_status_shows_exactly_what_was_approved() {
     .unwrap();
     assert_eq!(got["status"], "approved");
     assert_eq!(got["history"][0]["actor"], "human:ana", "{got:#}");
-    // Another decision, at once: the very next answer follows it.
+    // Another decision, immediately: the very next answer follows it.
     decide(&folder, "claude-mem.db", "obs-2", "reject", json!({}));
     decide(&folder, "claude-mem.db", "obs-3", "promote", json!({}));
     assert_eq!(query(), ["obs-3"]);
@@ -153,7 +153,7 @@ fn text_cannot_be_swapped_under_an_approval() {
             .unwrap();
         assert_eq!(found(&service, json!({})), ["obs-1"], "{change}");
     }
-    // What is no content does not matter.
+    // Changes to anything but the content do not matter.
     writer
         .execute_batch(
             "UPDATE observations SET discovery_tokens = 9, content_hash = 'x' WHERE id = 1",
@@ -233,7 +233,7 @@ fn a_merged_memory_is_replaced_by_its_target() {
     )
     .unwrap();
     assert_eq!(links["links"][0]["kind"], "supersedes", "{links:#}");
-    // The successor is rejected: the old one is there again.
+    // The successor is rejected: the old one comes back.
     decide(&folder, "claude-mem.db", "obs-2", "reject", json!({}));
     assert_eq!(found(&service, json!({ "query": "deploy" })), ["obs-1"]);
 }
@@ -256,7 +256,7 @@ fn damaged_log_lines_never_reveal_more_memories() {
         found(&service, json!({ "query": "deploy", "limit": 5 })).len(),
         2
     );
-    // A log that is there and cannot be read at all: nobody knows what was rejected.
+    // A log that exists but cannot be read at all: nobody knows what was rejected.
     fs::rename(folder.join("decisions.jsonl"), folder.join("elsewhere")).unwrap();
     fs::create_dir(folder.join("decisions.jsonl")).unwrap();
     let arguments = json!({ "query": "deploy", "status": "all" });
@@ -287,7 +287,7 @@ fn a_later_rejection_in_the_store_is_respected() {
         found(&service, json!({ "status": "all" })),
         Vec::<String>::new()
     );
-    // A person who sees that, and approves it all the same, is believed too.
+    // A person who sees that and approves it anyway is believed, too.
     decide(&folder, "memory.db", "a", "approve", json!({}));
     assert_eq!(found(&service, json!({})), ["a"]);
 }

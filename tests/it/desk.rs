@@ -1,4 +1,4 @@
-//! The desk in a browser, without one: who is let in, what is answered, and when it ends. The page
+//! The desk in a browser, without one: who has access, what it answers, and when it ends. The page
 //! itself is tested in a real browser (tests/clients/desk.mjs).
 
 use std::fs;
@@ -74,7 +74,7 @@ impl Desk {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// A request with these headers besides `Host`, unless they name another one.
+    /// A request with these headers in addition to `Host`, unless they include one.
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
@@ -98,7 +98,7 @@ impl Desk {
         }
     }
 
-    /// Hands the word in; the session's token.
+    /// Exchanges the word for the session's token.
     pub fn enter(&self) -> String {
         let body = json!({ "word": self.word }).to_string();
         let answer = self.send("POST", "/enter", &[], &body);
@@ -194,7 +194,7 @@ fn the_one_time_address_works_once_and_is_required() {
     let cookie = format!("session={word}");
     refused(&[]);
     refused(&[("Authorization", "Bearer 0123456789abcdef0123456789abcdef")]);
-    // The word is not the session's token, wherever it stands.
+    // The word does not work as the session's token, in any place.
     refused(&[("Authorization", &as_bearer)]);
     refused(&[("Cookie", &cookie)]);
     for wrong in ["", "0", &word[..63], &word.replace(['a', '0'], "1")] {
@@ -206,7 +206,7 @@ fn the_one_time_address_works_once_and_is_required() {
     assert_ne!(session, word);
     let answer = desk.ask(&session, "/card", json!({ "number": 0 }));
     assert!(answer.body.contains("quokka"), "{}", answer.body);
-    // Once: whoever has seen the address is too late.
+    // It works once: anyone who sees the address later is too late.
     let body = json!({ "word": word }).to_string();
     let again = desk.send("POST", "/enter", &[], &body);
     assert_eq!(again.status, 403, "{}", again.body);
@@ -310,7 +310,7 @@ fn every_answer_has_a_strict_content_policy() {
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
         assert_eq!(answer.header("x-frame-options"), "DENY");
     }
-    // Nothing comes from elsewhere.
+    // Nothing is loaded from elsewhere.
     let page = &answers[0].body;
     for outside in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
@@ -418,15 +418,15 @@ fn nothing_is_decided_before_it_is_written() {
     let written = desk.ask(&session, "/write", json!({})).json();
     assert_eq!(written["written"], 2);
     let lines = fs::read_to_string(&log).unwrap();
-    let told: Vec<Value> = lines
+    let answer: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(told.len(), 2);
-    assert_eq!(told[0]["verdict"], "approve");
-    assert_eq!(told[1]["verdict"], "reject");
-    assert_eq!(told[1]["reason"], "why");
-    assert_eq!(told[0]["actor"], "process:ana");
+    assert_eq!(answer.len(), 2);
+    assert_eq!(answer[0]["verdict"], "approve");
+    assert_eq!(answer[1]["verdict"], "reject");
+    assert_eq!(answer[1]["reason"], "why");
+    assert_eq!(answer[0]["actor"], "process:ana");
     assert_eq!(fingerprint(&store), before);
     assert_eq!(
         desk.ask(&session, "/finish", json!({ "discard": false }))
@@ -434,16 +434,16 @@ fn nothing_is_decided_before_it_is_written() {
         200
     );
     assert_eq!(desk.ended(), Some(0));
-    let mut said = String::new();
+    let mut stdout = String::new();
     desk.child
         .as_mut()
         .unwrap()
         .stdout
         .take()
         .unwrap()
-        .read_to_string(&mut said)
+        .read_to_string(&mut stdout)
         .unwrap();
-    assert_eq!(said, "2 memories were decided\n");
+    assert_eq!(stdout, "2 memories were decided\n");
 }
 
 #[test]

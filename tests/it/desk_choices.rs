@@ -9,7 +9,7 @@ use crate::cli::binary;
 use crate::desk::{Desk, TIMEOUT};
 use crate::support::{Root, memory};
 
-/// An approved memory `keep` and two that wait, each with something of its own.
+/// An approved memory `keep` and two that wait, each with unique content.
 fn beside_an_approved_one() -> Root {
     let root = Root::new();
     let with = |status: &str, fact: &str, tag: &str| json!({ "status": status, "facts": [fact], "concepts": [tag] });
@@ -145,7 +145,7 @@ fn an_impossible_choice_is_reported_and_not_recorded() {
         let refused = desk.ask(&session, "/choose", wish);
         assert_eq!(refused.status, 409, "{choice}: {}", refused.body);
     }
-    // Nothing goes into a memory that goes itself.
+    // Nothing is merged into a memory that is removed itself.
     let reject = json!({ "numbers": [1], "choice": { "do": "reject" } });
     assert_eq!(desk.ask(&session, "/choose", reject).status, 200);
     let into = json!({ "numbers": [0], "choice": { "do": "merge", "into": "w1" } });
@@ -195,23 +195,25 @@ fn similar_memories_are_grouped() {
     let card = desk.ask(&session, "/card", json!({ "number": 2 })).json();
     assert_eq!(card["group"], json!([]));
 
-    // What was decided together stays in sight, and each of them can be changed.
+    // Memories that were decided about together stay visible, and each decision can be changed.
     let both = json!({ "numbers": [0, 1], "choice": { "do": "approve" } });
-    let told = desk.ask(&session, "/choose", both).json();
-    let members = |told: &Value| {
-        let members = told["standing"]["recent"][0]["members"].as_array().unwrap();
+    let answer = desk.ask(&session, "/choose", both).json();
+    let members = |answer: &Value| {
+        let members = answer["standing"]["recent"][0]["members"]
+            .as_array()
+            .unwrap();
         let numbers = members
             .iter()
             .map(|member| member["number"].as_u64().unwrap());
         numbers.collect::<Vec<_>>()
     };
-    assert_eq!(members(&told), [0, 1], "{told}");
+    assert_eq!(members(&answer), [0, 1], "{answer}");
     let one = json!({ "numbers": [1], "choice": { "do": "reject" } });
-    let told = desk.ask(&session, "/choose", one).json();
-    let recent = &told["standing"]["recent"];
-    assert_eq!(recent[0]["numbers"], json!([1]), "{told}");
-    assert_eq!(recent[1]["numbers"], json!([0]), "{told}");
-    assert_eq!(recent[0]["members"], json!([]), "{told}");
+    let answer = desk.ask(&session, "/choose", one).json();
+    let recent = &answer["standing"]["recent"];
+    assert_eq!(recent[0]["numbers"], json!([1]), "{answer}");
+    assert_eq!(recent[1]["numbers"], json!([0]), "{answer}");
+    assert_eq!(recent[0]["members"], json!([]), "{answer}");
 }
 
 #[test]
@@ -241,9 +243,9 @@ fn the_card_reports_which_cited_files_and_names_still_exist() {
     let desk = Desk::open_with(&root, &["-C", path]);
     let session = desk.enter();
     let evidence = |number: usize| desk.ask(&session, "/evidence", json!({ "number": number }));
-    let told = evidence(0).json();
+    let answer = evidence(0).json();
     assert_eq!(
-        told,
+        answer,
         json!([
             "src/here.rs: there",
             "src/gone.rs: gone",

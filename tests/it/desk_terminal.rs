@@ -14,8 +14,7 @@ use crate::desk::{Desk, TIMEOUT, waiting};
 use crate::support::Root;
 use crate::terminal::Session;
 
-/// `review` of a person who sits before a display, or elsewhere. What is opened there goes to a
-/// file.
+/// `review` with or without a display. Addresses that it opens go to a file.
 fn review(root: &Root, display: &[(&str, &str)]) -> Command {
     let browser = root.path().join("browser");
     let opened = root.path().join("opened");
@@ -39,7 +38,7 @@ fn review(root: &Root, display: &[(&str, &str)]) -> Command {
     command
 }
 
-/// What was opened last, once it is another address than `before`.
+/// The last opened address, once it differs from `before`.
 fn opened(root: &Root, before: &str) -> String {
     let since = Instant::now();
     loop {

@@ -28,7 +28,7 @@ fn scopes(manifests: &[(&str, &str)]) -> Root {
     root
 }
 
-/// The current scope of a project and the rule that found it.
+/// The current scope of a project, and the rule that found it.
 fn detect_with(
     root: &Root,
     project: &Path,
@@ -181,12 +181,12 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
     ] {
         let body = call(&service, tool, arguments).unwrap_err().body();
         assert_eq!(body.code, "scope_not_found", "{tool}");
-        let told = serde_json::to_string(&body).unwrap();
+        let text = serde_json::to_string(&body).unwrap();
         assert!(
-            told.contains("ledger_apl") && told.contains("ACK_MEM_SCOPE"),
-            "{tool}: {told}"
+            text.contains("ledger_apl") && text.contains("ACK_MEM_SCOPE"),
+            "{tool}: {text}"
         );
-        assert!(!told.contains("ledger-"), "{tool}: {told}");
+        assert!(!text.contains("ledger-"), "{tool}: {text}");
     }
 }
 
@@ -506,7 +506,7 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
         "git@personal-2:org/ledger-api"
     ));
     assert!(!found(&remote("git@other:org/ledger-api.git"), wanted));
-    // What is no regular file is not waited for.
+    // A file that is not regular is not waited for.
     std::fs::remove_file(&ssh).unwrap();
     assert!(
         std::process::Command::new("mkfifo")
@@ -531,7 +531,7 @@ fn remotes_are_resolved_with_the_settings_of_git_and_ssh() {
         );
         std::fs::remove_file(home.join(file)).unwrap();
     }
-    // The longest beginning counts, and a manifest that knows nothing of it is right as well.
+    // The longest prefix counts, and a manifest without the rewritten URL matches, too.
     let mirror = "[url \"https://mirror.corp/\"]\n\tinsteadOf = https://github.com/\n[url \"https://vault.corp/\"]\n\tinsteadOf = https://github.com/org/\n";
     std::fs::write(home.join(".gitconfig"), mirror).unwrap();
     let plain = remote("https://github.com/org/ledger-api");

@@ -1,6 +1,5 @@
-//! The README and `docs/` name everything there is, their commands can be typed, their links
-//! resolve, and what is generated in them is up to date. `UPDATE_DOCS=1` writes the generated parts
-//! again.
+//! The README and `docs/` mention everything, their commands can be typed, their links resolve, and
+//! their generated parts are up to date. `UPDATE_DOCS=1` regenerates these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -98,7 +97,7 @@ fn check(what: &str, words: impl IntoIterator<Item = String>) {
     );
 }
 
-/// Whether each word has its row in a table of docs/tools.md.
+/// Checks that each word has a row in a table of docs/tools.md.
 #[track_caller]
 fn check_rows(what: &str, words: impl IntoIterator<Item = String>) {
     let page = Page::at("docs/tools.md");
@@ -307,7 +306,7 @@ fn every_command_in_the_docs_parses() {
     assert!(tried > 30, "the docs show only {tried} commands");
 }
 
-/// Lines that end in a backslash continue in the next one.
+/// Joins lines that end in a backslash with the next one.
 fn joined(lines: &[String]) -> Vec<String> {
     let mut whole: Vec<String> = Vec::new();
     let mut continued = false;
@@ -325,8 +324,8 @@ fn joined(lines: &[String]) -> Vec<String> {
     whole
 }
 
-/// The calls of `ack-memory` in a shell line, as words, with something in place of placeholders.
-/// `cargo run … --` calls it too.
+/// The calls of `ack-memory` in a shell line, as words, with placeholders filled in. `cargo run …
+/// --` calls it too.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let line = line.trim().trim_start_matches("$ ");
     let line = line.split(" # ").next().unwrap_or_default();
@@ -356,7 +355,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A word with what a person would type in place of a placeholder; none for an ellipsis.
+/// A word with its placeholder replaced by what a person would type; `None` for an ellipsis.
 fn placeholder(word: &str) -> Option<String> {
     let word = word.trim_matches(['[', ']']);
     match word {
@@ -469,7 +468,7 @@ fn the_json_in_the_docs_is_json() {
     }
 }
 
-/// A page without its fenced blocks and its inline code, in which brackets are no links.
+/// A page without its fenced blocks and its inline code, in which brackets are not links.
 fn prose(page: &Page) -> String {
     let mut prose = String::new();
     let mut fenced = false;
@@ -611,20 +610,17 @@ fn kind(schema: &Value, property: &Value) -> String {
     let described = property["description"].as_str().unwrap_or_default();
     let one = |name: &str| match name {
         "array" => match kind(schema, &property["items"]).as_str() {
-            "text" => "list of texts".to_owned(),
+            "string" => "list of strings".to_owned(),
             words if words.starts_with('`') => format!("list of {words}"),
             _ => "list".to_owned(),
         },
         "object" => "table".to_owned(),
-        "string" => "text".to_owned(),
         "integer" => match (property["minimum"].as_i64(), property["maximum"].as_i64()) {
             (Some(min), Some(max)) if !described.contains(&format!("{min} to {max}")) => {
                 format!("{min} to {max}")
             }
-            _ => "whole number".to_owned(),
+            _ => "integer".to_owned(),
         },
-        "number" => "number".to_owned(),
-        "boolean" => "true or false".to_owned(),
         other => other.to_owned(),
     };
     match &property["type"] {
@@ -678,7 +674,7 @@ fn variables() -> String {
     table
 }
 
-/// A page with what is between its markers made again.
+/// A page with the parts between its markers regenerated.
 fn filled(page: &Page) -> String {
     let mut text = String::new();
     let mut inside = false;
@@ -854,7 +850,7 @@ fn the_picture_matches_the_output_of_the_program() {
     );
 }
 
-/// The crates of ours that a manifest names as dependencies.
+/// Our own crates that a manifest names as dependencies.
 fn our_dependencies(manifest: &Path) -> BTreeSet<String> {
     let manifest: toml::Table = toml::from_str(&read(manifest)).unwrap();
     let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);

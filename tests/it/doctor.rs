@@ -1,4 +1,4 @@
-//! `doctor`: what is said about review and decisions.
+//! `doctor`: what it reports about review and decisions.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::connect::Home;
 use crate::curate::{approved, decide, staged};
 use crate::support::{Root, memory};
 
-/// What is found about a subject, and goes on below it.
+/// The findings, each with its subject; a finding may continue the previous one.
 fn found(root: &Root) -> Vec<(String, String)> {
     let outcome = ack(root.path(), &["doctor", "--json"]);
     let report: Value = serde_json::from_str(&outcome.out).unwrap();
@@ -58,20 +58,20 @@ fn a_problem_of_several_scopes_is_reported_once() {
     for scope in ["one", "two"] {
         claude_mem(&root.scope_folder(scope).join("claude-mem.db"));
     }
-    let said = ack(root.path(), &["scopes"]).ok();
+    let output = ack(root.path(), &["scopes"]).ok();
     assert_eq!(
-        said.matches("keeps no review status").count(),
+        output.matches("keeps no review status").count(),
         1,
-        "once is enough: {said}"
+        "once is enough: {output}"
     );
-    assert!(said.contains("\none, two: the store keeps"), "{said}");
-    let said = ack(root.path(), &["query"]).ok();
+    assert!(output.contains("\none, two: the store keeps"), "{output}");
+    let output = ack(root.path(), &["query"]).ok();
     assert!(
-        said.contains("\nnote: one, two: this store keeps no review status"),
-        "{said}"
+        output.contains("\nnote: one, two: this store keeps no review status"),
+        "{output}"
     );
-    assert_eq!(said.matches("no review status").count(), 1, "{said}");
-    // A folder in the place of a file that SQLite needs.
+    assert_eq!(output.matches("no review status").count(), 1, "{output}");
+    // A folder in place of a file that SQLite needs.
     root.store("three", &[memory("t-1", "Three", json!({}))]);
     fs::remove_file(root.scope_folder("three").join("memory.db")).unwrap();
     std::os::unix::fs::symlink("memory.db", root.scope_folder("three").join("memory.db")).unwrap();
@@ -203,10 +203,10 @@ fn an_unreadable_root_is_not_reported_as_empty() {
     let doctor = ack(root.path(), &["doctor"]);
     assert_eq!(doctor.code, Some(1), "{}", doctor.out);
     assert!(doctor.out.contains("cannot read"), "{}", doctor.out);
-    let told = ack(root.path(), &["query", "anything"]).fails(1);
+    let error = ack(root.path(), &["query", "anything"]).fails(1);
     assert!(
-        told.contains("cannot read") && !told.contains("setup"),
-        "{told}"
+        error.contains("cannot read") && !error.contains("setup"),
+        "{error}"
     );
 }
 
@@ -303,18 +303,18 @@ fn a_file_of_a_client_that_cannot_be_read_is_an_error() {
     };
     let outcome = ours(&["doctor"]);
     assert_eq!(outcome.code, Some(1));
-    let said = outcome.out;
+    let output = outcome.out;
     for part in [
         "✗ Claude Code",
         "~/.claude.json: it is not valid JSON",
         "- Codex",
         "~/.codex/hooks.json: it is not valid JSON",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(output.contains(part), "{part}: {output}");
     }
     assert!(
-        !said.contains("connect claude-code"),
-        "it would fail: {said}"
+        !output.contains("connect claude-code"),
+        "it would fail: {output}"
     );
     let error = ours(&["connect", "claude-code", "--yes"]).fails(1);
     assert!(error.contains("the client's own documentation"), "{error}");

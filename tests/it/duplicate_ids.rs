@@ -1,6 +1,6 @@
-//! Several rows of one store with one id: every entry point shows the same one of them. What agents
-//! see goes before what waits for review, that before what was rejected, and the first before the
-//! others; so what is approved is served, and what is not never takes its place.
+//! Several rows of one store with one id: every entry point shows the same one of them. A row that
+//! agents see comes before one that waits, that one before a rejected one, and the first of several
+//! equals before the others. So an approved row is served, and no other one takes its place.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ fn marks_in(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// The row that the id means.
+/// The row that owns the id.
 fn strongest(statuses: &[Status]) -> usize {
     let place = |status: &Status| match status {
         Status::Approved | Status::Promoted => 0,
@@ -97,7 +97,7 @@ fn entry_points(
     root: &Root,
     folder: &Path,
 ) -> Vec<(String, &'static str, String)> {
-    let told = |tool: &'static str, arguments: Value| {
+    let answer_of = |tool: &'static str, arguments: Value| {
         let answer = call(service, tool, arguments);
         // An error is an answer, too.
         answer.map_or_else(
@@ -125,20 +125,20 @@ fn entry_points(
             json!({ "status": status, "ids": ["twin", "other-1"] }),
         ] {
             let entry_point = format!("get_memory {arguments}");
-            entry_points.push((entry_point, status, told("get_memory", arguments)));
+            entry_points.push((entry_point, status, answer_of("get_memory", arguments)));
         }
     }
     let context = json!({ "project_path": folder, "max_memories": 50 });
     entry_points.push((
         "get_context".into(),
         "approved",
-        told("get_context", context),
+        answer_of("get_context", context),
     ));
     let focused = json!({ "project_path": folder, "focus": "orchard", "max_memories": 50 });
     entry_points.push((
         "get_context with a focus".into(),
         "approved",
-        told("get_context", focused),
+        answer_of("get_context", focused),
     ));
     let brief = service.session_brief(&BriefRequest {
         project_path: Some(folder.to_str().unwrap().to_owned()),
@@ -228,8 +228,8 @@ fn every_entry_point_shows_the_same_row_of_a_duplicate_id() {
             // Not every combination of three: each of the third with many of the others.
             let third = STATUSES[round % STATUSES.len()];
             let statuses = [first, second, third];
-            // Rows change one by one, in turn in their status and in their text, and are asked for
-            // in between.
+            // Rows change one by one, alternately in status and in text, and are queried in
+            // between.
             for step in 0..MARKS.len() {
                 let row = (step + round) % MARKS.len();
                 let sql = "UPDATE memories SET status = ?1 WHERE id = 'twin' AND rowid = ?2";
@@ -258,7 +258,7 @@ fn a_decision_about_a_duplicate_id_applies_only_to_its_content() {
     let (root, folder) = root();
     let store = open(&root);
     let digest_of = |row: usize| {
-        // The others are put aside for the moment.
+        // The others are removed for the moment.
         let rowid = i64::try_from(row + 1).unwrap();
         let set = |from: &str, to: &str| {
             let sql = "UPDATE memories SET id = ?1 WHERE id = ?2 AND rowid <> ?3";
@@ -416,8 +416,8 @@ fn the_approved_row_of_a_duplicate_id_is_shown_with_a_note() {
     assert_ne!(refused.code, Some(0), "{}", refused.out);
     assert!(refused.err.contains("twin"), "{}", refused.err);
     let scopes = ack(root.path(), &["scopes"]).ok();
-    let said = "2 rows repeat the id of another row (`twin`); the first approved one counts";
-    assert!(scopes.contains(said), "{scopes}");
+    let expected = "2 rows repeat the id of another row (`twin`); the first approved one counts";
+    assert!(scopes.contains(expected), "{scopes}");
     let queue = ack(root.path(), &["review", "--list"]).ok();
     assert!(marks_in(&queue).is_empty(), "{queue}");
 }

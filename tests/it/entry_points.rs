@@ -1,6 +1,6 @@
 //! The two transports of `serve`, with generated clients: over HTTP nobody is answered without the
-//! token, however near to it; over standard output comes nothing but the protocol, and each request
-//! is answered once, with the memory that it asked for.
+//! token, however close a guess is; standard output carries only the protocol, and each request is
+//! answered once, with the memory that it asked for.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -63,7 +63,7 @@ fn config(cases: u32) -> Config {
 
 // HTTP.
 
-/// What a stranger says in the place of the token.
+/// What a stranger sends in place of the token.
 #[derive(Debug, Clone)]
 enum RequestVariant {
     Nothing,
@@ -137,14 +137,17 @@ pub fn http(address: &str, method: &str, path: &str, headers: &str, body: &str) 
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{accept}{headers}Content-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).unwrap();
-    let mut said = Vec::new();
-    stream.read_to_end(&mut said).unwrap();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    let status = said
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).unwrap();
+    let response = String::from_utf8_lossy(&response).into_owned();
+    let status = response
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    (status.unwrap_or_else(|| panic!("no status: {said}")), said)
+    (
+        status.unwrap_or_else(|| panic!("no status: {response}")),
+        response,
+    )
 }
 
 #[test]
@@ -173,8 +176,8 @@ fn over_http_every_wrong_token_is_refused() {
     let in_address = proptest::bool::weighted(0.1);
     let visits = (request_variant(), bodies(), methods, paths, in_address);
     TestRunner::new(config(400))
-        .run(&visits, |(said, body, method, path, in_address)| {
-            let headers = match &said {
+        .run(&visits, |(variant, body, method, path, in_address)| {
+            let headers = match &variant {
                 RequestVariant::Nothing => String::new(),
                 RequestVariant::Header(value) => format!("Authorization: {value}\r\n"),
                 RequestVariant::Elsewhere(name) => format!("{name}: {TOKEN}\r\n"),
@@ -196,8 +199,8 @@ fn over_http_every_wrong_token_is_refused() {
                 "{}",
                 answer
             );
-            prop_assert!(!answer.contains(TOKEN), "the token is told: {}", answer);
-            // Who says it is answered, or the rest would prove nothing.
+            prop_assert!(!answer.contains(TOKEN), "the token is revealed: {}", answer);
+            // A request with the token is answered; otherwise the rest would prove nothing.
             let (status, _) = http(
                 &address,
                 "POST",
@@ -231,7 +234,7 @@ enum Line {
     Query,
     Failing,
     Notification,
-    /// What is no request.
+    /// Bytes that are not a request.
     Garbage(Vec<u8>),
     /// A request that ends too soon.
     Cut(usize),
@@ -359,15 +362,15 @@ fn standard_output_has_only_the_protocol_and_each_answer_matches_its_request() {
                 input.write_all(&bytes).unwrap();
                 owed.extend(answered.then_some(number));
             }
-            let (sender, said) = channel();
+            let (sender, receiver) = channel();
             let output = BufReader::new(server.0.stdout.take().unwrap());
             std::thread::spawn(move || output.split(b'\n').map_while(Result::ok).try_for_each(|line| sender.send(line)));
             let mut input = Some(input);
             loop {
-                // When input ends, what is under way may go unanswered: it ends when all that is
-                // owed has come.
+                // When input ends, running requests may stay unanswered, so input ends only after
+                // all expected answers have arrived.
                 input = input.filter(|_| !owed.is_empty());
-                let line = match said.recv_timeout(TIMEOUT) {
+                let line = match receiver.recv_timeout(TIMEOUT) {
                     Ok(line) => String::from_utf8(line).expect("UTF-8"),
                     Err(error) => {
                         prop_assert_eq!(error, RecvTimeoutError::Disconnected, "not answered: {:?}", owed);

@@ -1,11 +1,11 @@
-//! Retrieval quality on development sets that lie outside the repository (`ACK_TEST_EVALS`):
-//! documents become approved memories, each project a scope, and each query asks the service what
-//! an agent would ask.
+//! Retrieval quality on development sets outside the repository (`ACK_TEST_EVALS`): documents
+//! become approved memories, each project a scope, and each query asks the service what an agent
+//! would ask.
 //!
 //! A query that names one project asks that scope. One that names several asks each scope for a
-//! page and takes the pages in turn, rank by rank, because scores of different answers do not
-//! compare. A query that names none asks without a scope. The documents of different owners lie in
-//! different roots, as those of different people do.
+//! page and interleaves the pages, rank by rank, because scores of different answers are not
+//! comparable. A query that names none asks without a scope. The documents of different owners are
+//! in different roots, like those of different people.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What of a memory's files and names is in a working tree.
+//! Which of a memory's files and names exist in a working tree.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -80,7 +80,7 @@ fn cited_files_are_found_in_every_spelling() {
     ] {
         assert_eq!(look(top, entry), FileState::Outside, "{entry}");
     }
-    // What lies in folders that programs fill was not listed.
+    // Folders with generated content were not listed.
     for entry in ["**", "", "target/x/built.rs"] {
         assert_ne!(look(top, entry), FileState::Gone, "{entry}");
     }
@@ -95,7 +95,7 @@ fn files_outside_the_tree_are_not_checked_and_not_reported_missing() {
     symlink(outside.path(), folder.path().join("link")).unwrap();
     symlink("link", folder.path().join("loop")).unwrap();
     symlink("loop/loop", folder.path().join("link2")).unwrap();
-    // Whether it is there is not known, whether it is there or not.
+    // Its state is unknown, whether or not it exists.
     for entry in ["link/secret.rs", "link/other.rs", "link2/x.rs"] {
         assert_eq!(look(folder.path(), entry), FileState::Unknown, "{entry}");
     }

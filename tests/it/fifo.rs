@@ -20,7 +20,7 @@ fn pipe(path: &Path) {
     nix::unistd::mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
 }
 
-/// What a command says, unless it hangs.
+/// The output of a command, unless it hangs.
 #[track_caller]
 fn run(command: &mut Command) -> Output {
     let mut child = command
@@ -107,19 +107,19 @@ fn a_pipe_in_place_of_a_store_file_is_reported() {
 fn a_pipe_as_the_only_database_is_named() {
     let root = root();
     pipe(&root.path().join("claude-mem.db"));
-    let said = error_text(&ask(&root, root.path(), &["query", "marker"]));
+    let error = error_text(&ask(&root, root.path(), &["query", "marker"]));
     assert!(
-        said.contains("first marker") && said.contains("a named pipe"),
-        "{said}"
+        error.contains("first marker") && error.contains("a named pipe"),
+        "{error}"
     );
     let database = root.path().join("pipe.db");
     pipe(&database);
     let mut command = binary();
     let output = run(command.arg("--db").arg(&database).args(["query", "marker"]));
-    let said = self::error_text(&output);
+    let error = self::error_text(&output);
     assert!(
-        said.contains("a named pipe") && !said.contains("backup"),
-        "{said}"
+        error.contains("a named pipe") && !error.contains("backup"),
+        "{error}"
     );
 }
 
@@ -148,10 +148,10 @@ fn a_pipe_among_notes_is_skipped_and_reported() {
         &["scopes", "--json"] as &[&str],
         &["check", notes.to_str().unwrap()],
     ] {
-        let said = error_text(&ask(&root, root.path(), door));
+        let error = error_text(&ask(&root, root.path(), door));
         assert!(
-            said.contains("pipe.md") && said.contains("a named pipe"),
-            "{door:?}: {said}"
+            error.contains("pipe.md") && error.contains("a named pipe"),
+            "{door:?}: {error}"
         );
     }
 }
@@ -184,11 +184,11 @@ fn a_pipe_in_place_of_settings_is_reported() {
     pipe(&root.path().join("config.toml"));
     for door in DOORS {
         let output = ask(&root, root.path(), door);
-        // The doctor tells it with what else it found.
-        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        // The doctor reports it with its other findings.
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         assert!(
-            said.contains("config.toml") && said.contains("a named pipe"),
-            "{door:?}: {said}"
+            text.contains("config.toml") && text.contains("a named pipe"),
+            "{door:?}: {text}"
         );
     }
     let token = root.path().join("token");

@@ -20,7 +20,7 @@ fn scope_filters_and_pin_pins() {
         );
         assert_eq!(scopes(answer), one, "{filter}");
     }
-    // Wherever it stands.
+    // In any position.
     let answer = ack(
         root.path(),
         &["-s", "platform", "query", "docker", "--json"],
@@ -107,16 +107,16 @@ fn old_spellings_work_and_name_the_new_ones() {
         (vec!["--project", folder, "context"], "`-C DIR`"),
         (vec!["--scope", "platform", "context"], "`--pin`"),
     ] {
-        let said = ack(root.path(), &arguments);
+        let outcome = ack(root.path(), &arguments);
         assert!(
-            said.err.contains("hint: ") && said.err.contains(hint),
-            "{arguments:?}: {said:?}"
+            outcome.err.contains("hint: ") && outcome.err.contains(hint),
+            "{arguments:?}: {outcome:?}"
         );
-        assert_eq!(said.err.lines().count(), 1, "{said:?}");
-        said.ok();
+        assert_eq!(outcome.err.lines().count(), 1, "{outcome:?}");
+        outcome.ok();
         for quiet in ["--json", "--quiet"] {
-            let said = ack(root.path(), &[&arguments[..], &[quiet]].concat());
-            assert_eq!(said.err, "", "{arguments:?}");
+            let outcome = ack(root.path(), &[&arguments[..], &[quiet]].concat());
+            assert_eq!(outcome.err, "", "{arguments:?}");
         }
     }
     let context = ack(root.path(), &["--scope", "platform", "context", "--json"]).json();

@@ -1,6 +1,6 @@
 //! Whole conversations as the skills, agents and commands of other memory servers describe them,
 //! held with the set of tools that has their names: the arguments that their texts show, in their
-//! order, each call with what the one before it answered.
+//! order, each call with values from the previous answer.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn one(answer: &Value) -> &str {
     answer["structuredContent"]["id"].as_str().unwrap()
 }
 
-/// A claude-mem database, vouched for as it is.
+/// A claude-mem database whose rows all count as approved.
 fn observed() -> Root {
     let root = Root::new();
     let path = root.scope_folder("claude-mem").join("claude-mem.db");
@@ -116,7 +116,7 @@ fn claude_mem_search_then_timeline_then_get_observations() {
     assert_eq!(ids(&index)[0], "obs-11131");
     let older = json!({ "query": "authentication", "format": "index", "limit": 30, "project": "my-project" });
     assert_eq!(ids(&server.call("search", older)), ids(&index));
-    // The number as their tables show it, with their mark, as a text, and as we show it.
+    // The number as their tables show it, with their prefix, as a string, and as we show it.
     for anchor in [
         json!(11131),
         json!("11131"),
@@ -176,8 +176,7 @@ fn claude_mem_searches_by_types_and_days() {
         let arguments = json!({ "type": "observations", "obs_type": several, "limit": 50, "orderBy": "relevance" });
         assert_eq!(sorted(arguments), ["obs-10942", "obs-11132"], "{several}");
     }
-    // What a store calls by a name with a comma is found by that name, beside what is called by its
-    // parts.
+    // A type whose name contains a comma is found by that name, next to those named by its parts.
     assert_eq!(
         sorted(json!({ "obs_type": "change, later" })),
         ["obs-11140", "obs-11150"]
@@ -232,7 +231,7 @@ fn episodic_memory_search_then_read() {
         assert_eq!(one(&read), hit);
         assert!(read["structuredContent"]["timeline"].is_object());
     }
-    // A path of theirs is no memory; the answer says what is one.
+    // One of their paths is not a memory; the answer says what is.
     let path = "/home/me/.config/superpowers/conversation-archive/web/19df92b9.jsonl";
     let wrong = server.fail("read", json!({ "path": path }));
     assert_eq!(wrong.code, "memory_not_found");

@@ -19,9 +19,10 @@ type Sample<'a> = (&'a str, &'a [&'a str]);
 /// Whether a search that matches both shows them as one.
 fn is_one(one: Sample<'_>, other: Sample<'_>) -> bool {
     let root = Root::new();
-    let told = |id: &str, (title, facts): Sample<'_>| memory(id, title, json!({ "facts": facts }));
-    root.store("alpha", &[told("a", one)]);
-    root.store("beta", &[told("b", other)]);
+    let sample =
+        |id: &str, (title, facts): Sample<'_>| memory(id, title, json!({ "facts": facts }));
+    root.store("alpha", &[sample("a", one)]);
+    root.store("beta", &[sample("b", other)]);
     let answer = call(&root.service(), "query_memories", json!({ "query": one.0 })).unwrap();
     assert_eq!(answer["total"], 2, "{answer}");
     let results = answer["results"].as_array().unwrap();
@@ -40,7 +41,7 @@ const POOL: Sample<'_> = (
 
 #[test]
 fn reworded_duplicates_are_shown_once() {
-    let told: [(Sample<'_>, Sample<'_>); 6] = [
+    let reworded: [(Sample<'_>, Sample<'_>); 6] = [
         (
             POOL,
             (
@@ -126,7 +127,7 @@ fn reworded_duplicates_are_shown_once() {
             ),
         ),
     ];
-    let apart: Vec<&str> = told
+    let apart: Vec<&str> = reworded
         .iter()
         .filter(|(one, other)| !is_one(*one, *other))
         .map(|(one, _)| one.0)
@@ -180,7 +181,7 @@ fn memories_that_differ_in_a_name_number_negation_or_opposite_are_not_folded() {
     ];
     let folded: Vec<_> = reworded
         .iter()
-        .filter(|told| is_one(POOL, (told.0, &[told.1, told.2])))
+        .filter(|candidate| is_one(POOL, (candidate.0, &[candidate.1, candidate.2])))
         .collect();
     assert!(folded.is_empty(), "folded although they differ: {folded:?}");
 }
@@ -200,15 +201,15 @@ fn similar_texts_with_opposing_words_are_not_folded() {
             "The cache of the staging cluster is {word} for every service that the nightly build deploys there"
         )]
     };
-    let told = |word: &'static str, other: &'static str| {
+    let are_folded = |word: &'static str, other: &'static str| {
         let (one, other) = (facts(word), facts(other));
         is_one(
             ("Build cache of staging", &[&one[0]]),
             ("Build cache of staging", &[&other[0]]),
         )
     };
-    assert!(told("enabled", "enabled"));
-    assert!(!told("enabled", "disabled"));
+    assert!(are_folded("enabled", "enabled"));
+    assert!(!are_folded("enabled", "disabled"));
 }
 
 const DEVELOPMENT_SETS: [&str; 5] = [
@@ -265,9 +266,9 @@ fn no_two_memories_of_the_development_sets_count_as_reworded() {
     }
 }
 
-/// What is nearly the same text by its words is not ruled out by its vector: each memory of the
-/// sets against itself without its tags and without the heaviest words that it can lose and still
-/// be nearly the same.
+/// Texts that are near-duplicates by their words are not ruled out by their vectors: each memory of
+/// the sets against itself without its tags and without the heaviest words that it can lose and
+/// still be nearly the same.
 #[test]
 fn nearly_equal_texts_are_above_the_cosine_bound_for_comparing_words() {
     let Some(folder) = outside("ACK_TEST_EVALS") else {

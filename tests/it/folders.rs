@@ -29,7 +29,7 @@ fn found(service: &Service, query: &str) -> Vec<String> {
     found_ids(service, json!({ "query": query, "limit": 5 }))
 }
 
-/// What holds the words. Where nothing does, what is merely near is not shown.
+/// The ids of the notes that contain the words. If none does, merely near ones are not shown.
 fn with_words(service: &Service, query: &str) -> Vec<String> {
     found_ids(
         service,
@@ -104,7 +104,7 @@ fn a_changed_note_is_noticed_by_the_next_query() {
     );
     let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
-    // The same length, at once: metadata alone might not tell.
+    // The same length, immediately: metadata alone might not show it.
     fs::write(&path, "# Deploy on Fridays\n\nNot before noon.").unwrap();
     assert_eq!(found(&service, "fridays"), ["deploy"]);
     let replaced = write(folder.path(), "other.tmp", "# Deploy by hand");
@@ -129,7 +129,7 @@ fn changes_without_watch_events_in_the_folder_are_noticed() {
     let inside = write(&folder, "deploy.md", "# Deploy on Tuesday");
     let (_root, service) = serve_notes(&folder);
     assert_eq!(with_words(&service, "tuesday"), ["deploy"]);
-    // By a name in another folder: that makes no event, and the folder is listed again in a while.
+    // Through a name in another folder: this causes no event, and the folder is listed again later.
     let elsewhere = outer.path().join("elsewhere.md");
     fs::hard_link(&inside, &elsewhere).unwrap();
     fs::write(&elsewhere, "# Deploy on Fridays").unwrap();
@@ -143,12 +143,12 @@ fn changes_without_watch_events_in_the_folder_are_noticed() {
     assert_eq!(with_words(&service, "mondays"), ["deploy"]);
     fs::remove_file(elsewhere).unwrap();
     assert_eq!(with_words(&service, "mondays"), ["deploy"]);
-    // Another folder in its place, by renaming a folder above it.
+    // Another folder replaces it, by renaming a folder above it.
     fs::rename(outer.path().join("kept"), outer.path().join("old")).unwrap();
     write(&folder, "rollback.md", "# Rollback with one command");
     assert_eq!(found(&service, "rollback"), ["rollback"]);
     assert_eq!(with_words(&service, "mondays"), Vec::<String>::new());
-    // A note in a folder that was empty when the folder was listed.
+    // A note in a folder that was empty when it was listed.
     fs::create_dir_all(folder.join("a/b")).unwrap();
     assert_eq!(found(&service, "rollback"), ["rollback"]);
     write(&folder, "a/b/canary.md", "# Canary first");
@@ -171,7 +171,7 @@ fn links_between_notes_become_links_between_memories() {
     );
     let (_root, service) = serve_notes(folder.path());
     let links = get(&service, "retry", "links")["links"].clone();
-    let told: Vec<(&str, &str)> = links
+    let listed: Vec<(&str, &str)> = links
         .as_array()
         .unwrap()
         .iter()
@@ -182,9 +182,12 @@ fn links_between_notes_become_links_between_memories() {
             )
         })
         .collect();
-    assert_eq!(told.len(), 2, "{links:#}");
-    assert!(told.contains(&("contradicts", "never-retry")), "{links:#}");
-    assert!(told.contains(&("related", "jitter")), "{links:#}");
+    assert_eq!(listed.len(), 2, "{links:#}");
+    assert!(
+        listed.contains(&("contradicts", "never-retry")),
+        "{links:#}"
+    );
+    assert!(listed.contains(&("related", "jitter")), "{links:#}");
 }
 
 #[test]
@@ -204,12 +207,12 @@ fn markdown_links_between_notes_are_links_between_memories() {
     let linked = |id: &str| {
         let links = get(&service, id, "links")["links"].clone();
         let links = links.as_array().cloned().unwrap_or_default();
-        let mut told: Vec<String> = links
+        let mut listed: Vec<String> = links
             .iter()
             .map(|link| format!("{} {}", link["from_id"], link["to_id"]).replace('"', ""))
             .collect();
-        told.sort();
-        told
+        listed.sort();
+        listed
     };
     let known = ["retry-twice net/Two Words", "retry-twice ops/jitter"];
     assert_eq!(linked("retry-twice"), known);
@@ -266,8 +269,8 @@ fn broken_files_do_not_affect_others() {
     );
 }
 
-/// Makes a folder in this one that nobody can look into, whoever runs the test: its path is longer
-/// than the system takes.
+/// Makes a folder in this one that nobody can open, whoever runs the test: its path is longer than
+/// the system takes.
 pub fn closed_folder(inside: &Path) {
     let rights = Mode::from_bits_truncate(0o755);
     let name = "closed".repeat(30);
@@ -285,7 +288,7 @@ fn an_unreadable_folder_does_not_affect_others() {
     closed_folder(folder.path());
     let (_root, service) = serve_notes(folder.path());
     assert_eq!(found(&service, "tuesday"), ["deploy"]);
-    // Whoever finds nothing learns that not everything was read.
+    // A caller that finds nothing learns that not everything was read.
     let answer = call(&service, "query_memories", json!({ "query": "wednesday" })).unwrap();
     let notes = answer["notes"].to_string();
     assert!(
@@ -407,26 +410,26 @@ fn the_numbers_of_a_real_mcp_memory_service_are_explained() {
     root.manifest("notes", &manifest);
     let words =
         "201 waiting for review, 0 rejected; newer ones replace 22 of these; 14 deleted in it";
-    let told = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
-    assert!(told.replace("\n  ", " ").contains(words), "{told}");
-    let told = ack(root.path(), &["review", "--list"]).ok();
+    let output = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
+    assert!(output.replace("\n  ", " ").contains(words), "{output}");
+    let output = ack(root.path(), &["review", "--list"]).ok();
     let words = "201 memories wait for review; median age";
-    assert!(told.starts_with(words), "{told}");
+    assert!(output.starts_with(words), "{output}");
     assert!(
-        told.contains("; 22 of them replaced by newer ones"),
-        "{told}"
+        output.contains("; 22 of them replaced by newer ones"),
+        "{output}"
     );
-    let told = ack(root.path(), &["doctor"]).out;
+    let output = ack(root.path(), &["doctor"]).out;
     let words = "; newer ones replace 22 of these; 14 deleted in it are left out";
-    assert!(told.contains(words), "{told}");
+    assert!(output.contains(words), "{output}");
     let add = ["scopes", "add", "more", "--store", store.to_str().unwrap()];
-    let told = ack(Root::new().path(), &add).ok();
+    let output = ack(Root::new().path(), &add).ok();
     let words = "0 approved, 201 waiting for review; newer ones replace 22 of these; 14 deleted";
-    assert!(told.contains(words), "{told}");
+    assert!(output.contains(words), "{output}");
     // What is left is what agents see once everything counts as approved.
     root.manifest("notes", &format!("{manifest}unreviewed = \"approved\"\n"));
-    let told = ack(root.path(), &["query", "--limit", "50", "--json"]).json();
-    assert_eq!(told["total"], 179, "{told}");
+    let output = ack(root.path(), &["query", "--limit", "50", "--json"]).json();
+    assert_eq!(output["total"], 179, "{output}");
 }
 
 #[test]
@@ -521,11 +524,14 @@ fn a_file_to_import_says_what_to_do_with_it() {
     let path = write(folder.path(), "memories.jsonl", format!("{line}\n"));
     let (_root, service) = serve_notes(&path);
     let scopes = call(&service, "list_scopes", json!({})).unwrap();
-    let told = scopes["scopes"][0]["health"]["problems"].to_string();
-    assert!(told.contains("is a file to import, not a store"), "{told}");
+    let problems = scopes["scopes"][0]["health"]["problems"].to_string();
     assert!(
-        told.contains("ack-memory import FILE --scope NAME"),
-        "{told}"
+        problems.contains("is a file to import, not a store"),
+        "{problems}"
+    );
+    assert!(
+        problems.contains("ack-memory import FILE --scope NAME"),
+        "{problems}"
     );
     // In a folder, it is served.
     let (_root, service) = serve_notes(folder.path());

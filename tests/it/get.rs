@@ -1,4 +1,4 @@
-//! `get_memory`: memories by id, with their surroundings, and what is said where one is not given.
+//! `get_memory`: memories by id, with their context, and the message if one is not returned.
 
 use ack_api::Diagnostic;
 use ack_api::text;
@@ -441,18 +441,18 @@ fn a_session_overview_is_shown_only_with_its_first_memory() {
     root.manifest("alpha", "overviews = \"show\"");
     let service = root.service();
     let answer = call(&service, "get_memory", json!({ "ids": ["a1", "b1", "a2"] })).unwrap();
-    let told =
+    let context_field =
         |number: usize, key: &str| answer["memories"][number]["session_context"][key].clone();
     assert_eq!(
         [
-            told(0, "overview"),
-            told(1, "overview"),
-            told(2, "overview")
+            context_field(0, "overview"),
+            context_field(1, "overview"),
+            context_field(2, "overview")
         ],
         [json!("What was done first"), json!("And then"), Value::Null]
     );
     assert_eq!(
-        told(2, "title"),
+        context_field(2, "title"),
         "First",
         "the title says which session it was"
     );
@@ -572,7 +572,7 @@ fn a_timeline_respects_the_requested_length_and_range() {
             ids("after"),
         )
     };
-    // To ask for neighbours is to ask for the timeline.
+    // Asking for neighbours is asking for the timeline.
     let (within, before, after) = sides(&ask(json!({ "before": 1, "after": 2 })));
     assert_eq!(
         (within.as_str(), before, after),
@@ -608,7 +608,7 @@ fn a_timeline_respects_the_requested_length_and_range() {
         json!({ "timeline_within": "scope", "after": 20, "status": "all" }),
     ));
     assert_eq!((after[0].as_str(), after.len()), ("m31", 20));
-    // What was chosen is not replaced by something else.
+    // An explicit choice is not overridden.
     let lone = call(
         &service,
         "get_memory",
@@ -706,8 +706,7 @@ fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     );
     let (count, deepest, notes) = walk(json!({ "id": "n0", "depth": 8 }));
     assert_eq!((count, deepest, notes.len()), (9, 8, 1), "{notes:?}");
-    // Nothing is cut where nothing that may be shown is left: what is hidden is not hinted at
-    // either.
+    // The answer is not called cut off if only hidden memories are left: it does not hint at them.
     let (count, _, notes) = walk(json!({ "id": "n10", "depth": 5 }));
     assert_eq!((count, notes.len()), (5, 1));
     let (count, deepest, notes) = walk(json!({ "id": "n5", "depth": 6 }));
@@ -855,9 +854,9 @@ fn an_id_that_is_not_found_may_be_in_a_scope_that_cannot_be_read() {
             .unwrap_err()
             .body()
     };
-    let told = ask(json!({ "id": "b1" })).message;
+    let message = ask(json!({ "id": "b1" })).message;
     assert_eq!(
-        told,
+        message,
         "there is no memory `b1` in `alpha`; `beta` could not be read"
     );
     let several = call(

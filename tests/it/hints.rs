@@ -10,8 +10,10 @@ use crate::connect::{Home, contents};
 use crate::support::{Root, memory};
 
 /// The commands in a text that act on a root.
-fn commands(said: &str) -> Vec<&str> {
-    let places = said.match_indices("ack-memory ").map(|(at, _)| &said[at..]);
+fn commands(output: &str) -> Vec<&str> {
+    let places = output
+        .match_indices("ack-memory ")
+        .map(|(at, _)| &output[at..]);
     let without_root = ["demo", "is ", "0.", "alone", "--help"];
     places
         .filter(|text| !without_root.iter().any(|word| text[11..].starts_with(word)))
@@ -20,10 +22,10 @@ fn commands(said: &str) -> Vec<&str> {
 }
 
 #[track_caller]
-fn act_on(root: &Path, said: &str) {
+fn act_on(root: &Path, output: &str) {
     let flag = format!("ack-memory --root {} ", root.display());
-    for command in commands(said) {
-        assert!(command.starts_with(&flag), "{command}\n{said}");
+    for command in commands(output) {
+        assert!(command.starts_with(&flag), "{command}\n{output}");
     }
 }
 
@@ -68,14 +70,14 @@ fn every_printed_command_acts_on_the_root_that_was_given() {
         &["connect", "gemini"],
     ] {
         let outcome = ours(arguments);
-        for said in [&outcome.out, &outcome.err] {
+        for output in [&outcome.out, &outcome.err] {
             // What `connect` writes is not a command of ours to run.
-            let lines = said
+            let lines = output
                 .lines()
                 .filter(|line| !line.starts_with(['+', '-', ' ', '"']));
             let shown: String = match arguments {
                 ["connect", ..] => lines.collect::<Vec<_>>().join("\n"),
-                _ => said.clone(),
+                _ => output.clone(),
             };
             seen += commands(&shown).len();
             act_on(&root, &shown);
@@ -83,9 +85,9 @@ fn every_printed_command_acts_on_the_root_that_was_given() {
     }
     assert!(seen > 20, "{seen}");
     assert!(!home.path(".ack-mem").exists());
-    // The ones that decide work as they stand.
-    let said = ours(&["doctor"]).out;
-    let trust = commands(&said)
+    // The commands that decide work as printed.
+    let output = ours(&["doctor"]).out;
+    let trust = commands(&output)
         .into_iter()
         .find(|text| text.contains("unreviewed=approved"));
     let words = trust.unwrap().split_whitespace().skip(1);
@@ -104,8 +106,11 @@ fn printed_commands_need_no_flag_for_a_variable_or_the_default_root() {
         &[memory("m", "Tune it", json!({ "status": "staging" }))],
     );
     let mut command = home.prepared(binary());
-    let said = run(command.env("ACK_MEM_PATH", root.path()).arg("doctor")).out;
-    assert!(said.contains("→ ack-memory review --scope music"), "{said}");
+    let output = run(command.env("ACK_MEM_PATH", root.path()).arg("doctor")).out;
+    assert!(
+        output.contains("→ ack-memory review --scope music"),
+        "{output}"
+    );
     let mut command = home.prepared(binary());
     let usual = home.path(".ack-mem");
     let error = run(command.arg("--root").arg(usual).args(["query", "x"])).fails(1);
@@ -116,12 +121,12 @@ fn printed_commands_need_no_flag_for_a_variable_or_the_default_root() {
         .arg("--root")
         .arg(root.path())
         .args(["--pin", "music", "doctor"]);
-    let said = run(&mut command).out;
+    let output = run(&mut command).out;
     let flags = format!(
         "ack-memory --root {} --pin music review",
         root.path().display()
     );
-    assert!(said.contains(&flags), "{said}");
+    assert!(output.contains(&flags), "{output}");
 }
 
 #[test]
@@ -138,9 +143,9 @@ fn a_nonexistent_root_is_reported_as_missing() {
         act_on(&missing, &error);
     }
     for arguments in [&["doctor"][..], &[], &["scopes"]] {
-        let said = ours(arguments).out;
-        assert!(said.contains("does not exist"), "{said}");
-        act_on(&missing, &said);
+        let output = ours(arguments).out;
+        assert!(output.contains("does not exist"), "{output}");
+        act_on(&missing, &output);
     }
     assert!(contents(home.0.path()).is_empty());
 }
@@ -184,8 +189,8 @@ fn a_scope_whose_store_is_gone_is_named_in_what_to_do() {
     root.scope_folder("empty");
     for arguments in [&["query", "x"][..], &["scopes"], &[], &["doctor"]] {
         let outcome = ack(root.path(), arguments);
-        let said = outcome.out + &outcome.err;
-        assert!(!said.contains("NAME"), "{arguments:?}: {said}");
+        let output = outcome.out + &outcome.err;
+        assert!(!output.contains("NAME"), "{arguments:?}: {output}");
         let set = format!(
             "ack-memory --root {} scopes set claude-mem store=PATH",
             root.path().display()
@@ -194,10 +199,10 @@ fn a_scope_whose_store_is_gone_is_named_in_what_to_do() {
             "ack-memory --root {} scopes remove claude-mem",
             root.path().display()
         );
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            said.contains(&set) && said.contains(&remove),
-            "{arguments:?}: {said}"
+            output.contains(&set) && output.contains(&remove),
+            "{arguments:?}: {output}"
         );
         // A query that no scope can answer names the first of them.
         if arguments.contains(&"query") {
@@ -207,11 +212,14 @@ fn a_scope_whose_store_is_gone_is_named_in_what_to_do() {
             "ack-memory --root {} import FILE --scope empty",
             root.path().display()
         );
-        assert!(said.contains(&own), "its own store can be filled: {said}");
+        assert!(
+            output.contains(&own),
+            "its own store can be filled: {output}"
+        );
         assert_eq!(
-            said.matches("import FILE").count(),
+            output.matches("import FILE").count(),
             1,
-            "and no other: {said}"
+            "and no other: {output}"
         );
     }
 }

@@ -20,7 +20,7 @@ fn changes(folder: &Path) -> Changes {
     )
 }
 
-/// The changed files, in the order of their names.
+/// The changed files, sorted by name.
 #[track_caller]
 fn check(folder: &Path, expected: &[&str]) {
     let changes = changes(folder);
@@ -194,7 +194,7 @@ fn unreadable_history_is_a_note_not_an_error() {
     let shallow = changes(&clone);
     assert_eq!(shallow.branch_unknown, Some(Unknown::Shallow));
     assert_eq!(shallow.staged_unknown, None);
-    // The objects of the last commit are gone.
+    // The objects of the last commit are missing.
     let output = Command::new("git")
         .args(["rev-parse", "HEAD"])
         .current_dir(&origin)
@@ -245,7 +245,7 @@ fn a_memory_about_a_file_of_the_branch_is_chosen() {
         ("renamed-away", "about changed files: d.rs"),
         ("untouched", "recent in this project"),
     ];
-    // On a busy machine the time for comparing may be over too early.
+    // On a busy machine the time limit for comparing may be reached.
     let mut answers = (0..20).map(|_| context(&root, &top, json!({})));
     assert!(answers.any(|answer| shown_memories(&answer["recent_memories"]) == expected));
 }

@@ -21,8 +21,7 @@ pub fn start(root: &Path, sent: &Value) -> Outcome {
     )
 }
 
-/// The text that a host of the common shape would add to the conversation; empty where nothing
-/// came.
+/// The text that a host of the common shape would add to the conversation; empty if there is none.
 #[track_caller]
 fn added(outcome: Outcome) -> String {
     let out = outcome.ok();
@@ -151,17 +150,17 @@ fn the_person_and_not_the_model_reads_what_waits_for_review() {
             && line.contains(" review`"),
         "{line}"
     );
-    // The command for it, over this root.
+    // The command for it, with this root.
     let review = format!("`ack-memory --root {} review`", root.path().display());
     assert!(line.contains(&review), "{line}");
     assert_eq!(message(start(root.path(), &event(&folder, "resume"))), None);
-    // Cursor and Copilot CLI have no place for such a line.
+    // Cursor and Copilot CLI cannot show such a line.
     let cursor = json!({ "hook_event_name": "sessionStart", "workspace_roots": [folder] });
     assert_eq!(start(root.path(), &cursor).out, "{}\n");
     let copilot = json!({ "sessionId": "s", "cwd": folder, "source": "new" });
     assert_eq!(start(root.path(), &copilot).out, "");
 
-    // Of a queue that is young, nothing is said.
+    // A young queue is not mentioned.
     let root = Root::new();
     let now = jiff::Timestamp::now().to_string();
     root.store("p", &[at("a", "approved", old), at("b", "staging", &now)]);
@@ -233,12 +232,12 @@ fn a_superseded_memory_is_omitted_unless_its_successor_is_hidden_or_missing() {
 fn a_resumed_session_gets_less_and_a_cleared_one_gets_everything() {
     let root = Root::samples();
     let folder = project(&root, "ledger-api", "main");
-    let told = |source: &str| added(start(root.path(), &event(&folder, source)));
-    let whole = told("startup");
+    let text_at_start = |source: &str| added(start(root.path(), &event(&folder, source)));
+    let whole = text_at_start("startup");
     for source in ["clear", "compact"] {
-        assert_eq!(told(source), whole, "{source}");
+        assert_eq!(text_at_start(source), whole, "{source}");
     }
-    let short = told("resume");
+    let short = text_at_start("resume");
     assert!(
         short.len() * 2 < whole.len() && !ids(&short).is_empty(),
         "{short}"
@@ -304,7 +303,7 @@ fn copilot_is_recognised_by_its_fields_and_gets_its_own_format() {
 fn a_host_that_forgets_the_start_gets_the_full_text_again() {
     let root = Root::samples();
     let folder = project(&root, "ledger-api", "main");
-    let told = |client: &str, source: &str| {
+    let text_at_start = |client: &str, source: &str| {
         let sent = event(&folder, source).to_string();
         added(ack_with_input(
             root.path(),
@@ -320,15 +319,18 @@ fn a_host_that_forgets_the_start_gets_the_full_text_again() {
         ("droid", true),
     ] {
         assert_eq!(
-            told(client, "resume") == told(client, "startup"),
+            text_at_start(client, "resume") == text_at_start(client, "startup"),
             again,
             "{client}"
         );
     }
-    // Gemini CLI and what was made from it send the time; nobody else of this shape does.
+    // Gemini CLI and its forks send the time; nobody else of this shape does.
     let mut sent = event(&folder, "resume");
     sent["timestamp"] = json!("2026-11-22T10:00:00.000Z");
-    assert_eq!(added(start(root.path(), &sent)), told("gemini", "startup"));
+    assert_eq!(
+        added(start(root.path(), &sent)),
+        text_at_start("gemini", "startup")
+    );
 }
 
 #[test]
@@ -368,7 +370,7 @@ fn the_plugin_prints_nothing_if_the_settings_also_call_the_hook() {
     let root = Root::samples();
     let folder = project(&root, "ledger-api", "main");
     let home = crate::connect::Home::new();
-    let told = |arguments: &[&str]| {
+    let session_start = |arguments: &[&str]| {
         let sent = event(&folder, "startup").to_string();
         let mut command = home.prepared(binary());
         command.arg("--root").arg(root.path()).args(arguments);
@@ -388,13 +390,13 @@ fn the_plugin_prints_nothing_if_the_settings_also_call_the_hook() {
         "claude-code",
         "--plugin",
     ];
-    let alone = told(&plugin);
+    let alone = session_start(&plugin);
     assert!(alone.contains("ledger-api"), "{alone}");
     home.run(&["connect", "claude-code", "--yes"]).ok();
-    assert_eq!(told(&plugin), "");
-    assert_eq!(told(&plugin[..4]), alone);
+    assert_eq!(session_start(&plugin), "");
+    assert_eq!(session_start(&plugin[..4]), alone);
     home.run(&["disconnect", "claude-code", "--yes"]).ok();
-    assert_eq!(told(&plugin), alone);
+    assert_eq!(session_start(&plugin), alone);
     home.run(&[
         "-C",
         folder.to_str().unwrap(),
@@ -404,7 +406,7 @@ fn the_plugin_prints_nothing_if_the_settings_also_call_the_hook() {
         "--yes",
     ])
     .ok();
-    assert_eq!(told(&plugin), "");
+    assert_eq!(session_start(&plugin), "");
 }
 
 #[test]
@@ -488,7 +490,7 @@ fn broken_stores_and_settings_print_one_line() {
         "{outcome:?}"
     );
 
-    // The others are told, with a word about the one that is not.
+    // The others are shown, with a note about the one that is not.
     let mixed = Root::samples();
     std::fs::write(
         mixed.scope_folder("broken").join("memory.db"),
@@ -655,7 +657,7 @@ fn ten_thousand_memories_do_not_slow_the_hook() {
         })
         .collect();
     eprintln!("hook session-start at 10,000 memories: {took:?}");
-    // Far above what it takes and far below what an index would.
+    // Far above what it takes and far below what building an index would take.
     assert!(
         took.iter().min().unwrap() < &Duration::from_millis(250),
         "{took:?}"

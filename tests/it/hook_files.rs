@@ -126,7 +126,7 @@ fn memories_about_a_file_are_shown_once_per_session() {
     assert_eq!(desk.added("s1", "src/pay/payout.rs"), "");
     assert_eq!(desk.added("s1", "src/pay/refund.rs"), "");
     assert_eq!(desk.added("s2", "src/pay/payout.rs"), text);
-    // A conversation that was condensed holds no text of ours any more; one that goes on does.
+    // A compacted conversation no longer contains our text; a resumed one does.
     for (source, again) in [("resume", false), ("compact", true)] {
         let start = json!({ "session_id": "s2", "cwd": desk.top, "hook_event_name": "SessionStart", "source": source });
         desk.call(&["session-start"], &start).ok();
@@ -144,8 +144,8 @@ fn memories_about_a_file_are_shown_once_per_session() {
     let calls: Vec<_> = (0..8)
         .map(|_| desk.spawn(&["pre-tool-use"], &desk.edit("s3", "src/pay/payout.rs")))
         .collect();
-    let told = calls.into_iter().map(|call| context(&outcome(call)));
-    assert_eq!(told.filter(|text| !text.is_empty()).count(), 1);
+    let listed = calls.into_iter().map(|call| context(&outcome(call)));
+    assert_eq!(listed.filter(|text| !text.is_empty()).count(), 1);
 }
 
 #[test]
@@ -216,17 +216,17 @@ fn replaced_and_edited_memories_are_shown_in_their_current_form() {
         let edit = json!({ "edit": { "files": [files] } });
         decide(&folder, "memory.db", id, "edit", edit);
     }
-    let mut told: Vec<String> = Vec::new();
+    let mut shown: Vec<String> = Vec::new();
     for session in 0..4 {
         let text = desk.added(&format!("s{session}"), file);
-        told.extend(ids(&text).into_iter().map(str::to_owned));
+        shown.extend(ids(&text).into_iter().map(str::to_owned));
         for id in ids(&text) {
             decide(&folder, "memory.db", id, "reject", json!({}));
         }
     }
-    told.sort_unstable();
+    shown.sort_unstable();
     assert_eq!(
-        told,
+        shown,
         [
             "by-nobody",
             "by-rejected",
@@ -279,14 +279,14 @@ fn reasons_to_doubt_a_memory_are_shown_before_an_edit() {
     std::fs::create_dir_all(desk.top.join("src")).unwrap();
     std::fs::write(desk.top.join("src/db.rs"), "").unwrap();
     let text = desk.added("s", "src/db.rs");
-    for told in [
+    for doubt in [
         "id off (contradicted by on (newer))",
         "id on (contradicts off (older))",
         "id old (stale: past 2026-03-01, the day its author set)",
     ] {
-        assert!(text.contains(told), "{told}: {text}");
+        assert!(text.contains(doubt), "{doubt}: {text}");
     }
-    // The start of a session and a prompt mark both sides too.
+    // The start of a session and a prompt mark contradictions on both sides too.
     let start = json!({ "cwd": desk.top, "hook_event_name": "SessionStart", "source": "startup" });
     let started = desk.call(&["session-start"], &start).ok();
     let prompt = json!({ "cwd": desk.top, "hook_event_name": "UserPromptSubmit",

@@ -17,8 +17,8 @@ use crate::support::{Root, fingerprint, memory};
 const SECRET: &str = "a-secret-of-these-tests";
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The binary with a home folder of its own and nothing of this process's environment that it
-/// reads.
+/// The binary with a home folder of its own and none of the variables that it reads from this
+/// process's environment.
 fn command(root: &Path, home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
     for (variable, _) in ack_memory::config::ENVIRONMENT {
@@ -137,17 +137,17 @@ impl Http {
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{method}: {error}: {body}"))
     }
 
-    /// Writes a request as it is; everything that the server says until it closes.
+    /// Writes a request unchanged. Returns everything that the server sends until it closes.
     pub fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        said
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     }
 
-    /// Sends a signal; how long the process went on, how it ended, and what it said to people.
+    /// Sends a signal. Returns how long the process ran on, how it ended, and its standard error.
     pub fn signal(mut self, name: &str) -> (Duration, ExitStatus, String) {
         let started = Instant::now();
         kill(&self.child, name);
@@ -339,10 +339,10 @@ fn only_the_full_token_is_accepted_and_health_reveals_nothing() {
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n",
         http.address
     );
-    let said = http.raw(&head);
+    let response = http.raw(&head);
     assert!(
-        said.to_lowercase().contains("www-authenticate: bearer"),
-        "{said}"
+        response.to_lowercase().contains("www-authenticate: bearer"),
+        "{response}"
     );
     http.token = Some(SECRET.to_owned());
     assert_eq!(http.post(&call, &[]).0, 200);
@@ -383,7 +383,7 @@ fn a_token_is_created_at_first_use_private_and_never_shown() {
     assert_eq!(alone.len(), 1, "{alone:?}");
     http.token = Some(token.clone());
     http.request("tools/list", json!({}));
-    // A second server of the same owner takes the same one.
+    // A second server of the same owner uses the same one.
     let home = http.home.path().to_owned();
     let second = Http::with(root.path(), &["--http", "127.0.0.1:0"], |command| {
         command.env("HOME", &home);
@@ -399,21 +399,21 @@ fn a_token_is_created_at_first_use_private_and_never_shown() {
         .0,
         200
     );
-    let (_, _, said) = second.signal("INT");
-    assert!(!said.contains("created just now"), "{said}");
+    let (_, _, stderr) = second.signal("INT");
+    assert!(!stderr.contains("created just now"), "{stderr}");
     let url = http.url.clone();
     let kept_home = std::mem::replace(&mut http.home, tempfile::tempdir().unwrap());
-    let (_, status, said) = http.signal("INT");
+    let (_, status, stderr) = http.signal("INT");
     assert_eq!(status.code(), Some(0));
     assert!(
-        said.contains("created just now") && !said.contains(&token),
-        "{said}"
+        stderr.contains("created just now") && !stderr.contains(&token),
+        "{stderr}"
     );
     let shown = format!(
         "claude mcp add --transport http ack-memory {url} --header \"Authorization: Bearer $(cat '{}')\"",
         file.display()
     );
-    assert!(said.contains(&shown), "{said}");
+    assert!(stderr.contains(&shown), "{stderr}");
     drop(kept_home);
     assert_eq!(
         before,
@@ -458,9 +458,12 @@ fn changed_settings_take_effect_and_invalid_ones_are_ignored() {
     std::fs::remove_file(root.path().join("config.toml")).unwrap();
     std::thread::sleep(Duration::from_millis(1_100));
     assert_eq!((found("approved"), found("all")), (8, 8));
-    let (_, _, said) = http.signal("TERM");
-    assert!(said.contains("was read again"), "{said}");
-    assert!(said.contains("the previous settings still apply"), "{said}");
+    let (_, _, stderr) = http.signal("TERM");
+    assert!(stderr.contains("was read again"), "{stderr}");
+    assert!(
+        stderr.contains("the previous settings still apply"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -471,7 +474,7 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
     std::fs::write(&file, format!("{SECRET}\n")).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let path = file.to_str().unwrap();
-    // The flag goes before the environment.
+    // The flag takes precedence over the environment.
     let http = Http::with(
         root.path(),
         &["--http", "127.0.0.1:0", "--token-file", path],
@@ -481,10 +484,10 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
     );
     http.request("tools/list", json!({}));
     assert!(!kept(http.home.path()).exists());
-    let (_, _, said) = http.signal("TERM");
+    let (_, _, stderr) = http.signal("TERM");
     assert!(
-        said.contains("others may read the token") && said.contains("chmod 600"),
-        "{said}"
+        stderr.contains("others may read the token") && stderr.contains("chmod 600"),
+        "{stderr}"
     );
     for (content, reason) in [
         ("", "is empty"),
@@ -500,13 +503,13 @@ fn the_token_comes_from_a_file_or_the_environment_and_bad_ones_are_refused() {
                 from_file
             };
             let output = refused(root.path(), arguments, token);
-            let said = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{said}");
+            let stderr = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
             assert!(
-                said.contains(reason) && said.contains("at least 16 visible"),
-                "{said}"
+                stderr.contains(reason) && stderr.contains("at least 16 visible"),
+                "{stderr}"
             );
-            assert!(content.is_empty() || !said.contains(content), "{said}");
+            assert!(content.is_empty() || !stderr.contains(content), "{stderr}");
         }
     }
     let output = refused(
@@ -543,12 +546,15 @@ fn a_foreign_host_or_origin_is_refused_first() {
         } else {
             format!("Origin: {origin}\r\n")
         };
-        let said = http.raw(&format!(
+        let response = http.raw(&format!(
             "POST {path} HTTP/1.1\r\nHost: {host}\r\n{origin}Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         ));
-        let status: u16 = said.split(' ').nth(1).unwrap().parse().unwrap();
-        assert!(status == 200 || !said.contains("query_memories"), "{said}");
+        let status: u16 = response.split(' ').nth(1).unwrap().parse().unwrap();
+        assert!(
+            status == 200 || !response.contains("query_memories"),
+            "{response}"
+        );
         status
     };
     assert_eq!(ask("/mcp", &own, ""), 200);
@@ -565,13 +571,13 @@ fn a_foreign_host_or_origin_is_refused_first() {
         http.raw("POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n")
             .starts_with("HTTP/1.1 400")
     );
-    // No answer invites pages of other origins.
-    let said = http.raw(&format!(
+    // No answer allows pages of other origins.
+    let response = http.raw(&format!(
         "OPTIONS /mcp HTTP/1.1\r\nHost: {own}\r\nOrigin: http://evil.example\r\nAccess-Control-Request-Method: POST\r\nConnection: close\r\n\r\n"
     ));
     assert!(
-        said.starts_with("HTTP/1.1 403") && !said.to_lowercase().contains("access-control"),
-        "{said}"
+        response.starts_with("HTTP/1.1 403") && !response.to_lowercase().contains("access-control"),
+        "{response}"
     );
 }
 
@@ -658,11 +664,11 @@ fn invalid_messages_and_methods_get_an_explanation() {
         answer.body_mut().read_to_string().unwrap()
     );
     // A body that is too long is refused before it is sent.
-    let said = http.raw(&format!(
+    let response = http.raw(&format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: {authorization}\r\nContent-Length: 5000000\r\n\r\n",
         http.address
     ));
-    assert!(said.starts_with("HTTP/1.1 413"), "{said}");
+    assert!(response.starts_with("HTTP/1.1 413"), "{response}");
     http.request("tools/list", json!({}));
 }
 
@@ -744,8 +750,8 @@ fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
         });
         std::thread::sleep(Duration::from_millis(60));
         let address = http.address;
-        let (took, status, said) = http.signal(signal);
-        assert_eq!(status.code(), Some(0), "{said}");
+        let (took, status, stderr) = http.signal(signal);
+        assert_eq!(status.code(), Some(0), "{stderr}");
         let (answered, body) = under_way.join().unwrap();
         assert_eq!(answered, 200, "{body}");
         println!("SIG{signal}: ended after {took:?}");
@@ -761,20 +767,21 @@ fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
 fn serve_errors_state_the_next_step() {
     let root = Root::samples();
     let output = refused(root.path(), &["--http", "0.0.0.0:0", "--no-token"], None);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains("without a token is refused") && said.contains("127.0.0.1"),
-        "{said}"
+        stderr.contains("without a token is refused") && stderr.contains("127.0.0.1"),
+        "{stderr}"
     );
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = refused(root.path(), &["--http", &address, "--no-token"], None);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains(&format!("`{address}` is in use")) && said.contains("--http 127.0.0.1:PORT"),
-        "{said}"
+        stderr.contains(&format!("`{address}` is in use"))
+            && stderr.contains("--http 127.0.0.1:PORT"),
+        "{stderr}"
     );
     let output = refused(
         root.path(),
@@ -783,7 +790,7 @@ fn serve_errors_state_the_next_step() {
     );
     let body: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(body["code"], "cannot_serve");
-    // An address that is none of this machine's (RFC 5737 keeps it for examples).
+    // An address that this machine does not have (RFC 5737 keeps it for examples).
     let output = refused(root.path(), &["--http", "192.0.2.1:7767"], Some(SECRET));
     assert!(
         text(&output.stderr).contains("cannot listen on `192.0.2.1:7767`"),

@@ -1,4 +1,4 @@
-//! Values of many megabytes: what is read of them is bounded, and what was left out is said.
+//! Values of many megabytes: only a limited part is read, and omissions are reported.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use crate::mcp::{Server, command};
 use crate::store_support::{Other, fetched, get, has_note, ids, words};
 use crate::support::{Root, memory};
 
-/// A store with a narrative of so many MiB and one that everybody can read.
+/// A store with a narrative of so many MiB, and one of ordinary length.
 fn store(mebibytes: usize) -> Root {
     let root = Root::new();
     let path = root.store(
@@ -25,7 +25,7 @@ fn store(mebibytes: usize) -> Root {
         ],
     );
     let connection = Connection::open(&path).unwrap();
-    // 16 bytes a time.
+    // 16 bytes per repetition.
     let text = format!(
         "replace(hex(zeroblob({})), '00', 'sixteen letters ')",
         mebibytes << 16
@@ -54,7 +54,7 @@ fn a_large_value_is_truncated_and_its_row_is_reported() {
     assert_eq!(answer.total, 2);
     let whole = fetched(&service, "huge");
     assert_eq!(whole["facts"], json!(["kept"]));
-    // A change of something else in such a row is seen.
+    // A change to another field of such a row is seen.
     let writer = Connection::open(root.scope_folder("one").join("memory.db")).unwrap();
     writer
         .execute(
@@ -131,7 +131,7 @@ fn reading_next_to_a_writer_releases_its_memory() {
         let root = Root::new();
         let path = root.store("one", &[memory("m1", "first marker", json!({}))]);
         let connection = Connection::open(&path).unwrap();
-        // Much to go through, and nothing to keep of it.
+        // Much to scan, and nothing to keep.
         connection
             .execute_batch(&format!(
                 "PRAGMA journal_mode = {mode};

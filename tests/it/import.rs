@@ -309,10 +309,10 @@ fn a_dry_run_writes_nothing() {
     let text = lines(&[json!({ "id": "a", "title": "One" })]);
     case.file(&text);
     let before: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
-    let said = case.import(&text, &["--dry-run"]).ok();
+    let output = case.import(&text, &["--dry-run"]).ok();
     assert!(
-        said.starts_with("1 memory would be added, 0 replaced, 0 unchanged; 0 lines refused\n"),
-        "{said}"
+        output.starts_with("1 memory would be added, 0 replaced, 0 unchanged; 0 lines refused\n"),
+        "{output}"
     );
     let after: Vec<PathBuf> = fingerprint(case.folder.path()).into_keys().collect();
     assert_eq!(after, before, "a folder or file was left");
@@ -352,8 +352,7 @@ fn a_dry_run_does_not_touch_a_store_with_a_write_ahead_log() {
     assert_eq!(fingerprint(&case.root()), before);
 }
 
-/// Changes a database as a program does that is killed: what it left in the write-ahead log stays
-/// there.
+/// Changes a database like a program that is killed: its write-ahead log stays.
 fn left_behind(path: &Path, change: impl FnOnce(&Connection)) {
     let connection = Connection::open(path).unwrap();
     change(&connection);
@@ -496,7 +495,7 @@ fn an_update_keeps_fields_that_the_line_does_not_set() {
             .unwrap()
     };
     let before = row();
-    // Approving by import, with keys that say nothing.
+    // Approving by import, with empty values.
     let approved = json!({ "id": "a", "title": "Whole", "status": "approved", "narrative": null, "facts": null });
     assert_eq!(
         counts(&case.report(lines(std::slice::from_ref(&approved)), &["--update"])),
@@ -509,7 +508,7 @@ fn an_update_keeps_fields_that_the_line_does_not_set() {
         counts(&case.report(lines(&[approved]), &["--update"])),
         (0, 0, 1, 0)
     );
-    // What a line gives counts, an empty list too.
+    // Every value in a line counts, even an empty list.
     let emptied = json!({ "id": "a", "title": "Whole", "facts": [], "body": "Short" });
     case.import(lines(&[emptied]), &["--update"]).ok();
     assert_eq!(
@@ -649,7 +648,7 @@ fn an_unusable_file_or_name_is_reported() {
     assert!(error.contains("--scope"), "{error}");
 }
 
-// With others at work on the store.
+// While other processes use the store.
 
 #[test]
 fn a_running_server_sees_imported_memories_at_once() {
@@ -724,7 +723,7 @@ fn two_concurrent_imports_lose_nothing_that_they_report() {
             .iter()
             .filter(|(id, ..)| id.starts_with(&format!("{number}-")))
             .count();
-        assert_eq!(there, 50, "import {number} said that it was done");
+        assert_eq!(there, 50, "import {number} reported success");
     }
     assert_eq!(rows.len(), reported.len() * 50, "a failed import left rows");
     assert!(!reported.is_empty());
@@ -788,14 +787,14 @@ fn a_killed_import_leaves_nothing_or_everything() {
         );
         let scopes = case.root().join("scopes");
         if !existing && total == 0 && scopes.exists() {
-            // No half-made scope that a reader would report as broken.
+            // No half-finished scope that a reader would report as broken.
             let doctor = ack(&case.root(), &["doctor"]).ok();
             assert!(
                 !doctor.contains("[unavailable]"),
                 "step {step} left a scope without a store: {doctor}"
             );
         }
-        // And the same command again does the rest.
+        // Running the same command again does the rest.
         case.import(&text, &[]).ok();
         assert_eq!(case.rows().len(), before + ROWS);
         let left: Vec<String> = std::fs::read_dir(scopes.join("new"))
@@ -848,7 +847,7 @@ fn files_created_by_an_import_are_private() {
     ] {
         assert_eq!(mode(&path), expected, "{}", path.display());
     }
-    // A folder that is there keeps what its owner gave it; the store is private all the same.
+    // An existing folder keeps its permissions; the store is private anyway.
     let other = case.root().join("scopes/other");
     std::fs::create_dir(&other).unwrap();
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -287,7 +287,7 @@ const LANGUAGES: [(&str, [Note; 10]); 5] = [
     ("de", GERMAN),
 ];
 
-/// The questions whose note is not the first result, with where it is.
+/// The questions whose note is not the first result, with its position.
 fn missed(mode: &str) -> Vec<String> {
     let root = Root::new();
     let mut memories = Vec::new();

@@ -26,7 +26,7 @@ impl Random {
         (self.0 >> 33) as usize % bound
     }
 
-    /// A word: one of the trade, or a made one; frequent ones more often.
+    /// A word: a technical term or a generated one, by frequency.
     fn word(&mut self) -> String {
         const WORDS: [&str; 16] = [
             "deploy", "timeout", "cache", "lock", "thread", "config", "build", "retry", "query",
@@ -81,7 +81,7 @@ fn large() -> (Root, Connection) {
     (root, store)
 }
 
-/// Does something where the table is left where it lies.
+/// Runs something in a setting that searches the table on disk.
 fn searched<T>(root: &Root, work: impl FnOnce(&Root) -> T) -> T {
     let config = root.path().join("config.toml");
     std::fs::write(&config, "limits.resident = 10000").unwrap();
@@ -140,7 +140,7 @@ fn questions() -> Vec<Value> {
         json!({ "like": "m01234" }),
         json!({ "tags": ["tag-3"], "limit": 7 }),
     ]);
-    // The answers hold different notes: none is to be cut for its length.
+    // The answers contain different notes: none may be cut for its length.
     for question in &mut questions {
         question["max_tokens"] = json!(20_000);
     }
@@ -230,7 +230,7 @@ fn a_large_scope_answers_like_one_in_memory() {
     );
     assert_eq!(full.unwrap(), expected.unwrap());
 
-    // A written row is found at once, in its old place or not at all.
+    // A written row is found immediately, not under its old content.
     store
         .execute_batch(
             "UPDATE memories SET title = 'Zeppelins are inflated with helium' WHERE id = 'm00010';
@@ -278,10 +278,10 @@ fn a_table_gets_indexes_only_if_it_is_searched_on_disk() {
         answer["scopes"][0]["health"]["problems"].clone()
     };
     let (searching, _) = both(&root);
-    let said = problems(&searching).to_string();
+    let found = problems(&searching).to_string();
     assert!(
-        said.contains("`ack-memory index --scope alpha` makes them"),
-        "{said}"
+        found.contains("`ack-memory index --scope alpha` makes them"),
+        "{found}"
     );
     let answer = query(&searching, &json!({ "query": "retry queue" }));
     assert!(
@@ -330,7 +330,7 @@ fn filters_never_cost_results_of_a_large_scope() {
             assert_eq!(found, expected, "{question}");
         }
     }
-    // Pages hang together.
+    // Pages are consistent.
     let mut seen = Vec::new();
     let mut question = json!({ "query": "docker queue", "limit": 40, "max_tokens": 20_000 });
     for _ in 0..4 {

@@ -26,7 +26,7 @@ fn found(service: &Service, words: &str) -> Vec<String> {
         .collect()
 }
 
-/// Identifiers of every kind, each with the words it is made of.
+/// Identifiers of every kind, each with the words that form it.
 fn identifiers() -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let nouns = [
@@ -123,7 +123,7 @@ fn pieces(identifier: &str) -> Vec<String> {
     spaced.split_whitespace().map(str::to_lowercase).collect()
 }
 
-/// A store of targets (the identifier stands once, in one of the fields) and distractors (its
+/// A store of targets (the identifier occurs once, in one of the fields) and distractors (its
 /// words, often).
 fn store() -> (Root, Vec<(&'static str, String, String)>) {
     let root = Root::new();
@@ -181,7 +181,7 @@ fn store() -> (Root, Vec<(&'static str, String, String)>) {
     (root, targets)
 }
 
-/// Asserts that each target is the first result of its query, and says the share that is.
+/// Asserts that each target is the first result of its query, and prints the share that is.
 fn hit_at_one(what: &str, query: impl Fn(&str) -> String) {
     let (root, targets) = store();
     let service = root.service();
@@ -449,8 +449,7 @@ fn words_of_every_script_are_found() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// Every way to mistype one letter of a word: left out, doubled, swapped with the next, another in
-/// its place.
+/// Every way to mistype one letter of a word: left out, doubled, swapped with the next, replaced.
 fn typos(word: &str) -> Vec<String> {
     let letters: Vec<char> = word.chars().collect();
     let mut typos = Vec::new();
@@ -529,7 +528,7 @@ fn a_typo_after_the_first_letter_is_corrected() {
 #[test]
 fn a_typo_in_the_first_letter_is_corrected() {
     let (missed, all) = missed_typos(|word, typo| word.chars().next() != typo.chars().next());
-    // The index knows stems: where half of one is missing, too little is left to go by.
+    // The index knows stems: if half of one is missing, too little is left.
     assert!(
         missed.len() * 20 <= all,
         "{} of {all} typos do not find the word: {}",
@@ -755,7 +754,7 @@ fn a_typo_is_also_searched_as_written() {
         assert_eq!(best(&service, query, "hybrid"), right, "{query}");
         assert_eq!(best(&service, query, "lexical")[0], "advisory", "{query}");
     }
-    // Meaning sees the word as it is written, too.
+    // Semantic retrieval sees the word as it is written, too.
     assert_eq!(best(&service, "thorttling", "semantic")[0], "throttle");
     assert_eq!(best(&service, "gatewya trottle", "hybrid")[0], "throttle");
     // But `async` is no misspelt `sync`.

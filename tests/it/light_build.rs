@@ -72,12 +72,12 @@ fn the_light_build_says_how_to_publish_to_a_bucket() {
         let words = ["publish", scope, "--to", "s3://acme-memory/platform"];
         let outcome = ack(root.path(), &words);
         assert_eq!(outcome.code, Some(2), "{}", outcome.err);
-        let said = outcome.err;
+        let error = outcome.err;
         assert!(
-            said.contains("the light build, which cannot publish"),
-            "{said}"
+            error.contains("the light build, which cannot publish"),
+            "{error}"
         );
-        assert!(said.contains(INSTALL), "{said}");
-        assert!(said.contains("--to-folder DIR"), "{said}");
+        assert!(error.contains(INSTALL), "{error}");
+        assert!(error.contains("--to-folder DIR"), "{error}");
     }
 }

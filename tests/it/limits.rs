@@ -1,5 +1,5 @@
-//! `[limits] memory`: indexes that were not used for the longest time are given up, and no answer
-//! changes by it.
+//! `[limits] memory`: indexes that were not used for the longest time are dropped, and no answer
+//! changes.
 
 use ack_memory::service::Service;
 use rusqlite::{Connection, params};
@@ -9,7 +9,7 @@ use crate::arguments::call;
 use crate::query::bulk;
 use crate::support::{Root, memory};
 
-/// The bound of these tests, the least there may be.
+/// The bound of these tests, the smallest one allowed.
 const BOUND: usize = 16 << 20;
 const SCOPES: [&str; 3] = ["first", "second", "third"];
 
@@ -88,12 +88,13 @@ fn least_recently_used_indexes_are_evicted_and_answers_stay_correct() {
         "three do not: {second} {third}"
     );
 
-    // The next request finds three, and only what was used last stays beside what it needs.
+    // The next request finds three, and only the most recently used index stays in addition to what
+    // it needs.
     ask(&service, Some("third"), 11);
     let [first, second, third] = index_sizes(&service);
     assert_eq!(first, 0, "used before the others");
     assert!(second > 0 && third > 0);
-    // Using the second one makes the third the oldest.
+    // Using the second one makes the third the least recently used.
     ask(&service, Some("second"), 12);
     ask(&service, Some("first"), 13);
     ask(&service, Some("first"), 14);

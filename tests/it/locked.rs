@@ -1,5 +1,5 @@
-//! Stores whose writer keeps its lock, and writers beside busy readers: what was committed is
-//! answered, at once and with a note, nobody waits for long, and no reader holds back a checkpoint.
+//! Stores whose writer keeps its lock, and writers next to busy readers: committed data is returned
+//! immediately and with a note, nobody waits for long, and no reader delays a checkpoint.
 
 use ack_api::source::Records;
 use std::path::PathBuf;
@@ -164,7 +164,7 @@ fn uncommitted_pages_in_a_locked_store_are_not_served() {
 fn a_lock_with_unknown_commit_state_is_an_error_at_once() {
     let (root, path, read_before) = read("memory");
     let mut other = Other::open(&path);
-    // No journal says what of this was there before.
+    // No journal says which of this was there before.
     other.sql("PRAGMA journal_mode = memory; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN EXCLUSIVE; UPDATE memories SET title = 'torn', narrative = hex(zeroblob(200000))");
     for service in [&read_before, &root.service()] {
         let refused = || service.query_memories(&words("marker")).unwrap_err();

@@ -44,7 +44,7 @@ mod decided_in_store;
 mod decisions;
 mod desk;
 mod desk_choices;
-mod desk_sitting;
+mod desk_session;
 mod desk_terminal;
 mod detection;
 mod docs;

@@ -1,5 +1,5 @@
-//! Many scopes under one root: answers stay within their bounds, lists have pages, and what changes
-//! is seen at the next question although files that did not change are not opened.
+//! Many scopes under one root: answers stay within their bounds, lists have pages, and changes are
+//! seen by the next question although unchanged files are not opened.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Root, insert, memory};
 
-/// Longer than a file has to be at rest before its metadata vouch for it.
+/// Longer than a file must be unchanged before its metadata is relied on.
 const SETTLED: Duration = Duration::from_millis(4_200);
 
 /// A root with so many scopes of two memories.
@@ -46,8 +46,8 @@ fn two(number: usize) -> [Value; 2] {
     ]
 }
 
-/// By the estimate that bounds answers; of a short one, in which a cursor weighs most, at three
-/// bytes a token, which is still more than tokenizers count.
+/// By the estimate that limits answers; for a short answer, which is mostly cursor, at three bytes
+/// per token, which is still more than tokenizers count.
 fn tokens(answer: &impl Serialize) -> usize {
     let json = serde_json::to_string(answer).unwrap();
     if json.len() < 600 {
@@ -110,7 +110,7 @@ fn answers_stay_within_their_limit_with_many_scopes() {
         };
         let answer = service.list_scopes(&scopes).unwrap();
         assert_eq!(answer.total, Some(340));
-        // The first scope of a page is there whatever it takes.
+        // The first scope of a page is there whatever its size.
         bound_of(
             tokens(&answer).min(if answer.scopes.len() == 1 {
                 bound
@@ -165,8 +165,8 @@ fn the_list_of_scopes_has_pages_that_lose_nothing() {
     );
 }
 
-/// A store that was at rest for a while is vouched for by its metadata; each way of changing it
-/// must show all the same.
+/// The metadata of a store that was unchanged for a while is relied on; every kind of change must
+/// be seen anyway.
 #[test]
 fn a_changed_store_is_noticed_by_the_next_query() {
     let root = Root::new();
@@ -305,8 +305,8 @@ fn added_and_removed_scopes_and_manifests_are_noticed() {
     assert_eq!(ids(&service, "invoice"), ["b"]);
 }
 
-/// Scopes' folders are watched, so most questions look at no file of them. A watch does not show
-/// every change; each of these must be seen all the same.
+/// Scopes' folders are watched, so most questions look at none of their files. A watch does not
+/// report every change; each of these must be seen anyway.
 #[test]
 fn changes_without_a_watch_event_are_noticed() {
     let root = Root::new();
@@ -359,7 +359,7 @@ fn changes_without_a_watch_event_are_noticed() {
     assert_eq!(described().as_deref(), Some("one"));
     fs::write(&manifest, "description = \"another one\"").unwrap();
     assert_eq!(described().as_deref(), Some("another one"));
-    // Another folder takes the place of all of them.
+    // Another folder replaces all of them.
     let scopes = root.path().join("scopes");
     fs::rename(&scopes, root.path().join("old")).unwrap();
     root.store("shared", &[one("n1")]);

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Root, memory};
 
-/// How long a test waits for an answer that should come at once.
+/// How long a test waits for an answer that should come immediately.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running server and what it has said so far.
+/// A running server and its messages so far.
 pub struct Server {
     child: Child,
     input: Option<ChildStdin>,
@@ -32,7 +32,7 @@ pub struct Server {
     meta: Option<Value>,
 }
 
-/// The binary with nothing of this process's environment that it reads.
+/// The binary without the variables that it reads from this process's environment.
 pub fn command(root: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
     for (variable, _) in ack_memory::config::ENVIRONMENT {
@@ -75,7 +75,7 @@ impl Server {
         }
     }
 
-    /// A server after the handshake of the protocol versions that have one.
+    /// A server after the handshake (for protocol versions that have one).
     pub fn initialized(root: &Path) -> Self {
         let mut server = Self::start(root);
         server.initialize("2025-06-18");
@@ -93,7 +93,7 @@ impl Server {
         server
     }
 
-    /// The name by which a client without a handshake goes from now on.
+    /// Sets the name that a client without a handshake gives from now on.
     pub fn name(&mut self, name: &str) {
         self.meta.as_mut().unwrap()["io.modelcontextprotocol/clientInfo"]["name"] = json!(name);
     }
@@ -105,7 +105,7 @@ impl Server {
         answer["result"].clone()
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     fn raw(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().unwrap();
         input.write_all(bytes).unwrap();
@@ -210,7 +210,8 @@ impl Server {
         self.child.id()
     }
 
-    /// Closes standard input; how long the process went on, how it ended, and what it still said.
+    /// Closes standard input. Returns how long the process kept running, how it ended, and what it
+    /// still sent.
     pub fn close(mut self) -> (Duration, ExitStatus, Vec<Value>) {
         let started = Instant::now();
         drop(self.input.take());
@@ -225,11 +226,11 @@ impl Server {
             std::thread::sleep(Duration::from_millis(1));
         };
         let took = started.elapsed();
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         while let Some(message) = self.message(Duration::from_secs(5)) {
-            said.push(message);
+            messages.push(message);
         }
-        (took, status, said)
+        (took, status, messages)
     }
 }
 
@@ -318,7 +319,8 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
         );
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
         let search = name == "query_memories";
-        // Claude Code tells its model this schema at once; Codex shows the fields of a result.
+        // Claude Code shows its model this schema from the start; Codex shows the fields of a
+        // result.
         assert_eq!(
             tool.get("_meta"),
             search
@@ -525,7 +527,7 @@ fn an_unknown_tool_or_method_is_a_protocol_error() {
     );
     let answer = server.request("no/such/method", json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
-    // A long name is quoted in part, as that of a tool is.
+    // A long name is quoted in part, like that of a tool.
     let answer = server.request(&"m".repeat(3_000), json!({}));
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.chars().count() <= 80, "{message}");
@@ -557,8 +559,11 @@ fn a_root_without_scopes_says_how_to_start() {
         hint.starts_with("correct the path") && !hint.contains("import"),
         "{hint}"
     );
-    let told = server.call("list_scopes", json!({}));
-    assert!(!told.to_string().contains("ack-memory import"), "{told}");
+    let answer = server.call("list_scopes", json!({}));
+    assert!(
+        !answer.to_string().contains("ack-memory import"),
+        "{answer}"
+    );
     assert!(
         !root.path().join("nothing").exists(),
         "the server made its root"

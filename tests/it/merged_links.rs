@@ -1,5 +1,5 @@
-//! What linked to a duplicate leads to the memory that was kept: at answer time, from the decision
-//! log, for as long as the merge holds.
+//! Links to a duplicate lead to the memory that was kept: at answer time, from the decision log, as
+//! long as the merge is not undone.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -48,29 +48,29 @@ fn links(root: &Root, id: &str, more: Value) -> Vec<String> {
     }
     let answer = call(&root.service(), "get_memory", arguments).unwrap();
     let links = answer["links"].as_array().cloned().unwrap_or_default();
-    let told = links.iter().map(|link| {
+    let listed = links.iter().map(|link| {
         let part = |name: &str| link[name].as_str().unwrap().to_owned();
         format!("{} {} {}", part("from_id"), part("kind"), part("to_id"))
     });
-    let mut told: Vec<String> = told.collect();
-    told.sort();
-    told
+    let mut listed: Vec<String> = listed.collect();
+    listed.sort();
+    listed
 }
 
-/// The memories that a hit is said to be contradicted by, of each hit of a search.
+/// For each hit of a search, the memories that contradict it according to the answer.
 fn contradicted(root: &Root) -> Vec<String> {
     let query = json!({ "query": "back off jitter" });
     let answer = call(&root.service(), "query_memories", query).unwrap();
     let hits = answer["results"].as_array().unwrap().iter();
-    let mut told: Vec<String> = hits
+    let mut contradictions: Vec<String> = hits
         .filter_map(|hit| {
             let others = hit.get("contradicts")?.as_array().unwrap().iter();
             let others: Vec<&Value> = others.map(|other| &other["id"]).collect();
             Some(format!("{} {}", hit["id"].as_str().unwrap(), json!(others)))
         })
         .collect();
-    told.sort();
-    told
+    contradictions.sort();
+    contradictions
 }
 
 const OF_KEPT: [&str; 1] = ["cause related kept"];
@@ -167,7 +167,7 @@ fn links_follow_a_chain_of_merges_and_stop_at_a_cycle() {
             "contrary related cause"
         ]
     );
-    // What a program wrote by hand may be a circle: then each stands for itself.
+    // What a program wrote by hand may be a cycle: then each is its own.
     let log = root.scope_folder("own").join("decisions.jsonl");
     let text = std::fs::read_to_string(&log).unwrap();
     let of_kept = text

@@ -1,4 +1,4 @@
-//! What the command line says when something is not as it should be, and what to do about it.
+//! What the command line says when something is wrong, and what it advises.
 
 use serde_json::json;
 
@@ -17,18 +17,18 @@ fn json_that_is_not_in_lines_is_recognised() {
         r#"[{"title": "Tune it"}]"#,
         "[\n  {\"title\": \"Tune it\"},\n  {\"title\": \"Oil it\"}\n]\n",
     ] {
-        let said = import(array);
+        let error = import(array);
         assert!(
-            said.contains("line 1: a JSON array, not an object"),
-            "{said}"
+            error.contains("line 1: a JSON array, not an object"),
+            "{error}"
         );
-        assert!(said.contains("jq -c '.[]' FILE"), "{said}");
+        assert!(error.contains("jq -c '.[]' FILE"), "{error}");
     }
-    let said = import("{\n  \"title\": \"Tune it\"\n}\n");
-    assert!(said.contains("jq -c . FILE"), "{said}");
+    let error = import("{\n  \"title\": \"Tune it\"\n}\n");
+    assert!(error.contains("jq -c . FILE"), "{error}");
     // A file of lines with one mistake is not an array.
-    let said = import("{\"title\": \"Tune it\"}\n[1]\n");
-    assert!(!said.contains("jq"), "{said}");
+    let error = import("{\"title\": \"Tune it\"}\n[1]\n");
+    assert!(!error.contains("jq"), "{error}");
     assert!(!root.path().join("scopes/music/memory.db").exists());
 }
 
@@ -42,8 +42,8 @@ fn a_name_that_no_scope_can_have_is_answered_with_one_that_it_can() {
         (&"x y".repeat(40), "for instance `x-yx-yx-y"),
     ] {
         let arguments = ["import", "-", "--scope", name];
-        let said = ack_with_input(root.path(), &arguments, b"{\"title\": \"a\"}\n").fails(1);
-        assert!(said.contains(like), "{said}");
+        let error = ack_with_input(root.path(), &arguments, b"{\"title\": \"a\"}\n").fails(1);
+        assert!(error.contains(like), "{error}");
     }
 }
 
@@ -56,9 +56,9 @@ fn a_scope_that_does_not_exist_is_answered_alike_by_the_commands() {
         &["scopes", "set", "musik", "description=x"],
         &["review", "--list", "--scope", "musik"],
     ] {
-        let said = ack(root.path(), arguments).fails(1);
+        let error = ack(root.path(), arguments).fails(1);
         assert_eq!(
-            said,
+            error,
             "error: there is no scope `musik`\nnearest: did you mean music?\nhint: `ack-memory \
              --root [ROOT] scopes` shows the scopes\n"
                 .replace("[ROOT]", root.path().to_str().unwrap()),
@@ -83,7 +83,7 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
         std::fs::write(&file, text).unwrap();
         ack(root.path(), &["eval", "--json", file.to_str().unwrap()])
     };
-    // The beginning of an id, with and without the prefix of its program.
+    // A prefix of an id, with and without the prefix of its program.
     for id in ["one", "ack_one", "ack_one_1"] {
         let line = json!({ "text": "xylophone", "relevant": [id] });
         let report = eval(&line.to_string()).json();
@@ -104,46 +104,47 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
         (r#"{"text": "x""#, "line 1: not a JSON object: see column"),
         ("\n", "the file has no queries"),
     ] {
-        let said: serde_json::Value = serde_json::from_str(&eval(text).fails(2)).unwrap();
-        let message = said["message"].as_str().unwrap();
-        assert!(message.starts_with(expected), "{text}: {said}");
+        let answer: serde_json::Value = serde_json::from_str(&eval(text).fails(2)).unwrap();
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.starts_with(expected), "{text}: {answer}");
     }
 }
 
 #[test]
-fn a_reference_that_approves_nothing_is_said_when_it_is_set() {
+fn a_reference_that_approves_nothing_is_reported_when_it_is_set() {
     let root = Root::new();
     let notes = root.path().join("notes");
     std::fs::create_dir(&notes).unwrap();
     std::fs::write(notes.join("a.md"), "# Tune it\n").unwrap();
     add_scope(root.path(), "notes", &notes).ok();
-    let said = ack(root.path(), &["scopes", "set", "notes", "ref=main"]);
+    let outcome = ack(root.path(), &["scopes", "set", "notes", "ref=main"]);
     assert!(
-        said.err
+        outcome
+            .err
             .contains("note: `ref = \"main\"`: the folder is in no git"),
-        "{said:?}"
+        "{outcome:?}"
     );
-    said.ok();
-    let said = ack(root.path(), &["scopes", "set", "notes", "description=mine"]);
-    assert_eq!(said.err, "");
+    outcome.ok();
+    let outcome = ack(root.path(), &["scopes", "set", "notes", "description=mine"]);
+    assert_eq!(outcome.err, "");
 }
 
 #[test]
-fn a_session_is_told_of_one_memory_in_the_singular() {
+fn a_session_with_one_memory_gets_the_singular() {
     let root = Root::new();
     root.store("music", &[memory("m-1", "Tune it", json!({}))]);
     let folder = root.path().join("music");
     std::fs::create_dir(&folder).unwrap();
     let arguments = ["-C", folder.to_str().unwrap(), "hook", "session-start"];
-    let said = ack(root.path(), &arguments).ok();
+    let output = ack(root.path(), &arguments).ok();
     assert!(
-        said.contains("query_memories searches the one memory."),
-        "{said}"
+        output.contains("query_memories searches the one memory."),
+        "{output}"
     );
 }
 
 #[test]
-fn a_query_that_cannot_be_kept_is_said() {
+fn a_query_that_cannot_be_stored_is_reported() {
     let root = Root::new();
     root.store("music", &[memory("m-1", "Tune it", json!({}))]);
     let mut terminal = Terminal::new();
@@ -160,13 +161,16 @@ fn a_query_that_cannot_be_kept_is_said() {
         }
         terminal.run(&mut command, "").out
     };
-    let said = run(&["query", "tune"]);
+    let output = run(&["query", "tune"]);
     assert!(
-        said.contains("your cache folder cannot be written"),
-        "{said}"
+        output.contains("your cache folder cannot be written"),
+        "{output}"
     );
     assert!(!run(&["-q", "query", "tune"]).contains("cache folder"));
-    let said = run(&["get", "1"]);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("there was none in the last day"), "{said}");
+    let output = run(&["get", "1"]);
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        output.contains("there was none in the last day"),
+        "{output}"
+    );
 }

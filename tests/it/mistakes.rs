@@ -43,23 +43,23 @@ fn refused(root: &Root, arguments: &[&str]) -> String {
 }
 
 #[track_caller]
-fn says(told: &str, words: &[&str]) {
+fn says(message: &str, words: &[&str]) {
     for word in words {
-        assert!(told.contains(word), "{word:?} is not in: {told}");
+        assert!(message.contains(word), "{word:?} is not in: {message}");
     }
 }
 
 #[test]
 fn ids_that_mean_nothing_or_several_memories_are_refused_with_a_hint() {
     let root = lessons("log");
-    let told = refused(&root, &["approve", "les-0009"]);
+    let message = refused(&root, &["approve", "les-0009"]);
     says(
-        &told,
+        &message,
         &["no memory has the id `les-0009`", "did you mean `les-0001`"],
     );
-    let told = refused(&root, &["approve", "les-0"]);
+    let message = refused(&root, &["approve", "les-0"]);
     says(
-        &told,
+        &message,
         &[
             "begins the ids of several memories",
             "les-0104 in alpha",
@@ -91,12 +91,12 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
             (again.code, again.out.as_str()),
             (Some(0), "nothing was decided\n")
         );
-        let told = decide(root.path(), &["approve", "les-0001", "--json"]).json();
+        let output = decide(root.path(), &["approve", "les-0001", "--json"]).json();
         assert_eq!(
-            (&told["written"], &told["decisions"]),
+            (&output["written"], &output["decisions"]),
             (&json!(0), &json!([]))
         );
-        // With a reason it says something new, and another verdict is another decision.
+        // With a reason it is new, and another verdict is another decision.
         decide(
             root.path(),
             &["approve", "les-0001", "--because", "seen twice"],
@@ -106,15 +106,15 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
             &decide(root.path(), &["promote", "les-0001"]).ok(),
             &["promoted  les-0001"],
         );
-        // Each undo goes one command further back, and says what it was. Times are in seconds.
+        // Each undo goes one command further back, and says which. Times are in seconds.
         std::thread::sleep(std::time::Duration::from_millis(1_100));
         for (undone, now) in [
             ("les-0001", ""),
             ("les-0001", ""),
             ("les-0002", "waits again: les-0002"),
         ] {
-            let told = decide(root.path(), &["undo"]).ok();
-            says(&told, &["undid 1 decision of batch", undone, now]);
+            let output = decide(root.path(), &["undo"]).ok();
+            says(&output, &["undid 1 decision of batch", undone, now]);
         }
         decide(root.path(), &["undo"]).ok();
         says(
@@ -128,31 +128,34 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
 fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
     for place in ["log", "store"] {
         let root = lessons(place);
-        let told = refused(&root, &["merge", "les-0001", "--into", "les-0001"]);
-        says(&told, &["it is the same memory", "name another memory"]);
+        let message = refused(&root, &["merge", "les-0001", "--into", "les-0001"]);
+        says(&message, &["it is the same memory", "name another memory"]);
         decide(root.path(), &["supersede", "les-0001", "--by", "les-0002"]).ok();
-        let told = refused(&root, &["supersede", "les-0002", "--by", "les-0001"]);
+        let message = refused(&root, &["supersede", "les-0002", "--by", "les-0001"]);
         says(
-            &told,
+            &message,
             &["that memory already replaced it", "name another memory"],
         );
         decide(root.path(), &["supersede", "les-0002", "--by", "les-0003"]).ok();
-        let told = refused(&root, &["supersede", "les-0003", "--by", "les-0001"]);
-        says(&told, &["that memory already replaced it, through others"]);
-        let told = refused(&root, &["supersede", "les-0104", "--by", "les-0001"]);
-        says(&told, &["`les-0002` replaced it"]);
+        let message = refused(&root, &["supersede", "les-0003", "--by", "les-0001"]);
+        says(
+            &message,
+            &["that memory already replaced it, through others"],
+        );
+        let message = refused(&root, &["supersede", "les-0104", "--by", "les-0001"]);
+        says(&message, &["`les-0002` replaced it"]);
         decide(root.path(), &["reject", "les-0104"]).ok();
-        let told = refused(&root, &["merge", "les-0003", "--into", "les-0104"]);
-        says(&told, &["it was rejected"]);
+        let message = refused(&root, &["merge", "les-0003", "--into", "les-0104"]);
+        says(&message, &["it was rejected"]);
     }
 }
 
 #[test]
 fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
     let root = lessons("log");
-    let told = refused(&root, &["reject", "--type", "decision"]);
+    let message = refused(&root, &["reject", "--type", "decision"]);
     says(
-        &told,
+        &message,
         &[
             "no pending memory matches, nor does any other",
             "review --list",
@@ -331,14 +334,14 @@ fn without_a_terminal_nothing_is_decided_and_the_way_for_scripts_is_named() {
         &["review", "--tty"],
         &["undo"],
     ] {
-        let told = ack(root.path(), arguments);
-        assert_eq!(told.code, Some(1), "{arguments:?}");
+        let outcome = ack(root.path(), arguments);
+        assert_eq!(outcome.code, Some(1), "{arguments:?}");
         let words = [
             "nothing was decided",
             "run it in a terminal",
             "ACK_MEM_CURATOR_TOKEN",
         ];
-        says(&told.err, &words);
+        says(&outcome.err, &words);
     }
     assert!(log(&root, "alpha").is_empty());
 }
@@ -358,10 +361,10 @@ fn review(root: &Root, editor: &str) -> Command {
 }
 
 #[test]
-fn an_editor_that_fails_changes_nothing_and_the_sitting_goes_on() {
+fn an_editor_that_fails_changes_nothing_and_the_session_goes_on() {
     let root = lessons("log");
-    let mut sitting = Session::start(review(&root, "false"));
-    sitting
+    let mut session = Session::start(review(&root, "false"));
+    session
         .expect("a approve, r reject, e edit")
         .expect("? explains all keys")
         .expect("q ? > ")
@@ -378,32 +381,32 @@ fn an_editor_that_fails_changes_nothing_and_the_sitting_goes_on() {
         .expect("1 decision: write? [y/n]")
         .press("y\n")
         .expect("rejected  les-0001");
-    sitting.end();
+    session.end();
     assert_eq!(log(&root, "alpha").len(), 1);
 }
 
 #[test]
-fn of_two_sittings_the_second_one_is_told_what_the_first_one_decided() {
+fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
     for place in ["log", "store"] {
         let root = lessons(place);
-        let mut sitting = Session::start(review(&root, "true"));
-        sitting
+        let mut session = Session::start(review(&root, "true"));
+        session
             .expect("q ? > ")
             .press("r\n")
             .expect("q ? > ")
             .press("r\n");
-        sitting
+        session
             .expect("q ? > ")
             .press("q\n")
             .expect("2 decisions: write?");
         decide(root.path(), &["approve", "les-0001"]).ok();
-        sitting
+        session
             .press("y\n")
             .expect("wrote 1 decision:")
             .expect("rejected  les-0002")
             .expect("les-0001 changed, or somebody decided about it, since it was read")
             .expect("undo: ");
-        sitting.end();
+        session.end();
         assert_eq!(
             crate::curate::approved(root.path()),
             ["les-0001"],

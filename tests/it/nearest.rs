@@ -1,4 +1,4 @@
-//! What is shown beside a memory that waits: the nearest approved ones, how it relates to them, and
+//! What is shown next to a waiting memory: the nearest approved ones, how it relates to them, and
 //! its near-duplicates.
 
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ fn an_identical_approved_memory_is_nearest() {
     assert_eq!(first.memory.id, "timeout");
     assert_eq!(first.relation.kind, RelationKind::Same);
     assert!((first.relation.resemblance - 1.0).abs() < 1e-9);
-    // Neither itself nor another one that waits, nor what is about something else.
+    // Neither itself, nor another waiting one, nor one about another subject.
     assert_eq!(near.len(), 1, "{near:?}");
 }
 
@@ -207,7 +207,7 @@ fn a_contradiction_is_found_after_more_similar_memories() {
         "Deliveries",
         json!({ "facts": [waits(30)] }),
     ));
-    // Most words of its title are in no memory: a search would call nothing certain.
+    // Most words of its title are in no memory: a search would find nothing certain.
     let title = "Kiosk sender note: quokka, grommet, flange, zeppelin, marzipan, thimble";
     let kiosks = "Every kiosk has a note of its sender on the door, whatever its colour.";
     memories.push(staged(

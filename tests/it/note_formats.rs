@@ -1,5 +1,5 @@
-//! What the formats of notes say beside their text: the headers of Codex, the marks of the Open
-//! Knowledge Format, and the lines of server-memory, broken ones too.
+//! What the formats of notes say in addition to their text: the headers of Codex, the marks of the
+//! Open Knowledge Format, and the lines of server-memory, broken ones too.
 
 use std::fs;
 use std::path::Path;
@@ -200,7 +200,7 @@ fn broken_lines_of_a_graph_are_reported_and_skipped() {
         assert!(problems.contains(" (and 1 more line)"), "{problems}");
         assert_eq!(waiting(&root).len(), 1, "{reason}");
     }
-    // One object in place of lines.
+    // One object instead of lines.
     fs::write(
         &file,
         r#"{"entities":[{"name":"a","entityType":"b"}],"relations":[]}"#,
@@ -211,7 +211,7 @@ fn broken_lines_of_a_graph_are_reported_and_skipped() {
 }
 
 #[test]
-fn a_graph_may_be_larger_than_a_note_and_what_is_left_out_is_told_when_it_is_added() {
+fn a_graph_may_be_larger_than_a_note_and_omissions_are_reported_when_it_is_added() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("memory.jsonl");
     let fact = "x".repeat(1 << 20);
@@ -225,8 +225,11 @@ fn a_graph_may_be_larger_than_a_note_and_what_is_left_out_is_told_when_it_is_add
     fs::write(&file, lines.collect::<String>()).unwrap();
     let root = Root::new();
     let added = add_scope(root.path(), "graph", &file).ok();
-    let told = "is a server-memory store: 0 approved, 10 waiting for review\n";
-    assert!(added.contains(told) && !added.contains("note: "), "{added}");
+    let expected = "is a server-memory store: 0 approved, 10 waiting for review\n";
+    assert!(
+        added.contains(expected) && !added.contains("note: "),
+        "{added}"
+    );
     fs::OpenOptions::new()
         .write(true)
         .open(&file)
@@ -290,7 +293,7 @@ fn deep_folders_and_conflicting_ids_are_reported() {
     let waits = waiting(&root);
     let yaml = waits.iter().find(|card| card["id"] == "yaml").unwrap();
     assert_eq!(yaml["title"], "redevil line");
-    // Every place counts the same.
+    // All places count alike.
     let counts = call(&root.service(), "list_scopes", json!({})).unwrap();
     assert_eq!(counts["scopes"][0]["counts"]["staging"], waits.len());
     let added = add_scope(Root::new().path(), "again", inside).ok();

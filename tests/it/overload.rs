@@ -21,8 +21,8 @@ use crate::query::bulk;
 use crate::support::{Root, http_address, memory};
 
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// The most that a server may ever take in these tests, in MiB: a tenth of what a queue without a
-/// bound takes. A debug build maps some 25 of its own code.
+/// The most memory a server may take in these tests, in MiB: a tenth of what an unbounded queue
+/// takes. A debug build maps about 25 for its own code.
 const MAX_MEMORY_MIB: u64 = 100;
 
 /// A server over standard input and output whose answers are counted and thrown away.
@@ -85,7 +85,7 @@ impl Flooded {
         }
     }
 
-    /// Writes and waits for so many more answers.
+    /// Writes, and waits for this many more answers.
     #[track_caller]
     fn flood(&mut self, bytes: &[u8], answers: usize) {
         let before = self.answers.load(Ordering::Relaxed);
@@ -93,7 +93,7 @@ impl Flooded {
         self.wait(before + answers);
     }
 
-    /// The first answer since this was asked for the last time.
+    /// The first answer since the last call.
     fn read_answer(&self) -> Value {
         serde_json::from_str(&self.last.recv_timeout(TIMEOUT).unwrap()).unwrap()
     }
@@ -107,7 +107,7 @@ impl Drop for Flooded {
     }
 }
 
-/// A figure of a process's memory, in MiB; `None` where the system does not tell.
+/// A figure of a process's memory, in MiB; `None` if the system does not report it.
 fn mebibytes(pid: u32, figure: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with(figure))?;
@@ -142,10 +142,10 @@ fn excess_requests_wait_in_the_client() {
         server.flood(pings.as_bytes(), 20_000);
     }
     stays_small(server.child.id(), "60,000 pings");
-    // What is no message, and is answered all the same.
+    // Lines that are not messages are answered too.
     server.flood("{nope\n".repeat(20_000).as_bytes(), 20_000);
     stays_small(server.child.id(), "20,000 lines that are no message");
-    // Large requests count by their size.
+    // Large requests are counted by their size.
     let arguments = json!({ "tags": vec!["x"; 15_000] });
     let calls: String = (0..300)
         .map(|number| json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": { "name": "query_memories", "arguments": arguments } }).to_string() + "\n")
@@ -178,20 +178,20 @@ fn a_line_with_many_values_takes_little_memory() {
     };
     for element in ["0,", "[],", "{\"a\":0},", "\"\","] {
         server.flood(line(element, 4_000_000).as_bytes(), 1);
-        let said = server.read_answer();
+        let answer = server.read_answer();
         assert_eq!(
-            (&said["error"]["code"], &said["id"]),
+            (&answer["error"]["code"], &answer["id"]),
             (&json!(-32600), &json!(7)),
-            "{said}"
+            "{answer}"
         );
         assert!(
-            said["error"]["message"]
+            answer["error"]["message"]
                 .as_str()
                 .unwrap()
                 .contains("values"),
-            "{said}"
+            "{answer}"
         );
-        // Longer than any message: only its ends are kept, and the id is there.
+        // Longer than any message: only its ends are kept, and the id is found.
         server.flood(line(element, 15_000_000).as_bytes(), 1);
         assert_eq!(server.read_answer()["id"], 7);
     }
@@ -213,10 +213,10 @@ fn a_client_that_does_not_read_answers_is_not_read_from() {
     let root = Root::samples();
     let mut child = command(root.path()).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    // Its end stays open and nobody reads from it.
+    // The pipe stays open and nobody reads from it.
     let output = child.stdout.take().unwrap();
     let full = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&full);
+    let is_full = Arc::clone(&full);
     let writer = std::thread::spawn(move || {
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "deaf", "version": "0" } });
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
@@ -228,10 +228,10 @@ fn a_client_that_does_not_read_answers_is_not_read_from() {
                 "{}",
                 json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })
             );
-            told.store(id > 500, Ordering::Relaxed);
+            is_full.store(id > 500, Ordering::Relaxed);
         }
     });
-    // The pipes are full: the server reads no more, and the client is held in its writing.
+    // The pipes are full: the server reads no more, and the client blocks while writing.
     while !full.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -415,7 +415,7 @@ fn an_unknown_name_is_compared_with_each_name_once() {
     );
 }
 
-// Requests that are taken back, and those that take too long.
+// Requests that are cancelled, and those that take too long.
 
 #[test]
 fn a_comparison_with_many_names_stops_with_the_request() {
@@ -478,7 +478,7 @@ fn a_slow_request_is_answered_by_its_deadline() {
     assert_eq!(answer["structuredContent"]["results"][0]["id"], "s1");
 }
 
-// HTTP.
+// Over HTTP.
 
 const TOKEN: &str = "a-token-of-the-floods";
 
@@ -517,9 +517,9 @@ impl Http {
             body.len()
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        (started.elapsed(), said)
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        (started.elapsed(), response)
     }
 }
 
@@ -530,7 +530,7 @@ impl Drop for Http {
     }
 }
 
-/// A connection that takes in as little as a system allows.
+/// A connection with the smallest receive buffer that the system allows.
 fn narrow(runtime: &tokio::runtime::Runtime, address: SocketAddr) -> std::io::Result<TcpStream> {
     let stream = runtime.block_on(async {
         let socket = tokio::net::TcpSocket::new_v4()?;
@@ -554,7 +554,7 @@ fn clients_without_a_token_that_never_read_do_not_block_others() {
     let slow = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".to_owned();
     let over = AtomicBool::new(false);
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "list_scopes" } }).to_string();
-    // Some hundred connections that ask for more than they ever read.
+    // A few hundred connections that ask for more than they ever read.
     let mut held: Vec<TcpStream> = Vec::new();
     for _ in 0..300 {
         let Ok(mut stream) = narrow(&runtime, http.address) else {
@@ -565,7 +565,7 @@ fn clients_without_a_token_that_never_read_do_not_block_others() {
     }
     std::thread::scope(|scope| {
         let _ends = StopOnDrop(&over);
-        // And ever new ones, some of which never finish asking.
+        // And new ones all the time, some of which never finish their request.
         scope.spawn(|| {
             let mut others = std::collections::VecDeque::new();
             while !over.load(Ordering::Relaxed) {
@@ -587,10 +587,10 @@ fn clients_without_a_token_that_never_read_do_not_block_others() {
             "{} connections that never read; the slowest answer took {slowest:?}",
             held.len()
         );
-        for (took, said) in &asked {
+        for (took, response) in &asked {
             assert!(
-                said.starts_with("HTTP/1.1 200") && said.contains("ledger-api"),
-                "{said}"
+                response.starts_with("HTTP/1.1 200") && response.contains("ledger-api"),
+                "{response}"
             );
             assert!(*took < Duration::from_secs(2), "{took:?}");
         }
@@ -601,7 +601,7 @@ fn clients_without_a_token_that_never_read_do_not_block_others() {
     }
 }
 
-/// Ends a loop that asks, also where its test fails.
+/// Ends a loop of requests, even if its test fails.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -626,8 +626,8 @@ fn a_body_of_very_many_values_is_refused_and_takes_no_memory() {
                     let body = format!(
                         "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"query_memories\",\"arguments\":{{\"tags\":[{list}0]}}}}}}"
                     );
-                    let (_, said) = http.ask(&body);
-                    assert!(said.starts_with("HTTP/1.1 400") && said.contains("values"), "{said}");
+                    let (_, response) = http.ask(&body);
+                    assert!(response.starts_with("HTTP/1.1 400") && response.contains("values"), "{response}");
                 }
             });
         }
@@ -647,9 +647,10 @@ fn a_host_or_origin_with_anything_beside_host_and_port_is_refused() {
             "GET {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"
         )
         .unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        said.split_whitespace()
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+            .split_whitespace()
             .nth(1)
             .unwrap_or_default()
             .to_owned()

@@ -1,4 +1,4 @@
-//! What takes longer than a moment says so at a terminal, and nowhere else.
+//! Work that takes long is reported at a terminal, and nowhere else.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::cli::{ack, ack_with_input};
 use crate::support::{Root, memory};
 use crate::terminal::Terminal;
 
-/// So many memories that the first search of them takes longer than half a second on any machine.
+/// Enough memories that the first search takes longer than half a second on any machine.
 fn large(root: &Root) -> PathBuf {
     let path = root.store("large", &[memory("m-0", "The first one", json!({}))]);
     let connection = Connection::open(&path).unwrap();
@@ -36,16 +36,16 @@ fn the_first_query_of_a_large_store_shows_progress_at_a_terminal() {
         &["scopes"],
         &["approve", "--dry-run", "m-x"],
     ] {
-        let said = terminal.ack(root.path(), arguments).out;
-        let at = said.find("reading memories (").unwrap_or_else(|| {
-            panic!("{arguments:?} said nothing: {said}");
+        let output = terminal.ack(root.path(), arguments).out;
+        let at = output.find("reading memories (").unwrap_or_else(|| {
+            panic!("{arguments:?} printed nothing: {output}");
         });
-        // The line is taken away before the answer is written.
-        let answer = said.rfind("\u{1b}[2K").unwrap_or_default();
-        assert!(at < answer, "{arguments:?} left a trace: {said:?}");
+        // The line is erased before the answer is written.
+        let answer = output.rfind("\u{1b}[2K").unwrap_or_default();
+        assert!(at < answer, "{arguments:?} left a trace: {output:?}");
     }
-    let said = terminal.ack(root.path(), &["-q", "query", "deploy"]).out;
-    assert!(!said.contains("reading memories"), "{said}");
+    let output = terminal.ack(root.path(), &["-q", "query", "deploy"]).out;
+    assert!(!output.contains("reading memories"), "{output}");
     let piped = ack(root.path(), &["query", "deploy"]);
     assert_eq!(
         (piped.code, piped.err.as_str()),
@@ -69,9 +69,9 @@ fn an_import_shows_progress_only_at_a_terminal() {
         .ack(root.path(), &["import", file, "-s", "one"])
         .out;
     assert!(shown.contains("KiB") && shown.contains("left"), "{shown}");
-    let said = "3,000 memories were added, 0 replaced, 0 unchanged; 0 lines refused";
-    assert!(shown.contains(said), "{shown}");
+    let expected = "3,000 memories were added, 0 replaced, 0 unchanged; 0 lines refused";
+    assert!(shown.contains(expected), "{shown}");
     let piped = ack_with_input(root.path(), &["import", "-", "-s", "two"], lines.as_bytes());
-    assert!(piped.out.starts_with(said), "{}", piped.out);
+    assert!(piped.out.starts_with(expected), "{}", piped.out);
     assert_eq!(piped.err, "");
 }

@@ -55,8 +55,8 @@ fn filtered(service: &Service, arguments: Value) -> Vec<String> {
     sorted_ids(&call(service, "query_memories", arguments).unwrap()["results"])
 }
 
-/// The current project's name, its own memories, and those of others, as the tool and the hook tell
-/// them.
+/// The current project's name, its own memories, and those of others, as the tool and the hook
+/// report them.
 fn context(service: &Service, folder: &Path) -> (String, Vec<String>, Vec<String>) {
     let asked = json!({ "project_path": folder, "max_memories": 20, "max_tokens": 20_000 });
     let tool = call(service, "get_context", asked).unwrap();
@@ -73,7 +73,7 @@ fn context(service: &Service, folder: &Path) -> (String, Vec<String>, Vec<String
     assert_eq!(name(&tool), name(&hook), "the hook and the tool agree");
     let own = |answer: &Value| sorted_ids(answer.get("recent_memories").unwrap_or(&json!([])));
     assert_eq!(own(&tool), own(&hook), "the hook and the tool agree");
-    // What others learned needs evidence, which a focus gives to all of them.
+    // Memories of other projects need evidence, which a focus gives to all of them.
     let asked = json!({
         "project_path": folder, "focus": "what we chose for good",
         "max_memories": 20, "max_tokens": 20_000,
@@ -150,7 +150,7 @@ fn aliases_are_names_of_the_same_project_in_every_scope() {
         "platform",
         &[of("billing", "promoted"), of("platform", "p")],
     );
-    // Here the same name is another project's.
+    // Here the same name belongs to another project.
     root.manifest("shop", "[projects]\nstorefront = ['billing']\n");
     root.store(
         "shop",
@@ -362,7 +362,7 @@ fn recorded_projects_select_a_scope_as_the_last_rule() {
         (Value::Null, Value::Null),
         "nobody vouches for a rejected memory"
     );
-    // What comes later is seen.
+    // Later rows are seen.
     crate::support::insert(
         &rusqlite::Connection::open(root.scope_folder("twin").join("memory.db")).unwrap(),
         &[of("delta", "d")],
@@ -376,7 +376,7 @@ fn recorded_projects_select_a_scope_as_the_last_rule() {
     };
     assert_eq!(current("alpha"), "project `alpha` recorded in the store");
     assert_eq!(current("gamma"), "default_scope in config.toml");
-    // What an owner wrote goes first.
+    // What an owner wrote takes precedence.
     root.manifest("twin", "projects = ['alpha']");
     assert_eq!(current("alpha"), "projects `alpha`");
 }
@@ -406,14 +406,14 @@ fn scope_may_be_the_name_of_a_project() {
             note.map_or(Value::Null, |note| note["message"].clone()),
         )
     };
-    let told = |name: &str, scopes: &str| {
+    let message = |name: &str, scopes: &str| {
         json!(format!(
             "no scope is called `{name}`; {scopes} has a project of this name"
         ))
     };
     assert_eq!(
         asked("ledger_api"),
-        (json!(["team"]), told("ledger_api", "`team`"))
+        (json!(["team"]), message("ledger_api", "`team`"))
     );
     assert_eq!(
         asked("web"),
@@ -422,7 +422,7 @@ fn scope_may_be_the_name_of_a_project() {
     );
     assert_eq!(
         asked("Kiosk"),
-        (json!(["cm"]), told("Kiosk", "`cm`")),
+        (json!(["cm"]), message("Kiosk", "`cm`")),
         "recorded in the store"
     );
     assert_eq!(
@@ -432,12 +432,12 @@ fn scope_may_be_the_name_of_a_project() {
     );
     assert_eq!(
         asked("dotfiles"),
-        (json!(["mine"]), told("dotfiles", "`mine`"))
+        (json!(["mine"]), message("dotfiles", "`mine`"))
     );
     root.manifest("cm", "projects = ['ledger']");
     assert_eq!(
         asked("ledger"),
-        (json!(["cm", "team"]), told("ledger", "`cm` and `team`")),
+        (json!(["cm", "team"]), message("ledger", "`cm` and `team`")),
         "both claim it"
     );
     let memory = call(
@@ -467,7 +467,7 @@ fn scope_may_be_the_name_of_a_project() {
         .body();
     assert!(
         body.nearest.is_empty(),
-        "projects of private scopes are not told: {body:?}"
+        "projects of private scopes are not revealed: {body:?}"
     );
 }
 
@@ -525,13 +525,13 @@ fn other_projects_of_a_current_private_scope_count_as_cross_project() {
 fn of_equal_matches_the_current_project_wins_and_not_its_scope() {
     let root = Root::new();
     root.manifest("team", "projects = ['web', 'ledger']");
-    let said = |project: &str, id: &str, day: &str| {
+    let note = |project: &str, id: &str, day: &str| {
         let rest = json!({ "project": project, "created_at": format!("2026-01-{day}T00:00:00Z") });
         memory(id, &format!("Deploy rule number {}", id.len()), rest)
     };
     root.store(
         "team",
-        &[said("web", "aa", "09"), said("ledger", "bb", "01")],
+        &[note("web", "aa", "09"), note("ledger", "bb", "01")],
     );
     let service = root.service_with(|inputs| {
         inputs.project = Some(Setting::flag("-C", folder(&root, "code/ledger")))
@@ -584,7 +584,7 @@ fn the_samples_keep_their_projects_apart() {
         let sql = "SELECT count(*) FROM memories WHERE project = ?1 AND status IN ('approved', 'promoted') AND superseded_by IS NULL";
         store.query_row(sql, [project], |row| row.get(0)).unwrap()
     };
-    // The store has two, and one of them stands in for the other.
+    // The store has two, and one of them represents the other.
     assert_eq!((count("infra"), total("infra", "all")), (1, json!(1)));
     for project in ["infra", "platform"] {
         assert_eq!(total(project, "approved"), count(project), "{project}");

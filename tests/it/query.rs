@@ -1,4 +1,4 @@
-//! `query_memories`: what is found, in which order, on which page, and how much of it is told.
+//! `query_memories`: what is found, in which order, on which page, and how much of it is shown.
 
 mod filters;
 mod folding;
@@ -100,7 +100,7 @@ const WORDS: [&str; 12] = [
     "schema",
 ];
 
-/// `count` memories over two scopes, told apart by their words, some of them near-duplicates.
+/// `count` memories in two scopes with different words, some of them near-duplicates.
 fn varied(count: usize) -> Vec<(&'static str, Value)> {
     (0..count)
         .map(|n| {
@@ -383,7 +383,7 @@ fn an_empty_result_has_suggestions() {
         hidden["notes"][1]["message"],
         "1 matching memory is not approved yet; pass `status: \"staging\"` or `status: \"all\"` to see it"
     );
-    // What waits is all that helps.
+    // Only waiting memories help.
     assert!(hidden.get("suggestions").is_none(), "{hidden}");
 }
 
@@ -399,7 +399,7 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
         ],
     );
     let service = root.service();
-    let said = |arguments: Value| {
+    let suggestion = |arguments: Value| {
         let answer = query(&service, arguments);
         assert!(!answer.to_string().contains("zeppelin"), "{answer}");
         answer["suggestions"][0].as_str().unwrap().to_owned()
@@ -419,9 +419,9 @@ fn names_that_only_waiting_memories_have_are_found_without_their_text() {
             "No memory has the tag \"neovmi\"; similar, and waiting for review: neovim",
         ),
     ] {
-        assert_eq!(said(arguments), expected);
+        assert_eq!(suggestion(arguments), expected);
     }
-    // A list of nothing is not called a list of the newest.
+    // An empty list is not called a list of the newest.
     let none = query(&service, json!({ "query": " ", "project": "ledger-ap" }));
     assert!(none.get("notes").is_none(), "{none}");
 }
@@ -449,12 +449,12 @@ fn the_hidden_count_matches_a_query_for_every_status() {
         hidden["hidden"]["by_status"], all["total"],
         "{hidden} {all}"
     );
-    // What is folded is counted, and said.
+    // Folded memories are counted and mentioned.
     let results = all["results"].as_array().unwrap().len() as u64;
     assert_eq!(all["total"].as_u64(), Some(results + 1), "{all}");
-    let told = crate::cli::ack(root.path(), &["query", "terminal", "--all"]).ok();
+    let output = crate::cli::ack(root.path(), &["query", "terminal", "--all"]).ok();
     let first = format!("{} memories, 1 similar to others, in alpha", results + 1);
-    assert!(told.starts_with(&first), "{told}");
+    assert!(output.starts_with(&first), "{output}");
 }
 
 #[test]
@@ -482,14 +482,14 @@ fn an_unknown_word_finds_nothing_and_a_missing_word_is_named() {
         found["notes"][0]["message"],
         "no certain match: no approved memory contains `kafka`; these are the nearest"
     );
-    let told = crate::cli::ack(root.path(), &["query", "kafka", "transaction"]).ok();
+    let output = crate::cli::ack(root.path(), &["query", "kafka", "transaction"]).ok();
     assert!(
-        told.starts_with("no memory contains `kafka`; nearest:\n"),
-        "{told}"
+        output.starts_with("no memory contains `kafka`; nearest:\n"),
+        "{output}"
     );
-    let told = crate::cli::ack(root.path(), &["query", "pgbouncr"]).ok();
+    let output = crate::cli::ack(root.path(), &["query", "pgbouncr"]).ok();
     let first = "no memory contains `pgbouncr`; did you mean `pgbouncer`?\n";
-    assert!(told.starts_with(first), "{told}");
+    assert!(output.starts_with(first), "{output}");
 }
 
 #[test]
@@ -509,7 +509,7 @@ fn the_review_status_is_explained_only_for_scopes_that_hide_a_match() {
         .map(|note| &note["scope"])
         .collect();
     assert_eq!(about, [&json!("vim")], "{answer}");
-    // An agent that may not ask for what waits is told the number, once.
+    // An agent that may not ask for waiting memories gets their number, once.
     let mut server = crate::mcp::Server::initialized(root.path());
     let answer = server.call("query_memories", json!({ "query": "terminal" }));
     let text = answer["content"][0]["text"].as_str().unwrap();

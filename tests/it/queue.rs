@@ -1,4 +1,5 @@
-//! The review queue: its numbers, what is put off, and when the person is told of it.
+//! The review queue: its statistics, what is staged for later, and when the user is warned about
+//! it.
 
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
@@ -28,8 +29,8 @@ fn reviewed(id: &str, status: &str, created: i64, reviewed: i64) -> Value {
 
 /// The head of `review --list`.
 fn head(root: &Root) -> String {
-    let told = ack(root.path(), &["review", "--list"]).ok();
-    told.split("\n\n").next().unwrap().trim().to_owned()
+    let output = ack(root.path(), &["review", "--list"]).ok();
+    output.split("\n\n").next().unwrap().trim().to_owned()
 }
 
 #[test]
@@ -50,20 +51,20 @@ fn the_queue_header_reports_size_age_and_pace() {
         json!({ "created_at": days_ago(1) }),
     ));
     root.store("alpha", &memories);
-    // Four came (w3, w4, w5, refused); six were decided; w0 is decided by the log.
+    // Four arrived (w3, w4, w5, refused); six were decided; w0 is decided by the log.
     decide(root.path(), &["reject", "w0"]).ok();
-    let said = head(&root);
+    let heading = head(&root);
     assert_eq!(
-        said,
+        heading,
         "5 memories wait for review; median age 3 days, oldest 20 days\n\
          last 7 days: 4 new, 7 decided; at this pace the rest takes 12 days"
     );
-    // A filter chooses among them; the numbers stay those of the queue.
-    let told = ack(root.path(), &["review", "--list", "--project", "nowhere"]).ok();
-    assert!(!told.contains("w1"), "{told}");
-    let told = ack(root.path(), &["review", "--list", "--json"]).ok();
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["total"], 5);
+    // A filter selects from them; the numbers stay those of the whole queue.
+    let output = ack(root.path(), &["review", "--list", "--project", "nowhere"]).ok();
+    assert!(!output.contains("w1"), "{output}");
+    let output = ack(root.path(), &["review", "--list", "--json"]).ok();
+    let output: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(output["total"], 5);
 }
 
 #[test]
@@ -81,19 +82,19 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
         log(&root, "alpha")[0].until.as_deref(),
         Some(in_two_weeks.as_str())
     );
-    let said = head(&root);
+    let heading = head(&root);
     assert!(
-        said.starts_with("2 memories wait for review; median age 5 days"),
-        "{said}"
+        heading.starts_with("2 memories wait for review; median age 5 days"),
+        "{heading}"
     );
-    assert!(said.contains("; 1 put off"), "{said}");
+    assert!(heading.contains("; 1 put off"), "{heading}");
     let listed = ack(root.path(), &["review", "--list"]).ok();
     assert!(!listed.contains("later"), "{listed}");
-    // It is no more approved than before.
+    // It is still not approved.
     assert_eq!(approved(root.path()), Vec::<String>::new());
     let staged = ack(root.path(), &["query", "--status", "staging", "--json"]).ok();
     assert!(staged.contains("\"later\""), "{staged}");
-    // A day that has come puts nothing off any more.
+    // A day in the past no longer puts anything off.
     let path = root.scope_folder("alpha").join("decisions.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace(&in_two_weeks, &days_ago(0)[..10])).unwrap();
@@ -127,7 +128,7 @@ fn a_postponed_memory_leaves_the_queue_until_its_day() {
 
 #[test]
 fn the_user_is_warned_about_a_queue_that_grows_too_fast() {
-    let told = |waiting_count: usize, decided: usize| {
+    let warning = |waiting_count: usize, decided: usize| {
         let root = Root::new();
         let mut memories: Vec<Value> = (0..waiting_count)
             .map(|n| waiting(&format!("w{n}"), 2))
@@ -138,14 +139,14 @@ fn the_user_is_warned_about_a_queue_that_grows_too_fast() {
         let folder = project(&root, "p", "main");
         message(start(root.path(), &event(&folder, "startup")))
     };
-    let line = told(60, 20).unwrap();
+    let line = warning(60, 20).unwrap();
     let expected = "ack-memory: 60 memories are waiting for review (last 7 days: 60 new, 20 decided): \
                     `ack-memory --root ";
     assert!(line.starts_with(expected), "{line}");
     assert!(line.ends_with(" review` shows them."), "{line}");
     // Decided fast enough, or a short queue.
-    assert_eq!(told(60, 21), None);
-    assert_eq!(told(50, 0), None);
+    assert_eq!(warning(60, 21), None);
+    assert_eq!(warning(50, 0), None);
 }
 
 #[test]
@@ -159,8 +160,8 @@ fn scopes_and_doctor_report_the_pace_of_the_queue() {
     let listed = ack(root.path(), &["scopes", "--json"]).json();
     assert_eq!(listed["scopes"][0]["pending"]["pace"], pace);
     assert_eq!(listed["scopes"][1]["pending"]["pace"], Value::Null);
-    let told = ack(root.path(), &["scopes", "--scope", "alpha"]).ok();
-    assert!(told.contains(pace), "{told}");
-    let told = ack(root.path(), &["doctor"]).out;
-    assert!(told.contains(pace), "{told}");
+    let output = ack(root.path(), &["scopes", "--scope", "alpha"]).ok();
+    assert!(output.contains(pace), "{output}");
+    let output = ack(root.path(), &["doctor"]).out;
+    assert!(output.contains(pace), "{output}");
 }

@@ -1,5 +1,5 @@
-//! Read-only in fact: no operation of the server or of a reading subcommand changes a byte, a time
-//! or a name under a root.
+//! Truly read-only: no operation of the server or of a reading subcommand changes a byte, a time or
+//! a name under a root.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -101,7 +101,7 @@ fn every_state() -> (Root, Vec<Other>) {
             let live = root.scope_folder("claude-live");
             for name in ["claude-mem.db", "claude-mem.db-wal", "claude-mem.db-shm"] {
                 fs::copy(stores.join("claude-mem-live").join(name), live.join(name)).unwrap();
-                // Read-only originals make read-only copies; these should be tempting.
+                // Read-only originals make read-only copies; these could be written.
                 let mut permissions = fs::metadata(live.join(name)).unwrap().permissions();
                 std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
                 fs::set_permissions(live.join(name), permissions).unwrap();
@@ -218,7 +218,7 @@ fn no_operation_of_the_service_changes_a_byte() {
     unchanged(&root, "the end of the service", || drop(service));
 }
 
-/// The reading subcommands.
+/// The subcommands that only read.
 const READING: [&[&str]; 13] = [
     &["query", "marker", "--status", "all", "--long", "--explain"],
     &["query"],
@@ -280,7 +280,7 @@ fn a_planned_import_and_a_planned_scope_write_nothing() {
     }
 }
 
-/// A few requests over the protocol, each awaited.
+/// A few requests over the protocol, each waited for.
 fn serve(command: &mut Command) {
     let mut child = command
         .stdin(Stdio::piped())
@@ -337,8 +337,8 @@ fn serve(command: &mut Command) {
     assert!(child.wait().unwrap().success());
 }
 
-/// Runs the binary under `strace` and returns what it asked of the system about files; `None`, with
-/// a message, without it.
+/// Runs the binary under `strace` and returns its system calls about files; `None`, with a message,
+/// without it.
 fn traced(root: &Path, arguments: &[&str]) -> Option<String> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut command = Command::new("strace");
@@ -370,7 +370,7 @@ fn traced(root: &Path, arguments: &[&str]) -> Option<String> {
     Some(log)
 }
 
-/// What a line of `strace` would change under the root, if anything.
+/// The path under the root that a line of `strace` would change, if any.
 fn change<'a>(line: &'a str, root: &str) -> Option<&'a str> {
     if !line.contains(root) {
         return None;

@@ -1,4 +1,4 @@
-//! Stores that other programs wrote, read where they lie. They are no part of this repository:
+//! Stores that other programs wrote, read in place. They are not part of this repository:
 //! `ACK_TEST_REAL_STORES` names their folder, and without it these tests do nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use crate::store_support::{
 use crate::support::{Root, fingerprint, outside};
 
 /// A root with one scope whose manifest names a store of the outside folder, which is opened in
-/// place; with more lines of the manifest.
+/// place; with further lines for the manifest.
 pub fn in_place(name: &str, more: &str) -> Option<(Root, Service, PathBuf)> {
     let folder = outside("ACK_TEST_REAL_STORES")?.canonicalize().unwrap();
     let store = folder.join(name);
@@ -456,7 +456,7 @@ fn hostile_rows_are_neutralised_everywhere() {
     assert_eq!(fingerprint(&folder), before);
 }
 
-/// One column of a store, read without leaving a trace beside it.
+/// One column of a store, read without leaving files next to it.
 fn column(store: &Path, sql: &str) -> Vec<String> {
     let uri = format!("file:{}?immutable=1", store.display());
     let connection = Connection::open_with_flags(
@@ -491,8 +491,8 @@ fn raw_prompts_and_tool_output_are_never_served() {
         &store,
         "SELECT prompt_text FROM user_prompts UNION SELECT user_prompt FROM sdk_sessions UNION SELECT tool_input FROM tool_uses UNION SELECT tool_response FROM tool_uses",
     );
-    // What was only said in a prompt or by a tool; a prompt that became a summary's request is a
-    // memory too.
+    // Text that was only in a prompt or in a tool's output. A prompt that became a summary's request
+    // is a memory too.
     let private: Vec<&String> = raw
         .iter()
         .filter(|text| text.len() >= 25 && !memories.contains(text.as_str()))

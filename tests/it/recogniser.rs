@@ -1,4 +1,4 @@
-//! Stores of other programs are recognised by what they hold, and counted, and nothing of them
+//! Stores of other programs are recognised by their content and counted, and nothing in them
 //! changes.
 
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ fn nothing(_: &str) -> Option<OsString> {
     None
 }
 
-/// A home of a person, with nothing in it.
+/// A person's home folder, empty.
 pub struct Person {
     pub folder: TempDir,
 }
@@ -41,7 +41,7 @@ impl Person {
         path
     }
 
-    /// Copies a file or folder of the real stores to a place in the home.
+    /// Copies a file or folder of the real stores to a path in the home.
     pub fn copy(&self, from: &Path, name: &str) -> PathBuf {
         let to = self.path(name);
         for entry in walkdir::WalkDir::new(from).into_iter().map(Result::unwrap) {
@@ -105,7 +105,7 @@ fn every_real_store_is_recognised_in_its_default_place() {
     let client =
         serde_json::json!({ "projects": { "/x": { "mcpServers": { "memory": memory } } } });
     person.write(".claude.json", &client.to_string());
-    // Not a usual place: the home folder is not walked.
+    // Not a usual place: the home folder is not searched.
     person.copy(&stores.join("auto-memory/projects"), "documents/projects");
     let before = fingerprint(person.folder.path());
     assert_eq!(
@@ -133,7 +133,7 @@ fn every_real_store_is_recognised_in_its_default_place() {
     );
     assert_eq!(fingerprint(person.folder.path()), before);
 
-    // The same, one by one and under names that say nothing.
+    // The same, one by one and under meaningless names.
     for (from, name, kind) in [
         ("claude-mem/claude-mem.db", "a", Kind::ClaudeMem),
         (
@@ -267,12 +267,12 @@ fn broken_stores_are_listed_with_the_reason() {
     nix::unistd::mkfifo(&project.join("CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::os::unix::fs::symlink(&project, project.join("loop")).unwrap();
     let found = survey(&person.places());
-    let told: Vec<(Kind, String)> = found
+    let listed: Vec<(Kind, String)> = found
         .iter()
         .map(|found| (found.kind, found.count()))
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             (
                 Kind::ClaudeMem,
@@ -305,7 +305,7 @@ fn discover_lists_stores_with_the_next_step() {
         command.env("HOME", person.folder.path());
         run(command.current_dir(person.path("src/shop")).args(arguments))
     };
-    let said = run(&["scopes", "discover"]).ok();
+    let output = run(&["scopes", "discover"]).ok();
     let expected = format!(
         "claude-mem: 1 memory, ~/.claude-mem/claude-mem.db
   add it: ack-memory scopes add claude-mem --store {}
@@ -317,8 +317,8 @@ instruction files that hosts load themselves: ~/src/shop/CLAUDE.md
         person.path(".claude-mem/claude-mem.db").display(),
         person.path("src/shop/.serena/memories").display()
     );
-    assert_eq!(said, expected);
-    let added = said
+    assert_eq!(output, expected);
+    let added = output
         .lines()
         .nth(1)
         .unwrap()
@@ -328,21 +328,21 @@ instruction files that hosts load themselves: ~/src/shop/CLAUDE.md
     let mut words: Vec<&str> = added.split(' ').collect();
     words.push("--yes");
     run(&words).ok();
-    let said = run(&["scopes", "discover"]).ok();
-    assert!(said.contains("served as scope `claude-mem`"), "{said}");
-    let told = run(&["scopes", "discover", "--json"]).json();
-    assert_eq!(told["stores"][0]["scope"], "claude-mem");
-    assert_eq!(told["stores"][0]["memories"], 1);
-    assert_eq!(told["stores"][1]["support"], "served");
+    let output = run(&["scopes", "discover"]).ok();
+    assert!(output.contains("served as scope `claude-mem`"), "{output}");
+    let answer = run(&["scopes", "discover", "--json"]).json();
+    assert_eq!(answer["stores"][0]["scope"], "claude-mem");
+    assert_eq!(answer["stores"][0]["memories"], 1);
+    assert_eq!(answer["stores"][1]["support"], "served");
     // What cannot be read is listed, and not offered.
     fs::remove_dir_all(person.path(".ack-mem")).unwrap();
     fs::write(person.path(".claude-mem/claude-mem.db"), "no database").unwrap();
-    let said = run(&["scopes", "discover"]).ok();
+    let output = run(&["scopes", "discover"]).ok();
     assert!(
-        said.contains("claude-mem: not counted: it is not an SQLite database"),
-        "{said}"
+        output.contains("claude-mem: not counted: it is not an SQLite database"),
+        "{output}"
     );
-    assert!(!said.contains("add claude-mem"), "{said}");
+    assert!(!output.contains("add claude-mem"), "{output}");
 }
 
 #[test]

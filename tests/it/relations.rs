@@ -96,7 +96,7 @@ impl Memories {
     }
 
     fn read_claude_mem(&mut self, file: &Path) {
-        // Opening it in place would leave files beside it.
+        // Opening it in place would leave files next to it.
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join("copy.db");
         fs::copy(file, &copy).unwrap();
@@ -190,7 +190,7 @@ fn measure(half: &str) -> Confusion {
     confusion
 }
 
-/// Whether all texts are there. Without them the bounds of the other sets mean nothing.
+/// Whether all texts are there. Without them the bounds do not apply.
 fn has_all_sets() -> bool {
     let is_there = |name| std::env::var_os(name).is_some();
     is_there("ACK_TEST_EVALS") && is_there("ACK_TEST_REAL_STORES")
@@ -249,7 +249,7 @@ fn the_set_is_large_and_split_by_the_real_memory() {
     }
 }
 
-/// `least` is the least recall: silence would be precise too.
+/// `least` is the least recall: finding nothing would be precise too.
 fn holds_the_bounds(half: &str, least: f64) {
     let confusion = report(half);
     let contradicts = precision(&confusion, 3);

@@ -89,7 +89,7 @@ impl Scene {
     }
 }
 
-/// With a reference, and where the owner vouches for every note.
+/// With a reference, and with every note counted as approved by its owner.
 const APPROVED: [&str; 2] = ["ref = 'HEAD'", "unreviewed = 'approved'"];
 
 #[test]
@@ -103,7 +103,7 @@ fn a_copy_of_a_rejected_note_stays_rejected() {
             scene.write(copy, ALPHA);
             scene.commit();
             assert_eq!(scene.ids("all"), ["other"], "{settings} {copy}");
-            // The first file goes, and the copy gets the id.
+            // The first file is removed, and the copy gets the id.
             fs::remove_file(scene.path("alpha.md")).unwrap();
             scene.commit();
             assert_eq!(scene.ids("all"), ["other"], "{settings} {copy}");
@@ -124,17 +124,17 @@ fn a_rejection_says_which_equal_notes_it_takes_along() {
         assert!(seen.contains(line), "{settings}: {seen}");
         let seen = ack(root, &["reject", "alpha", "--dry-run", "--json"]).json();
         assert_eq!(ids(&seen["also_rejected"]), ["copy"], "{settings}: {seen}");
-        let told = decide(root, &["reject", "alpha"]).ok();
-        assert!(told.contains(line), "{settings}: {told}");
+        let answer = decide(root, &["reject", "alpha"]).ok();
+        assert!(answer.contains(line), "{settings}: {answer}");
         assert_eq!(scene.ids("all"), ["other"], "{settings}");
-        let told = decide(root, &["undo", "--json"]).json();
+        let answer = decide(root, &["undo", "--json"]).json();
         assert_eq!(
-            sorted_ids(&told["served_again"]),
+            sorted_ids(&answer["served_again"]),
             ["alpha", "copy"],
-            "{settings}: {told}"
+            "{settings}: {answer}"
         );
         assert_eq!(scene.ids("approved"), ["alpha", "other"], "{settings}");
-        // Only the one that was decided about is named when both are.
+        // If both are named, only the one with a decision counts.
         let seen = ack(root, &["reject", "alpha", "copy", "--dry-run", "--json"]).json();
         assert_eq!(
             ids(&seen["also_rejected"]),
@@ -151,7 +151,7 @@ fn a_rejected_note_that_loses_its_id_to_another_one_stays_rejected() {
     let other = ALPHA.replace("Fridays", "Sundays");
     scene.write("0-first.md", &other);
     scene.commit();
-    // The text under the id is another one now, and waits.
+    // The id now has another text, which waits.
     assert_eq!(scene.ids("approved"), ["other"]);
     assert_eq!(scene.ids("all"), ["alpha", "other"]);
 }

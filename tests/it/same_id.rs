@@ -1,5 +1,5 @@
-//! Ids that several scopes hold: which memory is meant, what is said of the others, and how each is
-//! reached, at every entry point.
+//! Ids that exist in several scopes: which memory is meant, how the others are mentioned, and how
+//! each is reached, at every entry point.
 
 use ack_api::uri::Address;
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
 use ack_memory::config::Setting;
 
-/// Four scopes with memories of one id: three approved or promoted, one that waits and stands first
-/// by name, one rejected.
+/// Four scopes with memories of one id: three approved or promoted, one that waits and is first by
+/// name, one rejected.
 fn root() -> Root {
     let root = Root::new();
     for (scope, status) in [
@@ -182,7 +182,7 @@ fn an_address_names_exactly_one_memory() {
     for scope in ["alpha", "beta", "gamma"] {
         let addresses: Vec<String> = odd.iter().map(|id| address(scope, id)).collect();
         for (id, address) in odd.iter().zip(&addresses) {
-            // A memory may have an address for its id: as it stands, that is the one.
+            // The id of a memory may look like an address: taken literally, it is that memory.
             if *address == odd[3] {
                 continue;
             }
@@ -212,7 +212,7 @@ fn an_address_names_exactly_one_memory() {
         (&literal["id"], &literal["scope"]),
         (&json!(odd[3]), &json!("beta"))
     );
-    // A pinned server has one scope, by this way too.
+    // A pinned server has one scope, this way too.
     let pinned = root
         .service_with(|inputs| inputs.pinned = Some(Setting::flag("--pin", "alpha".to_owned())));
     let error = call(
@@ -410,7 +410,7 @@ fn printed_ids(text: &str) -> Vec<(String, String, Option<String>)> {
 #[test]
 fn an_id_in_hook_output_resolves_to_its_memory() {
     let root = root();
-    // A memory that a newer one replaces is told by no hook, and found by its id all the same.
+    // A memory that a newer one replaces is shown by no hook, but is still found by its id.
     root.store(
         "aardvark",
         &[

@@ -1,5 +1,5 @@
 //! The JSON Schemas in `schemas/` are those of the types, and what the program reads and answers
-//! keeps to them. `UPDATE_SCHEMAS=1` writes them anew.
+//! conforms to them. `UPDATE_SCHEMAS=1` regenerates them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -410,7 +410,7 @@ fn the_native_schema_has_exactly_the_tables_and_columns_that_the_reader_knows() 
                 .map(|(_, column)| Some(column.clone()))
                 .collect(),
         );
-        // The id is what rows are found by.
+        // Rows are found by their id.
         add(&source.table, vec![Some("id".to_owned())]);
     }
     for sessions in &layout.sessions {

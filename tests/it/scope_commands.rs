@@ -1,5 +1,5 @@
-//! `scopes set`, `claim`, `remove` and `discover` at a terminal; the databases that are scopes
-//! without a folder.
+//! `scopes set`, `claim`, `remove` and `discover` at a terminal; databases that are scopes without
+//! a folder.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,9 +17,15 @@ const MANIFEST: &str = "# Payments, kept by Dana\ndescription = 'Payments'   # s
                         [projects]\nledger-api = [\"ledger\"]\n\
                         # jobs run at night\nledger-jobs = []\n";
 
-/// The words behind `ack-memory` of the command that undoes what was done.
-fn undo(said: &str) -> Vec<String> {
-    let command = said.split("undo: ").nth(1).unwrap().lines().next().unwrap();
+/// The arguments of the printed command that undoes the change.
+fn undo(output: &str) -> Vec<String> {
+    let command = output
+        .split("undo: ")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .next()
+        .unwrap();
     assert!(command.starts_with("ack-memory --root "), "{command}");
     shell_words(command).into_iter().skip(1).collect()
 }
@@ -31,7 +37,7 @@ fn shell_words(command: &str) -> Vec<String> {
     out.lines().map(str::to_owned).collect()
 }
 
-/// Runs a printed command as it stands.
+/// Runs a printed command unchanged.
 fn ack_words(words: &[String]) -> Outcome {
     run(binary().args(words))
 }
@@ -75,7 +81,7 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
             let dry = ack(root.path(), &[&arguments[..], &["--dry-run"]].concat()).ok();
             assert!(dry.contains("nothing was written"), "{dry}");
             assert_eq!(fs::read_to_string(&path).unwrap(), before);
-            let said = ack(root.path(), &arguments).ok();
+            let output = ack(root.path(), &arguments).ok();
             let now = fs::read_to_string(&path).unwrap();
             if !assignments[0].starts_with("description=") || assignments[0].len() > 12 {
                 assert_eq!(now, after, "{assignments:?}");
@@ -88,11 +94,10 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
             );
             let again = ack(root.path(), &arguments).ok();
             assert!(again.contains("nothing to change"), "{again}");
-            ack_words(&undo(&said)).ok();
+            ack_words(&undo(&output)).ok();
             let back = fs::read_to_string(&path).unwrap();
             match assignments[0] {
-                // What was taken out stands at another place then, and its quotation marks are
-                // TOML's usual ones.
+                // The removed line is then elsewhere, with TOML's usual quotation marks.
                 "description=" | "description=Money, in cents" => {
                     assert!(
                         back.contains("\"Payments\"") || back.contains("'Payments'"),
@@ -124,17 +129,17 @@ fn scopes_set_checks_the_result_before_it_writes() {
             &[&["scopes", "set", "ledger"], assignments].concat(),
         )
     };
-    for (assignment, told) in [
+    for (assignment, expected) in [
         ("paths=~/[", "not a valid glob"),
         ("remotes=foo", "not a git remote"),
         ("=y", "no key before `=`"),
         ("visibility", "is not KEY=VALUE"),
         ("visibility+=x", "not a list"),
     ] {
-        let said = set(&[assignment]).fails(2);
+        let output = set(&[assignment]).fails(2);
         assert!(
-            said.contains(told) && !said.contains("allowed:"),
-            "{assignment}: {said}"
+            output.contains(expected) && !output.contains("allowed:"),
+            "{assignment}: {output}"
         );
     }
     assert_eq!(fingerprint(root.path()), before);
@@ -145,11 +150,14 @@ fn scopes_set_checks_the_result_before_it_writes() {
     // A manifest that cannot be used is not changed into another one.
     let unusable = both.replace("unreviewed = \"x\"\n", "");
     root.manifest("ledger", &unusable);
-    let said = set(&["description=x"]).fails(2);
-    assert!(said.contains("nothing was written"), "{said}");
+    let output = set(&["description=x"]).fails(2);
+    assert!(output.contains("nothing was written"), "{output}");
     assert_eq!(fs::read_to_string(&path).unwrap(), unusable);
-    let said = set(&["table="]).ok();
-    assert!(said.contains("written"), "what mends it is written: {said}");
+    let output = set(&["table="]).ok();
+    assert!(
+        output.contains("written"),
+        "what mends it is written: {output}"
+    );
 }
 
 #[test]
@@ -208,7 +216,7 @@ fn scopes_set_refuses_an_invalid_manifest() {
     assert!(error.contains("/nowhere/x.db"), "{error}");
     assert_eq!(fingerprint(root.path()), before);
 
-    // A manifest that is broken is no reason not to mend it.
+    // A broken manifest can be repaired.
     root.manifest("ledger", "visibility = 'secret'\n");
     ack(
         root.path(),
@@ -262,14 +270,14 @@ fn one_database_is_one_scope_under_every_path() {
     for path in [&store, &link, &hard, store.parent().unwrap()] {
         let error = add("again", path).fails(2);
         assert!(error.contains("is already scope `music`"), "{error}");
-        // What is there is shown. It is not approved unread.
+        // What is there is shown. It is not approved without review.
         assert!(error.contains(" scopes --scope music\n"), "{error}");
         assert!(!error.contains("unreviewed"), "{error}");
     }
     let assignment = format!("store={}", hard.display());
     let error = ack(root.path(), &["scopes", "set", "other", &assignment]).fails(2);
     assert!(error.contains("is already scope `music`"), "{error}");
-    // Its own store is no other's.
+    // A scope's own store belongs to no other scope.
     let assignment = format!("store={}", store.display());
     ack(root.path(), &["scopes", "set", "music", &assignment]).ok();
 }
@@ -283,18 +291,18 @@ fn scopes_remove_removes_the_scope_and_never_a_store() {
     add_scope(root.path(), "music", &store).ok();
     fs::write(root.scope_folder("music").join("decisions.jsonl"), "{}\n").unwrap();
     let (stores, before) = (fingerprint(elsewhere.path()), fingerprint(root.path()));
-    let said = ack(root.path(), &["scopes", "remove", "music"]).ok();
-    assert!(said.contains("nothing was changed"), "{said}");
+    let output = ack(root.path(), &["scopes", "remove", "music"]).ok();
+    assert!(output.contains("nothing was changed"), "{output}");
     assert_eq!(fingerprint(root.path()), before);
-    let said = ack(root.path(), &["scopes", "remove", "music", "--yes"]).ok();
+    let output = ack(root.path(), &["scopes", "remove", "music", "--yes"]).ok();
     assert!(
-        said.contains("is left alone") && said.contains("removed"),
-        "{said}"
+        output.contains("is left alone") && output.contains("removed"),
+        "{output}"
     );
     assert!(!root.path().join("scopes/music").exists());
     let error = ack(root.path(), &["query", "--scope", "music"]).fails(1);
     assert!(error.contains("no scope `music`"), "{error}");
-    let back = said.split("undo: ").nth(1).unwrap();
+    let back = output.split("undo: ").nth(1).unwrap();
     assert!(
         Command::new("sh")
             .args(["-c", back])
@@ -314,9 +322,9 @@ fn scopes_remove_removes_the_scope_and_never_a_store() {
     let target = root.path().join("kept");
     fs::rename(root.path().join("scopes/own"), &target).unwrap();
     std::os::unix::fs::symlink(&target, root.path().join("scopes/own")).unwrap();
-    let said = ack(root.path(), &["scopes", "remove", "own", "--yes"]).ok();
+    let output = ack(root.path(), &["scopes", "remove", "own", "--yes"]).ok();
     assert!(!root.path().join("scopes/own").is_symlink() && target.join("memory.db").exists());
-    let back = said.split("undo: ").nth(1).unwrap();
+    let back = output.split("undo: ").nth(1).unwrap();
     assert!(
         Command::new("sh")
             .args(["-c", back])
@@ -376,22 +384,22 @@ fn a_folder_is_claimed_for_a_scope() {
     };
     let error = claim(&["scopes", "claim"]).fails(2);
     assert!(error.contains("kiosk, ledger"), "{error}");
-    let said = claim(&["scopes", "claim", "--scope", "kiosk"]).ok();
-    assert!(said.contains("belongs to scope `kiosk`"), "{said}");
+    let output = claim(&["scopes", "claim", "--scope", "kiosk"]).ok();
+    assert!(output.contains("belongs to scope `kiosk`"), "{output}");
     let text = fs::read_to_string(root.scope_folder("kiosk").join("scope.toml")).unwrap();
     assert_eq!(text, "paths = [\"~/src/shop [[]old[]]\"]\n");
-    let told = claim(&["scopes", "--json"]).json();
-    assert_eq!(told["current_scope"], "kiosk", "{told}");
+    let answer = claim(&["scopes", "--json"]).json();
+    assert_eq!(answer["current_scope"], "kiosk", "{answer}");
     let again = claim(&["scopes", "claim", "--scope", "kiosk"]).ok();
     assert!(again.contains("nothing to change"), "{again}");
-    // Where two claim the same folder, the one that wins is named.
-    let said = claim(&["scopes", "claim", "--scope", "ledger"]).ok();
-    let told = claim(&["scopes", "--json"]).json();
-    let wins = told["current_scope"].as_str().unwrap();
+    // If two claim the same folder, the one that wins is named.
+    let output = claim(&["scopes", "claim", "--scope", "ledger"]).ok();
+    let answer = claim(&["scopes", "--json"]).json();
+    let wins = answer["current_scope"].as_str().unwrap();
     assert_eq!(
-        said.contains(&format!("but scope `{wins}` also claims it")),
+        output.contains(&format!("but scope `{wins}` also claims it")),
         wins != "ledger",
-        "{said}"
+        "{output}"
     );
     claim(&["scopes", "claim", "/nowhere", "--scope", "ledger"]).fails(2);
 }
@@ -472,25 +480,25 @@ fn the_database_at_the_root_is_a_scope() {
     let error = ack(root.path(), &["scopes", "remove", "claude-mem", "--yes"]).fails(2);
     assert!(error.contains("move that file"), "{error}");
 
-    // Its manifest lies among the others, and stays one scope with it.
+    // Its manifest is among the others, and both stay one scope.
     ack(
         root.path(),
         &["scopes", "set", "claude-mem", "unreviewed=approved"],
     )
     .ok();
     assert_eq!(total("approved"), 1);
-    let told = ack(root.path(), &["scopes", "--json"]).json();
-    assert_eq!(told["scopes"].as_array().unwrap().len(), 1, "{told}");
+    let answer = ack(root.path(), &["scopes", "--json"]).json();
+    assert_eq!(answer["scopes"].as_array().unwrap().len(), 1, "{answer}");
 
-    // A scope of that name comes first, which is said.
+    // A scope of that name takes precedence, and the output says so.
     let other = Root::new();
     drop(claude_mem(&other.path().join("claude-mem.db")));
     other.store("Claude_Mem", &[memory("m", "Tune the organ", json!({}))]);
-    let told = ack(other.path(), &["doctor", "--json"]).json();
-    let passed = told["passed_over"].to_string();
+    let answer = ack(other.path(), &["doctor", "--json"]).json();
+    let passed = answer["passed_over"].to_string();
     assert!(
         passed.contains("claude-mem.db") && passed.contains("Claude_Mem"),
-        "{told}"
+        "{answer}"
     );
     assert_eq!(
         ack(other.path(), &["query", "organ", "--json"]).json()["total"],
@@ -513,14 +521,14 @@ fn the_error_for_no_scopes_names_the_database_of_claude_mem_and_a_command_that_w
         .find(|part| part.starts_with("ack-memory scopes add"));
     let words: Vec<String> = shell_words(&command.unwrap().replace('\n', " ")).split_off(1);
     ask(&words).ok();
-    let told = ask(&[
+    let answer = ask(&[
         "query".into(),
         "xylophone".into(),
         "--all".into(),
         "--json".into(),
     ])
     .json();
-    assert_eq!(told["total"], 1);
+    assert_eq!(answer["total"], 1);
 }
 
 #[test]
@@ -548,7 +556,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
     assert!(!manifest.exists());
     assert!(!screen.contains("add it:"), "once is enough: {screen}");
 
-    // Where the output goes elsewhere, the question says which store it is about.
+    // If the output goes elsewhere, the question says which store it is about.
     let output = fs::File::create(home.path().join("said")).unwrap();
     let mut terminal = Session::with_output(command(&["scopes", "discover"]), output);
     terminal
@@ -569,7 +577,7 @@ fn discover_adds_with_one_key_and_remove_asks_first() {
         "{screen}"
     );
 
-    // The question stands there before it is answered, while the output goes elsewhere too.
+    // The question is shown before it is answered, even if the output goes elsewhere.
     let output = fs::File::create(home.path().join("said")).unwrap();
     let mut terminal = Session::with_output(command(&["scopes", "remove", "claude-mem"]), output);
     terminal
@@ -637,10 +645,10 @@ fn a_bucket_in_the_place_of_a_store_is_explained() {
     assert!(refused.err.contains("scopes/team/scope.toml"));
     root.manifest("team", &format!("store = \"{address}\"\n"));
     for words in [&["query", "--scope", "team"][..], &["doctor"]] {
-        let told = ack(root.path(), words);
-        assert_ne!(told.code, Some(0));
-        let told = told.out + &told.err;
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains(&table), "{told}");
+        let output = ack(root.path(), words);
+        assert_ne!(output.code, Some(0));
+        let output = output.out + &output.err;
+        let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(output.contains(&table), "{output}");
     }
 }

@@ -1,4 +1,4 @@
-//! `list_scopes`: which scopes there are, what they hold, and how they fare.
+//! `list_scopes`: which scopes there are, what they contain, and their state.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -400,7 +400,7 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
             let keys: Vec<&String> = scope.as_object().unwrap().keys().collect();
             assert_eq!(keys, ["name", "visibility", "health"], "{door}");
         }
-        let told = answer.to_string();
+        let text = answer.to_string();
         for hidden in [
             "the merger",
             "hush",
@@ -409,7 +409,7 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
             &format!("{folder}/scopes/secret"),
             &format!("{folder}/scopes/broken"),
         ] {
-            assert!(!told.contains(hidden), "{door} tells {hidden}: {told}");
+            assert!(!text.contains(hidden), "{door} tells {hidden}: {text}");
         }
     }
     let listed = call(&service, "list_scopes", json!({})).unwrap();
@@ -425,20 +425,20 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
         broken.starts_with("`scopes/broken/scope.toml`") && broken.contains("line 2"),
         "{broken}"
     );
-    // Named or current, everything is told.
+    // Named or current, everything is shown.
     let named = call(&service, "list_scopes", json!({ "scope": "secret" })).unwrap();
     let current = root.service_with(|inputs| {
         inputs.project = Some(Setting::flag("-C", root.scope_folder("secret")))
     });
     for answer in [named, call(&current, "list_scopes", json!({})).unwrap()] {
-        let told = scope(&answer, "secret");
-        assert_eq!(told["path"], json!(root.scope_folder("secret")));
+        let text = scope(&answer, "secret");
+        assert_eq!(text["path"], json!(root.scope_folder("secret")));
         assert_eq!(
-            told["store"],
+            text["store"],
             json!(root.scope_folder("secret").join("memory.db"))
         );
         assert_eq!(
-            (&told["description"], &told["memory_count"]),
+            (&text["description"], &text["memory_count"]),
             (&json!("the merger"), &json!(1))
         );
     }

@@ -53,8 +53,11 @@ fn output_at_a_terminal_of_80_columns() {
         if arguments.contains(&"context") {
             command.env("CLAUDE_PROJECT_DIR", "/nowhere/ledger-api");
         }
-        let said = terminal.run(&mut command, "");
-        let marked = said.out.replace("\u{1b}[4m", "_").replace("\u{1b}[1m", "");
+        let outcome = terminal.run(&mut command, "");
+        let marked = outcome
+            .out
+            .replace("\u{1b}[4m", "_")
+            .replace("\u{1b}[1m", "");
         let plain = anstream::adapter::strip_str(&marked).to_string();
         for line in plain.lines() {
             let width = textwrap::core::display_width(&line.replace('_', ""));
@@ -63,7 +66,7 @@ fn output_at_a_terminal_of_80_columns() {
         text += &format!(
             "$ ack-memory {}\n{plain}[exit {}]\n\n",
             arguments.join(" "),
-            said.code.unwrap()
+            outcome.code.unwrap()
         );
     }
     filters(root.path()).bind(|| insta::assert_snapshot!("terminal", text));
@@ -74,10 +77,10 @@ fn matched_words_are_marked_and_the_title_is_bold() {
     let root = Root::new();
     root.store("music", &[memory("m-1", "Tune the xylophone", json!({}))]);
     let mut terminal = Terminal::new();
-    let said = terminal.ack(root.path(), &["query", "xylophones"]).out;
+    let output = terminal.ack(root.path(), &["query", "xylophones"]).out;
     assert!(
-        said.contains("\u{1b}[1mTune the \u{1b}[0m\u{1b}[1m\u{1b}[4mxylophone\u{1b}[0m"),
-        "{said:?}"
+        output.contains("\u{1b}[1mTune the \u{1b}[0m\u{1b}[1m\u{1b}[4mxylophone\u{1b}[0m"),
+        "{output:?}"
     );
     let plain = terminal.plain(root.path(), &["query", "xylophones"]);
     assert!(
@@ -117,21 +120,21 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     );
 
     let page = |terminal: &mut Terminal, arguments: &[&str]| {
-        let said = terminal.plain(root.path(), arguments);
+        let output = terminal.plain(root.path(), arguments);
         let mut shown: Vec<&str> = titles
             .into_iter()
-            .filter(|title| said.contains(*title))
+            .filter(|title| output.contains(*title))
             .collect();
-        assert_eq!(shown.len(), 1, "{said}");
-        (shown.remove(0), said.clone())
+        assert_eq!(shown.len(), 1, "{output}");
+        (shown.remove(0), output.clone())
     };
-    let (first, said) = page(&mut terminal, &["query", "xylophone", "-n", "1"]);
+    let (first, output) = page(&mut terminal, &["query", "xylophone", "-n", "1"]);
     assert!(
-        said.contains("1 of 3") && said.contains("next: ack-memory query --next"),
-        "{said}"
+        output.contains("1 of 3") && output.contains("next: ack-memory query --next"),
+        "{output}"
     );
-    let (second, said) = page(&mut terminal, &["query", "--next"]);
-    assert!(said.contains("result 2 of 3"), "{said}");
+    let (second, output) = page(&mut terminal, &["query", "--next"]);
+    assert!(output.contains("result 2 of 3"), "{output}");
     let (third, _) = page(&mut terminal, &["query", "--next"]);
     let end = terminal.ack(root.path(), &["query", "--next"]);
     assert!(
@@ -156,7 +159,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
         "{beyond:?}"
     );
 
-    // Another terminal knows nothing of it, and nobody else may read what is kept.
+    // Another terminal knows nothing of it, and nobody else may read the files.
     let kept = recall_files(&terminal);
     assert_eq!(kept.len(), 1, "{kept:?}");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -192,10 +195,10 @@ fn a_number_opens_a_shown_result_even_if_unreviewed() {
     root.store("music", &[waiting]);
     let mut terminal = Terminal::new();
     terminal.ack(root.path(), &["query", "xylophone", "--all"]);
-    let said = terminal.ack(root.path(), &["get", "1"]);
+    let outcome = terminal.ack(root.path(), &["get", "1"]);
     assert!(
-        said.code == Some(0) && said.out.contains("Xylophone"),
-        "{said:?}"
+        outcome.code == Some(0) && outcome.out.contains("Xylophone"),
+        "{outcome:?}"
     );
     // A new query, a new list.
     terminal.ack(root.path(), &["query", "xylophone"]);
@@ -206,16 +209,16 @@ fn a_number_opens_a_shown_result_even_if_unreviewed() {
 fn without_a_terminal_nothing_is_kept_or_wrapped() {
     let root = Root::samples();
     let terminal = Terminal::new();
-    let said = crate::cli::run(
+    let output = crate::cli::run(
         &mut terminal.command(root.path(), &["query", "deadlock", "-l", "-n", "3"]),
     )
     .ok();
     assert_eq!(recall_files(&terminal), Vec::<std::path::PathBuf>::new());
     assert!(
-        said.lines().any(|line| line.chars().count() > 100),
-        "{said}"
+        output.lines().any(|line| line.chars().count() > 100),
+        "{output}"
     );
-    assert!(said.contains("next page: --cursor "), "{said}");
+    assert!(output.contains("next page: --cursor "), "{output}");
 }
 
 #[test]
@@ -244,7 +247,7 @@ fn a_long_answer_goes_through_the_pager() {
     );
     let plain = paged(&[pager, ("NO_COLOR", "1")], &query);
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
-    // A pager that is not there, or that is left at once, loses nothing and is no error.
+    // A pager that is missing or is quit immediately loses nothing and is no error.
     let without = paged(&[("ACK_MEM_PAGER", "no-such-pager")], &query);
     assert!(without.contains("20 of "), "{without}");
     let mut command = terminal.command(root.path(), &query);
@@ -295,11 +298,11 @@ fn the_doctor_reports_the_state_and_the_next_steps() {
     crate::cli::claude_mem(&home.join(".claude-mem/claude-mem.db"));
     let before = fingerprint(&home);
     let mut command = terminal.command(root.path(), &["doctor", "-C", "/"]);
-    // No programs of the machine that the tests run on.
+    // No programs of the test machine.
     command.env("PATH", &home).env("ACK_MEM_PAGER", "cat");
-    let said = terminal.run(&mut command, "");
-    assert_eq!(said.code, Some(1), "{said:?}");
-    let plain = anstream::adapter::strip_str(&said.out).to_string();
+    let outcome = terminal.run(&mut command, "");
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    let plain = anstream::adapter::strip_str(&outcome.out).to_string();
     for line in plain.lines() {
         // A path is not broken.
         let fits = textwrap::core::display_width(line) <= 80 || line.contains('/');
@@ -311,7 +314,7 @@ fn the_doctor_reports_the_state_and_the_next_steps() {
     }
     settings.bind(|| insta::assert_snapshot!("doctor", plain));
     assert_eq!(fingerprint(&home), before, "looking changes nothing");
-    // Without what is broken it ends well.
+    // Without the broken scope it succeeds.
     std::fs::remove_dir_all(root.path().join("scopes/team")).unwrap();
     std::fs::remove_dir_all(home.join(".gemini")).unwrap();
     assert_eq!(terminal.ack(root.path(), &["doctor"]).code, Some(0));
@@ -325,41 +328,41 @@ fn regex_of(path: &Path) -> String {
 fn missing_words_are_reported_first_and_contradictions_with_both_memories() {
     let root = Root::samples();
     let mut terminal = Terminal::new();
-    let said = terminal.plain(root.path(), &["query", "kafka"]);
-    assert!(said.starts_with("no memory contains `kafka`"), "{said}");
-    // Of what waits for review no more is told than its number, and that once.
+    let output = terminal.plain(root.path(), &["query", "kafka"]);
+    assert!(output.starts_with("no memory contains `kafka`"), "{output}");
+    // Only the number of waiting memories is shown, and only once.
     let waits = memory("w", "Kafka has a lag", json!({ "status": "staging" }));
     root.store("queue", &[waits]);
-    let said = terminal.plain(root.path(), &["query", "kafka"]);
+    let output = terminal.plain(root.path(), &["query", "kafka"]);
     assert!(
-        said.starts_with("no approved memory contains `kafka`"),
-        "{said}"
+        output.starts_with("no approved memory contains `kafka`"),
+        "{output}"
     );
-    assert_eq!(said.matches("hidden").count(), 1, "{said}");
+    assert_eq!(output.matches("hidden").count(), 1, "{output}");
     assert!(
-        said.contains("\n\nhidden: 1 unreviewed (--all shows it, `ack-memory review` decides)"),
-        "{said}"
+        output.contains("\n\nhidden: 1 unreviewed (--all shows it, `ack-memory review` decides)"),
+        "{output}"
     );
     for part in ["lag", "not approved yet", "try:"] {
-        assert!(!said.contains(part), "{part}: {said}");
+        assert!(!output.contains(part), "{part}: {output}");
     }
-    let said = terminal.plain(root.path(), &["query", "kafka", "--type", "bug"]);
+    let output = terminal.plain(root.path(), &["query", "kafka", "--type", "bug"]);
     let first = "no memory that passes the filters contains `kafka`";
-    assert!(said.starts_with(first), "{said}");
+    assert!(output.starts_with(first), "{output}");
     assert!(
-        said.contains("No memory has the type \"bug\"; similar: bugfix"),
-        "{said}"
+        output.contains("No memory has the type \"bug\"; similar: bugfix"),
+        "{output}"
     );
     let scopes = |terminal: &mut Terminal, flag: &str| {
-        let said = terminal.plain(root.path(), &["scopes", flag]);
-        said.contains("note: ")
+        let output = terminal.plain(root.path(), &["scopes", flag]);
+        output.contains("note: ")
     };
     assert!(scopes(&mut terminal, "-v") && !scopes(&mut terminal, "-q"));
-    let said = terminal.plain(root.path(), &["query", "pgbouncer prepared statements"]);
+    let output = terminal.plain(root.path(), &["query", "pgbouncer prepared statements"]);
     for part in ["contradicts 2 (older)", "contradicted by 1 (newer)"] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(output.contains(part), "{part}: {output}");
     }
-    assert!(!said.contains("stale"), "once is enough: {said}");
+    assert!(!output.contains("stale"), "once is enough: {output}");
 }
 
 #[test]
@@ -398,34 +401,40 @@ fn no_line_is_longer_than_a_narrow_terminal() {
     );
     for columns in [20, 40] {
         let mut terminal = Terminal::sized(columns, 200);
-        let said = terminal.plain(root.path(), &["query", "it"]);
-        assert!(said.contains("stale: past"), "{said}");
-        for line in said.lines().filter(|line| !line.contains(long)) {
-            assert!(line.len() <= columns.into(), "{columns}: {line:?}\n{said}");
+        let output = terminal.plain(root.path(), &["query", "it"]);
+        assert!(output.contains("stale: past"), "{output}");
+        for line in output.lines().filter(|line| !line.contains(long)) {
+            assert!(
+                line.len() <= columns.into(),
+                "{columns}: {line:?}\n{output}"
+            );
         }
         for (arguments, part) in [
             (&["scopes"][..], "2 approved, 1 waiting"),
             (&["review", "--list"], "approved: "),
         ] {
-            let said = terminal.plain(root.path(), arguments);
-            let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(joined.contains(part), "{said}");
+            let output = terminal.plain(root.path(), arguments);
+            let joined = output.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(joined.contains(part), "{output}");
             // A path is never broken.
-            for line in said
+            for line in output
                 .lines()
                 .filter(|line| !line.contains(long) && !line.contains('/'))
             {
-                assert!(line.len() <= columns.into(), "{columns}: {line:?}\n{said}");
+                assert!(
+                    line.len() <= columns.into(),
+                    "{columns}: {line:?}\n{output}"
+                );
             }
         }
     }
     let mut terminal = Terminal::sized(100, 200);
-    let said = terminal.plain(root.path(), &["get", "m-2"]);
+    let output = terminal.plain(root.path(), &["get", "m-2"]);
     assert!(
-        said.contains("and they are tuned by hand.\n\n"),
-        "one paragraph: {said}"
+        output.contains("and they are tuned by hand.\n\n"),
+        "one paragraph: {output}"
     );
-    assert!(said.contains("- short\n  - list"), "{said}");
+    assert!(output.contains("- short\n  - list"), "{output}");
 }
 
 #[test]

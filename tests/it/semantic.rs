@@ -100,7 +100,7 @@ fn vectors_are_those_of_the_pipeline_that_made_the_artifact() {
         assert_eq!(expected.len(), encoder.dimension());
         let mut tokens = Vec::new();
         encoder.tokenize(text, &mut tokens);
-        // A query is cut where a memory goes on; the references are whole texts.
+        // A query is truncated, a memory is not; the references are whole texts.
         let Some(vector) = encoder.encode_tokens(&mut tokens) else {
             assert!(
                 expected.iter().all(|component| *component == 0.0),
@@ -169,7 +169,7 @@ fn a_note_in_a_script_that_the_encoder_does_not_know_is_near_by_its_words_only()
     assert_eq!(ids(&russian)[0], "weekly", "words find it as before");
 }
 
-/// Four memories on four matters, one of them twice in other words, one staged.
+/// Memories on four subjects, one of them twice in other words, one staged.
 fn root() -> Root {
     let root = Root::new();
     bulk(
@@ -290,7 +290,7 @@ fn if_nothing_is_near_the_nearest_are_shown_and_expect_explains_the_others() {
     // What has nothing to do with the question is not shown at all.
     let nothing = query(&service, json!({ "query": "compiler lifetimes" }));
     assert!(ids(&nothing).is_empty(), "{nothing:#}");
-    // Beside a memory that holds a word, it is the floor that keeps it out.
+    // Next to a memory with a matching word, the floor keeps it out.
     let answer = query(
         &service,
         json!({ "query": "coffee lifetimes", "expect": "trains" }),

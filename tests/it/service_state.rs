@@ -1,5 +1,5 @@
-//! What a server promises about its memories when a client connects, over HTTP, where each client
-//! asks anew and what was found out is kept for a moment.
+//! What a server states about its memories when a client connects over HTTP, where each client asks
+//! again and the result is cached briefly.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ fn instructions_over_http_are_cached_for_five_seconds() {
     let approve = "UPDATE memories SET status = 'approved'";
     connection.execute(approve, []).unwrap();
     drop(connection);
-    // A burst of clients costs one look at the stores.
+    // A burst of clients causes one read of the stores.
     let soon = instructions(&http);
     let early = asked.elapsed() < Duration::from_secs(5);
     assert!(!early || soon == first, "{soon}");

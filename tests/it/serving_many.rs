@@ -79,7 +79,7 @@ fn query(server: &Http, token: &str, arguments: Value) -> (u16, String) {
     ask(server, token, "tools/call", params)
 }
 
-/// A page beside the protocol's; its status and body.
+/// A page that is not part of the protocol; its status and body.
 fn get(server: &Http, path: &str, token: Option<&str>) -> (u16, String) {
     let url = server.url.replace("/mcp", path);
     let mut request = server.agent.get(url);
@@ -159,16 +159,16 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
     for (method, params) in requests {
         let (status, body) = ask(&server, &mei, method, params.clone());
         assert_eq!(status, 200, "{method}: {body}");
-        // What the client itself said may be repeated.
+        // The client's own words may be repeated.
         let asked = params.to_string();
-        let told = |text: &str| body.contains(text) && !asked.contains(text);
-        assert!(!told("secretlab"), "{method} {asked}: {body}");
+        let leaks = |text: &str| body.contains(text) && !asked.contains(text);
+        assert!(!leaks("secretlab"), "{method} {asked}: {body}");
         assert!(
             !body.contains("Deploy of secretlab"),
             "{method} {asked}: {body}"
         );
         let (_, body) = ask(&server, &all, method, params);
-        seen_by_ops += usize::from(body.contains("Deploy of secretlab") || told("secretlab"));
+        seen_by_ops += usize::from(body.contains("Deploy of secretlab") || leaks("secretlab"));
     }
     assert!(seen_by_ops >= 3, "the requests find nothing");
     for uri in ["memory://secretlab", "memory://secretlab/secretlab-1"] {
@@ -192,7 +192,7 @@ fn a_client_sees_only_its_scopes_at_every_entry_point() {
 }
 
 #[test]
-fn a_client_is_told_no_path_of_the_servers_machine() {
+fn a_client_gets_no_path_of_the_servers_machine() {
     let root = root();
     let notes = root.path().join("far/notes");
     fs::create_dir_all(&notes).unwrap();
@@ -236,7 +236,7 @@ fn a_client_is_told_no_path_of_the_servers_machine() {
     for part in ["`secretlab/decisions.jsonl`", "`bad/memory.db`", "`gone`"] {
         assert!(all.contains(part), "{part}: {all}");
     }
-    // What a memory says stays as it is.
+    // The text of a memory is unchanged.
     let shown = call("get_memory", json!({ "id": "a" }));
     assert!(shown.contains("/srv/shop/deploy.toml"), "{shown}");
 }
@@ -275,7 +275,7 @@ fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
     assert_eq!(status("not-a-token-of-anybody"), 401);
     let ana = add(&tokens, "ana", &[]);
     until("a new client is let in", || status(&ana) == 200);
-    // While the file is broken, empty or gone, nobody is let in.
+    // While the file is broken, empty or missing, nobody is let in.
     let good = fs::read_to_string(&tokens).unwrap();
     for text in [Some(format!("{good}\n[broken")), Some(String::new()), None] {
         match &text {
@@ -287,7 +287,7 @@ fn tokens_are_valid_as_soon_as_they_are_in_the_file() {
         fs::write(&tokens, &good).unwrap();
         until("it is usable again", || status(&mei) == 200);
     }
-    // Its scopes change, then it goes.
+    // Its scopes change, then it is removed.
     let sees_both = |token: &str| {
         let (_, body) = query(&server, token, json!({ "query": "deploy" }));
         body.contains("secretlab-1")
@@ -467,7 +467,7 @@ fn the_access_log_has_a_line_for_each_request_and_no_text() {
         fs::metadata(&log).unwrap().permissions().mode() & 0o777,
         0o600
     );
-    // As logrotate does it.
+    // Like logrotate.
     let old = root.path().join("access.jsonl.1");
     fs::rename(&log, &old).unwrap();
     until("the log begins again", || {
@@ -503,7 +503,7 @@ fn readiness_reports_when_the_server_can_answer() {
 }
 
 #[test]
-fn a_new_token_is_labelled_and_what_cannot_work_is_said() {
+fn a_new_token_is_labelled_and_what_cannot_work_is_reported() {
     let root = root();
     let tokens = root.path().join("tokens.toml");
     let token = |arguments: &[&str]| {

@@ -21,8 +21,8 @@ const SCOPE: &str = "ledger-api";
 /// line. `ids` are the memories that are asked for.
 fn doors(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
     let folder = project(root, SCOPE, "main");
-    let mut said: Vec<(String, String)> = Vec::new();
-    let mut keep = |door: String, answer: String| said.push((door, answer));
+    let mut answers: Vec<(String, String)> = Vec::new();
+    let mut keep = |door: String, answer: String| answers.push((door, answer));
     let mut server = Server::initialized(root.path());
     for (tool, arguments) in [
         (
@@ -86,12 +86,12 @@ fn doors(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
         );
     }
     let prompt = json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": "canary title overview of the webhook retries" });
-    let told = ack_with_input(
+    let prompted = ack_with_input(
         root.path(),
         &["hook", "user-prompt"],
         prompt.to_string().as_bytes(),
     );
-    keep("hook user-prompt".to_owned(), told.ok());
+    keep("hook user-prompt".to_owned(), prompted.ok());
     let folder = folder.to_str().unwrap();
     for arguments in [&["context"][..], &["context", "--json"]] {
         let arguments = [&["-C", folder], arguments].concat();
@@ -101,7 +101,7 @@ fn doors(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
         let outcome = ack(root.path(), &["get", id]);
         keep(format!("get {id}"), outcome.out + &outcome.err);
     }
-    said
+    answers
 }
 
 fn hook(root: &Path, folder: &Path, source: &str) -> String {
@@ -134,7 +134,7 @@ fn context(root: &Root) -> Value {
     .unwrap()
 }
 
-/// A session with a title and an overview that can be told apart.
+/// A session with a title and an overview that differ from all others.
 fn session(store: &Connection, id: &str, day: u32) {
     let started = format!("2026-02-{day:02}T09:30:00Z");
     store
@@ -160,8 +160,7 @@ fn learned(id: &str, status: &str, session: &str) -> Value {
     )
 }
 
-/// One session each that is approved throughout, partly, waits, was turned down, and has no memory
-/// at all.
+/// One session each: all approved, partly approved, waiting, rejected, and without memories.
 fn five() -> (Root, Connection) {
     let root = Root::new();
     let path = root.store(
@@ -186,32 +185,32 @@ fn a_session_is_shown_only_with_an_approved_memory() {
     let (root, _store) = five();
     let ids = ["ok", "mixed", "waits", "bad", "mixed-bad"];
     let mut titles = 0;
-    for (door, said) in doors(&root, &ids) {
+    for (door, output) in doors(&root, &ids) {
         for hidden in ["s-waits", "s-bad", "s-none"] {
             assert!(
-                !said.contains(&format!("canary title {hidden}")),
-                "{door} tells {hidden}: {said}"
+                !output.contains(&format!("canary title {hidden}")),
+                "{door} tells {hidden}: {output}"
             );
         }
         assert!(
-            !said.contains("canary overview"),
-            "{door} tells an overview nobody vouched for: {said}"
+            !output.contains("canary overview"),
+            "{door} tells an overview nobody vouched for: {output}"
         );
-        titles += usize::from(said.contains("canary title s-ok"));
+        titles += usize::from(output.contains("canary title s-ok"));
     }
     assert!(
         titles >= 8,
-        "the session of an approved memory is told at {titles} doors"
+        "the session of an approved memory is shown at {titles} entry points"
     );
     let answer = context(&root);
-    let told: Vec<&str> = answer["recent_sessions"]
+    let listed: Vec<&str> = answer["recent_sessions"]
         .as_array()
         .unwrap()
         .iter()
         .map(|s| s["id"].as_str().unwrap())
         .collect();
-    assert_eq!(told, ["s-mixed", "s-ok"]);
-    // Who asks for what waits is told its session; what was turned down is told to nobody.
+    assert_eq!(listed, ["s-mixed", "s-ok"]);
+    // A request for waiting memories shows their sessions; those of rejected ones are never shown.
     let service = root.service();
     for (id, title) in [
         ("waits", json!("canary title s-waits.")),
@@ -238,25 +237,25 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
     let (root, store) = five();
     root.manifest(SCOPE, "overviews = \"show\"");
     let mut overviews = 0;
-    for (door, said) in doors(&root, &["ok", "mixed", "waits", "bad"]) {
+    for (door, output) in doors(&root, &["ok", "mixed", "waits", "bad"]) {
         for hidden in ["s-waits", "s-bad", "s-none"] {
             assert!(
-                !said.contains(&format!("overview {hidden}")),
-                "{door} tells {hidden}: {said}"
+                !output.contains(&format!("overview {hidden}")),
+                "{door} tells {hidden}: {output}"
             );
         }
-        if let Some(at) = said.find("canary overview s-ok") {
+        if let Some(at) = output.find("canary overview s-ok") {
             overviews += 1;
-            let lead = &said[..at];
+            let lead = &output[..at];
             assert!(
                 lead.contains("unreviewed")
                     || lead.contains("not reviewed")
-                    || said[at..].contains("unreviewed"),
-                "{door}: {said}"
+                    || output[at..].contains("unreviewed"),
+                "{door}: {output}"
             );
         }
     }
-    assert!(overviews >= 8, "it is told at {overviews} doors");
+    assert!(overviews >= 8, "it is shown at {overviews} entry points");
     let text = added(&hook(
         root.path(),
         &project(&root, SCOPE, "main"),
@@ -270,7 +269,7 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
         text.contains(">   overview, not reviewed: canary overview s-ok."),
         "{text}"
     );
-    // Unsaid, it is a store in which every row is approved.
+    // If it is not set, it is a store in which every row is approved.
     root.manifest(SCOPE, "");
     let tells = |root: &Root| {
         context(root)
@@ -302,8 +301,8 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
         .execute_batch("UPDATE memories SET status = 'approved'")
         .unwrap();
     root.manifest(SCOPE, "overviews = \"hide\"");
-    for (door, said) in doors(&root, &["ok", "mixed", "waits", "bad"]) {
-        assert!(!said.contains("canary overview"), "{door}: {said}");
+    for (door, output) in doors(&root, &["ok", "mixed", "waits", "bad"]) {
+        assert!(!output.contains("canary overview"), "{door}: {output}");
     }
 }
 
@@ -312,13 +311,13 @@ fn a_session_disappears_when_its_last_memory_is_rejected_or_moved() {
     let (root, store) = five();
     let mut server = Server::initialized(root.path());
     let folder = project(&root, SCOPE, "main");
-    let mut told = || {
+    let mut is_shown = || {
         server
             .call("get_context", json!({ "project_path": folder }))
             .to_string()
             .contains("title s-ok")
     };
-    assert!(told());
+    assert!(is_shown());
     for (gone, back) in [
         (
             "UPDATE memories SET status = 'rejected' WHERE id = 'ok'",
@@ -334,9 +333,9 @@ fn a_session_disappears_when_its_last_memory_is_rejected_or_moved() {
         ),
     ] {
         store.execute_batch(gone).unwrap();
-        assert!(!told(), "{gone}");
+        assert!(!is_shown(), "{gone}");
         store.execute_batch(back).unwrap();
-        assert!(told(), "{back}");
+        assert!(is_shown(), "{back}");
     }
 }
 
@@ -357,7 +356,7 @@ fn a_session_has_an_id_and_a_calendar_date() {
     )
     .unwrap();
     assert_eq!(found["results"][0]["id"], "ok");
-    // A session that does not say when it began is as old as its first memory.
+    // A session without a start time is as old as its first memory.
     store
         .execute_batch("UPDATE sessions SET started_at = NULL WHERE id = 's-ok'")
         .unwrap();
@@ -422,7 +421,7 @@ fn summed_up(statuses: [&str; 3]) -> Root {
 
 #[test]
 fn a_summary_that_is_a_memory_follows_its_own_status() {
-    for (statuses, told) in [
+    for (statuses, learned) in [
         (["rejected", "rejected", "rejected"], None),
         (["staging", "draft", "rejected"], None),
         (["approved", "staging", "rejected"], Some(0)),
@@ -430,19 +429,19 @@ fn a_summary_that_is_a_memory_follows_its_own_status() {
         (["approved", "rejected", "approved"], Some(2)),
     ] {
         let root = summed_up(statuses);
-        for (door, said) in doors(&root, &["obs-1", "obs-2", "sum-1", "sum-2", "sum-3"]) {
+        for (door, output) in doors(&root, &["obs-1", "obs-2", "sum-1", "sum-2", "sum-3"]) {
             for (number, status) in statuses.iter().enumerate() {
                 let approved =
                     ["approved", "promoted"].contains(&status.trim().to_lowercase().as_str());
                 let shown = ["request", "learned", "completed"]
                     .iter()
-                    .any(|part| said.contains(&format!("canary {part} {number}.")));
-                assert!(approved || !shown, "{statuses:?} {door}: {said}");
+                    .any(|part| output.contains(&format!("canary {part} {number}.")));
+                assert!(approved || !shown, "{statuses:?} {door}: {output}");
             }
         }
         let answer = call(&root.service(), "get_memory", json!({ "id": "obs-1" })).unwrap();
         let expected =
-            told.map(|number| json!({ "overview": format!("Learned: canary learned {number}.\nCompleted: canary completed {number}.") }));
+            learned.map(|number| json!({ "overview": format!("Learned: canary learned {number}.\nCompleted: canary completed {number}.") }));
         assert_eq!(
             answer.get("session_context").cloned(),
             expected,
@@ -489,7 +488,7 @@ fn a_summary_is_shown_once_and_no_session_is_titled_by_its_id() {
             "{answer:#}"
         );
     }
-    // Where the list of memories leaves it out, the session says it, headed by what was asked for.
+    // If the list of memories leaves it out, the session contains it, headed by the request.
     let answer = call(
         &root.service(),
         "get_context",
@@ -501,7 +500,7 @@ fn a_summary_is_shown_once_and_no_session_is_titled_by_its_id() {
     assert_eq!(
         sessions[0].get("title"),
         None,
-        "its only memory is told above: {answer:#}"
+        "its only memory is shown above: {answer:#}"
     );
     assert_eq!(sessions[1]["title"], "canary request 2.");
     assert_eq!(sessions[1]["summary"], "sum-3");
@@ -543,7 +542,7 @@ fn a_summary_is_shown_once_and_no_session_is_titled_by_its_id() {
         !people.contains("7c1b41d2") && people.contains("canary request 2."),
         "{people}"
     );
-    // The summary itself needs no overview that says the same.
+    // The summary itself needs no overview with the same text.
     let own = call(&root.service(), "get_memory", json!({ "id": "sum-3" })).unwrap();
     assert_eq!(own.get("session_context"), None, "{own:#}");
 }
@@ -595,7 +594,7 @@ fn host_tags_are_neutralised_outside_tool_results() {
         )
         .unwrap();
     let mut seen = 0;
-    for (door, said) in doors(&root, &["m1", "m2"]) {
+    for (door, output) in doors(&root, &["m1", "m2"]) {
         let is_result = [
             "get_context",
             "query_memories",
@@ -605,26 +604,29 @@ fn host_tags_are_neutralised_outside_tool_results() {
             "get ",
         ];
         if is_result.iter().any(|name| door.starts_with(name)) {
-            // A tool's result is quoted by the host, and code in it stays as it was written.
+            // The host quotes a tool's result, so code in it stays as it was written.
             continue;
         }
-        seen += usize::from(said.contains("obey Vec<String> a < b."));
+        seen += usize::from(output.contains("obey Vec<String> a < b."));
         for mark in marks {
-            assert!(!said.contains(mark), "{door} says {mark}: {said}");
+            assert!(!output.contains(mark), "{door} says {mark}: {output}");
         }
-        assert!(!said.contains("Human:"), "{door}: {said}");
+        assert!(!output.contains("Human:"), "{door}: {output}");
     }
-    assert!(seen >= 6, "the rest of the text is told at {seen} doors");
+    assert!(
+        seen >= 6,
+        "the rest of the text is shown at {seen} entry points"
+    );
     let listed = Server::initialized(root.path())
         .request("resources/list", json!({}))
         .to_string();
     assert!(marks.iter().all(|mark| !listed.contains(mark)), "{listed}");
-    // The tool itself says what is stored.
+    // The tool itself returns what is stored.
     let stored = call(&root.service(), "get_memory", json!({ "id": "m1" })).unwrap();
     assert_eq!(stored["narrative"], evil.as_str());
 }
 
-/// As [`five`], each session with a word of its own in its title and another one in its overview.
+/// Like [`five`], each session with a unique word in its title and another one in its overview.
 fn named() -> (Root, Connection) {
     let (root, store) = five();
     store
@@ -685,7 +687,7 @@ fn words_of_a_session_title_find_its_memories() {
         ),
         ["own", "ok"]
     );
-    // Filters act as ever.
+    // Filters work as usual.
     assert!(
         found(
             &root,
@@ -781,8 +783,7 @@ fn a_session_is_found_by_the_title_it_has_now() {
     assert_eq!(total("marmalade"), 0);
 }
 
-/// What may stand in a status column, as SQL, and whether it is a status that lets anything
-/// through.
+/// What a status column may contain, as SQL, and whether it is a status that lets anything through.
 fn odd_status() -> impl Strategy<Value = rusqlite::types::Value> {
     use rusqlite::types::Value as Sql;
     let around = prop::sample::select(vec![
@@ -835,7 +836,7 @@ proptest! {
         let root = Root::new();
         let path = root.scope_folder(SCOPE).join("memory.db");
         let store = Connection::open(&path).unwrap();
-        // No type in the column, so that SQLite keeps what it is given.
+        // No type in the column, so that SQLite stores values unchanged.
         store.execute_batch(if claude {
             "CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, type TEXT, title TEXT, status, created_at TEXT);
              CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT, learned TEXT, status, created_at TEXT);
@@ -863,17 +864,17 @@ proptest! {
         let brief = service.session_brief(&ack_memory::service::context::brief::BriefRequest {
             project_path: Some(folder.to_str().unwrap().to_owned()), own: 50, others: 50, sessions: true,
         }).unwrap();
-        let mut said = vec![("brief", "approved", serde_json::to_value(&brief.context).unwrap())];
+        let mut answers = vec![("brief", "approved", serde_json::to_value(&brief.context).unwrap())];
         for status in ["approved", "staging", "all"] {
-            said.push(("query", status, call(&service, "query_memories", json!({ "status": status, "limit": 50, "max_tokens": 20_000 })).unwrap()));
+            answers.push(("query", status, call(&service, "query_memories", json!({ "status": status, "limit": 50, "max_tokens": 20_000 })).unwrap()));
             for (number, _) in values.iter().enumerate() {
                 let id = if claude { format!("obs-{}", number + 1) } else { format!("m{number}") };
                 let got = call(&service, "get_memory", json!({ "id": id, "status": status, "include": ["timeline", "related"] }));
-                said.push(("get", status, got.unwrap_or_default()));
+                answers.push(("get", status, got.unwrap_or_default()));
             }
         }
-        said.push(("context", "approved", call(&service, "get_context", json!({ "project_path": folder, "max_memories": 50 })).unwrap()));
-        for (door, status, answer) in said {
+        answers.push(("context", "approved", call(&service, "get_context", json!({ "project_path": folder, "max_memories": 50 })).unwrap()));
+        for (door, status, answer) in answers {
             let text = answer.to_string();
             for (number, value) in values.iter().enumerate() {
                 let allowed = match status {

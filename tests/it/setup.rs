@@ -45,7 +45,7 @@ fn setup_leads_to_a_first_answer_with_a_few_keys() {
         .expect("[R/t/s] ")
         .press("s");
     terminal.expect("gemini: ~/.gemini/settings.json");
-    // What has to be known stands before the question.
+    // What one must know comes before the question.
     terminal.expect("trust").expect("[Y/n/d] ").press("d");
     terminal.expect("+").expect("[Y/n/d] ").press("y");
     terminal.expect("connected: ack-memory connect gemini --yes");
@@ -93,13 +93,13 @@ fn scripts_get_safe_defaults_and_one_report() {
     );
     assert_eq!(contents(home.0.path()), before);
 
-    let told = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
-    assert_eq!(told["stores"][0]["action"], "added");
-    assert_eq!(told["stores"][1]["action"], "added");
-    let clients = told["clients"].to_string();
+    let answer = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    assert_eq!(answer["stores"][0]["action"], "added");
+    assert_eq!(answer["stores"][1]["action"], "added");
+    let clients = answer["clients"].to_string();
     assert_eq!(clients.matches("\"connected\"").count(), 2, "{clients}");
-    assert_eq!(told["query"]["approved"], false, "review first: {told}");
-    assert_eq!(told["failed"].to_string(), "[]");
+    assert_eq!(answer["query"]["approved"], false, "review first: {answer}");
+    assert_eq!(answer["failed"].to_string(), "[]");
     let approved = run(&mut command(&home, &["query", "xylophone", "--json"])).json();
     assert_eq!(approved["total"], 0);
 
@@ -109,7 +109,7 @@ fn scripts_get_safe_defaults_and_one_report() {
         again.contains("already exists as") && again.contains("already connected"),
         "{again}"
     );
-    // What makes them visible is said, and works.
+    // The command that makes them visible is printed, and works.
     let trust = again
         .lines()
         .find(|line| line.contains("scopes set"))
@@ -149,22 +149,22 @@ fn a_failed_step_is_reported_and_the_others_continue() {
         "{}",
         outcome.out
     );
-    // Nothing to find at all is no error.
+    // Finding nothing is no error.
     let empty = Home::new();
     let mut bare = empty.prepared(binary());
-    let said = run(bare
+    let output = run(bare
         .env("PATH", empty.path("bin"))
         .current_dir(empty.0.path())
         .args(["setup", "--yes"]))
     .ok();
-    assert!(said.contains("none found"), "{said}");
+    assert!(output.contains("none found"), "{output}");
 }
 
 #[test]
 fn a_typed_word_answers_only_one_question() {
     let home = home();
     let mut terminal = Session::start(command(&home, &["setup"]));
-    // Keys that are no answer show which are: a letter, an arrow, F3.
+    // Keys that are no answer show which ones are: a letter, an arrow, F3.
     terminal
         .expect("claude-mem: (r)eview first, (t)rust all, (s)kip [R/t/s] ")
         .press("q");
@@ -213,13 +213,13 @@ fn without_stores_the_next_steps_are_shown() {
     let mut bare = empty.prepared(binary());
     bare.env("PATH", empty.path("bin"))
         .current_dir(empty.0.path());
-    let said = run(bare.args(["setup", "--yes"])).ok();
+    let output = run(bare.args(["setup", "--yes"])).ok();
     for step in [
         "ack-memory demo",
         "ack-memory import FILE",
         "ack-memory scopes add",
         "docs/",
     ] {
-        assert!(said.contains(step), "{step}: {said}");
+        assert!(output.contains(step), "{step}: {output}");
     }
 }

@@ -1,12 +1,11 @@
 //! A long run: eight clients of five servers ask all they can, while a writer writes and an indexer
-//! indexes the same scopes. Some of what they ask is meant to do harm: floods, texts far too long,
-//! connections that are never read, hosts of others.
+//! indexes the same scopes. Some requests are hostile: floods, texts far too long, connections that
+//! are never read, foreign hosts.
 //!
-//! Held: every request has exactly one answer, or was taken back; an answer is about what was asked
-//! and shows the status that was asked for; nobody is answered without the token; nothing that was
+//! Checked: every request has exactly one answer, or was cancelled; an answer is about what was
+//! asked and shows the requested status; nobody is answered without the token; nothing that was
 //! rejected or deleted before a request is in its answer; memory is flat after the warm-up,
-//! descriptors and threads are bounded; a server at rest after requests that were taken back does
-//! nothing more.
+//! descriptors and threads are bounded; a server does nothing more after cancelled requests.
 
 mod answers;
 mod figures;
@@ -31,15 +30,15 @@ use crate::support::{Process, Root, http_address};
 /// How many calls are made, and for how many seconds at most.
 const CALLS: &str = "ACK_TEST_SOAK_CALLS";
 const SECONDS: &str = "ACK_TEST_SOAK_SECONDS";
-/// The program that is held, instead of the one that was built with this test: a release build.
+/// The program under test, instead of the one that was built with this test: a release build.
 const BINARY: &str = "ACK_TEST_SOAK_BINARY";
 const DEFAULT_CALLS: usize = 100_000;
 const DEFAULT_SECONDS: usize = 3_600;
 
-/// Clients of a process each, and clients of the HTTP server.
+/// Clients with a process each, and clients of the HTTP server.
 const OWN_SERVER_CLIENTS: usize = 4;
 const SHARED_SERVER_CLIENTS: usize = 4;
-/// Requests that a client has under way.
+/// Requests that a client has in flight.
 const WINDOW: usize = 6;
 /// Requests of a flood, and connections of a client that are never read.
 const FLOOD: usize = 300;
@@ -99,7 +98,7 @@ impl Run {
         self.faults.lock().unwrap().push(fault);
     }
 
-    /// Holds an answer against what was expected, and against what had gone when its request was
+    /// Compares an answer with what was expected, and against what had gone when its request was
     /// sent.
     fn check(&self, call: &Call, gone: usize, answer: &Value) {
         self.answers.fetch_add(1, Ordering::Relaxed);
@@ -127,7 +126,7 @@ impl Run {
         for fault in answers::faults(call, answer) {
             self.fault(format!("{} {}: {fault}", call.method, call.params));
         }
-        // What was asked for and is not there is named as such.
+        // Ids that were asked for and do not exist are named as such.
         let mut shown = answer["result"]["structuredContent"].clone();
         let text = match shown.as_object_mut() {
             Some(fields) => {
@@ -244,7 +243,7 @@ fn write(run: &Run, stores: Vec<Connection>) {
     }
 }
 
-/// Brings the tables of all scopes up to date, over and over.
+/// Updates the tables of all scopes repeatedly.
 fn index(run: &Run, root: &Path) {
     while run.writing.load(Ordering::Relaxed) {
         let mut command = binary(root);
@@ -295,7 +294,7 @@ struct Alone {
     /// The protocol without a handshake.
     stateless: bool,
     next: i64,
-    /// Requests under way: what was asked, how much had gone, whether it was taken back.
+    /// Requests in flight: what was asked, how many memories had gone, whether it was cancelled.
     waiting: HashMap<i64, (Call, usize, bool)>,
 }
 
@@ -352,7 +351,7 @@ impl Alone {
         }
     }
 
-    /// Takes one answer in; false where none comes.
+    /// Receives one answer; false if none comes.
     fn take(
         &mut self,
         run: &Run,
@@ -391,7 +390,7 @@ impl Alone {
 
     /// More requests at once than a server reads before it has answered some.
     fn flood(&mut self, run: &Run) {
-        // The stateless era has no `ping`.
+        // The stateless protocol has no `ping`.
         let method = if self.stateless {
             "server/discover"
         } else {
@@ -430,7 +429,7 @@ impl Alone {
                 }
                 under_way = self.open_requests();
             }
-            // A request that was taken back is answered at most once; it is not waited for.
+            // A request that was cancelled is answered at most once; it is not waited for.
             self.waiting
                 .retain(|id, (.., taken_back)| !*taken_back || *id + 2_000 > self.next);
         }
@@ -443,8 +442,8 @@ impl Alone {
         self.rest(run, &mut random);
     }
 
-    /// Many requests, all taken back at once: the server answers the next one soon, and then does
-    /// nothing more.
+    /// Many requests, all cancelled immediately: the server answers the next one soon, and then
+    /// does nothing more.
     fn rest(&mut self, run: &Run, random: &mut RandomSource) {
         for _ in 0..40 {
             let arguments = json!({ "query": random.words(200), "limit": 50, "detail": "full", "status": "all" });
@@ -471,7 +470,7 @@ impl Alone {
     }
 }
 
-/// A client of the HTTP server: a connection a request, some of which it drops.
+/// A client of the HTTP server: one connection per request, some of which it drops.
 fn together(run: &Run, address: &str, seed: u64) {
     let mut random = RandomSource(seed);
     let mut cursor = None;
@@ -496,17 +495,17 @@ fn together(run: &Run, address: &str, seed: u64) {
             run.taken_back.fetch_add(1, Ordering::Relaxed);
             continue;
         }
-        let mut said = String::new();
-        if let Err(error) = stream.read_to_string(&mut said) {
+        let mut response = String::new();
+        if let Err(error) = stream.read_to_string(&mut response) {
             run.fault(format!(
                 "{} {}: {error} after {} bytes",
                 call.method,
                 call.params,
-                said.len()
+                response.len()
             ));
             continue;
         }
-        let answers: Vec<Value> = said
+        let answers: Vec<Value> = response
             .split(['\r', '\n'])
             .filter_map(|line| {
                 serde_json::from_str(line.strip_prefix("data: ").unwrap_or(line)).ok()
@@ -519,7 +518,7 @@ fn together(run: &Run, address: &str, seed: u64) {
                 cursor = Run::next(&call, answer).or(cursor.take());
             }
             _ => run.fault(format!(
-                "{} {}: {} answers in {said:?}",
+                "{} {}: {} answers in {response:?}",
                 call.method,
                 call.params,
                 answers.len()
@@ -546,16 +545,17 @@ fn attack(run: &Run, address: &str, deaf: &mut VecDeque<TcpStream>) {
             "GET /health HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n\r\n"
         )
         .unwrap();
-        let mut said = String::new();
-        let read = stream.read_to_string(&mut said);
-        if read.is_err() || !(said.starts_with("HTTP/1.1 403") || said.starts_with("HTTP/1.1 400"))
+        let mut response = String::new();
+        let read = stream.read_to_string(&mut response);
+        if read.is_err()
+            || !(response.starts_with("HTTP/1.1 403") || response.starts_with("HTTP/1.1 400"))
         {
-            run.fault(format!("Host {host}: {read:?} {said}"));
+            run.fault(format!("Host {host}: {read:?} {response}"));
         }
     }
 }
 
-/// Waits until a process has used no processor time for a second; false where it never does.
+/// Waits until a process has used no processor time for a second; false if that never happens.
 fn comes_to_rest(pid: u32) -> bool {
     let until = Instant::now() + TIMEOUT;
     while Instant::now() < until {
@@ -658,13 +658,13 @@ fn eight_clients_a_writer_and_an_indexer_leave_no_trace() {
     );
     let mut faults = run.faults.into_inner().unwrap();
     for figures in &figures {
-        let (told, grown) = figures.verdict();
-        println!("{told}");
+        let (verdict, grown) = figures.verdict();
+        println!("{verdict}");
         faults.extend(grown);
         let (descriptors, threads) = figures.maxima();
         if descriptors > MAX_DESCRIPTORS || threads > MAX_THREADS {
             faults.push(format!(
-                "{told}: {descriptors} descriptors, {threads} threads"
+                "{verdict}: {descriptors} descriptors, {threads} threads"
             ));
         }
     }

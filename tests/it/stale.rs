@@ -1,4 +1,4 @@
-//! Approved is not for ever: what is marked in answers, what is not, and the lane for the curator.
+//! Approval does not last for ever: what is marked in answers, what is not, and the curator's lane.
 
 use std::fs;
 use std::path::PathBuf;
@@ -83,8 +83,8 @@ fn an_expired_memory_is_marked_until_a_person_keeps_it() {
         text.contains("  ! stale: past 2026-03-01, the day its author set"),
         "{text}"
     );
-    let told = ack(root.path(), &["query", "pool"]).ok();
-    assert!(told.contains("stale: past 2026-03-01"), "{told}");
+    let output = ack(root.path(), &["query", "pool"]).ok();
+    assert!(output.contains("stale: past 2026-03-01"), "{output}");
     // The lane of the curator.
     let lane = ack(root.path(), &["review", "--stale"]).ok();
     assert!(
@@ -221,7 +221,7 @@ fn a_memory_of_the_current_project_whose_files_are_all_gone_is_marked() {
     assert_eq!(marks(&service, "query_memories", json!({})), gone);
     assert_eq!(marks(&service, "get_memory", every), gone);
     assert_eq!(marks(&service, "get_context", json!({})), gone);
-    // A folder that git does not track says nothing, nor does being elsewhere.
+    // A folder that git does not track is no evidence, nor is being elsewhere.
     let elsewhere = root.path().join("elsewhere");
     assert_eq!(
         marks(&here(&elsewhere), "query_memories", json!({})),

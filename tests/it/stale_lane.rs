@@ -1,6 +1,6 @@
 //! The desk's second lane: approved memories that may be out of date are kept, edited, replaced and
-//! rejected there, and what a person kept stays without a mark until something else speaks against
-//! it.
+//! rejected there, and a memory that a person kept has no mark until there is another reason
+//! against it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ fn a_new_reason_marks_a_kept_memory_again() {
     let mut keep = crate::curate::with_token(root.path(), &["approve", "gone"]);
     crate::cli::run(keep.arg("-C").arg(&folder)).ok();
     assert_eq!(marked(&root, &folder), ["both"]);
-    // The text changed: nobody vouches for it, so it waits.
+    // The text changed: nobody has approved it, so it waits.
     let path = root.scope_folder("shop").join("memory.db");
     let sql = "UPDATE memories SET files = '[\"src/other.rs\"]' WHERE id = 'gone'";
     rusqlite::Connection::open(path)
@@ -231,7 +231,7 @@ fn a_note_past_its_day_that_check_warns_of_is_in_the_lane() {
     let manifest = format!("store = '{}'\nref = 'HEAD'\n", notes.display());
     root.manifest("notes", &manifest);
     assert_eq!(lane(&root, &folder), ["both", "gone", "past"]);
-    // Who keeps it takes it out of the lane.
+    // Keeping it takes it out of the lane.
     decide(root.path(), &["approve", "past", "--scope", "notes"]).ok();
     assert_eq!(lane(&root, &folder), ["both", "gone"]);
 }
@@ -335,11 +335,11 @@ fn the_card_shows_hidden_and_displaced_memories_and_the_origin() {
             "{card}"
         );
         assert_eq!(card["card"]["session_title"], "The night of the shelves");
-        let told = desk
+        let answer = desk
             .ask(&session, "/evidence", json!({ "number": 0 }))
             .json();
         let line = "a session starts with it in place of a2: ";
-        assert_eq!(told.to_string().contains(line), pushed_out, "{told}");
+        assert_eq!(answer.to_string().contains(line), pushed_out, "{answer}");
     }
 }
 
@@ -347,7 +347,7 @@ fn the_card_shows_hidden_and_displaced_memories_and_the_origin() {
 fn the_predicted_displaced_memories_are_those_missing_after_approval() {
     let dated = |at: &str| json!({ "project": "shop", "created_at": at });
     let cases = [
-        // As new as nothing else; as old, but a decision; old; a copy of one that is there.
+        // The newest; as old, but a decision; old; a copy of an existing one.
         (
             "Shelves are counted at night",
             "2026-02-20T00:00:00Z",
@@ -365,7 +365,7 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         ),
         ("Lesson 5 of the shop", "2026-02-20T00:00:00Z", "bugfix"),
     ];
-    let mut told_of = Vec::new();
+    let mut predicted = Vec::new();
     for (title, created, kind) in cases {
         let (root, folder) = project(0);
         let path = root.scope_folder("alpha").join("memory.db");
@@ -407,7 +407,7 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         let desk = Desk::open_with(&root, &["-C", folder.to_str().unwrap()]);
         let session = desk.enter();
         let asked = json!({ "number": 0 });
-        let told = desk.ask(&session, "/evidence", asked).json().to_string();
+        let answer = desk.ask(&session, "/evidence", asked).json().to_string();
         let before = started();
         store
             .execute_batch("UPDATE memories SET status = 'approved' WHERE id = 'new'")
@@ -420,13 +420,16 @@ fn the_predicted_displaced_memories_are_those_missing_after_approval() {
         );
         let line = "a session starts with it in place of ";
         match gone.first() {
-            Some(gone) => assert!(told.contains(&format!("{line}{gone}: ")), "{gone}: {told}"),
-            None => assert!(!told.contains(line), "{told}"),
+            Some(gone) => assert!(
+                answer.contains(&format!("{line}{gone}: ")),
+                "{gone}: {answer}"
+            ),
+            None => assert!(!answer.contains(line), "{answer}"),
         }
-        told_of.push(gone.first().map(|gone| (*gone).clone()));
+        predicted.push(gone.first().map(|gone| (*gone).clone()));
     }
-    let told_of: Vec<Option<&str>> = told_of.iter().map(Option::as_deref).collect();
-    assert_eq!(told_of, [Some("a2"), Some("a2"), None, Some("a5")]);
+    let predicted: Vec<Option<&str>> = predicted.iter().map(Option::as_deref).collect();
+    assert_eq!(predicted, [Some("a2"), Some("a2"), None, Some("a5")]);
 }
 
 #[test]
@@ -438,8 +441,8 @@ fn what_a_memory_replaces_is_not_named_as_pushed_out() {
         let ask = |root: &Root| {
             let desk = Desk::open_with(root, &["-C", folder.to_str().unwrap()]);
             let session = desk.enter();
-            let told = desk.ask(&session, "/evidence", json!({ "number": 0 }));
-            told.json().to_string()
+            let response = desk.ask(&session, "/evidence", json!({ "number": 0 }));
+            response.json().to_string()
         };
         let line = "a session starts with it in place of ";
         assert!(ask(&root).contains(&format!("{line}a2: ")), "{place}");
@@ -452,8 +455,8 @@ fn what_a_memory_replaces_is_not_named_as_pushed_out() {
                 decide(root.path(), &["supersede", "a5", "--by", "new"]).ok();
             }
         }
-        let told = ask(&root);
-        assert!(!told.contains(line), "{place}: {told}");
+        let response = ask(&root);
+        assert!(!response.contains(line), "{place}: {response}");
     }
 }
 

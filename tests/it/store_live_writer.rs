@@ -1,5 +1,5 @@
-//! A store that another process writes to all the time: that one is never disturbed, and what it
-//! committed is found by the very next request.
+//! A store that another process writes to all the time: the writer is never disturbed, and what it
+//! committed is found by the next request.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -122,7 +122,7 @@ fn beside_writer(job: &Value, journal: &str, how_long: Duration) -> Observation 
 }
 
 fn assert_undisturbed(seen: &Observation, checks: usize) {
-    let told = format!(
+    let text = format!(
         "{} requests, {} checks, {} missing {:?}, {} failures {:?}, slowest request {:?}, writer {}",
         seen.requests,
         seen.checks,
@@ -133,22 +133,22 @@ fn assert_undisturbed(seen: &Observation, checks: usize) {
         seen.slowest_request,
         seen.summary
     );
-    eprintln!("{told}");
+    eprintln!("{text}");
     assert_eq!(
         seen.summary["errors"],
         json!([]),
-        "the writer was disturbed: {told}"
+        "the writer was disturbed: {text}"
     );
     assert!(
         seen.summary["slowest_ms"].as_u64().unwrap() < 2_000,
-        "the writer was held up: {told}"
+        "the writer was held up: {text}"
     );
     assert!(
         seen.missing.is_empty(),
-        "committed rows were not found: {told}"
+        "committed rows were not found: {text}"
     );
-    assert!(seen.failures.is_empty(), "requests failed: {told}");
-    assert!(seen.checks >= checks, "too few checks: {told}");
+    assert!(seen.failures.is_empty(), "requests failed: {text}");
+    assert!(seen.checks >= checks, "too few checks: {text}");
 }
 
 const OBSERVATION_TIME: Duration = Duration::from_secs(4);
@@ -190,7 +190,7 @@ fn a_large_store_that_changes_all_the_time_still_answers() {
     for journal in ["wal", "delete"] {
         let job =
             json!({ "pause_us": 30_000, "rows": 10_000, "setup": "PRAGMA synchronous = normal" });
-        // That it answers at all, and right: how often is a matter of the machine.
+        // Only that it answers, and correctly: how often depends on the machine.
         assert_undisturbed(&beside_writer(&job, journal, OBSERVATION_TIME), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Opening stores in every state that a folder can be in: at rest, under a live writer, after a
-//! crash, locked, damaged, gone. The server answers or names the store, within seconds, and no byte
-//! under the root changes.
+//! crash, locked, damaged, missing. The server answers or names the store, within seconds, and no
+//! byte under the root changes.
 
 use ack_api::Diagnostic;
 use std::fs;
@@ -54,7 +54,7 @@ fn sidecar(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Ids of everything that is found, in order; nothing under the root may change by asking.
+/// Ids of everything that is found, in order; asking may change nothing under the root.
 fn found(root: &Root, service: &Service) -> Vec<String> {
     let before = fingerprint(root.path());
     let mut found: Vec<String> = within(SECONDS, "a query", || hits(service, &everything()))
@@ -79,7 +79,7 @@ fn opened(service: &Service, scope: &str) -> String {
         .unwrap_or_else(|| format!("{:?}", answer.scopes[0].health))
 }
 
-/// The code of the error where the only scope cannot be read; the message names the file.
+/// The code of the error if the only scope cannot be read; the message names the file.
 fn refused(root: &Root, service: &Service, path: &Path) -> String {
     let before = fingerprint(root.path());
     let error = within(SECONDS, "a refusal", || {
@@ -168,7 +168,7 @@ fn a_log_without_its_shared_memory_is_read() {
         "{}",
         opened(&service, "one")
     );
-    // A shared-memory file of nobody, stale or empty, changes nothing of that.
+    // A shared-memory file without an owner, stale or empty, does not change that.
     for stale in [
         Vec::new(),
         vec![0; 32_768],
@@ -245,7 +245,7 @@ fn a_hot_journal_is_rolled_back_in_a_copy_and_not_in_place() {
             opened(&service, "one")
         );
     }
-    // The next writer rolls back; then all is as it was.
+    // The next writer rolls back; then everything is as before.
     let mut next = Other::open(&path);
     next.sql("UPDATE memories SET title = 'after the crash' WHERE id = 'm1'");
     next.end();
@@ -675,7 +675,7 @@ fn chmod_all(root: &Root, folders: u32, files: u32) {
     }
 }
 
-/// Makes everything under a root readable for everybody and writable for nobody.
+/// Makes everything under a root readable by everybody and writable by nobody.
 fn freeze(root: &Root) {
     chmod_all(root, 0o555, 0o444);
 }
@@ -881,7 +881,7 @@ fn a_store_locked_after_indexing_does_not_affect_others() {
     };
     assert_eq!(query().total, 2);
     let mut other = Other::open(&path);
-    // Without a journal nobody can tell what of this was there before.
+    // Without a journal nobody can tell which of this was there before.
     other.sql("PRAGMA journal_mode = memory; PRAGMA cache_size = 2; PRAGMA cache_spill = 1; BEGIN EXCLUSIVE; UPDATE memories SET narrative = hex(zeroblob(200000))");
     let answer = query();
     let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();

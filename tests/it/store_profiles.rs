@@ -1,4 +1,4 @@
-//! What is read of the stores of several programs, and of stores that lack most columns or have
+//! What is read from the stores of several programs, and from stores that lack most columns or have
 //! others.
 
 use ack_api::memory::StatusFilter;
@@ -89,7 +89,7 @@ fn each_optional_column_alone_is_read_and_no_other_field_is_invented() {
                 "{column} brought `{other}`: {memory}"
             );
         }
-        // A memory whose successor is served is found by its id alone.
+        // A memory whose successor is served is found only by its id.
         let expected: &[&str] = if column == "superseded_by" {
             &[]
         } else {
@@ -125,8 +125,8 @@ fn a_status_column_alone_decides_what_is_served() {
         found.concat()
     };
     assert_eq!(by(None), "ab");
-    // A status that is no text at all (a blob, `g`) says nothing either way: whatever it counts as,
-    // it is not approved.
+    // A status that is no text at all (a blob, `g`) is unknown: whatever it counts as, it is not
+    // approved.
     assert!(by(Some(StatusFilter::Staging)).starts_with("cd"));
     assert!(by(Some(StatusFilter::All)).starts_with("abcd"));
     for id in ["e", "f", "h"] {
@@ -583,7 +583,7 @@ fn claude_mem_three_is_read_with_its_public_ids() {
     assert_eq!(memory["files"], json!(["src/a.rs"]));
     assert_eq!(memory["narrative"], "The body");
     assert_eq!(memory["created_at"], "2026-01-12T11:00:00Z");
-    // Nobody reviewed a row of it, and so nobody vouches for its overviews.
+    // Nobody reviewed its rows, so its overviews are not approved either.
     assert_eq!(
         memory["session_context"],
         json!({ "title": "Retries", "unreviewed": true })

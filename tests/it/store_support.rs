@@ -268,7 +268,7 @@ pub fn assert_neutral(name: &str, answer: &Value) {
     check(name, "", answer);
 }
 
-/// Runs something and fails when it takes longer than a person waits.
+/// Runs something and fails if it takes longer than a limit.
 pub fn within<T>(limit: Duration, what: &str, run: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let result = run();
@@ -334,19 +334,19 @@ impl Other {
             .unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
-    /// Kills it without any chance to tidy up.
+    /// Kills it without a chance to clean up.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Lets it end in order: its connection closes.
+    /// Lets it end normally: its connection closes.
     pub fn end(mut self) {
         drop(self.input.take());
         self.child.wait().unwrap();
     }
 
-    /// Its lines, for a thread of their own.
+    /// Its lines, for a separate thread.
     pub fn lines(&mut self) -> BufReader<ChildStdout> {
         self.output.take().unwrap()
     }
@@ -500,8 +500,8 @@ fn settle(command: &mut Command, root: &Path) {
     }
 }
 
-/// The real binary as somebody who may not write to the stores: file permissions mean nothing to
-/// root. `None`, with a message, where that cannot be arranged.
+/// The real binary as a user who may not write to the stores: root ignores file permissions.
+/// `None`, with a message, if that is not possible.
 pub fn unprivileged(root: &Path) -> Option<Command> {
     let dry = tempfile::NamedTempFile::new().unwrap();
     let is_root = std::os::unix::fs::MetadataExt::uid(&dry.as_file().metadata().unwrap()) == 0;

@@ -49,7 +49,7 @@ impl Root {
         self.folder.path()
     }
 
-    /// The folder of a scope, made if need be.
+    /// The folder of a scope, created if needed.
     pub fn scope_folder(&self, name: &str) -> PathBuf {
         let folder = self.path().join("scopes").join(name);
         std::fs::create_dir_all(&folder).unwrap();
@@ -101,7 +101,7 @@ pub fn memory(id: &str, title: &str, rest: Value) -> Value {
     memory
 }
 
-/// Inserts memories into a native store. Lists are stored as JSON, other values as they are.
+/// Inserts memories into a native store. Lists are stored as JSON, other values unchanged.
 pub fn insert(connection: &Connection, memories: &[Value]) {
     for memory in memories {
         for (position, (key, value)) in memory.as_object().unwrap().iter().enumerate() {
@@ -196,8 +196,8 @@ pub fn fingerprint(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime, u64)> {
         .collect()
 }
 
-/// The folder of a set that lies outside the repository, from the environment; `None`, with a
-/// message, where it is not set.
+/// The folder of a set outside the repository, from the environment; `None`, with a message, if it
+/// is not set.
 pub fn outside(variable: &str) -> Option<PathBuf> {
     let folder = std::env::var_os(variable)
         .map(PathBuf::from)

@@ -1,5 +1,5 @@
 //! The tools as agents see them: built-in sets in the form of other servers', `[tools]` of
-//! `config.toml`, and what is said of mistakes in it.
+//! `config.toml`, and how mistakes in it are reported.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
 
-/// The built-in sets besides our own, each with the names of its tools.
+/// The built-in sets other than our own, each with the names of its tools.
 const SETS: [(&str, &[&str]); 4] = [
     ("claude-mem", &["get_observations", "search", "timeline"]),
     ("episodic-memory", &["read", "search"]),
@@ -228,7 +228,7 @@ fn an_agent_made_for_siftcoder_finds_its_tools() {
     let found = server.call("mem_search", json!({ "query": "redis sessions", "k": 2 }));
     assert_eq!(ids(&found).len(), 2);
     assert_eq!(ids(&found)[0], "142");
-    // More than a page holds is taken as what it holds.
+    // A limit above the page size is taken as the page size.
     let many = server.call("mem_search", json!({ "query": "redis", "k": 500 }));
     assert!(
         notes(&many).contains(&"`k`: 500 is above the maximum; 50 was used"),
@@ -398,16 +398,16 @@ fn an_agent_made_for_episodic_memory_finds_its_tools() {
     });
     let found = server.call("search", arguments);
     assert_eq!(ids(&found)[0], "142");
-    let said = notes(&found);
+    let answer_notes = notes(&found);
     assert!(
-        said.contains(
+        answer_notes.contains(
             &"`query`: its texts were searched together; none of them is required by itself"
         ),
-        "{said:?}"
+        "{answer_notes:?}"
     );
     assert!(
-        said.contains(&"`response_format` has no effect here: answers are JSON"),
-        "{said:?}"
+        answer_notes.contains(&"`response_format` has no effect here: answers are JSON"),
+        "{answer_notes:?}"
     );
     let text = server.call("search", json!({ "query": "renewed", "mode": "text" }));
     assert_eq!(ids(&text), ["obs-8"]);
@@ -575,7 +575,7 @@ preset = { type = "decision", since = 2026-01-01 }
     assert!(instructions.len() < 2_000);
     let decided = server.call("decisions", json!({ "q": "redis" }));
     assert_eq!(ids(&decided), ["142"]);
-    // What the engine says of an argument, it says of the agent's own.
+    // The engine's message about an argument uses the agent's name for it.
     let most = server.fail("decisions", json!({ "q": "redis", "n": 99 }));
     assert_eq!(most.argument.as_deref(), Some("n"));
     assert_eq!(most.message, "`n` is 99; allowed: 1 to 50");
@@ -605,12 +605,12 @@ preset = { type = "decision", since = 2026-01-01 }
         "prompts/get",
         json!({ "name": "recall", "arguments": { "query": "redis" } }),
     );
-    let told = prompt["result"]["messages"][0]["content"]["text"]
+    let text = prompt["result"]["messages"][0]["content"]["text"]
         .as_str()
         .unwrap();
     assert!(
-        told.contains("get_memory shows one in full") && !told.contains("query_memories"),
-        "{told}"
+        text.contains("get_memory shows one in full") && !text.contains("query_memories"),
+        "{text}"
     );
 }
 
@@ -633,11 +633,12 @@ fn arguments_missing_in_an_alias_are_mentioned_in_hints() {
     );
     let mut server = Server::initialized(root.path());
     let found = server.call("find", json!({ "q": "redis" }));
-    let said = notes(&found);
+    let answer_notes = notes(&found);
     assert!(
-        said.iter()
+        answer_notes
+            .iter()
             .any(|note| note.ends_with("(find does not offer `status`)")),
-        "{said:?}"
+        "{answer_notes:?}"
     );
     let waiting = server.fail("open", json!({ "id": "one" }));
     assert!(
@@ -661,13 +662,13 @@ fn both_protocol_versions_list_the_same_tools() {
     assert_eq!(found["resultType"], "complete");
 }
 
-/// What `serve` says of a `config.toml`, and the code it ends with.
+/// What `serve` prints about a `config.toml`, and its exit code.
 fn refused(root: &Root, arguments: &[&str]) -> (Option<i32>, String) {
     let output = run(root, &[&["serve"], arguments].concat());
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     (
         output.status.code(),
-        said.replace(&root.path().display().to_string(), "ROOT"),
+        stderr.replace(&root.path().display().to_string(), "ROOT"),
     )
 }
 
@@ -837,16 +838,16 @@ fn mistakes_in_tools_are_named_with_line_and_key() {
             "[tools.query_memories]\npreset = { limit = 5 }\narguments = { n = \"limit\" }\n",
         ),
     ];
-    let mut told = String::new();
+    let mut report = String::new();
     for (what, text) in cases {
         let root = Root::samples();
         configured(&root, text);
-        let (code, said) = refused(&root, &[]);
-        assert_eq!(code, Some(2), "{what}: {said}");
-        assert!(said.contains("line "), "{what}: {said}");
-        told += &format!("# {what}\n{said}\n");
+        let (code, message) = refused(&root, &[]);
+        assert_eq!(code, Some(2), "{what}: {message}");
+        assert!(message.contains("line "), "{what}: {message}");
+        report += &format!("# {what}\n{message}\n");
     }
-    filters().bind(|| insta::assert_snapshot!("mistakes_in_tools", told));
+    filters().bind(|| insta::assert_snapshot!("mistakes_in_tools", report));
 }
 
 #[test]
@@ -858,9 +859,9 @@ fn a_preset_on_the_command_line_overrides_the_file() {
     );
     let mut server = with_surface(root.path(), "episodic-memory");
     assert_eq!(names(&listed(&mut server)), ["read", "search"]);
-    let (code, said) = refused(&root, &["--surface", "episodic"]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("episodic-memory"), "{said}");
+    let (code, message) = refused(&root, &["--surface", "episodic"]);
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("episodic-memory"), "{message}");
 }
 
 #[test]
@@ -879,11 +880,13 @@ fn only_serve_fails_because_of_tool_settings() {
         (Some(0), String::new())
     );
     let doctor = run(&root, &["doctor"]);
-    let said = String::from_utf8(doctor.stdout).unwrap();
+    let stdout = String::from_utf8(doctor.stdout).unwrap();
     assert_eq!(doctor.status.code(), Some(1));
     assert!(
-        said.contains("✗ serve") && said.contains("refuses to start") && said.contains("line 2"),
-        "{said}"
+        stdout.contains("✗ serve")
+            && stdout.contains("refuses to start")
+            && stdout.contains("line 2"),
+        "{stdout}"
     );
     let in_json: Value = serde_json::from_slice(&run(&root, &["--json", "doctor"]).stdout).unwrap();
     assert_eq!(in_json["offer"]["problem"]["code"], "invalid_settings");
@@ -894,7 +897,7 @@ fn a_hook_uses_the_configured_tool_names() {
     let root = Root::samples();
     let project = root.path().join("ledger-api");
     let project = project.to_str().unwrap();
-    let told = |root: &Root| {
+    let session_start = |root: &Root| {
         let output = run(
             root,
             &[
@@ -908,11 +911,11 @@ fn a_hook_uses_the_configured_tool_names() {
         );
         String::from_utf8(output.stdout).unwrap()
     };
-    let before = told(&root);
+    let before = session_start(&root);
     assert!(before.contains("The tool get_memory shows"), "{before}");
     configured(&root, "[tools]\nsurface = \"siftcoder\"\n");
     assert_eq!(
-        told(&root),
+        session_start(&root),
         before
             .replace("get_memory", "mem_get")
             .replace("query_memories", "mem_search")

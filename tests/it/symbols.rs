@@ -1,4 +1,4 @@
-//! Symbols of code, asked for in other ways than they are written: apart, or with other joints.
+//! Symbols of code, asked for in other spellings: with spaces, or with other separators.
 
 use serde_json::json;
 
@@ -121,7 +121,7 @@ fn store() -> Root {
     root
 }
 
-/// The questions whose memory is not the first result, each with its place.
+/// The questions whose memory is not the first result, each with its position.
 fn missed(mode: &str) -> Vec<(String, Option<usize>)> {
     let root = store();
     let service = root.service();

@@ -1,6 +1,5 @@
 //! The vector table and `index`: answers are the same with and without it, it is never trusted over
-//! the store, and neither a killed, a doubled nor a failed build, nor a damaged table, costs an
-//! answer.
+//! the store, and no answer is lost by a killed, concurrent or failed build, or a damaged table.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -34,7 +33,7 @@ const EVENTS: [&str; 7] = [
     "is slow",
 ];
 
-/// Memories on different matters.
+/// Memories on different subjects.
 fn memories(count: usize) -> Vec<Value> {
     (0..count)
         .map(|n| {
@@ -108,7 +107,7 @@ fn table(root: &Root) -> PathBuf {
     root.scope_folder("alpha").join("lance/memories.lance")
 }
 
-/// What `list_scopes` says of the scope's table.
+/// What `list_scopes` reports about the scope's table.
 fn info(service: &Service) -> Value {
     call(service, "list_scopes", json!({ "scope": "alpha" })).unwrap()["scopes"][0].clone()
 }
@@ -213,7 +212,7 @@ fn many_small_builds_leave_one_compact_table() {
     let connection = bulk(&root, "alpha", &all[..20]);
     build(&root);
     for round in 0..40 {
-        // Rows come and change, so that batches are emptied too.
+        // Rows are added and changed, so that batches are emptied too.
         bulk(&root, "alpha", &all[20 + round..=20 + round]);
         let changed = i64::try_from(round % 30).unwrap() + 1;
         let done = connection.execute(
@@ -357,7 +356,7 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        // What is to be done changes from turn to turn: a first build, an update, a build anew.
+        // The work differs from round to round: a first build, an update, a rebuild.
         store
             .execute(
                 "UPDATE memories SET confidence = ?1 WHERE rowid % 7 = ?2",
@@ -487,12 +486,12 @@ fn a_build_without_the_transformer_says_so() {
     let output = index(root.path(), &["--all", "--model", "somewhere"])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("this build of ack-memory has no transformer"),
-        "{said}"
+        stderr.contains("this build of ack-memory has no transformer"),
+        "{stderr}"
     );
-    assert!(said.contains("--features transformer"), "{said}");
+    assert!(stderr.contains("--features transformer"), "{stderr}");
     build(&root);
     assert_eq!(
         info(&root.service())["index"]["rows"],
@@ -551,7 +550,7 @@ fn the_transformer_reproduces_the_reference_vectors_and_unchanged_texts_keep_the
     store
         .execute_batch("UPDATE memories SET confidence = 0.5")
         .unwrap();
-    // Without the model: what it made is kept, because no text changed.
+    // Without the model: its vectors are kept, because no text changed.
     assert!(build(&root).contains("20 rows were added, 20 removed"));
     assert_eq!(
         info(&root.service())["index"]["embedder"],
@@ -677,10 +676,10 @@ fn a_pipe_in_a_table_blocks_nothing_and_is_reported() {
             &["--all", "--dry-run"],
         ] {
             let refused = in_time(&mut index(root.path(), arguments));
-            let said = String::from_utf8_lossy(&refused.stderr);
+            let stderr = String::from_utf8_lossy(&refused.stderr);
             assert!(
-                !refused.status.success() && said.contains("a named pipe"),
-                "{}: {said}",
+                !refused.status.success() && stderr.contains("a named pipe"),
+                "{}: {stderr}",
                 file.display()
             );
         }

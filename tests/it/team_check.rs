@@ -11,7 +11,7 @@ use crate::cli::{Outcome, binary, run};
 use crate::folders::closed_folder;
 use crate::support::fingerprint;
 
-/// A repository with notes in `docs/memory`, of which the first is without fault.
+/// A repository with notes in `docs/memory`, the first of which has no problem.
 struct Scene {
     folder: TempDir,
 }
@@ -262,10 +262,10 @@ fn an_unreadable_folder_is_reported_and_the_rest_is_checked() {
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].starts_with("error unreadable closed"), "{found:?}");
     assert_eq!(found[1], "warning dead-link x.md:4");
-    let said = scene.check(&[]).out;
+    let output = scene.check(&[]).out;
     assert!(
-        said.contains("error unreadable: cannot be opened: File name too long"),
-        "{said}"
+        output.contains("error unreadable: cannot be opened: File name too long"),
+        "{output}"
     );
 }
 
@@ -351,8 +351,8 @@ fn a_name_that_is_not_utf_8_is_reported_in_every_format() {
         return;
     }
     assert_eq!(scene.found(), ["error unreadable caf\u{fffd}.md:1"]);
-    let told = scene.check(&[]).out;
-    assert!(told.contains("its name is not UTF-8"), "{told}");
+    let output = scene.check(&[]).out;
+    assert!(output.contains("its name is not UTF-8"), "{output}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! docs/teams.md: its ten commands are run as they stand there, by an author and a colleague with
-//! two clones, and the command of its workflow is run on what they made.
+//! docs/teams.md: its ten commands are run unchanged, by an author and a colleague with two clones,
+//! and the command of its workflow is run on what they made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn block(mark: &str) -> String {
     rest.split_once("\n```").unwrap().0.to_owned()
 }
 
-/// Somebody with a home and a clone.
+/// A person with a home folder and a clone.
 struct Person {
     home: PathBuf,
     clone: PathBuf,
@@ -139,7 +139,7 @@ fn ten_commands_lead_from_the_first_memory_to_the_whole_team() {
         out.starts_with("::error file=docs/memory/exit-code-137"),
         "{out}"
     );
-    // Withdrawn by its author, merged, gone for everybody.
+    // Withdrawn by its author, merged, removed for everybody.
     ana.runs("git checkout -q -- docs && ack-memory reject ci-137 --scope mine");
     ana.runs("ack-memory publish mine --to-folder docs/memory --yes");
     ana.runs("git commit -qam withdrawn && git push -q");
@@ -173,7 +173,7 @@ fn the_workflow_runs_the_check_with_minimal_permissions() {
         !workflow.contains("secrets.") && !workflow.contains(": write"),
         "{workflow}"
     );
-    // It is YAML as far as our own reader of settings goes: two spaces a level, no tab.
+    // It is YAML as far as this can be checked without a parser: two spaces per level, no tab.
     for line in workflow.lines() {
         let indent = line.len() - line.trim_start().len();
         assert!(indent % 2 == 0 && !line.contains('\t'), "{line}");

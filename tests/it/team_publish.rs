@@ -63,7 +63,7 @@ fn sql(root: &Root, text: &str) {
         .unwrap();
 }
 
-/// A scope with memories of every status, and a folder that is not there yet.
+/// A scope with memories of every status, and a folder that does not exist yet.
 fn scene() -> (Root, TempDir, PathBuf) {
     let root = Root::new();
     let full = json!({
@@ -284,7 +284,7 @@ fn edits_by_people_are_kept_and_foreign_files_are_left_alone() {
     };
     assert_eq!(without(&merged), without(&edited), "only two lines changed");
     assert!(merged.contains("description: another line\n"), "{merged}");
-    // Somebody corrected the text in the pull request, and the memory changed too.
+    // The text was corrected in the pull request, and the memory changed too.
     fs::write(
         &path,
         merged.replace("Cause: memory.", "Cause: too little memory."),
@@ -310,7 +310,7 @@ fn edits_by_people_are_kept_and_foreign_files_are_left_alone() {
     let plan = done(&root, &folder, &["--overwrite"]);
     assert_eq!(count(&plan, "changed"), 1, "{plan:#}");
     assert!(fs::read_to_string(&path).unwrap().contains("New text."));
-    // A copy that somebody gave another id, and a file of another scope, are nobody's to remove.
+    // A copy with another id and a file of another scope are not removed.
     let copy = fs::read_to_string(&path)
         .unwrap()
         .replace("id: led-1\n", "id: mine-1\n");
@@ -420,7 +420,7 @@ fn nothing_outside_the_folder_is_touched_and_no_link_is_followed() {
     let outside = keep.path().join("outside");
     fs::create_dir(&outside).unwrap();
     let ours = notes(&folder)[0].clone();
-    // A marked file outside, reached by a link, and a link in the place of one of our files.
+    // A marked file outside, reached through a link, and a link that replaces one of our files.
     fs::write(outside.join("gone.md"), ours.1.replace("led-1", "led-99")).unwrap();
     std::os::unix::fs::symlink(&outside, folder.join("linked")).unwrap();
     fs::rename(folder.join(&ours.0), outside.join("moved.md")).unwrap();
@@ -474,7 +474,7 @@ fn json_lines_are_written_imported_and_kept_up_to_date() {
         "{plan:#}"
     );
     assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 2);
-    // A file that somebody else wrote is not replaced.
+    // A file that someone else wrote is not replaced.
     fs::write(
         &file,
         before.replace("\"id\":\"led-1\",", "\"id\": \"led-1\", "),
@@ -537,7 +537,7 @@ fn a_note_goes_from_folder_to_folder_with_its_other_keys_in_order() {
         text.replace("x-rank: 7", "x-rank: 8 unapproved"),
     )
     .unwrap();
-    // A key that changes where it comes from changes here, in its place.
+    // A key that changes where it comes from changes here, at its position.
     git(from.path(), &["add", "-A"]);
     git(from.path(), &["commit", "-q", "-m", "rank"]);
     done(&root, to.path(), &[]);

@@ -208,7 +208,7 @@ fn notes_on_a_branch_wait_until_the_remote_has_them() {
         "a commit on a branch"
     );
     assert_eq!(ids(&service, "staging"), ["mine", "old@edited"]);
-    // The remote goes on: one note is changed, one withdrawn, one new.
+    // The remote advances: one note is changed, one withdrawn, one new.
     upstream
         .write("monday.md", "# Deploy on Tuesdays\n\nBefore noon.")
         .write("three.md", "# Deploy with three approvals\n\nSince May.");
@@ -278,7 +278,7 @@ fn an_unresolvable_reference_approves_nothing_and_says_why() {
     }
     let (_root, service) = serve_notes(&repository.notes(), "main");
     assert_eq!(ids(&service, "approved"), ["monday"]);
-    // The branch goes while it is served, and comes back.
+    // The branch disappears while it is served, and comes back.
     git(repository.path(), &["branch", "-m", "main", "trunk"]);
     assert_eq!(ids(&service, "approved"), NOTHING);
     assert_eq!(ids(&service, "staging"), ["monday"]);
@@ -472,17 +472,17 @@ fn a_partial_clone_reports_missing_objects_without_fetching() {
         .write("friday.md", "# Never deploy on Fridays")
         .commit();
     git(&clone, &["fetch", "-q"]);
-    // Nobody answers from here on.
+    // The remote is unreachable from here on.
     let away = upstream.path().with_extension("away");
     fs::rename(upstream.path(), &away).unwrap();
     let (root, service) = serve_notes(&clone.join("docs/memory"), "origin/main");
     // What is approved is the text that is not here, so the old one is not served for it.
     assert_eq!(ids(&service, "all"), ["sunday"]);
-    let told = problems(&service);
+    let found = problems(&service);
     for name in ["`monday.md` is committed", "`friday.md` is committed"] {
-        assert!(told.contains(name), "{told}");
+        assert!(found.contains(name), "{found}");
     }
-    assert!(told.contains("git fetch --refetch --no-filter"), "{told}");
+    assert!(found.contains("git fetch --refetch --no-filter"), "{found}");
     let out = tempfile::tempdir().unwrap();
     let folder = out.path().to_str().unwrap();
     let words = ["publish", "team", "--to-folder", folder, "--yes"];
@@ -571,7 +571,7 @@ fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
     let check = |place: &str| {
         assert_eq!(ids(&service, "approved"), ["monday"], "{place}");
         assert_eq!(ids(&service, "staging"), waiting, "{place}");
-        let told = problems(&service);
+        let found = problems(&service);
         for part in [
             "`deploy-unclear.md`",
             "has the status `whatever`, which is not known",
@@ -579,7 +579,7 @@ fn a_status_that_is_not_known_and_a_note_that_says_nothing_approve_nothing() {
             "`deploy-empty.md`",
             "has no text, so it waits for review",
         ] {
-            assert!(told.contains(part), "{place}: {part}: {told}");
+            assert!(found.contains(part), "{place}: {part}: {found}");
         }
     };
     check("in the working tree");
@@ -599,16 +599,19 @@ fn a_note_that_git_lfs_keeps_elsewhere_waits_and_says_why() {
         .commit();
     let (_root, service) = serve_notes(&repository.notes(), "HEAD");
     assert_eq!(ids(&service, "all"), ["monday"]);
-    let told = problems(&service);
+    let found = problems(&service);
     let reason = "`deploy-lfs.md` is a Git LFS pointer, not the note's text; run `git lfs pull`";
-    assert_eq!(told.matches("deploy-lfs.md").count(), 1, "{told}");
-    assert!(told.contains(reason), "{told}");
+    assert_eq!(found.matches("deploy-lfs.md").count(), 1, "{found}");
+    assert!(found.contains(reason), "{found}");
     // The text is here: only the pointer is committed, so a person decides.
     repository.write("deploy-lfs.md", "# Deploy with LFS\n\nSlowly.");
     assert_eq!(ids(&service, "approved"), ["monday"]);
     assert_eq!(ids(&service, "staging"), ["deploy-lfs@edited"]);
-    let told = problems(&service);
-    assert!(told.contains("is committed as a Git LFS pointer"), "{told}");
+    let found = problems(&service);
+    assert!(
+        found.contains("is committed as a Git LFS pointer"),
+        "{found}"
+    );
     fs::remove_file(repository.notes().join("deploy-lfs.md")).unwrap();
     assert_eq!(ids(&service, "all"), ["monday"]);
     assert!(
@@ -734,7 +737,7 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
     repository.commit();
     assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
     assert_eq!(ids(&service, "staging"), ["idea"]);
-    // Only where it is, not what it says, changes: the status of each line stays its own.
+    // Only its position changes, not its content: each line keeps its status.
     git(
         repository.path(),
         &["mv", "docs/memory/lessons.jsonl", "docs/memory/all.jsonl"],
@@ -743,22 +746,23 @@ fn each_line_of_a_committed_file_is_approved_and_each_edited_one_waits() {
     repository.commit();
     assert_eq!(ids(&service, "approved"), ["monday", "new", "noon"]);
     assert_eq!(ids(&service, "all"), ["idea", "monday", "new", "noon"]);
-    // A committed line that is broken is named, and costs itself, also while the file is edited.
+    // A committed line that is broken is reported and left out alone, even while the file is
+    // edited.
     repository
         .write("all.jsonl", &(edited.clone() + "{\"title\":}\n"))
         .commit();
     repository.write("all.jsonl", &(edited + &line("more", "Deploy more")));
     assert_eq!(ids(&service, "staging"), ["idea", "more"]);
     for _ in 0..2 {
-        let told = problems(&service);
+        let found = problems(&service);
         assert!(
-            told.contains("as it is committed: line 6 was left out"),
-            "{told}"
+            found.contains("as it is committed: line 6 was left out"),
+            "{found}"
         );
     }
 }
 
-/// Publishing removes what the scope does not have, so it has to know what that is.
+/// Publishing removes what the scope does not have, so it must know what the scope has.
 #[test]
 fn nothing_is_published_while_it_is_unknown_what_is_approved() {
     let repository = Repository::new();

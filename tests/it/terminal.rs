@@ -56,7 +56,7 @@ impl Terminal {
         Self::sized(80, 24)
     }
 
-    /// A terminal of some size.
+    /// A terminal of a given size.
     pub fn sized(columns: u16, rows: u16) -> Self {
         Self {
             pty: Pty::open(columns, rows),
@@ -75,14 +75,14 @@ impl Terminal {
             .env_remove("LESS")
             .env("TERM", "xterm-256color")
             .env("TZ", "UTC")
-            // A flag would stand in every command that is printed.
+            // A flag would appear in every command that is printed.
             .env("ACK_MEM_PATH", root)
             .args(arguments);
         command
     }
 
-    /// Runs a command with everything at this terminal; typed is what is typed there. Everything it
-    /// says is in `out`.
+    /// Runs a command with everything at this terminal; `typed` is the input. All output is in
+    /// `out`.
     pub fn run(&mut self, command: &mut Command, typed: &str) -> Outcome {
         let mut session = Session::at(&self.pty, command, None);
         session.press(typed);
@@ -94,14 +94,14 @@ impl Terminal {
         }
     }
 
-    /// Runs a command over a root without a pager.
+    /// Runs a command over a root, without a pager.
     pub fn ack(&mut self, root: &Path, arguments: &[&str]) -> Outcome {
         let mut command = self.command(root, arguments);
         command.env("ACK_MEM_PAGER", "cat");
         self.run(&mut command, "")
     }
 
-    /// What it shows without colours.
+    /// What it shows, without colours.
     pub fn plain(&mut self, root: &Path, arguments: &[&str]) -> String {
         let mut command = self.command(root, arguments);
         command.env("ACK_MEM_PAGER", "cat").env("NO_COLOR", "1");
@@ -145,7 +145,7 @@ impl Session {
         }
     }
 
-    /// Takes what is there, or waits a moment for it; whether anything was.
+    /// Reads what is there, or waits a moment for it. Returns whether anything came.
     fn read(&mut self) -> bool {
         let mut wanted = [PollFd::new(self.pty.master.as_fd(), PollFlags::POLLIN)];
         if poll(&mut wanted, PollTimeout::from(20_u8)).unwrap() == 0 {
@@ -161,7 +161,7 @@ impl Session {
         String::from_utf8_lossy(&self.seen).replace("\r\n", "\n")
     }
 
-    /// Waits until a text stands on the screen, behind the one that was expected before.
+    /// Waits until a text is on the screen, after the previously expected one.
     #[track_caller]
     pub fn expect(&mut self, text: &str) -> &mut Self {
         let mut since = Instant::now();
@@ -194,7 +194,7 @@ impl Session {
         self
     }
 
-    /// Interrupts it, as Ctrl+C does.
+    /// Interrupts it, like Ctrl+C.
     pub fn interrupt(&mut self) -> &mut Self {
         self.signal(nix::sys::signal::Signal::SIGINT)
     }
@@ -206,7 +206,7 @@ impl Session {
         self
     }
 
-    /// Waits for the end: the exit code, and all that stood on the screen.
+    /// Waits for the end: the exit code, and everything that was on the screen.
     pub fn end(mut self) -> (Option<i32>, String) {
         let mut since = Instant::now();
         loop {

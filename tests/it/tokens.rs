@@ -1,5 +1,5 @@
-//! What answers cost, counted by real vocabularies, and that the estimate by which they are cut
-//! stands above that.
+//! What answers cost, counted by real vocabularies, and that the estimate by which they are cut is
+//! above that.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -18,10 +18,10 @@ use crate::context::project;
 use crate::query::bulk;
 use crate::support::{Root, memory, outside};
 
-/// What is read in every session may cost so many tokens.
+/// The limit, in tokens, for what is read in every session.
 const EVERY_SESSION: usize = 1_600;
 
-/// The two vocabularies that are measured with.
+/// The two vocabularies used for measuring.
 fn vocabularies() -> &'static [CoreBPE; 2] {
     static VOCABULARIES: OnceLock<[CoreBPE; 2]> = OnceLock::new();
     VOCABULARIES.get_or_init(|| {
@@ -32,7 +32,7 @@ fn vocabularies() -> &'static [CoreBPE; 2] {
     })
 }
 
-/// What a text costs in the dearer one of the two.
+/// The tokens of a text in the more expensive one of the two.
 pub fn cost(text: &str) -> usize {
     vocabularies()
         .iter()
@@ -41,12 +41,12 @@ pub fn cost(text: &str) -> usize {
         .unwrap()
 }
 
-/// A memory's worth of a text, as an answer would hold it.
+/// A piece of text as long as a memory, as an answer would hold it.
 fn as_json(text: &str) -> String {
     json!({ "title": text, "facts": [text] }).to_string()
 }
 
-/// Whether a piece is a word in one case, with at most one blank or sign before it.
+/// Whether a piece is a word in one case, with at most one space or sign before it.
 fn is_word(piece: &[u8]) -> bool {
     let letters = match piece {
         [lead, rest @ ..] if *lead == b' ' || lead.is_ascii_punctuation() => rest,
@@ -58,7 +58,7 @@ fn is_word(piece: &[u8]) -> bool {
         && piece.len() <= vocabulary::MAX_WORD_BYTES
 }
 
-/// Whether a piece is a run of signs, with at most a blank before it.
+/// Whether a piece is a run of signs, with at most one space before it.
 fn is_signs(piece: &[u8]) -> bool {
     let signs = piece.strip_prefix(b" ").unwrap_or(piece);
     !signs.is_empty()
@@ -278,7 +278,7 @@ fn check(texts: &[String], most_percent: usize) {
         estimated += estimate;
         counted += real;
     }
-    // A bound that is far off would waste what the reader allowed.
+    // An estimate that is far off would waste the reader's budget.
     assert!(
         estimated * 100 <= counted * most_percent,
         "{estimated} estimated, {counted} counted"

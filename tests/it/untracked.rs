@@ -1,4 +1,4 @@
-//! New files of a working tree, which git does not know yet, beside those that it ignores.
+//! New files of a working tree, which git does not track yet, and those that it ignores.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn check(top: &Path, expected: &[&str]) {
     assert_eq!(found(top, None), expected);
 }
 
-/// What git itself says is new, with this home folder.
+/// The new files according to git itself, with this home folder.
 fn by_git(top: &Path, home: &Path) -> Vec<String> {
     let output = Command::new("git")
         .args(["ls-files", "--others", "--exclude-standard"])
@@ -134,8 +134,8 @@ fn files_ignored_by_git_are_never_listed() {
     {
         write(&top.join(file), "new\n", n as u64);
     }
-    let mut told = found(top, Some(home));
-    told.sort();
+    let mut files = found(top, Some(home));
+    files.sort();
     let expected = [
         "Docs/new.md",
         "deep/er/told.rs",
@@ -145,24 +145,24 @@ fn files_ignored_by_git_are_never_listed() {
         "web/kept.o",
         "web/sub/only_here.ts",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(files, expected);
     assert_eq!(by_git(top, home), expected, "as git sees it");
 
-    // Without the user's settings, his file says nothing; in settings of the repository it goes
-    // before them.
+    // Without the user's settings, the user's file has no effect; a setting of the repository
+    // overrides it.
     assert!(found(top, None).contains(&"own_plan.md".to_owned()));
     git(top, &["config", "core.excludesFile", "/nowhere"]);
     assert!(found(top, Some(home)).contains(&"own_plan.md".to_owned()));
     git(top, &["config", "--unset", "core.excludesFile"]);
     git(top, &["config", "core.ignoreCase", "true"]);
-    let told = found(top, Some(home));
-    assert!(!told.contains(&"Docs/new.md".to_owned()), "{told:?}");
+    let files = found(top, Some(home));
+    assert!(!files.contains(&"Docs/new.md".to_owned()), "{files:?}");
 
-    // Where no file is named, it is the one that git looks for.
+    // If no file is named, it is the one that git looks for.
     std::fs::remove_file(home.join(".gitconfig")).unwrap();
     write(&home.join(".config/git/ignore"), "*.md\n", 0);
-    let told = found(top, Some(home));
-    assert!(!told.iter().any(|path| path.ends_with(".md")), "{told:?}");
+    let files = found(top, Some(home));
+    assert!(!files.iter().any(|path| path.ends_with(".md")), "{files:?}");
 }
 
 #[test]

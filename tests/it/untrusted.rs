@@ -1,5 +1,5 @@
-//! Text of others in what goes out: escapes and overrides in manifests, names and arguments are
-//! gone at every entry point.
+//! Untrusted text in output: escapes and overrides in manifests, names and arguments are removed at
+//! every entry point.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use crate::cli::{Outcome, ack, ack_with_input, binary, run};
 use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
 
-/// A title that a terminal would obey, a colour, an override and a control sequence of one byte.
+/// A title that a terminal would interpret, a colour, an override and a control sequence of one
+/// byte.
 pub const EVIL: &str = "e\u{1b}]0;owned\u{7}\u{1b}[31mvil\u{202e}\u{9b}1m";
 
-/// What no text may hold that goes out.
+/// What no output may contain.
 #[track_caller]
 pub fn assert_safe(entry_point: &str, text: &str) {
     let odd: Vec<char> = text
@@ -83,7 +84,7 @@ pub fn hostile() -> (Root, std::path::PathBuf) {
     (root, folder)
 }
 
-/// Requests that quote what they were sent, with what is hostile in every place.
+/// Requests that quote what they were sent, with hostile text in every position.
 pub fn requests() -> Vec<(&'static str, Value)> {
     let call = |tool: &str, arguments: Value| {
         (
@@ -261,13 +262,13 @@ fn a_panic_says_one_clean_line() {
         .output()
         .unwrap();
     assert!(child.status.success(), "{child:?}");
-    let said = String::from_utf8(child.stderr).unwrap();
-    assert_safe("a panic", &said);
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 1, "{said}");
+    let stderr = String::from_utf8(child.stderr).unwrap();
+    assert_safe("a panic", &stderr);
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert_eq!(lines.len(), 1, "{stderr}");
     assert!(
         lines[0].starts_with("ack-memory: internal error (untrusted.rs:") && lines[0].len() < 300,
-        "{said}"
+        "{stderr}"
     );
 }
 
@@ -308,7 +309,7 @@ fn resolved_start_settings_are_logged_only_on_request() {
         (&["serve"], Some("1")),
         (&["serve"], Some("info")),
     ] {
-        let said = serve(arguments, log);
+        let output = serve(arguments, log);
         for part in [
             &format!("root {table} (flag --root)"),
             "not pinned",
@@ -321,26 +322,26 @@ fn resolved_start_settings_are_logged_only_on_request() {
             "no current scope",
         ] {
             assert!(
-                said.contains(part),
-                "{arguments:?} {log:?} do not say {part}: {said}"
+                output.contains(part),
+                "{arguments:?} {log:?} do not say {part}: {output}"
             );
         }
-        assert!(!said.contains("dana-private"), "{said}");
+        assert!(!output.contains("dana-private"), "{output}");
         assert!(
-            said.lines().all(|line| line.starts_with("ack-memory: ")),
-            "{said}"
+            output.lines().all(|line| line.starts_with("ack-memory: ")),
+            "{output}"
         );
     }
-    let said = serve(&["--pin", "platform", "serve", "-v"], None);
+    let output = serve(&["--pin", "platform", "serve", "-v"], None);
     assert!(
-        said.contains("pinned to scope `platform` (flag --pin)")
-            && !said.contains("scope `ledger-api`"),
-        "{said}"
+        output.contains("pinned to scope `platform` (flag --pin)")
+            && !output.contains("scope `ledger-api`"),
+        "{output}"
     );
-    let said = ack(root.path(), &["query", "-v", "deadlock", "--json"]);
+    let output = ack(root.path(), &["query", "-v", "deadlock", "--json"]);
     assert!(
-        said.err.contains("(flag --root)") && serde_json::from_str::<Value>(&said.out).is_ok(),
-        "{said:?}"
+        output.err.contains("(flag --root)") && serde_json::from_str::<Value>(&output.out).is_ok(),
+        "{output:?}"
     );
 }
 

@@ -1,5 +1,5 @@
-//! Other MCP servers as sources: the real binary before real servers, a second one of its own and a
-//! script that misbehaves (`upstream.sh`).
+//! Other MCP servers as sources: the real binary in front of real servers, a second one of its own
+//! and a script that misbehaves (`upstream.sh`).
 
 mod calls;
 mod configured;
@@ -96,7 +96,7 @@ fn text(result: &Value) -> &str {
 }
 
 fn is_alive(process: u32) -> bool {
-    // A process that has ended and was not waited for yet is no process.
+    // A process that has ended and was not waited for yet does not count.
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
     match stat {
         Ok(stat) => !stat

@@ -1,4 +1,4 @@
-//! Notes in the shape in which other programs write them: nothing of them is lost.
+//! Notes in the shape in which other programs write them: nothing in them is lost.
 
 use std::fs;
 use std::path::Path;
@@ -33,13 +33,13 @@ fn get(root: &Root, id: &str) -> Value {
 fn links_from(root: &Root, id: &str) -> Vec<String> {
     let memory = get(root, id);
     let links = memory["links"].as_array().cloned().unwrap_or_default();
-    let mut told: Vec<String> = links
+    let mut listed: Vec<String> = links
         .iter()
         .filter(|link| link["from_id"] == id)
         .map(|link| format!("{} {}", link["kind"], link["to_id"]).replace('"', ""))
         .collect();
-    told.sort();
-    told
+    listed.sort();
+    listed
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn an_id_with_capitals_is_found_by_its_address_within_its_scope() {
     );
     root.manifest("other", "store = '/nowhere.db'");
     assert!(get(json!({ "id": address, "scope": "other" })).is_err());
-    // At the command line, a whole id is not taken for the beginning of another one.
+    // On the command line, a whole id is not taken for a prefix of another one.
     let found = root
         .service()
         .ids_with_prefix("Crane", Some("notes"), ack_api::memory::StatusFilter::All)

@@ -44,7 +44,7 @@ pub enum Verdict {
     Merge,
     /// Agents see it, with the fields of `edit` in place of the store's.
     Edit,
-    /// Takes earlier decisions back: the status in the store counts again.
+    /// Withdraws earlier decisions: the status in the store counts again.
     Withdraw,
 }
 
@@ -60,7 +60,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the memory stays with the text that a curator saw, which may be an edited one.
+    /// Whether the memory keeps the text that a curator saw, which may be an edited one.
     pub const fn keeps_text(self) -> bool {
         matches!(
             self,
@@ -83,7 +83,7 @@ impl Verdict {
     }
 }
 
-/// The fields of a memory that a curator wrote anew. Fields that are left out stay the store's.
+/// The fields of a memory that a curator rewrote. Fields that are left out keep the store's values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Edit {
@@ -130,18 +130,18 @@ pub struct Decision {
     /// The memory's status before.
     pub was: Status,
     /// The fields that a curator wrote: with `edit` they are new, with `approve`, `promote` and
-    /// `stage` they stay as an earlier decision wrote them.
+    /// `stage` they keep the values of an earlier decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
     /// `supersede` and `merge`: the id of the memory that takes its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
-    /// `stage`: it is out of the review queue until this day, `YYYY-MM-DD`. Its status is that of
-    /// any memory that waits.
+    /// `stage`: it is out of the review queue until this day, `YYYY-MM-DD`. Its status is still
+    /// that of a waiting memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// `approve` and `promote` of a memory that may be out of date: what spoke against it. While
-    /// nothing else does, it has no mark.
+    /// `approve` and `promote` of a memory that may be out of date: the reasons against it at that
+    /// time. It is marked again only for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub despite: Option<String>,
     /// Why.
@@ -149,7 +149,7 @@ pub struct Decision {
     pub reason: Option<String>,
     /// Who decided: `human:NAME` or `process:NAME`.
     pub actor: String,
-    /// The decisions of one command or sitting share it. `undo` takes a batch back.
+    /// Decisions of one command or review session share it. `undo` reverts a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
     /// When, in RFC 3339.

@@ -10,12 +10,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::memory::{Status, nearest};
 use crate::{settings, text, time};
 
-/// A memory, one JSON object a line. Only `title` is required.
+/// A memory, one JSON object per line. Only `title` is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = add_aliases)]
 pub struct ImportLine {
-    /// Public id, unique in the scope. If it is missing, it is made from the content, so that a
+    /// Public id, unique in the scope. If it is missing, it is derived from the content, so that a
     /// repeated import finds it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -25,7 +25,7 @@ pub struct ImportLine {
     /// The session it was learned in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The writing program's id of that session.
+    /// That session's id in the program that recorded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Calendar day of the session, YYYY-MM-DD.
@@ -93,7 +93,7 @@ pub struct ImportLine {
     pub updated_at: Option<String>,
 }
 
-/// The other names that are read, in the schema.
+/// Adds the accepted aliases to the schema.
 fn add_aliases(schema: &mut schemars::Schema) {
     let Some(properties) = schema
         .get_mut("properties")

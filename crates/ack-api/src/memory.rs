@@ -16,7 +16,7 @@ pub enum Status {
     Staging,
     /// Reviewed and good to use.
     Approved,
-    /// Approved, and moved to a scope that more projects share.
+    /// Approved, and useful beyond its own project.
     Promoted,
     /// Reviewed and rejected. Never served.
     Rejected,
@@ -147,7 +147,7 @@ pub struct Memory {
     pub project_alias: Option<String>,
     /// Name of the session it was learned in.
     pub session: Option<String>,
-    /// The writing program's id of that session.
+    /// That session's id in the program that recorded it.
     pub session_id: Option<String>,
     /// Calendar date of the session, as stored.
     pub date: Option<String>,
@@ -282,8 +282,8 @@ impl ProjectRows {
     }
 }
 
-/// Folds a project, scope or repository name for comparison: lower case, with `_` and spaces as
-/// `-`.
+/// Folds a project, scope or repository name for comparison: to lower case, with `-` for `_` and
+/// spaces.
 pub fn fold_name(name: &str) -> String {
     name.trim()
         .chars()

@@ -93,8 +93,8 @@ pub enum NoteKind {
     ScopeOfProject,
     /// No scope was found for the project's path.
     NoCurrentScope,
-    /// Nothing is certain to help: the results of a query are the nearest in meaning, and a session
-    /// is shown nothing of other projects that is merely recent.
+    /// Nothing is certain to help: the results of a query are the nearest in meaning, and a new
+    /// session gets nothing from other projects that is merely recent.
     NothingCertain,
     /// There are no scopes to search yet.
     NoScopes,
@@ -104,9 +104,9 @@ pub enum NoteKind {
     ChangedMeanwhile,
     /// Other scopes contain a memory with the same id; the note names them.
     SameId,
-    /// A bucket was not reached lately: what it published before was searched.
+    /// A bucket could not be reached recently: the last version fetched from it was searched.
     RemoteStale,
-    /// Nothing that a bucket published is on this machine yet.
+    /// Nothing from a bucket is on this machine yet.
     RemoteCold,
 }
 

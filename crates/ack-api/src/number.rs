@@ -34,14 +34,14 @@ mod tests {
 
     #[test]
     fn numbers_agree_with_their_nouns() {
-        for (number, noun, said) in [
+        for (number, noun, expected) in [
             (1, "memory", "1 memory"),
             (0, "memory", "0 memories"),
             (12_345, "memory", "12,345 memories"),
             (2, "day", "2 days"),
             (1_000_000, "row", "1,000,000 rows"),
         ] {
-            assert_eq!(count(number, noun), said);
+            assert_eq!(count(number, noun), expected);
         }
     }
 }

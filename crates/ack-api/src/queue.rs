@@ -55,8 +55,8 @@ impl Flow {
             .then(|| format!("last {}: {entered} new, {decided} decided", days(PACE_DAYS)))
     }
 
-    /// Whether the queue grows too fast to be worked off: at least three times as many memories
-    /// came as were decided, and more than fifty wait.
+    /// Whether the queue grows too fast: at least three times as many memories arrived as were
+    /// decided, and more than fifty wait.
     pub const fn outruns(self, waiting: u64) -> bool {
         waiting > MIN_ALERT_QUEUE && self.entered > 0 && self.entered >= self.decided * ALERT_FACTOR
     }
@@ -68,7 +68,7 @@ impl Flow {
 pub struct QueueNumbers {
     /// How many memories wait.
     pub waiting: u64,
-    /// How many of them a newer memory replaces, by what their store says.
+    /// How many of them a newer memory replaces, according to their store.
     pub replaced: u64,
     /// How many more were put off until a later day.
     pub put_off: u64,
@@ -76,14 +76,14 @@ pub struct QueueNumbers {
     pub median_days: Option<i64>,
     /// The age of the oldest, in days.
     pub oldest_days: Option<i64>,
-    /// What came and was decided recently.
+    /// How many arrived and were decided recently.
     pub flow: Flow,
 }
 
 /// How long the queue takes to empty at its present pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Nothing came and nothing was decided.
+    /// Nothing arrived and nothing was decided.
     Idle,
     /// It is empty in this many days.
     Days(u64),
@@ -92,7 +92,7 @@ pub enum Pace {
 }
 
 impl QueueNumbers {
-    /// How long the queue takes if memories come and are decided at the recent rate.
+    /// How long the queue takes if memories keep arriving and being decided at the recent rate.
     pub fn pace(&self) -> Pace {
         let Flow { entered, decided } = self.flow;
         let days = PACE_DAYS.unsigned_abs();

@@ -19,7 +19,7 @@ pub struct Record {
     /// Name of the session it was learned in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The writing program's id of that session.
+    /// That session's id in the program that recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Calendar day of the session.

@@ -16,8 +16,8 @@ const DEFAULT_REGION: &str = "us-east-1";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RemoteSettings {
-    /// The server, for other servers than the cloud's own, for instance
-    /// `https://minio.example.com`. `http://` is allowed for this machine only.
+    /// The server, if it is not the cloud's own, for instance `https://minio.example.com`.
+    /// `http://` is allowed only for this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The region of the bucket (default `us-east-1`).
@@ -25,20 +25,20 @@ pub struct RemoteSettings {
     pub region: Option<String>,
     /// Where the credentials come from: `env` (default), `instance`, `anonymous` or `command`.
     pub credentials: Credentials,
-    /// With `credentials = "command"`: the program and its arguments. It prints JSON as AWS's
-    /// `credential_process` does. The program is an absolute path or a name on `PATH`; no shell is
-    /// used.
+    /// With `credentials = "command"`: the program and its arguments. It prints JSON in the format
+    /// of AWS's `credential_process`. The program is an absolute path or a name on `PATH`; no shell
+    /// is used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// How old the knowledge of what is published may be, for instance `60s` (the default), `5m` or
-    /// `1h`.
+    /// How long a local version counts as current before the bucket is asked again, for instance
+    /// `60s` (the default), `5m` or `1h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<String>,
-    /// How long the last version is served where the bucket cannot be reached, for instance `7d`
+    /// How long the last version is served while the bucket cannot be reached, for instance `7d`
     /// (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offline: Option<String>,
-    /// How much a version may take on this machine, for instance `2GiB`. If it is not set: 2 GiB,
+    /// How much disk space a version may take on this machine, for instance `2GiB`. Default: 2 GiB,
     /// or a quarter of the free space if that is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
@@ -61,9 +61,9 @@ pub enum Credentials {
     /// The environment (default).
     #[default]
     Env,
-    /// The environment, or else the machine in a cloud that this runs on.
+    /// The environment, or else the metadata service of the cloud machine that this runs on.
     Instance,
-    /// None: everybody may read the bucket.
+    /// None: anyone may read the bucket.
     Anonymous,
     /// A command.
     Command,
@@ -111,7 +111,7 @@ impl RemoteSettings {
         self.region.as_deref().unwrap_or(DEFAULT_REGION)
     }
 
-    /// How old the knowledge of what is published may be.
+    /// How long a local version counts as current.
     ///
     /// # Errors
     /// [`SettingProblem`].
@@ -153,7 +153,7 @@ impl RemoteSettings {
 /// How up to date the local copy is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Freshness {
-    /// It is what was published, as of at most `max_age` ago.
+    /// It is what was published at most `max_age` ago.
     Current,
     /// It may be out of date: the bucket was not asked recently, did not answer, or a newer version
     /// is being fetched.

@@ -14,8 +14,8 @@ pub const MAX_NEIGHBOURS: i64 = 20;
 /// The largest number of steps along links.
 pub const MAX_DEPTH: i64 = 8;
 
-/// Aliases of arguments, after the fields of answers that hold the same: the alias, and the
-/// argument that it stands for.
+/// Aliases of arguments, named after the fields of answers with the same content: the alias, and
+/// the argument that it stands for.
 pub const ALIASES: [(&str, &str); 2] = [("concepts", "tags"), ("session_id", "session")];
 /// Arguments for measuring the search. They are accepted but not listed for agents, which would pay
 /// for their schemas in every session.

@@ -68,19 +68,19 @@ pub struct ReviewItem {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resembles: Vec<NearEntry>,
     /// What the instructions of the current project (CLAUDE.md, AGENTS.md, rules) say about it, at
-    /// most three: the same, or the contrary.
+    /// most three: the same, or the opposite.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<InstructionEntry>,
 }
 
-/// A passage of a project's instructions that says what a memory says, or the contrary.
+/// A passage of a project's instructions that says the same as a memory, or the opposite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstructionEntry {
-    /// The file, from the top of the project.
+    /// The file, relative to the top of the project.
     pub file: String,
     /// The line where the passage begins, from 1.
     pub line: u64,
-    /// How the memory that waits relates to it: `same` or `contradicts`.
+    /// How the waiting memory relates to it: `same` or `contradicts`.
     pub relation: RelationKind,
     /// What it says.
     pub says: String,
@@ -100,9 +100,9 @@ pub struct NearEntry {
     pub title: String,
     /// Its status.
     pub status: Status,
-    /// How the memory that waits relates to it.
+    /// How the waiting memory relates to it.
     pub relation: RelationKind,
-    /// How much of their content is common, over the whole text: 1 is identical, 0 is nothing.
+    /// How much content they share, over the whole text: 1 is all, 0 is none.
     pub resemblance: f64,
     /// The statements that cannot both be true, if it is contradicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct NearEntry {
 /// Two statements that cannot both be true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConflictingStatements {
-    /// What the memory that waits says.
+    /// What the waiting memory says.
     pub waiting: String,
     /// What the approved one, or the instruction, says.
     pub approved: String,

@@ -27,7 +27,7 @@ pub struct Searched {
     /// How many more scopes were not searched.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_skipped: u64,
-    /// The status filter that applied; absent where it is `approved`.
+    /// The status filter that applied; absent if it is `approved`.
     #[serde(default, skip_serializing_if = "is_approved")]
     pub status: StatusFilter,
     /// The scope of the current project, if one was found.
@@ -99,8 +99,8 @@ pub struct MemoryHit {
     /// Short statements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
-    /// Of a memory with neither subtitle nor facts: the sentence of its long text that is nearest
-    /// to the query.
+    /// If it has neither subtitle nor facts: the sentence of its long text that is nearest to the
+    /// query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// How many more facts it has; `get_memory` shows all.
@@ -301,7 +301,7 @@ pub struct QueryResponse {
     /// Pass as `cursor`, with the same arguments, for the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// Which scopes were searched, where that is not every shared one and the current one.
+    /// Which scopes were searched, if not every shared one and the current one.
     #[serde(default, skip_serializing_if = "Searched::is_empty")]
     pub searched: Searched,
     /// Matches that are not shown.
@@ -340,7 +340,7 @@ pub struct MemoryDetail {
     /// Calendar date of the session, as stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// The writing program's id of the session.
+    /// The session's id in the program that recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// What the session was about.
@@ -392,11 +392,11 @@ pub enum RelationKind {
     Same,
     /// It says what the older one says, and more.
     SaysMore,
-    /// It is about the same matter and says something else.
+    /// It is about the same subject and says something else.
     SaysOther,
-    /// Both cannot be true: another number, version, path or name, or the opposite.
+    /// They cannot both be true: a different number, version, path or name, or the opposite.
     Contradicts,
-    /// It is about another matter.
+    /// It is about another subject.
     Unrelated,
 }
 
@@ -569,8 +569,8 @@ pub struct SessionEntry {
 }
 
 impl SessionEntry {
-    /// Whether it says more than which session it is. Of a session without a title, the memories in
-    /// the same answer may say everything.
+    /// Whether it says more than which session it is. The memories in the same answer may already
+    /// say everything about a session without a title.
     pub const fn has_content(&self) -> bool {
         self.title.is_some() || self.overview.is_some()
     }

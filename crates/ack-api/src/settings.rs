@@ -1,5 +1,5 @@
 //! Shared by the parsers of settings files: a problem and the keys that lead to it, bounded
-//! numbers, TOML values as JSON, and the limits that clients put on tool names and descriptions.
+//! numbers, TOML values as JSON, and the limits that clients set for tool names and descriptions.
 
 use std::collections::BTreeSet;
 

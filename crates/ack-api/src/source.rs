@@ -14,8 +14,8 @@ pub struct RowKey {
 
 /// A row's claim to its id. If several rows of a store share an id, the row with the strongest
 /// claim owns it, and the others are ignored everywhere. A row that agents see beats one that waits
-/// for review, which beats a rejected one. Between equals, the first as stored wins. All code that
-/// reads rows uses this, so that every entry point shows the same row.
+/// for review, which beats a rejected one. Among equals, the first in storage order wins. All code
+/// that reads rows uses this, so that every entry point shows the same row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     rank: u8,

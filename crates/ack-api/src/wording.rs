@@ -1,4 +1,5 @@
-//! Tool and argument names in messages, hints and notes, for readers who know them by other names.
+//! Tool and argument names in messages, hints and notes, for readers who know these under other
+//! names.
 //!
 //! A message uses the four tools' own names (`get_memory`, between backticks or not), and their
 //! arguments between backticks, alone (`` `scope` ``) or with a value (`` `status: "all"` ``). An

@@ -45,7 +45,7 @@ pub struct Cache {
     folder: PathBuf,
 }
 
-/// What is known of a bucket.
+/// What is known about a bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
@@ -92,7 +92,8 @@ impl Cache {
         folder.join(VERSION_FILE).is_file().then_some(folder)
     }
 
-    /// How many bytes a version may take: what is set, or else what the disk has plenty of.
+    /// How many bytes a version may take: the configured limit, or else one that depends on the
+    /// free space.
     pub fn allowed_bytes(&self, set: Option<u64>) -> u64 {
         set.unwrap_or_else(|| {
             let free = ack_sys::disk::free_bytes(&self.folder).unwrap_or_default();
@@ -105,8 +106,8 @@ impl Cache {
         read_version(&self.installed()?)
     }
 
-    /// What is known of the bucket. If the file is missing or damaged, it is only known when the
-    /// version that is served was fetched.
+    /// What is known about the bucket. If the file is missing or damaged, only the time when the
+    /// served version was fetched is known.
     pub fn state(&self) -> State {
         let text = ack_sys::files::read_text(&self.folder.join("state.json"), MAX_STATE_BYTES);
         text.ok()
@@ -130,7 +131,7 @@ impl Cache {
         }
     }
 
-    /// Saves what is known of the bucket.
+    /// Saves what is known about the bucket.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -222,7 +223,7 @@ impl Cache {
         fs::rename(&link, self.current()).map_err(BucketError::io("replace", &self.current()))
     }
 
-    /// The folder of a version that was fetched earlier and is whole.
+    /// The folder of a version that was fetched earlier and is complete.
     pub fn fetched_version(&self, name: &str) -> Option<PathBuf> {
         let mut versions = entries(&self.folder.join("versions")).into_iter();
         versions.find(|folder| is_of(folder, name) && is_whole(folder))
@@ -313,8 +314,8 @@ pub fn is_whole(folder: &Path) -> bool {
     !is_damaged(folder) && folder.join("memory.db").is_file() && version.files.iter().all(fits)
 }
 
-/// Marks the folder of a version as damaged. It is served until it is replaced, because what can be
-/// read of it is right.
+/// Marks the folder of a version as damaged. It is served until it is replaced, because what can
+/// still be read of it is correct.
 pub fn mark_damaged(folder: &Path) {
     let _ = fs::write(folder.join(DAMAGED_FILE), "");
 }

@@ -405,34 +405,34 @@ impl Client {
     }
 }
 
-/// Why the server refused, if it did. The library has no error of its own for that where it lists,
-/// and for some reasons.
+/// Why the server refused, if it did. The library has no specific error for refused listings, nor
+/// for some reasons.
 fn refusal(error: &Error) -> Option<Refusal> {
-    let told = error.to_string();
+    let error_text = error.to_string();
     let is_denied = matches!(
         error,
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. }
-    ) || told.contains("status code: 403")
-        || told.contains("status code: 401");
-    Refusal::told_by(&told).or(is_denied.then_some(Refusal::Denied))
+    ) || error_text.contains("status code: 403")
+        || error_text.contains("status code: 401");
+    Refusal::in_error_text(&error_text).or(is_denied.then_some(Refusal::Denied))
 }
 
-/// Whether a service that gives tokens failed, and not the bucket: a machine's metadata service, or
-/// the login of Google or Microsoft.
+/// Whether a service that issues tokens failed, and not the bucket: a machine's metadata service,
+/// or the login of Google or Microsoft.
 fn is_about_token(error: &Error) -> bool {
-    let told = error.to_string();
+    let error_text = error.to_string();
     ["token request", "token response"]
         .iter()
-        .any(|what| told.contains(what))
+        .any(|what| error_text.contains(what))
 }
 
-/// Whether the server answered that there is no such bucket, which is not an error of its own
-/// either.
+/// Whether the server answered that there is no such bucket. The library has no specific error for
+/// that either.
 fn is_without_bucket(error: &Error) -> bool {
-    let told = error.to_string();
+    let error_text = error.to_string();
     ["NoSuchBucket", "ContainerNotFound"]
         .iter()
-        .any(|code| told.contains(&format!("<Code>{code}</Code>")))
+        .any(|code| error_text.contains(&format!("<Code>{code}</Code>")))
 }
 
 /// The cause of an error, without the layers around it.
@@ -441,20 +441,20 @@ pub(crate) fn reason(error: &Error) -> String {
     while let Some(next) = last.source() {
         last = next;
     }
-    let (told, root) = (error.to_string(), last.to_string());
+    let (error_text, root) = (error.to_string(), last.to_string());
     // The library prints the address, the time and its settings before the cause.
     let between = |tag: &str| {
-        let (_, rest) = told.split_once(&format!("<{tag}>"))?;
+        let (_, rest) = error_text.split_once(&format!("<{tag}>"))?;
         let (text, _) = rest.split_once(&format!("</{tag}>"))?;
         Some(text)
     };
-    let told = match (between("Code"), between("Message")) {
+    let error_text = match (between("Code"), between("Message")) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
         (Some(code), None) => code.to_owned(),
-        (None, _) if root.is_empty() => told,
+        (None, _) if root.is_empty() => error_text,
         (None, _) => root,
     };
-    ack_api::text::line(&told, 300)
+    ack_api::text::line(&error_text, 300)
 }
 
 /// Runs work on the runtime of the requests, and waits for it.

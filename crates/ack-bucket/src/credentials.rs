@@ -1,9 +1,9 @@
 //! Credentials for S3: from the environment, a container, the machine, or a command that the owner
 //! of a scope configures.
 //!
-//! The metadata service of a machine is asked only if a scope says so (`instance`): elsewhere than
-//! in a cloud, nothing answers there, and every request would wait for it. No error contains
-//! anything that was given as credentials.
+//! The metadata service of a machine is asked only if a scope says so (`instance`): outside a
+//! cloud, nothing answers there, and every request would wait for it. No error contains anything
+//! that was given as credentials.
 
 mod command;
 mod container;
@@ -24,7 +24,7 @@ use crate::client::{block_on, reason};
 
 /// Credentials are replaced this long before they expire, or after four fifths of their life.
 const MARGIN: Duration = Duration::from_mins(2);
-/// How long to use those at hand after others could not be had.
+/// How long to keep using the current credentials after new ones could not be fetched.
 const AGAIN: Duration = Duration::from_secs(10);
 /// The longest output of a command or a service, in bytes.
 const MAX_OUTPUT: usize = 64 << 10;
@@ -131,7 +131,7 @@ struct Provider {
 /// Where credentials come from.
 #[derive(Debug)]
 enum Source {
-    /// What object_store finds, and keeps itself.
+    /// Credentials that object_store finds, and keeps itself.
     Library {
         provider: AwsCredentialProvider,
         place: &'static str,
@@ -142,7 +142,7 @@ enum Source {
     Command(Vec<String>),
 }
 
-/// Credentials at hand.
+/// The current credentials.
 #[derive(Debug)]
 struct Held {
     credential: Arc<AwsCredential>,
@@ -175,7 +175,7 @@ impl Provider {
                 Ok(credential)
             }
             Err(problem) => match held.as_mut().filter(|held| is_before(held.expires)) {
-                // Those at hand are good for a little longer.
+                // The current ones are valid a little longer.
                 Some(held) => {
                     held.until = now.checked_add(AGAIN).ok();
                     Ok(Arc::clone(&held.credential))

@@ -14,7 +14,7 @@ use ack_store::StoreError;
 /// Why a bucket cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BucketError {
-    /// The address is not that of a bucket.
+    /// The address does not name a bucket.
     #[error("`{value}` is not the address of a bucket: {problem}")]
     Address {
         /// What was given.
@@ -22,7 +22,7 @@ pub enum BucketError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// A setting of `[remote]` has a value that cannot be used.
+    /// A setting of `[remote]` has an invalid value.
     #[error(transparent)]
     InvalidSetting(#[from] SettingProblem),
     /// There are no credentials.
@@ -30,7 +30,7 @@ pub enum BucketError {
     Credentials {
         /// The bucket.
         address: String,
-        /// What was searched for.
+        /// Where credentials were looked for, or what is wrong with them.
         problem: String,
     },
     /// The server refuses.
@@ -42,7 +42,7 @@ pub enum BucketError {
         action: String,
         /// The server's reason.
         reason: String,
-        /// What that means.
+        /// The kind of refusal.
         refusal: Refusal,
     },
     /// The server cannot be reached, or failed.
@@ -71,7 +71,7 @@ pub enum BucketError {
         /// The bucket; with Azure, the container.
         bucket: String,
     },
-    /// An object is not there.
+    /// An object is missing.
     #[error("{address} has no `{key}`")]
     Missing {
         /// The bucket.
@@ -85,12 +85,12 @@ pub enum BucketError {
         /// The bucket.
         address: String,
     },
-    /// The published objects do not fit together.
+    /// The published objects are inconsistent.
     #[error("what is published in {address} is damaged: {problem}")]
     Damaged {
         /// The bucket.
         address: String,
-        /// What does not fit.
+        /// What is inconsistent.
         problem: String,
     },
     /// A newer program published it.
@@ -142,7 +142,7 @@ pub enum BucketError {
     OtherScope {
         /// The bucket.
         address: String,
-        /// The scope.
+        /// The scope that is published there.
         published: String,
         /// How many memories.
         rows: u64,
@@ -174,7 +174,7 @@ pub enum BucketError {
     RestoresWithdrawn {
         /// The version.
         version: u64,
-        /// Which.
+        /// The memories that would come back.
         ids: Vec<String>,
     },
     /// No such memory is published.
@@ -212,7 +212,7 @@ pub enum BucketError {
     /// The local copy of the records cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The local copy of what is published is damaged.
+    /// The local copy of the published version is damaged.
     #[error("a file in `{}` is damaged", path.display())]
     Copy {
         /// The folder of the version.
@@ -221,7 +221,7 @@ pub enum BucketError {
     /// The table cannot be read.
     #[error("the published table cannot be read: {0}")]
     Table(#[from] TableError),
-    /// The table cannot be made.
+    /// The table cannot be built.
     #[error("the table cannot be made: {0}")]
     Build(#[from] BuildError),
 }
@@ -229,7 +229,7 @@ pub enum BucketError {
 /// Why a server refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The key may not do this, or is not known.
+    /// The access key lacks the permission, or is unknown.
     Denied,
     /// The credentials have expired.
     Expired,
@@ -240,7 +240,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What the answers of S3 contain:
+    /// Texts that S3's error responses contain:
     /// <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>. The last is how the
     /// library reports a redirect to another region.
     const SIGNS: [(&'static str, Self); 7] = [
@@ -256,8 +256,8 @@ impl Refusal {
         ("incorrectly configured region", Self::Region),
     ];
 
-    /// The refusal that the text of an error tells of, besides a denied permission.
-    pub(crate) fn told_by(error: &str) -> Option<Self> {
+    /// The kind of refusal that an error text describes, other than a denied permission.
+    pub(crate) fn in_error_text(error: &str) -> Option<Self> {
         let found = Self::SIGNS.iter().find(|(sign, _)| error.contains(sign));
         found.map(|(_, refusal)| *refusal)
     }
@@ -385,7 +385,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A name as a word for the shell.
+/// A name, quoted for the shell if necessary.
 fn word(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if !name.is_empty() && name.chars().all(plain) {

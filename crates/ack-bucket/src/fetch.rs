@@ -21,9 +21,9 @@ use crate::mirror;
 const PART_BYTES: u64 = 8 << 20;
 /// How many requests run at once.
 const MAX_CONCURRENT_REQUESTS: usize = 6;
-/// How often a file is fetched if its digest does not match.
+/// How many times a file is fetched if its digest does not match.
 const MAX_FETCH_ATTEMPTS: usize = 2;
-/// How much more than its files a version takes: the records are stored a second time.
+/// The size of a version as a multiple of its files: the records are stored a second time.
 const RECORDS_SIZE_FACTOR: u64 = 3;
 
 /// The progress of a fetch.
@@ -135,7 +135,7 @@ pub fn install(
     fetch(client, cache, version, progress)?;
     let address = client.address();
     let folder = match assemble(address, cache, &name, version, in_parallel) {
-        // Files that an earlier version has too were not checked again.
+        // Files that an earlier version already had were not checked again.
         Err(_) if cache.remove_damaged(None, version) => {
             fetch(client, cache, version, progress)?;
             assemble(address, cache, &name, version, in_parallel)?
@@ -146,7 +146,8 @@ pub fn install(
     Ok(folder)
 }
 
-/// Makes a version of files that are here, and serves it. The lock of the cache must be held.
+/// Builds a version from files that are already here, and serves it. The lock of the cache must be
+/// held.
 ///
 /// # Errors
 /// A file is damaged or cannot be written.
@@ -231,7 +232,7 @@ struct PartialFile<'a> {
 }
 
 impl PartialFile<'_> {
-    /// Writes a part in its place, and hashes it if it is the next one. Parts arrive nearly in
+    /// Writes a part at its position, and hashes it if it is the next one. Parts arrive nearly in
     /// order; a part that arrived early is read back when its turn comes.
     fn write_part(&mut self, range: &Range<u64>, bytes: &[u8]) -> Result<(), BucketError> {
         self.file

@@ -1,9 +1,9 @@
 //! Follows what is published in a bucket, for processes that answer questions.
 //!
 //! A request waits for the bucket only if the local state is older than `max_age`, and never for
-//! long: it then gets what was fetched before, and the answer says so. After a failure, the bucket
-//! is not asked for 1 s, then 2 s, up to a minute; all processes of a user share that state. New
-//! versions are fetched in the background.
+//! long: it then gets the version that was fetched before, and the answer says so. After a failure,
+//! the bucket is not asked for 1 s, then 2 s, up to a minute; all processes of a user share that
+//! state. New versions are fetched in the background.
 
 mod mend;
 
@@ -30,9 +30,9 @@ use crate::mirror;
 
 /// How long a request waits for the bucket if there is a local version.
 const FOREGROUND_TIMEOUT: Duration = Duration::from_millis(1_500);
-/// The same after a failure: the bucket is probably still out of reach.
+/// The same after a failure: the bucket is probably still unreachable.
 const AFTER_FAILURE: Duration = Duration::from_millis(500);
-/// How much longer if a command has to give the credentials first.
+/// The additional time if a command has to provide the credentials first.
 const COMMAND: Duration = Duration::from_millis(1_500);
 /// How long a request waits for the first version.
 const FIRST_VERSION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ const OTHER_PROCESS_TIMEOUT: Duration = Duration::from_mins(10);
 /// The longest pause after a failure.
 const MAX_BACKOFF: Duration = Duration::from_mins(1);
 
-/// The published memories of a bucket, as far as they are fetched.
+/// The published memories of a bucket, as far as they have been fetched.
 #[derive(Debug)]
 pub struct Remote {
     address: Address,
@@ -89,7 +89,7 @@ struct BackgroundWork {
     progress: Progress,
     /// The version whose files exist in full length.
     total: Option<PathBuf>,
-    /// The version whose files were compared with what was published and do not differ.
+    /// The version whose files were compared with the published digests and match.
     sound: Option<PathBuf>,
 }
 
@@ -210,8 +210,8 @@ impl Remote {
         }
     }
 
-    /// How long a request may wait. A bucket that only answers slowly is found again once the
-    /// pauses are long.
+    /// How long a request may wait. Once the pauses are long, requests wait longer again, so that a
+    /// bucket that is only slow is reached.
     fn foreground(&self) -> Duration {
         let for_command = match self.settings.credentials {
             Credentials::Command => COMMAND,
@@ -253,7 +253,7 @@ impl Remote {
         state.address = self.address.to_string();
         state.failed_at = now();
         if age(state.asked_at).is_none() {
-            // The clock was ahead then. How old the copy is counts from now on.
+            // The clock was ahead then. The age of the copy counts from now on.
             let least = whole_milliseconds(self.max_age).saturating_add(1);
             state.asked_at = state.failed_at.saturating_sub(least);
             state.is_time_unknown = true;
@@ -400,8 +400,8 @@ impl Remote {
         }
     }
 
-    /// Waits until the bucket is asked, for at most `timeout` after that began, or `fetching` once
-    /// files are fetched.
+    /// Waits until the bucket is asked, for at most `timeout` after the check began, or `fetching`
+    /// once files are being fetched.
     fn wait(self: &Arc<Self>, timeout: Duration, fetching: Duration) {
         self.start_check();
         let mut work = self.work();
@@ -482,7 +482,7 @@ impl Remote {
         self.cache.save_state(&state)
     }
 
-    /// Makes sure that the version that a head names is served.
+    /// Ensures that the version that a head names is served.
     fn ensure_served(
         &self,
         client: &Client,
@@ -553,7 +553,7 @@ fn now() -> i64 {
 }
 
 /// How long ago a moment was. `None` if it is in the future: the clock was ahead when it was saved,
-/// so nothing is known of its age.
+/// so its age is unknown.
 fn age(moment: i64) -> Option<Duration> {
     let passed = now().saturating_sub(moment);
     u64::try_from(passed).ok().map(Duration::from_millis)

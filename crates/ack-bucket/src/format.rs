@@ -115,7 +115,7 @@ impl Version {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// What is wrong with it: everything in a bucket is untrusted.
+    /// What is wrong with it, if anything: everything in a bucket is untrusted.
     pub(crate) fn problem(&self) -> Option<String> {
         if self.files.len() > MAX_FILES {
             return Some(format!("it lists {} files", self.files.len()));

@@ -1,5 +1,5 @@
-//! The records of a version as a native store, made from its table. Code that reads a store reads a
-//! bucket the same way.
+//! The records of a version as a native store, built from its table, so that a bucket is read by
+//! the same code as any store.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -110,7 +110,7 @@ fn manifest_number(path: &str) -> Option<u64> {
     })
 }
 
-/// Makes the database of a version. If there is a previous version, its database is copied and
+/// Builds the database of a version. If there is a previous version, its database is copied and
 /// updated.
 ///
 /// # Errors
@@ -250,7 +250,7 @@ impl Writer {
             let _ = fs::remove_file(path);
         }
         let connection = Connection::open(path).map_err(failed)?;
-        // It gets its name once it is complete, and can always be made again.
+        // It gets its name once it is complete, and can always be rebuilt.
         connection
             .execute_batch(&format!(
                 "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; \

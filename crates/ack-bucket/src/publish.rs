@@ -1,5 +1,5 @@
-//! Publishes a version: it is built in a local folder, uploaded under unique names,
-//! and shown to readers by replacing one object.
+//! Publishes a version: it is built in a local folder, uploaded under unique names, and made
+//! visible to readers by replacing one object.
 //!
 //! If a publisher is killed at any moment, readers keep the previous version. Two publishers cannot
 //! both replace the same head: the second one gets a conflict and builds its version again.
@@ -136,8 +136,8 @@ impl Publisher {
         })
     }
 
-    /// What is published now, fetched if it is not in the cache. If an origin is given, it must
-    /// come from there.
+    /// The version that is published now, fetched if it is not in the cache. If an origin is given,
+    /// the version must come from it.
     ///
     /// # Errors
     /// It cannot be fetched or read, or [`BucketError::OtherScope`].
@@ -221,7 +221,7 @@ impl Publisher {
         step: &mut dyn FnMut(Step),
     ) -> Result<BuiltVersion, BucketError> {
         let made = self.make_version(base, plan, terms, step);
-        // The table is made from the local copy of the version before.
+        // The table is built from the local copy of the previous version.
         let (Err(BucketError::Build(_) | BucketError::Table(_)), Some(folder), Some(version)) =
             (&made, &base.folder, &base.version)
         else {
@@ -315,7 +315,7 @@ impl Publisher {
         })
     }
 
-    /// Uploads a version and shows it to readers.
+    /// Uploads a version and makes it visible to readers.
     ///
     /// # Errors
     /// The bucket fails, cannot be written safely, or somebody else published meanwhile. Readers
@@ -336,7 +336,7 @@ impl Publisher {
             _lock,
         } = built;
         let (head, state) = self.commit_version(base, &version, &name)?;
-        // The rest only saves fetching what was built here.
+        // The rest only avoids fetching what was built here.
         let result = uploads.iter().try_for_each(|file| {
             let result = self.cache.file(&file.sha256);
             if result.exists() {
@@ -387,7 +387,7 @@ impl Publisher {
         if let Ok(Some(state)) = outcome {
             return Ok((head, state));
         }
-        // A lost response looks like a failure: reading the head tells whether it was one.
+        // A lost response looks like a failure: reading the head shows whether it was one.
         match self.head() {
             Ok(Some((published, state))) if published == head => Ok((head, state)),
             Ok(Some((published, _))) if matches!(outcome, Ok(None)) => Err(BucketError::Conflict {
@@ -403,7 +403,7 @@ impl Publisher {
         }
     }
 
-    /// Makes sure that the server honours conditional writes: many acknowledge them and ignore the
+    /// Checks that the server honours conditional writes: many acknowledge them and ignore the
     /// condition.
     fn check_conditional_writes(&self) -> Result<(), BucketError> {
         let name = format!("probe-{}", random_name()?);
@@ -437,12 +437,12 @@ impl Publisher {
 }
 
 impl BuiltVersion {
-    /// What uploading the version takes.
+    /// The cost of uploading the version.
     pub fn cost(&self) -> UploadCost {
         let parts = |file: &FileEntry| upload::upload_requests(file.bytes);
         UploadCost {
             upload_bytes: self.uploads.iter().map(|file| file.bytes).sum(),
-            // The probe, the description and the head come with every version.
+            // Every version also needs the probe, the description and the head.
             write_requests: self.uploads.iter().map(parts).sum::<u64>() + 7,
             version_bytes: self.version.bytes(),
         }

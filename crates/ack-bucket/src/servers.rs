@@ -20,14 +20,14 @@ use crate::credentials;
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The settings of the environment that give credentials for Google's storage.
+/// The environment settings that contain credentials for Google Cloud Storage.
 const GCS_CREDENTIALS: [GoogleConfigKey; 4] = [
     GoogleConfigKey::ServiceAccount,
     GoogleConfigKey::ServiceAccountKey,
     GoogleConfigKey::ApplicationCredentials,
     GoogleConfigKey::BearerToken,
 ];
-/// Those for Azure's.
+/// The same for Azure Blob Storage.
 const AZURE_CREDENTIALS: [AzureConfigKey; 6] = [
     AzureConfigKey::AccessKey,
     AzureConfigKey::Token,
@@ -36,7 +36,7 @@ const AZURE_CREDENTIALS: [AzureConfigKey; 6] = [
     AzureConfigKey::FederatedTokenFile,
     AzureConfigKey::FabricSessionToken,
 ];
-/// The settings for Azure that name another way.
+/// The Azure settings that select another way to authenticate.
 const AZURE_SWITCHES: [AzureConfigKey; 2] =
     [AzureConfigKey::UseEmulator, AzureConfigKey::UseAzureCli];
 
@@ -107,7 +107,7 @@ pub(crate) fn gcs(
         Credentials::Env => {
             let builder = GoogleCloudStorageBuilder::from_env();
             let is_set = |key| builder.get_config_value(key).is_some();
-            // Without any, the library would ask the machine.
+            // Without any, the library would ask the machine's metadata service.
             if !GCS_CREDENTIALS.iter().any(is_set) && !has_gcloud_credentials() {
                 let problem = "GOOGLE_APPLICATION_CREDENTIALS is not set";
                 return Err(none(address, problem));
@@ -139,7 +139,7 @@ pub(crate) fn azure(
             let value = |key| builder.get_config_value(key);
             let is_set = |key| value(key).is_some();
             let is_on = |key| value(key).is_some_and(|value| value == "true");
-            // Without any, the library would ask the machine.
+            // Without any, the library would ask the machine's metadata service.
             if !AZURE_CREDENTIALS.iter().any(is_set) && !AZURE_SWITCHES.iter().any(is_on) {
                 return Err(none(address, "AZURE_STORAGE_ACCOUNT_KEY is not set"));
             }

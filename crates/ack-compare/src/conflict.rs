@@ -117,7 +117,7 @@ pub fn find(newer: &Profile, older: &Profile) -> Option<Conflict> {
     None
 }
 
-/// The claims of a memory that the other does not make too. What both say, neither denies.
+/// The claims of a memory that the other does not share. Neither denies what both say.
 fn unshared_claims<'a>(
     profile: &'a Profile,
     other: &'a Profile,

@@ -1,4 +1,4 @@
-//! How two memories relate: the same, more, something else, a contradiction.
+//! How two memories relate: one says the same, says more, says something else, or contradicts.
 //!
 //! A [`Profile`] is a memory parsed once: its statements and its content as a whole. [`relate`]
 //! compares two of them by fixed rules; nothing is learned or random. [`diff`] shows what changed
@@ -30,7 +30,7 @@ pub use crate::profile::Profile;
 const MIN_COVERED_BY_OLDER: f32 = 0.85;
 /// Share of the older memory's content in the newer one, if the newer one contains all of it.
 const MIN_COVERED_BY_NEWER: f32 = 0.7;
-/// Cosine of memories that say the same in other words.
+/// Cosine of memories that say the same thing in other words.
 const REWORDED_COSINE: f32 = 0.85;
 /// Cosine of memories about the same subject.
 const RELATED_COSINE: f32 = 0.35;
@@ -42,7 +42,7 @@ const MIN_RESEMBLANCE: f32 = 0.18;
 pub struct Relation {
     /// The kind of relation.
     pub kind: RelationKind,
-    /// How much of their content is common, over the whole text, from 0 to 1.
+    /// How much content they share, over the whole text, from 0 to 1.
     pub resemblance: f64,
     /// The statements that cannot both be true, if it contradicts.
     pub conflict: Option<Conflict>,

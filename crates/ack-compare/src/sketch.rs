@@ -78,7 +78,7 @@ pub fn find_earlier(
             }
         }
         found.extend(near.map(|earlier| (position, earlier)));
-        // What is near to this set is near to an equal one, too.
+        // A set that is near this one is also near an equal one.
         let equal = near.and_then(|earlier| sets.get(earlier));
         if equal.is_some_and(|earlier| earlier.words == set.words) {
             continue;

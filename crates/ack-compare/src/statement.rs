@@ -236,7 +236,7 @@ fn deny(terms: &mut [Term]) {
                 ];
                 if passive.contains(&after) {
                     // `packages no longer needed` only describes some packages.
-                    let is_said = (1..=2)
+                    let is_stated = (1..=2)
                         .filter_map(|back| at.checked_sub(back))
                         .any(|before| {
                             lexicon::is_auxiliary(word_at(terms, before))
@@ -244,7 +244,7 @@ fn deny(terms: &mut [Term]) {
                         });
                     let is_verb =
                         ["exists", "applies", "works", "needs", "requires"].contains(&after);
-                    if !is_said && !is_verb {
+                    if !is_stated && !is_verb {
                         continue;
                     }
                     deny_before(terms, at, true);

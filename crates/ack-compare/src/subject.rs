@@ -66,8 +66,8 @@ pub fn are_different_things(newer: &Profile, older: &Profile) -> bool {
         && names_of_newer(other, newer) == 1
 }
 
-/// Whether all that both say is one word and a number: `Topic 0`, `Topic 1`. What a number measures
-/// has a value.
+/// Whether each says only one word and a number: `Topic 0`, `Topic 1`. If the word names a measure,
+/// the number is a value and not a label.
 fn differ_only_in_number(newer: &Profile, older: &Profile) -> bool {
     let is_numbered = |profile: &Profile| {
         let [only] = profile.claims() else {

@@ -96,7 +96,7 @@ enum State {
 
 /// The outcome of a call.
 pub enum Answer {
-    /// The server's result, with its origin.
+    /// The server's result, marked with its origin.
     Result(Value),
     /// The server's protocol error.
     Refused(ErrorData),

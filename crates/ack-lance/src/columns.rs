@@ -4,10 +4,10 @@
 //! Version 3. `source` and `row` locate the memory in the store. `fingerprint` is the XXH3 hash of
 //! all values of that row, `content` the hash of the encoded text. `batch` is the number of the
 //! batch in which the row was written. Each batch begins with a row that is not a memory but the
-//! batch's lexicon. `detail` is what a score needs of the memory, and `words` its terms for
-//! LanceDB's full-text index: see [`super::terms`]. `vector` has norm 1, or less if the encoder
-//! knows few words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of
-//! the transformer's weights, if one contributed to the vector.
+//! batch's lexicon. `detail` is what scoring the memory needs, and `words` its terms for LanceDB's
+//! full-text index: see [`super::terms`]. `vector` has norm 1, or less if the encoder knows few
+//! words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of the
+//! transformer's weights, if one contributed to the vector.
 //!
 //! A table that replaces its store ([`Extent::Records`]) also has `record`: the whole memory as
 //! JSON, see [`ack_api::record`].

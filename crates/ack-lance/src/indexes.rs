@@ -19,7 +19,7 @@ const MIN_INDEXED_ROWS: usize = 10_000;
 /// From this size on, the vectors and the other columns that a search on disk needs get an index.
 const MIN_VECTOR_INDEX_ROWS: usize = 100_000;
 
-/// How many rows, or a tenth of all rows, may be missing in the indexes of a table that readers
+/// How many rows, or a tenth of all rows, may be missing from the indexes of a table that readers
 /// fetch.
 const MAX_UNINDEXED_ROWS: usize = 5_000;
 
@@ -126,8 +126,8 @@ pub async fn update_indexes(
     Ok(())
 }
 
-/// Whether so many rows are missing in the indexes that readers should fetch new ones. Until then,
-/// readers scan these rows.
+/// Whether so many rows are missing from the indexes that readers should fetch new ones. Until
+/// then, readers scan these rows.
 async fn lacks_rows(table: &Table, rows: usize) -> Result<bool, TableError> {
     let failed = TableError::lance_error("look at the indexes");
     for index in table.list_indices().await.map_err(&failed)? {

@@ -419,7 +419,7 @@ impl ReadPart {
 }
 
 impl Lexicon {
-    /// What a score needs of a memory, decoded from its detail.
+    /// What scoring a memory needs, decoded from its detail.
     fn row(
         &self,
         doc: DocId,

@@ -1,13 +1,13 @@
 //! Decides whether the results answer a query, or are merely the nearest to it.
 //!
 //! ```text
-//! evidence = coverage + STANDING_WEIGHT · standing
+//! evidence = coverage + PROMINENCE_WEIGHT · prominence
 //! ```
 //!
-//! Coverage is the share of the query's lexical weight that a result contains. Standing tells how
-//! far its cosine is above those of the other memories, in standard deviations; 1 is what the
-//! nearest of as many unrelated memories would have. Neither depends on the scale of an encoder's
-//! cosines. See `docs/retrieval.md` for how the constants were chosen.
+//! Coverage is the share of the query's lexical weight that a result contains. Prominence is how
+//! far its cosine is above those of the other memories, in standard deviations, relative to what
+//! the nearest of as many unrelated memories would have. Neither depends on the scale of an
+//! encoder's cosines. See `docs/retrieval.md` for how the constants were chosen.
 
 use super::bm25::Bm25Weights;
 use super::filter::Filters;
@@ -19,7 +19,7 @@ use ack_api::cancel;
 
 /// Minimum evidence of results that answer a query.
 const MIN_EVIDENCE: f32 = 0.5;
-/// The weight of a standing of 1, relative to full coverage.
+/// The weight of a prominence of 1, relative to full coverage.
 const PROMINENCE_WEIGHT: f32 = 0.3;
 /// Coverage is measured against at most the weight of this many of the rarest words: an answer to a
 /// long query need not contain everything.

@@ -3,12 +3,12 @@
 //! Two memories are duplicates if one of two rules applies. Neither applies if an identifier, a
 //! number, a version or a negation differs.
 //!
-//! - **Nearly the same text** ([`Signature::is_near`]): most words are common, and neither memory
-//!   says `after` where the other says `before` (`CONTRASTS`). A cosine below
-//!   [`MIN_NEAR_COSINE`] rules this out without comparing words.
-//! - **The same in other words** ([`is_reworded`]): the cosine is at least
-//!   [`MIN_REWORDED_COSINE`], most stems and all contrasts are common, and the words that differ
-//!   hardly carry a subject (`need`, `must`, `found`), judged by their weight in the encoder.
+//! - **Nearly the same text** ([`Signature::is_near`]): most words are shared, and neither memory
+//!   says `after` where the other says `before` (`CONTRASTS`). A cosine below [`MIN_NEAR_COSINE`]
+//!   rules this out without comparing words.
+//! - **The same in other words** ([`is_reworded`]): the cosine is at least [`MIN_REWORDED_COSINE`],
+//!   most stems and all contrasts are shared, and the words that differ hardly carry a subject
+//!   (`need`, `must`, `found`), judged by their weight in the encoder.
 //!
 //! A cosine alone is not enough: titles that differ only in `Ukrainian` and `Turkish` have a high
 //! one. See `docs/retrieval.md` for the measurements.
@@ -23,15 +23,15 @@ use super::stems;
 use crate::encoder::Encoder;
 use ack_api::memory::Memory;
 
-/// Minimum share of common words of nearly equal texts (Jaccard index).
+/// Minimum share of words in common of nearly equal texts (Jaccard index).
 const MIN_WORD_OVERLAP: f64 = 0.8;
 /// With fewer distinct words, only equal texts are duplicates.
 const MIN_WORDS: usize = 8;
 /// Minimum cosine of memories that may be nearly the same text. Below it, words are not compared.
 pub const MIN_NEAR_COSINE: f32 = 0.6;
-/// Minimum cosine of memories that may say the same in other words.
+/// Minimum cosine of memories that may say the same thing in other words.
 pub const MIN_REWORDED_COSINE: f32 = 0.9;
-/// Minimum share of common stems of reworded texts (Jaccard index).
+/// Minimum share of stems in common of reworded texts (Jaccard index).
 const MIN_STEM_OVERLAP: f64 = 0.65;
 /// From this weight in the encoder on, a word is part of a text's subject: `slow` has 1.3, `need`
 /// 0.35.
@@ -260,7 +260,7 @@ impl StemSet {
 }
 
 /// Whether two memories, whose vectors have a cosine of at least [`MIN_REWORDED_COSINE`], say the
-/// same in other words.
+/// same thing in other words.
 pub fn is_reworded(one: &Memory, other: &Memory) -> bool {
     let (one, other) = (StemSet::of(one), StemSet::of(other));
     if one.distinguishing != other.distinguishing {

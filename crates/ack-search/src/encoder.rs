@@ -25,7 +25,7 @@ use super::symbols::camel_case;
 /// The artifact that `encoder/export.py` wrote.
 static ARTIFACT: &[u8] = include_bytes!("../../../encoder/static.safetensors");
 
-/// How many tokens of a memory are encoded. The rest tells little about its subject.
+/// How many tokens of a memory are encoded. The rest says little about its subject.
 const MAX_MEMORY_TOKENS: usize = 512;
 /// How many tokens of a query are encoded.
 const MAX_QUERY_TOKENS: usize = 256;
@@ -74,7 +74,7 @@ pub struct Encoder {
     scales: Vec<f32>,
     /// The row of each token.
     token_rows: Vec<u32>,
-    /// What each token tells about the word that it begins.
+    /// What each token says about the word that it begins.
     word_starts: Vec<WordStart>,
     damping: Damping,
     attention: Option<Attention>,
@@ -87,7 +87,7 @@ pub struct Encoder {
     projection: Vec<f32>,
 }
 
-/// What a token tells about a word.
+/// What a token says about the word that it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordStart {
     /// It begins a word that the encoder knows.
@@ -122,7 +122,7 @@ impl Damping {
 }
 
 impl Encoder {
-    /// The encoder inside the binary, or `None` if it is damaged (a test makes sure it is not).
+    /// The encoder inside the binary, or `None` if it is damaged (a test ensures that it is not).
     pub fn embedded() -> Option<&'static Self> {
         static ENCODER: OnceLock<Option<Encoder>> = OnceLock::new();
         ENCODER.get_or_init(|| Self::read(ARTIFACT).ok()).as_ref()
@@ -278,8 +278,8 @@ impl Encoder {
         Cow::Owned(extended)
     }
 
-    /// The vector of a query; `None` if none of its words is known. Its norm, at most 1, tells how
-    /// well its words are known.
+    /// The vector of a query; `None` if none of its words is known. Its norm, at most 1, is a
+    /// measure of how well its words are known.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
         let text = self.with_parts(text);
         let mut tokens = Vec::new();
@@ -299,8 +299,8 @@ impl Encoder {
     }
 
     /// The vector of a memory: the weighted vector of the title's tokens plus that of the other
-    /// tokens (subtitle, facts, narrative and tags, in this order). Its norm, at most 1, tells how
-    /// well its words are known.
+    /// tokens (subtitle, facts, narrative and tags, in this order). Its norm, at most 1, is a
+    /// measure of how well its words are known.
     pub fn memory(&self, title: &mut Vec<TokenId>, body: &mut Vec<TokenId>) -> Option<Vec<f32>> {
         title.truncate(MAX_MEMORY_TOKENS);
         body.truncate(MAX_MEMORY_TOKENS);
@@ -392,7 +392,7 @@ impl Encoder {
     pub fn weight(&self, word: &str) -> Option<f32> {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let token = if word.bytes().all(is_plain) {
-            // It need not be split to find out that it is no token.
+            // A word without its own token need not be split.
             self.vocabulary.token(word)?
         } else {
             let mut tokens = Vec::new();

@@ -156,9 +156,9 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
 }
 
 impl Bm25Weights {
-    /// Drops the terms that many memories contain, for a search that only proposes memories to look
-    /// at. In a large scope nearly every memory matches such a term, so it selects nothing. The
-    /// heaviest few always stay.
+    /// Drops the terms that many memories contain, for a search that only suggests memories. In a
+    /// large scope nearly every memory matches such a term, so it selects nothing. The heaviest few
+    /// always stay.
     pub fn keep_rare_terms(&mut self, views: &[View<'_>], filters: &Filters) {
         let sizes = views.iter().map(|view| view.index.size(filters.status));
         if sizes.map(|size| size.documents).sum::<u64>() < MIN_DOCS_FOR_RARE_TERMS {

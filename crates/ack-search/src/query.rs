@@ -1,4 +1,5 @@
-//! A query after analysis: its distinct terms, and which of them a memory may be asked for by.
+//! A query after analysis: its distinct terms, and the identifiers by which it may ask for one
+//! memory.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +15,9 @@ const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
 /// Weight of two neighbouring words that a memory writes as one symbol, relative to a word of the
 /// same rarity. The words themselves count too.
 const SPACED_PAIR_WEIGHT: f32 = 0.1;
-/// The same if one of the words is hardly a term of its own: `no cache`, `utf 8`.
+/// The same if one of the words is hardly a term by itself: `no cache`, `utf 8`.
 const LIGHT_PAIR_WEIGHT: f32 = 0.25;
-/// A query of at most this many words is short: an identifier in it is all that it asks for.
+/// A query of at most this many words is short: an identifier in it is the whole question.
 const MAX_SHORT_QUERY_WORDS: usize = 2;
 
 /// A term of a query.

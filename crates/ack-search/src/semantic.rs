@@ -1,10 +1,11 @@
-//! Semantic search: the cosine of two texts' vectors tells how near they are in meaning.
+//! Semantic search: the cosine of two texts' vectors is a measure of how near they are in meaning.
 //!
 //! Vectors are signed bytes in memory, a quarter of the size of single precision. Each is scaled by
 //! the inverse of its own norm, so the cosine of two quantized vectors is exact and at most 1.
 //!
-//! The norm of a text's vector, at most 1, tells how well the encoder knows its words. The search
-//! uses it ([`QuantizedVector::nearness`]): a text that is mostly unknown is near to nothing.
+//! The norm of a text's vector, at most 1, is a measure of how well the encoder knows its words.
+//! The search uses it ([`QuantizedVector::nearness`]): a text that is mostly unknown is near to
+//! nothing.
 
 use multiversion::multiversion;
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_told_as_the_text_writes_it() {
+    fn a_pair_is_reported_as_the_text_writes_it() {
         let mut found = Vec::new();
         pairs("a.b Http-Client", TextRole::Document, &mut |pair| {
             found.push(pair.written);

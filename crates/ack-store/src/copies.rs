@@ -159,8 +159,8 @@ impl CopyFiles {
     /// Copies a database with the sidecars that are needed to read it.
     ///
     /// # Errors
-    /// [`StoreError::Io`] or [`StoreError::NoCopy`]. The caller compares the file state to make
-    /// sure that nothing changed during the copy.
+    /// [`StoreError::Io`] or [`StoreError::NoCopy`]. The caller compares the file state to verify
+    /// that nothing changed during the copy.
     pub fn copy(path: &Path, sidecars: Sidecars) -> std::result::Result<Self, StoreError> {
         let no_copy = |source| StoreError::NoCopy {
             path: path.to_owned(),

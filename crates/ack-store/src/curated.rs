@@ -51,7 +51,7 @@ impl CuratedMemory {
     }
 }
 
-/// What the statistics of the review queue need of a memory.
+/// What the statistics of the review queue need to know about a memory.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewDates {
     /// The effective status.
@@ -65,13 +65,14 @@ pub struct ReviewDates {
 /// The review queue of a store.
 #[derive(Debug, Default)]
 pub struct QueueRows {
-    /// Of every memory, with the day until which it is put off.
+    /// The dates of every memory, with the day until which it is put off.
     pub dates: Vec<(ReviewDates, Option<Date>)>,
     /// The memories that wait, in stored order.
     pub waiting: Vec<CuratedMemory>,
     /// The ids that several rows have.
     pub duplicate_ids: HashSet<String>,
-    /// What agents see until they see a newer memory: the newer one's id and the older one's.
+    /// Memories that agents see only until they see a newer one: the newer one's id and the older
+    /// one's.
     pub replaced: Vec<(String, String)>,
     /// How many of those that wait, and are not put off, a newer memory replaces.
     pub waiting_replaced: u64,
@@ -163,8 +164,8 @@ struct Standing {
 }
 
 impl Standing {
-    /// Whether a newer memory replaces it: for what is served, one that is served, for what waits,
-    /// also one that waits.
+    /// Whether a newer memory replaces it. A served memory is replaced only by one that is served,
+    /// a waiting one also by one that waits.
     fn is_replaced<'a>(&self, look: impl Fn(&str) -> Option<&'a Self>) -> bool {
         let Some((id, newer)) = &self.replaced else {
             return false;
@@ -279,8 +280,8 @@ impl Snapshot<'_> {
         Ok(found)
     }
 
-    /// The memories that wait for review, and what the numbers of the queue need of every memory on
-    /// a day. Of several with the same id, only the one with the strongest [`Claim`] counts.
+    /// The memories that wait for review, and the data for the queue's statistics on a given day.
+    /// Of several with the same id, only the one with the strongest [`Claim`] counts.
     ///
     /// # Errors
     /// The error from SQLite.

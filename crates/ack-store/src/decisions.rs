@@ -1,9 +1,9 @@
 //! The decision log of a store, joined with its rows when they are read.
 //!
-//! The newest decision about a memory applies as long as the memory's content is what was decided
-//! on (`digest`). If the content changed, the memory waits for review again. An unreadable line
-//! that names a memory has the same effect: an unreadable decision never makes a memory visible.
-//! What was rejected does not come back under another id (`contents`).
+//! The newest decision about a memory applies as long as the memory's content is the content that
+//! was decided on (`digest`). If the content changed, the memory waits for review again. An
+//! unreadable line that names a memory has the same effect: an unreadable decision never makes a
+//! memory visible. Rejected content does not come back under another id (`contents`).
 
 mod contents;
 
@@ -63,7 +63,7 @@ pub struct Decisions {
     by_id: HashMap<String, LoggedDecisions>,
     /// The memories that a newer one replaces, by the newer one.
     replaced: HashMap<String, Vec<String>>,
-    /// What was decided on a content, for memories with another id.
+    /// The decisions about each content, for memories with another id.
     contents: Contents,
     damaged: Vec<DamagedLine>,
     /// A hash of the log; 0 without one.
@@ -75,7 +75,7 @@ pub struct Decisions {
 struct LoggedDecisions {
     /// Every valid line, oldest first.
     lines: Vec<Decision>,
-    /// The number of each in the log.
+    /// The position of each in the log.
     numbers: Vec<usize>,
     /// Whether a damaged line about it follows the last valid one.
     is_unreadable: bool,
@@ -194,8 +194,8 @@ impl Decisions {
         (last.verdict == Verdict::Merge).then(|| text::id(into))
     }
 
-    /// What keeps a content from being served under an id: a decision about another memory that
-    /// had this content.
+    /// What keeps content from being served under an id: a decision about another memory that had
+    /// this content.
     fn bar(&self, id: &str, digests: &Digests) -> Option<Bar<'_>> {
         let bar = |digest: &str| self.contents.bar(id, digest, &self.by_id);
         bar(&digests.whole).or_else(|| bar(digests.text.as_deref()?))
@@ -220,8 +220,8 @@ pub struct StatusRule<'a> {
     pub unreviewed: Unreviewed,
     /// What people decided.
     pub decisions: &'a Decisions,
-    /// Whether the rows are notes. Their ids come from their files, so that a decision that takes
-    /// one away counts for the same content under any other id.
+    /// Whether the rows are notes. A note's id comes from its file, so a decision that hides a note
+    /// also applies to the same content under any other id.
     pub are_notes: bool,
 }
 
@@ -334,7 +334,7 @@ impl<'a> StatusRule<'a> {
     }
 }
 
-/// What identifies a content.
+/// What identifies content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digests {
     /// The digest of all of it.

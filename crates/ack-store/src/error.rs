@@ -305,7 +305,7 @@ fn foreign(named: &NamedBy) -> Cow<'static, str> {
     }
 }
 
-/// A scope's name as a word for the shell.
+/// A scope's name, quoted for the shell if necessary.
 fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     match name.chars().all(plain) {

@@ -85,7 +85,7 @@ struct LoadedNotes {
     /// The project of notes that name none.
     project: Option<String>,
     problems: Vec<String>,
-    /// What may hide notes that are there.
+    /// Problems that may hide existing notes.
     hidden: Vec<String>,
     /// What is wrong with a part of a text that was read from git's objects.
     partial_problems: FxHashMap<(OsString, Content), String>,
@@ -196,7 +196,7 @@ impl Notes {
             .unwrap_or_default()
     }
 
-    /// Notes that are there and could not be read, as of the last read.
+    /// Existing notes that could not be read, as of the last read.
     pub fn hidden(&self) -> Vec<String> {
         let loaded = lock(&self.loaded);
         let loaded = loaded.as_ref();
@@ -366,7 +366,7 @@ impl LoadedNotes {
         Ok(listing)
     }
 
-    /// Stores the files that were read, and their notes until the rows are made.
+    /// Stores the files that were read, and their notes until the rows are written.
     fn cache_files(
         &mut self,
         read: Vec<(ReadFile, Vec<Note>)>,
@@ -538,7 +538,7 @@ impl LoadedNotes {
         self.problems = problems;
         self.hidden.clear();
         if let Some(reference) = &self.reference {
-            // Committed notes are read from git, so only git can hide them.
+            // Committed notes are read from git, so only problems with git can hide them.
             let unknown = reference.unknown_reason().map(str::to_owned);
             self.hidden.extend(unknown);
             self.hidden.extend(self.missing.iter().cloned());

@@ -5,7 +5,7 @@
 //!
 //! - `source` is where records come from: a `database`, or notes in a [`folder`]. `store` joins
 //!   them with people's decisions.
-//! - [`open`] decides how to open a database, [`vfs`] makes sure that SQLite cannot write.
+//! - [`open`] decides how to open a database, [`vfs`] ensures that SQLite cannot write.
 //! - [`copies`] makes private copies of databases that cannot be read in place, `image` reads a
 //!   whole database into memory without blocking its writer, `idle` keeps connections open between
 //!   reads, and `parallel_scan` reads a large table on two threads.
@@ -19,7 +19,7 @@
 //!   newer memory hides, [`links`] about provenance, [`sessions`] about sessions, [`projects`]
 //!   about projects. [`outline`] scans a whole store that has no index yet, and [`labels`] the
 //!   names in it, for completion.
-//! - [`StoreError`] tells why a store cannot be read, and [`hint`] what to do about it.
+//! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
 pub mod ack;
 pub mod claude_mem;

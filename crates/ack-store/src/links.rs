@@ -81,8 +81,8 @@ impl Link {
         }
     }
 
-    /// Whether it stays unchanged when one of its memories is merged into another: that one memory
-    /// replaces another concerns only these two.
+    /// Whether it stays unchanged when one of its memories is merged into another: a replacement
+    /// concerns only the two memories that it names.
     fn is_own(&self) -> bool {
         self.kind == SUPERSEDES || self.from == self.to
     }

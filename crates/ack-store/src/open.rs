@@ -8,7 +8,7 @@
 //!
 //! An inspection opens and closes the files, and closing any descriptor of a file drops every POSIX
 //! lock that this process holds on it. So nothing here may run while a connection of this process
-//! holds locks on the same database; [`super::Store`] makes sure of that.
+//! holds locks on the same database; [`super::Store`] ensures that.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -186,7 +186,7 @@ pub enum Sidecars {
     LogOrJournal,
 }
 
-/// What another process does to a database, judged by its locks
+/// What another process is doing to a database, judging by its locks
 /// (<https://www.sqlite.org/lockingv3.html>).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriterLock {

@@ -10,7 +10,7 @@ use ack_api::text;
 
 /// The columns that are read. Rows that are equal in all of them are counted together.
 const COLUMNS: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status];
-/// How many names are kept. In a store with more, they are not project names.
+/// How many names are kept. If a store has more, they are not project names.
 const MAX_NAMES: usize = 10_000;
 
 /// The projects that memories name, by folded name.

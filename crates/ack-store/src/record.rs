@@ -76,7 +76,7 @@ pub fn joined<'a>(
     rule.join(&id(row)?, stored, || decisions::digests(row, source))
 }
 
-/// What the statistics of the review queue need of a row.
+/// What the statistics of the review queue need to know about a row.
 ///
 /// # Errors
 /// The error from SQLite.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 /// How many rows are examined.
 const MAX_ROWS: usize = 20_000;
 
-/// What the pace of the queue needs of a row.
+/// The columns that the pace of the queue needs.
 const DATES: [Field; 5] = [
     Field::Status,
     Field::ReviewedAt,

@@ -38,7 +38,7 @@ pub(crate) struct Origin<'a> {
     /// Another connection that may read half of a large table.
     pub second_connection: Option<Connection>,
     pub opening: Opening,
-    /// The program that wrote it, if its tables do not tell.
+    /// The program that wrote it, if its tables do not show it.
     pub profile: Option<Profile>,
     /// The state of the files before the read.
     pub state: &'a FileState,

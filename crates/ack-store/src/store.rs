@@ -99,8 +99,8 @@ impl Store {
         self
     }
 
-    /// Reuses what is known of the files as long as nothing in their folder changes. The database
-    /// and the decision log must be in that folder.
+    /// Reuses what is known about the files as long as nothing in their folder changes. The
+    /// database and the decision log must be in that folder.
     #[must_use]
     pub fn with_watch(mut self, watch: Arc<FolderWatch>) -> Self {
         self.watch = Some(watch);
@@ -184,7 +184,7 @@ impl Store {
         self.notes.problems()
     }
 
-    /// Notes that are there and could not be read, as of the last read.
+    /// Existing notes that could not be read, as of the last read.
     pub fn hidden(&self) -> Vec<String> {
         self.notes.hidden()
     }

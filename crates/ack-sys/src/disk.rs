@@ -9,7 +9,7 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
     widened(state.blocks_available()).checked_mul(widened(state.fragment_size()))
 }
 
-/// A number as the system gives it; systems use different types.
+/// Widens a number from the system, whose type differs between systems.
 fn widened(number: impl Into<u64>) -> u64 {
     number.into()
 }

@@ -106,8 +106,8 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
         .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Whether a path is a regular file that has no other name, so that every change of it is one in
-/// its folder.
+/// Whether a path is a regular file without other hard links, so that every change to it is a
+/// change in its folder.
 pub fn is_only_name(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = std::fs::symlink_metadata(path);
@@ -136,7 +136,7 @@ fn expect_file(kind: FileType) -> Result<()> {
     })
 }
 
-/// What neither a regular file nor a folder is.
+/// The kind of a file that is neither a regular file nor a folder.
 fn special_kind(kind: FileType) -> Option<&'static str> {
     if kind.is_file() || kind.is_dir() {
         None

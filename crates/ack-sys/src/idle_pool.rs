@@ -1,5 +1,5 @@
-//! Keeps things open for a moment because they are likely to be needed again: connections between
-//! two reads of a store, or the files of a table that is searched.
+//! Keeps resources open for a short time because they are likely to be needed again: connections
+//! between two reads of a store, or the files of a table that is searched.
 //!
 //! Entries that are not used within `IDLE_TIMEOUT` are closed, so that an idle server holds nothing
 //! open: volumes can be unmounted, and deleted files free their space.
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// How long an unused entry stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A pool of open things of one kind, with a limit on their number.
+/// A pool of open resources of one kind, with a limit on their number.
 pub struct IdlePool<T> {
     max: usize,
     state: Mutex<PoolState<T>>,
@@ -70,7 +70,7 @@ impl<T: Send + 'static> IdlePool<T> {
         Some(found)
     }
 
-    /// Adds something to the pool.
+    /// Adds a resource to the pool.
     pub fn keep(&'static self, value: T) {
         let mut state = self.state();
         state.entries.push((Instant::now(), value));

@@ -1,6 +1,6 @@
 //! What the other crates need from the operating system: opening regular files only ([`files`]),
-//! detecting that a folder changed ([`watch`]), keeping things open for a moment ([`idle_pool`]),
-//! the free space of a disk ([`disk`]), and releasing freed memory ([`heap`]).
+//! detecting that a folder changed ([`watch`]), keeping resources open for a short time
+//! ([`idle_pool`]), the free space of a disk ([`disk`]), and releasing freed memory ([`heap`]).
 
 pub mod disk;
 pub mod files;

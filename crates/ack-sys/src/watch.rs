@@ -23,7 +23,7 @@ const MAX_WATCHED_FOLDERS: usize = 2_000;
 /// A folder counts as changed after this time, because some writes make no event: those through a
 /// memory map, and those through a hard link in another folder.
 const MAX_UNVERIFIED: Duration = Duration::from_secs(5);
-/// How long not to try again where a folder cannot be watched.
+/// How long to wait before trying again to watch a folder that could not be watched.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// The folders that are watched now.
 static WATCHED_FOLDERS: AtomicUsize = AtomicUsize::new(0);
@@ -39,7 +39,7 @@ pub struct FolderWatch {
 #[derive(Debug)]
 struct WatchState {
     watch: Option<Watch>,
-    /// When it could not be watched last.
+    /// When it last could not be watched.
     failed: Option<Instant>,
     generation: u64,
     since: Instant,
@@ -80,7 +80,8 @@ impl FolderWatch {
             let mut watch = Watch::default();
             watch.add(&self.folder);
             if watch.has_changed() {
-                // A change at this moment is as rare as a system that refuses is lasting.
+                // The system cannot watch the folder. A change at this very moment looks the same
+                // but is rare.
                 counted.failed = Some(Instant::now());
                 counted.watch = None;
                 return None;

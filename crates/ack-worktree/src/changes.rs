@@ -188,7 +188,7 @@ impl Changes {
     }
 }
 
-/// What git's objects tell about the current work.
+/// What git's objects say about the current work.
 #[derive(Default)]
 struct History<'a> {
     staged: Vec<StagedFile<'a>>,

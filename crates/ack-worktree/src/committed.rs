@@ -161,7 +161,7 @@ pub struct ObjectNames {
 }
 
 impl ObjectNames {
-    /// The object names of a content; `None` if the library rejects it.
+    /// The object names of some content; `None` if the library rejects it.
     pub fn compute(kind: Kind, content: &[u8]) -> Option<Self> {
         let name =
             |content: &[u8]| gix_object::compute_hash(kind, gix_object::Kind::Blob, content).ok();

@@ -13,8 +13,8 @@ use ack_sys::files;
 
 /// The largest allocation for one object.
 const MAX_OBJECT_BYTES: usize = 8 << 20;
-/// How many objects are read whatever the time, so that a slow machine does not decide what is
-/// known of a short history.
+/// How many objects are read whatever the time, so that a short history is known even on a slow
+/// machine.
 const MIN_READS: usize = 64;
 /// How many tags of tags are followed.
 const MAX_NESTED_TAGS: usize = 5;

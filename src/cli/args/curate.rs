@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// What the commands that decide have in common.
+/// The arguments that all commands that decide share.
 #[derive(Debug, Clone, Args)]
 pub struct DecideArgs {
     /// Only in this scope
@@ -42,7 +42,7 @@ pub struct ChosenArgs {
     /// Do not ask for confirmation when memories are selected by options
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// What every such command takes.
+    /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,
 }
@@ -68,7 +68,7 @@ pub struct MergeArgs {
     /// The memory to keep; it gets the facts, tags and files that only the other one has
     #[arg(long, value_name = "ID")]
     pub into: Option<String>,
-    /// What every such command takes.
+    /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,
 }
@@ -83,7 +83,7 @@ pub struct SupersedeArgs {
     /// The memory that replaces it
     #[arg(long, value_name = "ID")]
     pub by: Option<String>,
-    /// What every such command takes.
+    /// The arguments that all such commands share.
     #[command(flatten)]
     pub decide: DecideArgs,
 }

@@ -137,7 +137,7 @@ pub struct GetArgs {
     pub kind: Vec<String>,
 }
 
-/// What holds the neighbours of a timeline.
+/// Where the neighbours of a timeline come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum WithinArg {

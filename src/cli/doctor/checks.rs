@@ -26,7 +26,7 @@ use ack_api::{Counts, Diagnostic, HealthState};
 /// How many memories of a damaged line of a decision log are named.
 const MAX_NAMED: usize = 5;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -43,7 +43,7 @@ pub enum Level {
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub level: Level,
     /// What it is about: a scope, a client, a file. Empty if it continues the previous finding.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -203,11 +203,11 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         finding.place = (!named).then_some(place);
         let elsewhere = lines.filter(|line| !line.contains("`ack-memory doctor`"));
         finding.advice = elsewhere.map(str::to_owned).collect();
-        let is_told = finding
+        let is_mentioned = finding
             .advice
             .iter()
             .any(|line| line.contains("scopes remove"));
-        if !is_told && remove::is_possible(config, scope) {
+        if !is_mentioned && remove::is_possible(config, scope) {
             finding = finding.advise(format!("ack-memory scopes remove {}", quoted(name)));
         }
         return vec![finding];

@@ -23,11 +23,11 @@ use crate::publish::HeldItem;
 use crate::publish::bucket::{Error, Options, Planned, Publication};
 use crate::scope::Scope;
 
-/// The variables that name the server where no flag or setting does.
+/// The variables that name the server if no flag or setting does.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 /// The price of a thousand write requests in S3 Standard, us-east-1, in US dollars.
 const PRICE_PER_THOUSAND_WRITES: f64 = 0.005;
-/// The price of a gigabyte there per month.
+/// The price of storing a gigabyte there for a month.
 const PRICE_PER_GIGABYTE_MONTH: f64 = 0.023;
 /// Maximum versions to list.
 const MAX_VERSIONS: usize = 50;
@@ -157,14 +157,14 @@ impl BucketRequest<'_> {
         }
     }
 
-    /// The command that restores the version before.
+    /// The command that restores the previous version.
     fn undo(&self, planned: &Planned, version: u64) -> String {
         let mut undo = format!(
             "publish {} --to {} --rollback v-{version}",
             quoted(&planned.scope),
             quoted(&planned.to)
         );
-        // What was withdrawn by hand only comes back by name.
+        // Memories that were withdrawn by hand only come back if they are named.
         for id in &self.args.bucket.withdraw {
             undo += &format!(" --restore {}", quoted(id));
         }

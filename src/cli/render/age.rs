@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn ages_are_shown_in_plain_words() {
-        for (written, said) in [
+        for (written, expected) in [
             ("2026-03-15T01:29:30Z", "just now"),
             ("2026-03-15T01:29:00Z", "1 minute ago"),
             ("2026-03-14T23:30:00Z", "2 hours ago"),
@@ -99,7 +99,7 @@ mod tests {
             ("2027-01-01", "2027-01-01"),
             ("last spring", "last spring"),
         ] {
-            assert_eq!(age(written, &screen("0")), said, "{written}");
+            assert_eq!(age(written, &screen("0")), expected, "{written}");
         }
         // Days begin and end in the reader's time zone.
         assert_eq!(age("2026-03-14T01:00:00Z", &screen("-5")), "yesterday");

@@ -142,7 +142,7 @@ pub fn reflow<'a>(screen: &Screen, text: &'a str) -> Cow<'a, str> {
     }
     let mut out = String::new();
     let mut is_code = false;
-    // Whether the line before goes on.
+    // Whether the previous line continues.
     let mut is_open = false;
     for line in text.lines() {
         let is_fence = line.trim_start().starts_with("```");
@@ -179,7 +179,8 @@ fn may_be_wrapped(line: &str) -> bool {
         && !line.ends_with('\\')
 }
 
-/// A text that is wrapped, indented and styled, with marks. Each line ends with a line break.
+/// A text that is wrapped, indented and styled, with the words marked. Each line ends with a line
+/// break.
 pub fn block(
     screen: &Screen,
     text: &str,

@@ -400,7 +400,7 @@ fn split(part: &str, room: usize, screen: &Screen) -> Vec<String> {
 /// The fact that matches the query best, and how many more there are.
 fn best_fact(hit: &MemoryHit, indent: &str, listing: &Listing<'_>) -> String {
     let Listing { screen, marks, .. } = listing;
-    // The first of equals.
+    // The first of several equals.
     let best = hit.facts.iter().rev().max_by_key(|fact| marks.count(fact));
     let Some(text) = best.or(hit.subtitle.as_ref()).or(hit.excerpt.as_ref()) else {
         return String::new();

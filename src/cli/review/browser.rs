@@ -30,19 +30,19 @@ pub fn is_wanted() -> bool {
 }
 
 /// Serves the page until the end, then asks about unwritten choices.
-pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), CliError> {
+pub fn show(caller: Caller<'_>, desk: Desk, session: &Sitting) -> Result<(), CliError> {
     let io = |source| CliError::Io {
         action: "serve the review page on",
         path: "127.0.0.1".into(),
         source,
     };
     let curator = Curator {
-        actor: sitting.actor.clone(),
+        actor: session.actor.clone(),
         clock: jiff::Timestamp::now,
     };
     let listening = listen(desk, curator).map_err(io)?;
     let door = listening.door();
-    unwritten::save_at_exit(caller, &listening.desk(), sitting);
+    unwritten::save_at_exit(caller, &listening.desk(), session);
     print_address(&door).map_err(io)?;
     let interrupt = Arc::new(Notify::new());
     let notify = Arc::clone(&interrupt);
@@ -61,12 +61,12 @@ pub fn show(caller: Caller<'_>, desk: Desk, sitting: &Sitting) -> Result<(), Cli
         && desk.lock().unwritten() > 0
     {
         let ask = |question: &str| lines.ask(question);
-        return finish(caller, &desk, sitting, ReturnOptions::None, ask).map(drop);
+        return finish(caller, &desk, session, ReturnOptions::None, ask).map(drop);
     }
     let mut desk = desk.lock();
     if desk.unwritten() > 0 {
         let places = unwritten::candidate_folders(caller.config);
-        write_err(&unwritten::save(&places, &mut desk, sitting));
+        write_err(&unwritten::save(&places, &mut desk, session));
     }
     match desk.head().written {
         0 => write_plain("nothing was decided\n"),
@@ -131,12 +131,12 @@ impl Lines {
             return None;
         }
         let is_asking = Arc::new(AtomicBool::new(false));
-        let (tell, answers) = channel();
+        let (sender, answers) = channel();
         let asks = Arc::clone(&is_asking);
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines().map_while(Result::ok) {
                 if asks.load(Ordering::Relaxed) {
-                    if tell.send(line).is_err() {
+                    if sender.send(line).is_err() {
                         return;
                     }
                 } else if let Err(error) = print_address(&door) {

@@ -1,5 +1,5 @@
-//! The end of a sitting: asks once, and writes. What cannot be written is never lost: the person
-//! tries again, or saves it to a file.
+//! The end of a review session: asks once, and writes. Decisions that cannot be written are not
+//! lost: the person tries again, or saves it to a file.
 
 use ack_api::text;
 use parking_lot::Mutex;
@@ -29,14 +29,14 @@ pub enum ReturnTo {
     Card,
     /// The first card without a decision.
     Undecided,
-    /// The card of the decision that was taken back.
+    /// The card of the decision that was undone.
     Undone(usize),
 }
 
 /// How the last question was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaveOutcome {
-    /// The sitting is over.
+    /// The session is over.
     Done,
     /// The person goes back to the cards.
     Return(ReturnTo),
@@ -46,7 +46,7 @@ pub enum LeaveOutcome {
 pub fn finish(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
-    sitting: &Sitting,
+    session: &Sitting,
     ways: ReturnOptions,
     ask: impl Fn(&str) -> Typed,
 ) -> Result<LeaveOutcome, CliError> {
@@ -58,16 +58,16 @@ pub fn finish(
         }
         let line = match ask(&question(count, ways, has_failed)) {
             Typed::Line(line) => line,
-            Typed::Interrupt | Typed::End => return save(caller, desk, sitting),
+            Typed::Interrupt | Typed::End => return save(caller, desk, session),
         };
         let back = ways != ReturnOptions::None;
         match line.as_str() {
-            "y" | "yes" => match write(caller, desk, sitting)? {
+            "y" | "yes" => match write(caller, desk, session)? {
                 true => return Ok(LeaveOutcome::Done),
                 false => has_failed = true,
             },
             "n" | "no" => return write_plain("nothing was decided\n").map(|()| LeaveOutcome::Done),
-            "s" => return save(caller, desk, sitting),
+            "s" => return save(caller, desk, session),
             "k" if back => return Ok(LeaveOutcome::Return(ReturnTo::Card)),
             "j" if back && ways != ReturnOptions::Cards(0) => {
                 return Ok(LeaveOutcome::Return(ReturnTo::Undecided));
@@ -112,9 +112,9 @@ fn help(line: &str, ways: ReturnOptions) -> String {
 }
 
 /// Writes the choices. Returns whether all of them are settled.
-fn write(caller: Caller<'_>, desk: &Mutex<Desk>, sitting: &Sitting) -> Result<bool, CliError> {
+fn write(caller: Caller<'_>, desk: &Mutex<Desk>, session: &Sitting) -> Result<bool, CliError> {
     let mut desk = desk.lock();
-    match desk.write(sitting) {
+    match desk.write(session) {
         Ok(outcome) => report(caller, &outcome, false)?,
         Err(error) => write_err(&format!("error: {}", problem(&CliError::from(error)))),
     }
@@ -125,12 +125,12 @@ fn write(caller: Caller<'_>, desk: &Mutex<Desk>, sitting: &Sitting) -> Result<bo
 fn save(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
-    sitting: &Sitting,
+    session: &Sitting,
 ) -> Result<LeaveOutcome, CliError> {
     let message = unwritten::save(
         &unwritten::candidate_folders(caller.config),
         &mut desk.lock(),
-        sitting,
+        session,
     );
     write_plain(&message)?;
     Ok(LeaveOutcome::Done)

@@ -79,7 +79,7 @@ struct QueueWalk<'a> {
 pub fn run_terminal_desk(
     caller: Caller<'_>,
     mut desk: Desk,
-    sitting: &Sitting,
+    session: &Sitting,
 ) -> Result<(), CliError> {
     desk.find_groups();
     desk.shorten_ids();
@@ -89,12 +89,12 @@ pub fn run_terminal_desk(
         Lane::Stale => BEGIN_STALE,
     });
     let desk = Arc::new(Mutex::new(desk));
-    unwritten::save_at_exit(caller, &desk, sitting);
+    unwritten::save_at_exit(caller, &desk, session);
     let mut walk = QueueWalk::new(&desk);
     loop {
         walk.cards();
         let ways = ReturnOptions::Cards(walk.undecided());
-        match finish(caller, &desk, sitting, ways, |question| {
+        match finish(caller, &desk, session, ways, |question| {
             walk.input.ask(question)
         })? {
             LeaveOutcome::Done => return Ok(()),
@@ -127,7 +127,7 @@ impl<'a> QueueWalk<'a> {
         }
     }
 
-    /// Shows cards until the person is through or wants to leave.
+    /// Shows cards until the person is done or wants to leave.
     fn cards(&mut self) {
         while self.position < self.end {
             let position_text = format!(

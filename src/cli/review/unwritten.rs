@@ -1,5 +1,5 @@
-//! Decisions of a sitting that ended before they were written. They go to a file for
-//! `review --apply`.
+//! Decisions of a review session that ended before they were written. They go to a file for `review
+//! --apply`.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -29,24 +29,24 @@ pub fn candidate_folders(config: &Config) -> Vec<PathBuf> {
 }
 
 /// Saves the choices if the terminal is closed or the process is asked to end.
-pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, sitting: &Sitting) {
-    let (desk, sitting) = (Arc::clone(desk), sitting.clone());
+pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, session: &Sitting) {
+    let (desk, session) = (Arc::clone(desk), session.clone());
     let folders = candidate_folders(caller.config);
     signals::at_exit(move || {
-        // A write that is under way comes to its end first.
+        // A write in progress finishes first.
         let mut desk = desk.lock();
         if desk.unwritten() > 0 {
-            write_err(&format!("\n{}", save(&folders, &mut desk, &sitting)));
+            write_err(&format!("\n{}", save(&folders, &mut desk, &session)));
         }
     });
 }
 
-/// Saves the choices, and returns what to say. If no file can be written, that is the choices
-/// themselves.
-pub fn save(folders: &[PathBuf], desk: &mut Desk, sitting: &Sitting) -> String {
+/// Saves the choices, and returns the message. If no file can be written, the message contains the
+/// choices themselves.
+pub fn save(folders: &[PathBuf], desk: &mut Desk, session: &Sitting) -> String {
     let count = desk.unwritten();
     let lines = desk.unwritten_lines();
-    let name = format!("{PREFIX}{}.jsonl", sitting.batch);
+    let name = format!("{PREFIX}{}.jsonl", session.batch);
     let file = folders.iter().find_map(|folder| {
         let file = folder.join(&name);
         create(&file, &lines).is_ok().then_some(file)
@@ -74,13 +74,13 @@ fn create(file: &Path, lines: &str) -> std::io::Result<()> {
         .write_all(lines.as_bytes())
         .and_then(|()| out.sync_all());
     if result.is_err() {
-        // A part of the decisions would look like all of them.
+        // An incomplete file would look like a complete one.
         let _ = std::fs::remove_file(file);
     }
     result
 }
 
-/// Names the files of earlier sittings.
+/// Reports the files of earlier sessions.
 pub fn report_earlier(config: &Config) {
     let root = &config.root.value;
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();

@@ -102,7 +102,7 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<PlannedScope, CliError> {
     })
 }
 
-/// The error for a bucket in the place of a store.
+/// The error for a bucket in place of a store.
 fn bucket_as_store(address: &Path, manifest: &Path) -> CliError {
     let address = text::line(&address.to_string_lossy(), 200);
     let message = format!("`{address}` is a bucket, and `--store` takes a database or a folder");
@@ -179,7 +179,7 @@ pub fn describe(
         counts.staging,
         counts.rest_in_words()
     );
-    // What was left out is named where the store is added.
+    // Files that were left out are reported when the store is added.
     for problem in opened.problems() {
         report += &format!("note: {problem}\n");
     }

@@ -192,7 +192,8 @@ fn plan(
     Ok((outcome, released))
 }
 
-/// The decisions that memories wait again because the one that replaced them is rejected again.
+/// The decisions that make memories wait again because the one that replaced them is rejected
+/// again.
 fn released(
     snapshot: &Snapshot<'_>,
     withdrawals: &[Decision],

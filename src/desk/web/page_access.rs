@@ -26,7 +26,7 @@ impl std::fmt::Debug for PageAccess {
 }
 
 impl PageAccess {
-    /// The door of a server.
+    /// The page access of a server.
     ///
     /// # Errors
     /// The system has no random bytes.

@@ -288,8 +288,8 @@ impl Site {
             "/write" => {
                 let mut desk = self.desk.lock();
                 let now = (self.curator.clock)();
-                let sitting = Sitting::begin(self.curator.actor.clone(), None, now);
-                let outcome = desk.write(&sitting);
+                let session = Sitting::begin(self.curator.actor.clone(), None, now);
+                let outcome = desk.write(&session);
                 self.changed();
                 let outcome = outcome?;
                 Ok(json!({

@@ -60,7 +60,7 @@ pub struct Peer {
 struct State {
     /// Whether a request is being answered.
     is_answering: bool,
-    /// Since when the rest of its request is waited for.
+    /// Since when the server has been waiting for the rest of its request.
     reading: Option<Instant>,
     /// Whether an answer is being written.
     writing: bool,
@@ -211,12 +211,12 @@ impl Drop for PeerSlot {
     }
 }
 
-/// Marks that the body of a visitor's request is waited for, until this is dropped.
+/// Marks that the server waits for the body of a connection's request, until this is dropped.
 #[derive(Debug)]
 pub struct ReadingGuard<'a>(&'a Peer);
 
 impl<'a> ReadingGuard<'a> {
-    /// Marks the visitor.
+    /// Marks the connection.
     pub fn new(peer: &'a Peer) -> Self {
         peer.state().reading = Some(Instant::now());
         Self(peer)
@@ -229,12 +229,12 @@ impl Drop for ReadingGuard<'_> {
     }
 }
 
-/// Marks a visitor as being answered until this is dropped.
+/// Marks a connection as being answered until this is dropped.
 #[derive(Debug)]
 pub struct AnsweringGuard<'a>(&'a Peer);
 
 impl<'a> AnsweringGuard<'a> {
-    /// Marks the visitor.
+    /// Marks the connection.
     pub fn new(peer: &'a Peer) -> Self {
         peer.state().is_answering = true;
         Self(peer)

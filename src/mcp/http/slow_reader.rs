@@ -33,7 +33,7 @@ pub struct SlowReaderGuard<S> {
 }
 
 impl<S> SlowReaderGuard<S> {
-    /// Wraps the stream of a visitor.
+    /// Wraps the stream of a connection.
     pub const fn new(stream: S, peer: Arc<Peer>, pace: ReadRate) -> Self {
         Self {
             stream,

@@ -50,7 +50,7 @@ pub struct ClientEntry {
     /// How often it may ask (default: any number).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
-    /// How many requests it may have under way (default: 32).
+    /// How many requests it may have in progress (default: 32).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
     /// Whether it can call the tools of upstream servers (default: no).
@@ -220,14 +220,14 @@ impl TokenFile {
         state.stamp = stamp;
         match read(&self.path, &state.known) {
             Ok(clients) => {
-                let told = self.told(clients.len());
+                let message = self.reloaded_message(clients.len());
                 state.clients = Arc::new(clients);
                 // An editor may empty the file before it writes it.
                 if !state.clients.is_empty() {
                     state.known = Arc::clone(&state.clients);
                 }
                 state.problem = None;
-                Some(told)
+                Some(message)
             }
             Err(error) => {
                 let problem = format!("{error}; nobody is let in until it can be used");
@@ -240,7 +240,7 @@ impl TokenFile {
     }
 
     /// The message that the file was read.
-    fn told(&self, clients: usize) -> String {
+    fn reloaded_message(&self, clients: usize) -> String {
         let path = self.path.display();
         match clients {
             0 => format!("the tokens in `{path}` were read again: no client, so nobody is let in"),
@@ -510,7 +510,7 @@ mod tests {
         }
     }
 
-    /// Lets the time pass after which the file is looked at again.
+    /// Waits until the file is checked again.
     fn wait(tokens: &TokenFile) {
         tokens.lock().checked -= CHECK_AFTER;
     }
@@ -535,19 +535,19 @@ mod tests {
         for (change, part, is_broken) in cases {
             change();
             wait(&tokens);
-            let told = tokens.refresh().unwrap();
+            let message = tokens.refresh().unwrap();
             assert!(
-                told.contains(part) && told.contains("nobody is let in"),
-                "{told}"
+                message.contains(part) && message.contains("nobody is let in"),
+                "{message}"
             );
-            assert!(found().is_none(), "{told}");
-            assert_eq!(tokens.is_broken(), is_broken, "{told}");
+            assert!(found().is_none(), "{message}");
+            assert_eq!(tokens.is_broken(), is_broken, "{message}");
             wait(&tokens);
-            assert_eq!(tokens.refresh(), None, "it is said once: {told}");
+            assert_eq!(tokens.refresh(), None, "it is reported once: {message}");
             write(&good);
             wait(&tokens);
             assert!(tokens.refresh().unwrap().ends_with(": 1 client"));
-            // What is under way still counts.
+            // Running requests still count.
             found().unwrap().begin().unwrap_err();
         }
     }

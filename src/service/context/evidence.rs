@@ -94,7 +94,7 @@ pub(super) struct Terms {
     subject_names: Vec<String>,
     subject_words: Vec<String>,
     project: Option<String>,
-    declared_id: ManifestNames,
+    declared: ManifestNames,
 }
 
 impl Terms {
@@ -112,7 +112,7 @@ impl Terms {
             subject_names: subjects.names,
             subject_words: subjects.words,
             project: (project.chars().count() >= MIN_NAME_CHARS).then_some(project),
-            declared_id: signals.declared_id,
+            declared: signals.declared,
         };
         let prose = terms.branch.iter().map(|word| (word, Origin::Prose));
         let names = terms
@@ -121,8 +121,8 @@ impl Terms {
             .chain(&terms.endings)
             .chain(&terms.subject_names)
             .chain(&terms.subject_words)
-            .chain(&terms.declared_id.dependencies)
-            .chain(&terms.declared_id.tools);
+            .chain(&terms.declared.dependencies)
+            .chain(&terms.declared.tools);
         let names = names.map(|name| (name, Origin::Name));
         let lasting = LASTING_TYPES.map(str::to_owned);
         let lasting = lasting.iter().map(|label| (label, Origin::Name));
@@ -167,7 +167,7 @@ impl<'a> Evidence<'a> {
         let distinctive = counts.distinctive();
         let set = |list: &[String]| words.set(list.iter().map(String::as_str));
         let subjects = set(&terms.subject_names) | (set(&terms.subject_words) & distinctive);
-        let everyday = terms.declared_id.everyday_names();
+        let everyday = terms.declared.everyday_names();
         let project = words.set(terms.project.as_deref()) & distinctive;
         let is_name = terms.project.as_deref().is_some_and(|name| {
             !text::is_common_word(name) || read.iter().any(ScopeOutline::has_own)
@@ -182,8 +182,8 @@ impl<'a> Evidence<'a> {
             subjects,
             project: if is_name { project } else { 0 },
             tag: project,
-            dependencies: set(&terms.declared_id.dependencies),
-            labels: set(&terms.declared_id.tools) | words.set(everyday),
+            dependencies: set(&terms.declared.dependencies),
+            labels: set(&terms.declared.tools) | words.set(everyday),
             distinctive,
         }
     }

@@ -81,7 +81,7 @@ pub struct Signals {
     /// The current branch.
     pub branch: Option<String>,
     /// What the manifests declare.
-    pub declared_id: ManifestNames,
+    pub declared: ManifestNames,
 }
 
 impl Signals {
@@ -98,7 +98,7 @@ impl Signals {
         let top = repository.map(|repository| repository.work_tree.as_path());
         Self {
             branch: repository.and_then(|repository| repository.branch.clone()),
-            declared_id: manifests::read(&current.folder, top),
+            declared: manifests::read(&current.folder, top),
             changes,
         }
     }

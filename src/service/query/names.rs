@@ -27,7 +27,7 @@ pub(super) struct NameSet<'a> {
     pub visible: BTreeSet<&'a str>,
     /// Those of memories that wait for review, unless the request may see these.
     waiting: BTreeSet<&'a str>,
-    /// Whether the caller may not ask for such memories. It is told that there are some, and not
+    /// Whether the caller may not ask for such memories. It learns that there are some, but not
     /// their names.
     withholds: bool,
 }

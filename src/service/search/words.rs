@@ -85,8 +85,8 @@ impl Search<'_> {
                 .any(|candidate| self.contains_words(candidate))
     }
 
-    /// Whether neither a memory nor the encoder knows any word of the query. What its vector is
-    /// made of then, parts of words, is no evidence.
+    /// Whether neither a memory nor the encoder knows any word of the query. Its vector then
+    /// consists of parts of words, which are no evidence.
     pub(super) fn is_gibberish(&self, found: &CandidateSet) -> bool {
         let (Some(terms), Some(encoder)) = (self.terms(), Encoder::embedded()) else {
             return false;

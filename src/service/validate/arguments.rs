@@ -215,7 +215,7 @@ fn check(argument: &str, value: &Value, schema: &Value, root: &Value) -> Result<
     Ok(())
 }
 
-/// The kind of a value, where the value itself does not show it.
+/// The kind of a value, if the value itself does not show it.
 const fn kind(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "the string ",

@@ -31,7 +31,7 @@ fn a_missing_folder_is_an_error_for_commands_but_not_for_hooks() {
     let served = ack_with_input(root.path(), &["-C", missing, "serve"], b"");
     assert_eq!(served.code, Some(0), "{served:?}");
     assert!(served.err.contains("does not exist"), "{served:?}");
-    // Nor has a person typed what a host put into the environment.
+    // Nor did a person type what a host put into the environment.
     let mut command = binary();
     command.env("CLAUDE_PROJECT_DIR", missing);
     command.arg("--root").arg(root.path());

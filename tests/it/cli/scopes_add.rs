@@ -181,13 +181,16 @@ fn a_store_without_a_review_status_is_reported_as_such() {
         .concat();
         ack(root.path(), &arguments).ok()
     };
-    let said = add("waiting", &[]);
+    let output = add("waiting", &[]);
     assert!(
-        said.contains("claude-mem store") && said.contains("--unreviewed approved"),
-        "{said}"
+        output.contains("claude-mem store") && output.contains("--unreviewed approved"),
+        "{output}"
     );
-    let said = add("vouched", &["--unreviewed", "approved"]);
-    assert!(said.contains("1 approved, 0 waiting for review"), "{said}");
+    let output = add("vouched", &["--unreviewed", "approved"]);
+    assert!(
+        output.contains("1 approved, 0 waiting for review"),
+        "{output}"
+    );
     let total = |scope: &str, status: &str| {
         ack(
             root.path(),

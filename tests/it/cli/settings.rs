@@ -35,16 +35,16 @@ fn a_broken_config_file_is_named_with_line_and_nearest_key() {
             "{text}"
         );
     }
-    // What should find such a thing must not fail over it: the scopes are looked at all the same.
+    // The command that should find this must not fail because of it: the scopes are checked anyway.
     let doctor = ack(root.path(), &["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor:?}");
     for part in ["✗ config.toml", " config edit", "✓ platform"] {
         assert!(doctor.out.contains(part), "{part}: {doctor:?}");
     }
     let doctor = ack(root.path(), &["doctor", "--json"]);
-    let told: Value = serde_json::from_str(&doctor.out).unwrap();
-    assert_eq!(told["findings"][0]["level"], "error", "{told}");
-    assert_eq!(told["scopes"].as_array().map(Vec::len), Some(4));
+    let answer: Value = serde_json::from_str(&doctor.out).unwrap();
+    assert_eq!(answer["findings"][0]["level"], "error", "{answer}");
+    assert_eq!(answer["scopes"].as_array().map(Vec::len), Some(4));
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn the_doctor_names_the_line_of_a_broken_manifest() {
     root.manifest("list", "paths = \"~/a\"\n");
     std::fs::create_dir(root.scope_folder("folder").join("scope.toml")).unwrap();
     let outcome = ack(root.path(), &["doctor", "--json"]);
-    let told: Value = serde_json::from_str(&outcome.out).unwrap();
+    let answer: Value = serde_json::from_str(&outcome.out).unwrap();
     let finding = |subject: &str| {
-        let findings = told["findings"].as_array().unwrap().iter();
+        let findings = answer["findings"].as_array().unwrap().iter();
         let mut of_it = findings.filter(|finding| finding["subject"] == subject);
         of_it.next().unwrap().clone()
     };
@@ -116,14 +116,14 @@ fn the_doctor_names_the_line_of_a_broken_manifest() {
         unreadable.contains("folder/scope.toml") && !unreadable.contains("remove"),
         "{unreadable}"
     );
-    for scope in told["scopes"].as_array().unwrap() {
+    for scope in answer["scopes"].as_array().unwrap() {
         assert_eq!(scope.get("store"), None, "{scope}");
     }
     let removal = ack(root.path(), &["scopes", "remove", "misspelt"]).out;
     assert!(removal.contains("no store is touched"), "{removal}");
 }
 
-/// A setting's value and source, as `doctor` tells it.
+/// A setting's value and source, as `doctor` reports it.
 fn setting(doctor: &Value, name: &str) -> Option<(String, String)> {
     let setting = doctor["settings"]
         .as_array()
@@ -218,28 +218,31 @@ fn flags_override_the_environment_and_the_environment_overrides_defaults() {
     };
     let folder = |name: &str| variable.path().join(name);
     std::fs::create_dir(folder("kiosk-web")).unwrap();
-    let told = project(&|command| {
+    let resolved = project(&|command| {
         command.env("CLAUDE_PROJECT_DIR", folder("ledger-api"));
     });
     assert_eq!(
-        told,
+        resolved,
         (
             "environment CLAUDE_PROJECT_DIR".to_owned(),
             json!("ledger-api")
         )
     );
-    let told = project(&|command| {
+    let resolved = project(&|command| {
         command
             .env("CLAUDE_PROJECT_DIR", folder("ledger-api"))
             .arg("-C")
             .arg(folder("kiosk-web"));
     });
-    assert_eq!(told, ("flag -C".to_owned(), json!("kiosk-web")));
+    assert_eq!(resolved, ("flag -C".to_owned(), json!("kiosk-web")));
     std::fs::create_dir(folder("platform")).unwrap();
-    let told = project(&|command| {
+    let resolved = project(&|command| {
         command.current_dir(folder("platform"));
     });
-    assert_eq!(told, ("working directory".to_owned(), json!("platform")));
+    assert_eq!(
+        resolved,
+        ("working directory".to_owned(), json!("platform"))
+    );
 
     let scope = |change: &dyn Fn(&mut Command)| {
         let doctor = doctor(&|command| {
@@ -248,22 +251,22 @@ fn flags_override_the_environment_and_the_environment_overrides_defaults() {
         });
         setting(&doctor, "scope").unwrap()
     };
-    let told = scope(&|command| {
+    let resolved = scope(&|command| {
         command.env("ACK_MEM_SCOPE", "platform");
     });
     assert_eq!(
-        told,
+        resolved,
         (
             "platform".to_owned(),
             "environment ACK_MEM_SCOPE".to_owned()
         )
     );
-    let told = scope(&|command| {
+    let resolved = scope(&|command| {
         command
             .env("ACK_MEM_SCOPE", "platform")
             .args(["--pin", "kiosk-web"]);
     });
-    assert_eq!(told, ("kiosk-web".to_owned(), "flag --pin".to_owned()));
+    assert_eq!(resolved, ("kiosk-web".to_owned(), "flag --pin".to_owned()));
 }
 
 #[test]
@@ -285,21 +288,21 @@ fn a_single_database_is_served_as_the_only_scope() {
         paths
     };
     let text = |path: &Path| vec![path.to_str().unwrap().to_owned()];
-    let told = scopes(&|command| {
+    let served = scopes(&|command| {
         command.env("ACK_MEM_DB", &database);
     });
-    assert_eq!(told, text(&database));
-    let told = scopes(&|command| {
+    assert_eq!(served, text(&database));
+    let served = scopes(&|command| {
         command.env("ACK_MEM_DB", &database).arg("--db").arg(&other);
     });
-    assert_eq!(told, text(&other));
-    let told = scopes(&|command| {
+    assert_eq!(served, text(&other));
+    let served = scopes(&|command| {
         command
             .env("ACK_MEM_DB", &database)
             .env("ACK_MEM_PATH", samples.path());
     });
     assert_eq!(
-        told,
+        served,
         text(&database),
         "a single database comes before a root"
     );
@@ -400,7 +403,7 @@ fn the_pin_names_a_single_database() {
         with(name, &["context"]).ok();
         with(name, &["query", "x", "--scope", "another"]).fails(1);
     }
-    // What could pass for another name is none.
+    // What could be mistaken for another name is not a name.
     for name in ["a/b", "..", "a\u{202e}b"] {
         with(name, &["query", "exit code 137"]).fails(1);
     }

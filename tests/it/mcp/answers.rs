@@ -1,5 +1,5 @@
-//! What an answer carries: structured content, the same as Markdown, and less where a client shows
-//! its model both.
+//! What an answer carries: structured content, the same as Markdown, and less if a client shows its
+//! model both.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::Server;
 use crate::support::Root;
 
-/// What an answer's structure says and its text must say too: ids, titles, names, numbers, notes
-/// and the cursor.
+/// What an answer's structure contains and its text must contain too: ids, titles, names, numbers,
+/// notes and the cursor.
 fn texts_of(structured: &Value) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     match structured {
-        Value::Array(entries) => told.extend(entries.iter().flat_map(texts_of)),
+        Value::Array(entries) => texts.extend(entries.iter().flat_map(texts_of)),
         Value::Object(members) => {
             for (name, value) in members {
-                let is_told = [
+                let is_listed = [
                     "id",
                     "title",
                     "name",
@@ -31,17 +31,19 @@ fn texts_of(structured: &Value) -> Vec<String> {
                 ]
                 .contains(&name.as_str());
                 match value {
-                    Value::String(text) if is_told => told.extend(text.lines().map(str::to_owned)),
-                    Value::Number(number) if is_told && number.as_u64() != Some(0) => {
-                        told.push(number.to_string());
+                    Value::String(text) if is_listed => {
+                        texts.extend(text.lines().map(str::to_owned))
                     }
-                    _ => told.extend(texts_of(value)),
+                    Value::Number(number) if is_listed && number.as_u64() != Some(0) => {
+                        texts.push(number.to_string());
+                    }
+                    _ => texts.extend(texts_of(value)),
                 }
             }
         }
         _ => {}
     }
-    told
+    texts
 }
 
 #[test]
@@ -91,8 +93,11 @@ fn an_answer_has_valid_structured_content_and_the_same_as_markdown() {
         };
         assert_eq!(content["type"], "text");
         let text = content["text"].as_str().unwrap();
-        for told in texts_of(structured) {
-            assert!(text.contains(&told), "{tool} {arguments}: {told} in {text}");
+        for shown in texts_of(structured) {
+            assert!(
+                text.contains(&shown),
+                "{tool} {arguments}: {shown} in {text}"
+            );
         }
         assert!(text.len() < structured.to_string().len() + 200, "{text}");
         let errors: Vec<String> = schemas[tool]
@@ -158,13 +163,13 @@ fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
                     );
                     assert!(whole.len() > 500, "{name} {tool}: {whole}");
                 } else {
-                    for told in texts_of(&result["structuredContent"]) {
-                        assert!(text.contains(&told), "{name} {tool}: {told} in {text}");
+                    for shown in texts_of(&result["structuredContent"]) {
+                        assert!(text.contains(&shown), "{name} {tool}: {shown} in {text}");
                     }
                 }
             }
         }
-        // What is wrong is said in text, which is all that an error has.
+        // An error has only text.
         assert_eq!(
             server.fail("get_memory", json!({ "id": "nothing" })).code,
             "memory_not_found"

@@ -19,9 +19,9 @@ fn the_process_ends_when_standard_input_does() {
         if asked {
             server.call("query_memories", json!({ "query": "deadlock" }));
         }
-        let (took, status, said) = server.close();
+        let (took, status, messages) = server.close();
         assert_eq!(status.code(), Some(0));
-        assert!(said.is_empty(), "{said:?}");
+        assert!(messages.is_empty(), "{messages:?}");
         worst = worst.max(took);
     }
     let (took, status, _) = Server::start(root.path()).close();
@@ -45,10 +45,10 @@ fn the_process_ends_in_the_middle_of_a_request() {
         );
     }
     std::thread::sleep(Duration::from_millis(50));
-    let (took, status, said) = server.close();
+    let (took, status, messages) = server.close();
     println!(
         "exit in the middle of building an index: {took:?}, {} answers",
-        said.len()
+        messages.len()
     );
     assert_eq!(status.code(), Some(0));
     assert!(took < Duration::from_secs(1), "{took:?}");
@@ -72,9 +72,9 @@ fn piped_requests_are_answered_although_input_ends_at_once() {
     for _ in 0..15 {
         let mut server = Server::start(root.path());
         server.raw(text.as_bytes());
-        let (_, status, said) = server.close();
+        let (_, status, messages) = server.close();
         assert_eq!(status.code(), Some(0));
-        let mut ids: Vec<i64> = said
+        let mut ids: Vec<i64> = messages
             .iter()
             .filter_map(|message| message["id"].as_i64())
             .collect();
@@ -107,9 +107,9 @@ fn a_piped_request_over_a_large_store_is_answered() {
         root.path().display()
     );
     let output = Command::new("sh").arg("-c").arg(line).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(said.lines().count(), 2, "{said}");
-    assert!(said.contains("\"id\":2"), "{said}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(stdout.lines().count(), 2, "{stdout}");
+    assert!(stdout.contains("\"id\":2"), "{stdout}");
 }
 
 #[test]
@@ -121,15 +121,15 @@ fn requests_before_the_handshake_and_batches_are_refused_clearly() {
           [{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}]\n\
           {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}\n",
     );
-    let (_, status, said) = server.close();
+    let (_, status, messages) = server.close();
     assert_eq!(status.code(), Some(0));
     // Answers come in any order.
     let message = |id: Value| {
-        let answer = said.iter().find(|answer| answer["id"] == id);
-        let answer = answer.unwrap_or_else(|| panic!("{said:?}"));
+        let answer = messages.iter().find(|answer| answer["id"] == id);
+        let answer = answer.unwrap_or_else(|| panic!("{messages:?}"));
         answer["error"]["message"].as_str().map(str::to_owned)
     };
-    assert_eq!(said.len(), 3, "{said:?}");
+    assert_eq!(messages.len(), 3, "{messages:?}");
     let first = "the first request of a session is `initialize`";
     assert_eq!(message(json!(1)).as_deref(), Some(first));
     let batch = message(Value::Null).unwrap();
@@ -147,10 +147,10 @@ fn a_stateless_request_that_is_piped_in_is_answered() {
             .to_string()
             .as_bytes(),
     );
-    let (_, status, said) = server.close();
+    let (_, status, messages) = server.close();
     assert_eq!(status.code(), Some(0));
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert_eq!(said[0]["result"]["tools"].as_array().unwrap().len(), 4);
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert_eq!(messages[0]["result"]["tools"].as_array().unwrap().len(), 4);
 }
 
 #[test]

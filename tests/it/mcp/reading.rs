@@ -1,4 +1,4 @@
-//! What a server reads and when: nothing of a store before the first call, and what changed since
+//! What a server reads and when: nothing from a store before the first call, and what changed since
 //! the last one.
 
 use std::process::{Command, Stdio};

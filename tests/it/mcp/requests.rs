@@ -129,8 +129,8 @@ fn two_hundred_calls_at_once_are_each_answered_once() {
         assert_eq!(*known, text, "equal calls, different answers");
     }
     server.ping();
-    let (_, _, said) = server.close();
-    assert!(said.is_empty(), "{said:?}");
+    let (_, _, messages) = server.close();
+    assert!(messages.is_empty(), "{messages:?}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn cancelled_calls_do_not_break_the_others() {
         })
         .collect();
     let kept = server.send("tools/call", call.clone());
-    // Taken back before it was sent, and after it was answered.
+    // Cancelled before it was sent, and after it was answered.
     server.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 424_242 } }).to_string());
     let answer = server.answer(kept);
     assert!(

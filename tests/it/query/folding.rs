@@ -158,7 +158,7 @@ fn a_memory_with_a_missing_or_rejected_successor_stays_visible() {
         )
     };
     let rejected = memory("bad", "Cache rule bad", json!({ "status": "rejected" }));
-    // `first` is replaced by `a`, which stands although its own successor is nowhere.
+    // `first` is replaced by `a`, which is shown although its own successor does not exist.
     root.store(
         "alpha",
         &[
@@ -202,12 +202,12 @@ fn a_memory_with_a_missing_or_rejected_successor_stays_visible() {
         assert!(read.get("superseded_by").is_none(), "{read}");
     }
     let context = call(&service, "get_context", json!({})).unwrap();
-    let told = context["recent_memories"]
+    let listed = context["recent_memories"]
         .as_array()
         .unwrap()
         .iter()
         .map(|hit| hit["id"].as_str().unwrap());
-    let mut told: Vec<&str> = told.collect();
-    told.sort_unstable();
-    assert_eq!(told, ["a", "b"], "{context}");
+    let mut listed: Vec<&str> = listed.collect();
+    listed.sort_unstable();
+    assert_eq!(listed, ["a", "b"], "{context}");
 }

@@ -226,8 +226,7 @@ fn an_answer_stays_within_max_tokens_and_the_next_page_continues() {
             let pages = pages(&service, arguments.clone(), |_| {});
             let mut worst = 0;
             for page in &pages {
-                // What a vocabulary in use makes of it: the estimate stands well above that for a
-                // cursor.
+                // By a vocabulary in use: the estimate is well above that for a cursor.
                 let cost = crate::tokens::cost(&page.to_string());
                 if cost > max_tokens {
                     worst = worst.max(cost);
@@ -364,7 +363,7 @@ fn an_oldest_first_list_has_pages() {
     )
     .unwrap();
     assert_eq!(newest["results"][0]["id"], "m319");
-    // A cursor of one order is none of the other's.
+    // A cursor of one order is not valid in the other.
     arguments["order"] = json!("newest");
     assert_eq!(
         call(&service, "query_memories", arguments)

@@ -1,4 +1,4 @@
-//! What holds of every answer, whatever was asked: a memory is the one that its id names, has a
+//! What is true of every answer, whatever was asked: a memory is the one that its id names, has a
 //! status that was asked for, and is the one that was asked for; and nobody is answered without the
 //! token.
 
@@ -13,7 +13,7 @@ use super::{TIMEOUT, TOKEN};
 /// The status that the writer gives a memory. It only ever changes to `rejected`.
 pub const STATUSES: [&str; 5] = ["approved", "approved", "approved", "promoted", "staging"];
 
-/// What is wrong with an answer that is no failure.
+/// What is wrong with a successful answer.
 pub fn faults(call: &Call, answer: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let arguments = &call.params["arguments"];
@@ -71,7 +71,8 @@ fn number(memory: &Value) -> Option<usize> {
     memory["id"].as_str()?.strip_prefix("mem-")?.parse().ok()
 }
 
-/// What is wrong with a memory: its title begins with its number, and its number tells its status.
+/// What is wrong with a memory: its title begins with its number, and its number determines its
+/// status.
 fn fault(memory: &Value, waiting: bool) -> Option<String> {
     let number = number(memory)?;
     let title = memory["title"].as_str().unwrap_or_default();
@@ -81,10 +82,10 @@ fn fault(memory: &Value, waiting: bool) -> Option<String> {
         ));
     }
     let written = STATUSES[number % STATUSES.len()];
-    let said = memory["status"].as_str().unwrap_or(written);
-    if said != written || (written == "staging" && !waiting) {
+    let shown = memory["status"].as_str().unwrap_or(written);
+    if shown != written || (written == "staging" && !waiting) {
         return Some(format!(
-            "mem-{number:07} is {written} and is shown as {said}: {title}"
+            "mem-{number:07} is {written} and is shown as {shown}: {title}"
         ));
     }
     None
@@ -104,7 +105,7 @@ pub fn post(address: &str, authorization: Option<&str>, body: &str) -> TcpStream
     stream
 }
 
-/// Asks without the token, or with one that is nearly it; what is wrong with the answer.
+/// Asks without the token, or with a slightly wrong one; what is wrong with the answer.
 pub fn unauthorised(dice: &mut RandomSource, address: &str, body: &str) -> Option<String> {
     let nearly = &TOKEN[..dice.roll(TOKEN.len())];
     let authorization = match dice.roll(5) {
@@ -114,13 +115,14 @@ pub fn unauthorised(dice: &mut RandomSource, address: &str, body: &str) -> Optio
         3 => Some(format!("Bearer {TOKEN}{}", dice.roll(10))),
         _ => Some(format!("Basic {TOKEN}")),
     };
-    let mut said = String::new();
-    let read = post(address, authorization.as_deref(), body).read_to_string(&mut said);
-    let refused = read.is_ok() && said.starts_with("HTTP/1.1 401 ") && !said.contains("mem-");
+    let mut response = String::new();
+    let read = post(address, authorization.as_deref(), body).read_to_string(&mut response);
+    let refused =
+        read.is_ok() && response.starts_with("HTTP/1.1 401 ") && !response.contains("mem-");
     (!refused).then(|| {
         format!(
             "{authorization:?} is answered: {}",
-            &said[..said.floor_char_boundary(600)]
+            &response[..response.floor_char_boundary(600)]
         )
     })
 }

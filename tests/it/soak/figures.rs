@@ -8,13 +8,13 @@ use std::time::Duration;
 const PERIOD: Duration = Duration::from_millis(200);
 /// The part of the answers after which a server counts as warm.
 const WARM: f64 = 0.4;
-/// What memory may grow by from the first warm sample to the last, beside a tenth of itself:
-/// allocators and caches breathe.
+/// What memory may grow by from the first warm sample to the last, in addition to a tenth of
+/// itself: allocators and caches fluctuate.
 const NOISE_MIB: f64 = 12.0;
 /// Descriptors and threads may differ by so many from one part of the run to the next.
 const MIN_SAMPLES: usize = 12;
 
-/// One look at a process.
+/// One sample of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     /// Answers so far, to all clients.
@@ -32,7 +32,7 @@ pub struct Figures {
     samples: Vec<Sample>,
 }
 
-/// Looks at processes until `over`; one that has ended is passed over.
+/// Samples processes until `over`; one that has ended is passed over.
 pub fn watch(
     processes: &[(String, u32)],
     answers: &AtomicUsize,
@@ -75,7 +75,7 @@ fn sample(pid: u32, answers: usize) -> Option<Sample> {
 /// Processor time of a process so far, in ticks.
 pub fn ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name stands in parentheses and may hold anything; user and system time are the 12th and
+    // The name is in parentheses and may contain anything; user and system time are the 12th and
     // 13th values behind it.
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
     behind
@@ -99,7 +99,7 @@ impl Figures {
     pub fn verdict(&self) -> (String, Vec<String>) {
         let warm = self.warm();
         let mut grown = Vec::new();
-        let mut told = format!(
+        let mut text = format!(
             "{}: {} samples, {} warm",
             self.name,
             self.samples.len(),
@@ -107,7 +107,7 @@ impl Figures {
         );
         if warm.len() < 10 {
             grown.push(format!("{}: too few samples to tell", self.name));
-            return (told, grown);
+            return (text, grown);
         }
         for (what, of) in [
             ("resident", (|sample| sample.resident) as fn(&Sample) -> f64),
@@ -115,7 +115,7 @@ impl Figures {
         ] {
             let values: Vec<f64> = warm.iter().map(of).collect();
             let (middle, growth) = (median(values.clone()), growth(&values));
-            told += &format!(", {what} {middle:.1} MiB {growth:+.1}");
+            text += &format!(", {what} {middle:.1} MiB {growth:+.1}");
             if growth > NOISE_MIB + middle / 10.0 {
                 grown.push(format!(
                     "{}: {what} memory grew by {growth:.1} MiB at {middle:.1}",
@@ -132,7 +132,7 @@ impl Figures {
         ] {
             let (early, late) = warm.split_at(warm.len() / 2);
             let most = |samples: &[Sample]| samples.iter().map(of).max().unwrap_or_default();
-            told += &format!(", {what} at most {}, then {}", most(early), most(late));
+            text += &format!(", {what} at most {}, then {}", most(early), most(late));
             if most(late) > most(early) + MIN_SAMPLES {
                 grown.push(format!(
                     "{}: {what} grew from {} to {}",
@@ -142,7 +142,7 @@ impl Figures {
                 ));
             }
         }
-        (told, grown)
+        (text, grown)
     }
 
     /// Most descriptors and threads at any moment.

@@ -48,14 +48,14 @@ impl RandomSource {
     }
 }
 
-/// What is to come of a call.
+/// The expected outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// An answer.
     Answer,
     /// A failure, as a tool's result or as an error of the protocol.
     Failure,
-    /// One or the other: it names a memory that may go at any moment.
+    /// One or the other: it names a memory that may be removed at any moment.
     Either,
 }
 
@@ -72,7 +72,7 @@ pub fn id(number: usize) -> String {
     format!("mem-{number:07}")
 }
 
-/// A call; `live` are the numbers of memories that are there, more or less.
+/// A call; `live` are the numbers of memories that roughly exist.
 pub fn ask(
     dice: &mut RandomSource,
     live: std::ops::Range<usize>,

@@ -35,7 +35,7 @@ fn read_only_tools_are_offered_under_configured_names() {
             .get("anyOf")
             .is_none()
     );
-    // A tool that is not offered says why when it is called all the same.
+    // A tool that is not offered says why when it is called anyway.
     let hidden = server.fail("page_writes", json!({}));
     assert_eq!(hidden.code, "upstream_refused");
     assert_eq!(
@@ -131,7 +131,7 @@ fn a_declared_tool_stays_listed_while_its_server_is_down() {
     let site = Site::new("broken", &tools, "");
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_echo"]);
-    // After three failures in a row nothing else is listed any more.
+    // After three failures in a row nothing is listed any more.
     until("it is not tried again", || site.lines("starts").len() >= 4);
     assert_eq!(names(&mut server)[4..], ["page_echo"]);
 }
@@ -197,10 +197,10 @@ fn a_late_server_is_announced() {
             );
         }
         assert_eq!(names(&mut server), OURS, "{era}");
-        let told = server.message(TIMEOUT).unwrap();
+        let answer = server.message(TIMEOUT).unwrap();
         assert_eq!(
-            told["method"], "notifications/tools/list_changed",
-            "{era}: {told}"
+            answer["method"], "notifications/tools/list_changed",
+            "{era}: {answer}"
         );
         assert_eq!(names(&mut server)[4..], ["page_garbage"], "{era}");
     }
@@ -216,8 +216,11 @@ fn tools_that_come_later_are_offered() {
     let mut server = site.serve();
     assert_eq!(names(&mut server)[4..], ["page_union"]);
     server.call("page_union", json!({ "a": "x" }));
-    let told = server.message(TIMEOUT).unwrap();
-    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    let answer = server.message(TIMEOUT).unwrap();
+    assert_eq!(
+        answer["method"], "notifications/tools/list_changed",
+        "{answer}"
+    );
     assert_eq!(names(&mut server)[4..], ["page_later", "page_union"]);
     assert_eq!(text(&server.call("page_later", json!({}))), "later");
 }

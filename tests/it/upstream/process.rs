@@ -22,9 +22,9 @@ fn only_named_environment_variables_are_passed_on() {
         .env("HOME", "/nowhere");
     let mut server = Server::spawn(command);
     server.initialize("2025-06-18");
-    let told = server.call("page_env", json!({}));
-    let told = text(&told);
-    let (variables, rest) = told.split_once(" in ").unwrap();
+    let page = server.call("page_env", json!({}));
+    let page = text(&page);
+    let (variables, rest) = page.split_once(" in ").unwrap();
     assert_eq!(rest, "/: a value");
     let variables: Vec<&str> = variables.split_whitespace().collect();
     for there in ["GIVEN", "NAMED", "HOME", "PATH"] {
@@ -36,7 +36,7 @@ fn only_named_environment_variables_are_passed_on() {
     };
     let others: Vec<&&str> = variables.iter().filter(|name| !allowed(name)).collect();
     assert!(others.is_empty(), "{others:?}");
-    // Without it, the server is not there, and ours are.
+    // Without it, the server's tools are missing, and ours are there.
     let mut server = site.serve();
     assert_eq!(names(&mut server), OURS);
     let absent = server.fail("page_env", json!({}));
@@ -72,7 +72,7 @@ fn nothing_is_left_when_the_server_ends() {
                 .status()
                 .unwrap();
             assert!(status.success());
-            // The signal is to end the server, and not the end of its input, which follows.
+            // The signal must end the server, not the end of its input, which follows.
             std::thread::sleep(Duration::from_millis(500));
         }
         let (took, status, _) = server.close();

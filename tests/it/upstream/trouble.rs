@@ -1,4 +1,4 @@
-//! Upstream servers that babble, hang, flood and die, and what becomes of the others.
+//! Upstream servers that send garbage, hang, flood and die, and how the others go on.
 
 use std::time::{Duration, Instant};
 
@@ -178,7 +178,7 @@ fn a_crashed_server_is_restarted_with_backoff() {
     assert!(processes[..2].iter().all(|process| !is_alive(*process)));
 }
 
-/// What the system says of a process's memory, in KiB.
+/// A figure of a process's memory from the system, in KiB.
 fn kibibytes(process: u32, what: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status
@@ -215,15 +215,16 @@ fn a_server_that_floods_us_is_disconnected_and_takes_no_memory() {
             after <= peak.max(resident + (40 << 10)),
             "{flood}: {resident} KiB became {after}"
         );
-        let said = [
+        let reasons = [
             "it does not read the answers",
             "requests and notifications in a minute",
             "unsolicited bytes",
         ];
         // On a busy machine it may be back before anybody has looked.
-        until("it is not said why", || {
+        until("the reason is not reported", || {
             let away = server.call("page_garbage", json!({}));
-            said.iter().any(|reason| text(&away).contains(reason)) || site.lines("starts").len() > 1
+            reasons.iter().any(|reason| text(&away).contains(reason))
+                || site.lines("starts").len() > 1
         });
         assert_eq!(
             server.call("query_memories", json!({ "query": "deadlock" }))["isError"],

@@ -63,7 +63,7 @@ pub struct Pending {
     /// A few of their ids, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
-    /// What came and was decided lately.
+    /// How many arrived and were decided recently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<String>,
 }

@@ -166,12 +166,12 @@ mod tests {
                 "are empty or have characters",
             ),
         ] {
-            let told = ran(script, LONG).unwrap_err();
-            assert!(told.contains(cause), "{script}: {told}");
-            assert!(!told.contains("s3cret"), "{script}: {told}");
+            let message = ran(script, LONG).unwrap_err();
+            assert!(message.contains(cause), "{script}: {message}");
+            assert!(!message.contains("s3cret"), "{script}: {message}");
         }
         let none = block_on(run(&["/no/such/program".to_owned()], LONG)).unwrap();
-        let told = none.map(drop).unwrap_err().to_string();
-        assert!(told.contains("cannot be started"), "{told}");
+        let message = none.map(drop).unwrap_err().to_string();
+        assert!(message.contains("cannot be started"), "{message}");
     }
 }

@@ -18,7 +18,7 @@ const CONTAINER_HOST: &str = "http://169.254.170.2";
 /// The addresses that serve container credentials over HTTP, besides the machine itself.
 const CONTAINER_HOSTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"];
 
-/// The service that gives a container its credentials. Its address can be a secret.
+/// The service that provides a container's credentials. Its address can be a secret.
 pub(super) struct Service {
     url: Url,
     /// The variable that names it.

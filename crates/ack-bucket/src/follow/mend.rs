@@ -1,9 +1,9 @@
-//! What happens after a local file could not be read.
+//! Repairs the local copy after one of its files could not be read.
 //!
-//! The files are compared with what was published. If one is damaged, the version is marked, and
-//! the next request fetches what is damaged again. Until then, the version is served as far as it
-//! can be read. The records are made from the table's files, so if only they are damaged, they are
-//! made again without the network.
+//! The files are compared with the published digests. If one is damaged, the version is marked, and
+//! the next request fetches the damaged files again. Until then, the version is served as far as it
+//! can be read. The records are built from the table's files, so if only they are damaged, they are
+//! rebuilt without the network.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Remote {
         if cache::is_damaged(&folder) {
             return true;
         }
-        // What is wrong with a table of sound files is not found by another look.
+        // If the files are sound, checking them again does not help.
         if self.work().sound.as_ref() == Some(&folder) {
             return false;
         }
@@ -39,7 +39,7 @@ impl Remote {
         false
     }
 
-    /// Makes the records again after they could not be read, from the local files, or else from the
+    /// Rebuilds the records after they could not be read, from the local files, or else from the
     /// bucket. A request that may not wait leaves that to the next one. Returns whether there are
     /// new records.
     pub fn mend_records(self: &Arc<Self>, patience: WaitPolicy) -> bool {
@@ -57,7 +57,7 @@ impl Remote {
         self.cache.installed() != before
     }
 
-    /// Makes the records again if the table's files are sound, and marks the version as damaged
+    /// Rebuilds the records if the table's files are sound, and marks the version as damaged
     /// otherwise.
     fn remake_records(&self) {
         let Some(folder) = self.cache.installed() else {
@@ -66,8 +66,8 @@ impl Remote {
         let Ok(Some(_lock)) = self.cache.lock() else {
             return;
         };
-        // Another process may have been faster. Where new records cannot be read either, more of
-        // them do not help.
+        // Another process may have been faster. If new records cannot be read either, rebuilding
+        // them again does not help.
         let is_other = self.cache.installed().as_ref() != Some(&folder);
         if is_other || cache::is_new_replacement(&folder) {
             return;

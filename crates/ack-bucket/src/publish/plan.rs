@@ -1,4 +1,4 @@
-//! The plan of a publication: compares what is published with what should be.
+//! The plan of a publication: the differences between what is published and what should be.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::client::ObjectState;
 use crate::format::{Head, Version, Withdrawn};
 use crate::mirror::{self, Link};
 
-/// What is published now.
+/// The version that is published now.
 #[derive(Debug)]
 pub struct Base {
     /// The head, with the state of its object; `None` if nothing was published yet.
@@ -23,7 +23,7 @@ pub struct Base {
     pub(super) records: BTreeMap<String, Record>,
 }
 
-/// What should be published.
+/// The records and links that should be published.
 #[derive(Debug, Clone, Default)]
 pub struct DesiredState {
     /// Every record.

@@ -359,10 +359,10 @@ fn make_safe(schema: &mut Value) {
         Value::Object(entries) => {
             for (key, value) in entries {
                 match value {
-                    Value::String(told)
+                    Value::String(words)
                         if ["description", "title", "$comment"].contains(&key.as_str()) =>
                     {
-                        *told = text::line(told, MAX_DESCRIPTION_CHARS);
+                        *words = text::line(words, MAX_DESCRIPTION_CHARS);
                     }
                     _ => make_safe(value),
                 }

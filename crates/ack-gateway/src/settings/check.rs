@@ -69,7 +69,7 @@ pub enum Connection {
     Unusable(String),
 }
 
-/// Where a bearer token comes from.
+/// The source of a bearer token.
 #[derive(Clone, PartialEq)]
 pub enum Token {
     /// There is none.

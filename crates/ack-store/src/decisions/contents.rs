@@ -1,8 +1,8 @@
-//! What was decided on a content, under whatever id.
+//! The decisions about content, under whatever id.
 //!
 //! The id of a note comes from its file, so a copy or another file name gives the same content
-//! another id. A person who rejected it rejected the content. Only decisions that take a memory
-//! away count in this way; an approval is about the one memory that was looked at.
+//! another id. A person who rejected it rejected the content. Only decisions that hide a memory
+//! apply in this way; an approval applies only to the memory that was reviewed.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub struct Contents {
     by_digest: HashMap<String, Barred>,
 }
 
-/// Why a content is not served under another id.
+/// Why content is not served under another id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bar<'a> {
     /// The newest decision about it.
@@ -50,13 +50,13 @@ struct Barred {
     is_unreadable: bool,
 }
 
-/// The digest that tells a content apart from others, whatever its file's name.
+/// The digest that identifies content, whatever the name of its file.
 fn content_of(decision: &Decision) -> &str {
     decision.text.as_deref().unwrap_or(&decision.digest)
 }
 
 impl Contents {
-    /// What the log says of each content.
+    /// What the log says about each content.
     pub(super) fn of(by_id: &HashMap<String, LoggedDecisions>) -> Self {
         let mut newest: HashMap<&str, (usize, &str, usize)> = HashMap::new();
         for (id, decided) in by_id {
@@ -95,12 +95,12 @@ impl Contents {
         self.by_digest.insert(content.to_owned(), barred);
     }
 
-    /// Whether no content is kept from agents.
+    /// Whether no content is withheld from agents.
     pub fn is_empty(&self) -> bool {
         self.by_digest.is_empty()
     }
 
-    /// What keeps a content from being served under this id; `None` if nothing does.
+    /// What keeps content from being served under this id; `None` if nothing does.
     pub(super) fn bar<'a>(
         &'a self,
         id: &str,
@@ -121,7 +121,7 @@ impl Contents {
     }
 }
 
-/// Whether a decision takes a memory away from agents.
+/// Whether a decision hides a memory from agents.
 const fn takes_away(verdict: Verdict) -> bool {
     matches!(
         verdict,
@@ -130,7 +130,7 @@ const fn takes_away(verdict: Verdict) -> bool {
 }
 
 /// The newest decision about each content that a memory had: its line in the log, and its position
-/// among the decisions about the memory. A `withdraw` takes all earlier ones back.
+/// among the decisions about the memory. A `withdraw` cancels all earlier ones.
 fn newest_of(decided: &LoggedDecisions) -> HashMap<&str, (usize, usize)> {
     let mut newest = HashMap::new();
     let lines = decided.lines.iter().zip(&decided.numbers);

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{knowledge, listing, note};
 use crate::layout::Profile;
 
-/// Names of files that are no notes.
+/// Names of files that are not notes.
 const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
 /// Which program writes the files.
@@ -15,7 +15,7 @@ pub enum Dialect {
     AutoMemory,
     /// Codex: an index of task groups, and a file for each rollout.
     Codex,
-    /// The Open Knowledge Format: every folder may have an index and a log, which are no notes.
+    /// The Open Knowledge Format: every folder may have an index and a log, which are not notes.
     Knowledge,
     /// Any other folder of Markdown: basic-memory, Serena, docs/solutions. Files of JSON lines in
     /// it are read too, as in the Open Knowledge Format.

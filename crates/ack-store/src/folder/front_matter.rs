@@ -53,7 +53,7 @@ impl Header {
 }
 
 /// Splits a note into its header and its text. A header that is never closed ends at the first
-/// empty line. What is no header belongs to the text, even after a rule.
+/// empty line. Anything that is not a header belongs to the text, even after `---`.
 pub fn split(note: &str) -> (Header, &str) {
     let Some(rest) = after_opening_rule(note) else {
         return (Header::default(), note);
@@ -87,7 +87,7 @@ pub fn split(note: &str) -> (Header, &str) {
     (header, text)
 }
 
-/// Whether a line can stand in a header that is never closed. A sentence with a colon is none.
+/// Whether a line can be part of a header that is never closed. A sentence with a colon cannot.
 fn may_be_header(line: &str) -> bool {
     line.starts_with([' ', '\t', '-', '#'])
         || split_key(line).is_some_and(|(key, _)| !key.contains(' '))
@@ -99,7 +99,7 @@ fn is_prose(line: &str) -> bool {
     !line.is_empty() && !line.starts_with('#')
 }
 
-/// What follows the rule that opens a header.
+/// What follows the `---` that opens a header.
 fn after_opening_rule(note: &str) -> Option<&str> {
     let rest = note.strip_prefix("---")?;
     rest.strip_prefix('\n')
@@ -281,8 +281,8 @@ fn scalar(value: &str) -> String {
     }
 }
 
-/// A text in double quotes with YAML's escapes resolved. One that YAML does not know stays as it
-/// is.
+/// A text in double quotes with YAML's escapes resolved. One that YAML does not know is kept as
+/// written.
 fn unescape(inner: &str) -> String {
     let mut text = String::with_capacity(inner.len());
     let mut rest = inner;
@@ -299,7 +299,7 @@ fn unescape(inner: &str) -> String {
     text + rest
 }
 
-/// The character that an escape stands for, and what follows it. `after` begins behind the
+/// The character that an escape stands for, and what follows it. `after` begins after the
 /// backslash.
 fn parse_escape(after: &str) -> Option<(char, &str)> {
     let mut chars = after.chars();
@@ -394,7 +394,7 @@ mod tests {
                 "\u{1b}[31mred\u{202e}A\n\u{a0}x",
             ),
             (r#""\U0001F600 \ud83d\ude00 \"q\" a\/b""#, "😀 😀 \"q\" a/b"),
-            // What YAML does not know stays.
+            // Escapes that YAML does not know are kept.
             (
                 r#""C:\src \q \xZZ \ud83d \u12""#,
                 r"C:\src \q \xZZ \ud83d \u12",

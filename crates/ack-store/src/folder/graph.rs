@@ -16,7 +16,7 @@ enum Line {
     Relation(Relation),
 }
 
-/// Reads a graph. A line that is broken costs itself.
+/// Reads a graph. A broken line is left out and reported.
 pub fn read(text: &str) -> Lines {
     let mut notes: Vec<Note> = Vec::new();
     let mut relations = Vec::new();

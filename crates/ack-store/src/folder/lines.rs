@@ -5,10 +5,10 @@ use jiff::Timestamp;
 
 use super::note::{Note, NoteStatus};
 
-/// Lines that are looked at to find out what a file holds.
+/// How many lines are examined to find out what a file contains.
 const SAMPLE_LINES: usize = 20;
 
-/// The memories in a file, and its first line that holds none although it should.
+/// The memories in a file, and what is wrong with lines that hold none.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// The memories.
@@ -59,8 +59,8 @@ pub fn are_memories(text: &str) -> bool {
     })
 }
 
-/// Reads a file of memories. A line that is broken costs itself, and a memory whose id an earlier
-/// line has too is left out.
+/// Reads a file of memories. A broken line is left out and reported, and so is a memory with the id
+/// of an earlier line.
 pub fn read(text: &str) -> Lines {
     let mut lines = Lines::default();
     let mut refused = RefusedLines::default();

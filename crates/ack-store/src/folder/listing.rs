@@ -60,8 +60,8 @@ pub struct Listing {
     pub files: Vec<FileEntry>,
     /// What could not be read.
     pub problems: Vec<String>,
-    /// Those of the problems that may hide notes: folders that cannot be opened, and what is no
-    /// file but has a note's name.
+    /// Those of the problems that may hide notes: folders that cannot be opened, and special files
+    /// with the name of a note.
     pub hidden: Vec<String>,
     /// A watch of the folders that began before they were listed.
     pub watch: Watch,
@@ -94,8 +94,8 @@ fn too_deep_problem(top: &Path, folder: &Path) -> String {
     )
 }
 
-/// Lists the files in a folder that `wanted` lets through, or the one file that the path
-/// names. Hidden folders and links are passed over.
+/// Lists the files in a folder that `wanted` lets through, or the one file that the path names.
+/// Hidden folders and links are skipped.
 ///
 /// # Errors
 /// The path cannot be read.
@@ -103,7 +103,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     let mut listing = Listing::default();
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {
-        // A named pipe or a device is no store.
+        // A named pipe or a device is not a store.
         files::check(path)?;
         let name = PathBuf::from(path.file_name().unwrap_or_default());
         listing.files.push(FileEntry::of(&name, &metadata));

@@ -112,7 +112,7 @@ pub struct Note {
     pub names: Vec<String>,
 }
 
-/// Why a content is not a note, as the end of a sentence about the file.
+/// Why content is not a note, as the end of a sentence about the file.
 pub fn unreadable_reason(content: &[u8]) -> Option<&'static str> {
     if is_lfs_pointer(content) {
         Some(LFS_POINTER)
@@ -125,7 +125,7 @@ pub fn unreadable_reason(content: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What is said of a file that Git LFS has in place of the note.
+/// The problem with a file that Git LFS has in place of the note.
 const LFS_POINTER: &str = "is a Git LFS pointer, not the note's text; run `git lfs pull`";
 
 /// Whether Git LFS keeps the text elsewhere
@@ -303,11 +303,11 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
     (note, problem)
 }
 
-/// What is said of an id that is no text.
+/// What is wrong with an id that is not text.
 pub const UNUSED_ID: &str =
     "it is not used, so the id is the file's path; write one text, or leave `id` out";
 
-/// What is said of a note with a status that is not known.
+/// The problem with a note whose status is unknown.
 pub fn unknown_status(status: &str) -> String {
     format!(
         "has the status `{}`, which is not known, so it waits for review; write `stable`, `draft` \

@@ -54,7 +54,7 @@ INSERT INTO memory_links SELECT DISTINCT l.from_id, m.id, l.kind
 /// The suffix of the id of a note whose local text differs from the committed one.
 pub const EDITED_SUFFIX: &str = "@edited";
 
-/// Identifies a content.
+/// Identifies content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
     /// A hash.
@@ -93,7 +93,7 @@ pub struct NoteRow {
     pub content: Content,
     /// Whether it has its committed content, if there is a reference.
     pub is_committed: bool,
-    /// What the reference has in place of an edited text.
+    /// The committed version of an edited text.
     pub committed_as: Option<ObjectName>,
 }
 
@@ -104,7 +104,7 @@ struct StoredFile {
     content: Content,
     is_committed: bool,
     committed_as: Option<ObjectName>,
-    /// The ids that its notes have in their file, and what they say of themselves.
+    /// The ids that its notes have in their file, and the status that each declares.
     note_statuses: Box<[(String, NoteStatus)]>,
     /// Why a reference does not approve its only note.
     doubt: Option<String>,
@@ -159,7 +159,7 @@ impl Rows {
         })
     }
 
-    /// Replaces the rows by the wanted ones. `notes` returns the memories of each note for which
+    /// Replaces the rows with the wanted ones. `notes` returns the memories of each note for which
     /// [`Self::is_stored`] is false; a note without any is left out. Returns which files could not
     /// get the id that they declare.
     ///
@@ -249,7 +249,7 @@ impl Rows {
             return Ok(());
         }
         for (id, standing) in &row.note_statuses {
-            // The only note of a file may have got another id since.
+            // The only note of a file may have another id by now.
             let id = if row.is_single { &row.id } else { id };
             self.connection
                 .prepare_cached("UPDATE memories SET status = ?3 WHERE slot = ?1 AND id = ?2")?
@@ -318,8 +318,8 @@ impl Rows {
         Ok(())
     }
 
-    /// The lines of an edited file that the reference has not, or has otherwise. The latter get an
-    /// id of their own.
+    /// The lines of an edited file that the reference lacks or has with other content. The latter
+    /// get an id of their own.
     fn edited_lines(&self, note_row: &NoteRow, notes: &[Note]) -> rusqlite::Result<Vec<Note>> {
         let committed = self.rows.get(&RowKey {
             is_edited: false,
@@ -365,8 +365,8 @@ impl Rows {
         Ok(edited)
     }
 
-    /// Gives each note the id that its file gives it, if no other has it, else the one that comes
-    /// from its path. What is committed comes first, then the order of the paths.
+    /// Gives each note the id that its file declares, if no other note has it, or else the one that
+    /// comes from its path. Committed notes come first, then the order of the paths.
     fn assign_ids(&mut self) -> rusqlite::Result<Vec<String>> {
         let is_special = |(key, row): (&RowKey, &StoredFile)| {
             row.declared_id.is_some() || key.is_edited || row.id != row.path_id

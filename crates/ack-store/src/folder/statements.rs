@@ -91,7 +91,8 @@ fn is_time(category: &str) -> bool {
             .all(|c| c.is_ascii_digit() || ":.,- ".contains(c))
 }
 
-/// A relation `kind [[name]]` or `"some kind" [[name]] (context)`. A sentence with a link is none.
+/// A relation `kind [[name]]` or `"some kind" [[name]] (context)`. A sentence with a link is not a
+/// relation.
 fn relation(entry: &str) -> Option<NamedLink> {
     let (kind, rest) = entry.split_once("[[")?;
     let (name, after) = rest.split_once("]]")?;

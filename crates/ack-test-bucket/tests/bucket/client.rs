@@ -12,7 +12,7 @@ use object_store::{
 };
 
 fn client(bucket: &Bucket) -> AmazonS3 {
-    // Where the workspace is built together, the client is made with TLS and wants a provider.
+    // If the whole workspace is built at once, the client has TLS and needs a provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     AmazonS3Builder::new()
         .with_endpoint(bucket.endpoint())
@@ -76,7 +76,7 @@ async fn it_writes_reads_lists_copies_and_deletes() {
         .await
         .unwrap();
     assert_eq!(deleted.len(), 3);
-    // This client deletes one object as it deletes many.
+    // This client deletes a single object with the request for many.
     assert_eq!(bucket.count(Operation::DeleteMany), 2);
     assert_eq!(bucket.keys(), ["z"]);
     let missing = store.get(&Path::from("y")).await.unwrap_err();
@@ -121,7 +121,7 @@ async fn its_conditional_writes_are_honoured() {
     let stale = write(at(first.e_tag), "lost").await.unwrap_err();
     assert!(matches!(stale, Error::Precondition { .. }), "{stale}");
     assert_eq!(text(&store, &head).await, "2");
-    // The client tries again where Amazon's server says that another write was running.
+    // The client tries again when Amazon's server says that another write was running.
     bucket.set_conflicts(FaultRule::Next(1));
     write(at(second.e_tag), "3").await.unwrap();
     assert_eq!(text(&store, &head).await, "3");

@@ -14,7 +14,8 @@ use crate::desk::near::{Near, Part, neighbours};
 /// How many lines of a narrative, or of a comparison, a card shows.
 const FOLDED_LINES: usize = 12;
 
-/// The card of a memory, with what the desk knows of its like, and the nearest approved memories.
+/// The card of a memory, with what the desk knows about similar memories, and the nearest approved
+/// ones.
 pub fn card_text(desk: &Mutex<Desk>, number: usize, position_text: &str, show_all: bool) -> String {
     let (candidate, card, lines, service, now, decision, meta) = {
         let desk = desk.lock();
@@ -90,8 +91,8 @@ fn memory_text(card: &Card, show_all: bool) -> String {
     text
 }
 
-/// What the desk knows of the memories that say nearly the same: those that wait, and those that
-/// were decided in this sitting.
+/// What the desk knows about the memories that say nearly the same thing: those that wait, and
+/// those that were decided in this session.
 fn similar_text(desk: &Desk, number: usize) -> Vec<String> {
     let short = desk.short_ids();
     let ids = desk.ids_of_group(number).into_iter();
@@ -151,7 +152,7 @@ fn diff_text(diff: &[Part]) -> String {
     marked.collect()
 }
 
-/// A text of which a few lines are shown, unless all of it is wanted.
+/// A text cut to a few lines, unless all of it is wanted.
 fn fold_lines(text: &str, indent: &str, show_all: bool) -> String {
     let text = wrapped(text, indent);
     let lines: Vec<&str> = text.lines().collect();

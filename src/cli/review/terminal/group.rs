@@ -1,5 +1,5 @@
 //! Keys that decide about several memories at once: the one that is shown, and those that say
-//! nearly the same.
+//! nearly the same thing.
 
 use super::{QueueWalk, Step, Typed, report_invalid};
 use crate::cli::error::CliError;
@@ -9,7 +9,7 @@ use crate::desk::choice::{Choice, count_text};
 const NO_SIMILAR: &str = "no other waiting memory says nearly the same";
 
 impl QueueWalk<'_> {
-    /// Makes one choice for the memory that is shown and those that say nearly the same.
+    /// Makes one choice for the memory that is shown and those that say nearly the same thing.
     pub(super) fn decide_group(
         &self,
         choice: Choice,
@@ -30,7 +30,7 @@ impl QueueWalk<'_> {
         Ok(Step::To(self.next()))
     }
 
-    /// Approves the memory that is shown, and marks those that say nearly the same as its
+    /// Approves the memory that is shown, and marks those that say nearly the same thing as its
     /// duplicates.
     pub(super) fn keep_one(&self) -> Result<Step, CliError> {
         let (others, id, shown, effects) = {

@@ -40,7 +40,7 @@ pub fn check(
 }
 
 /// Why the reference approves nothing now. It may exist after the next `git fetch`, so it is
-/// written all the same.
+/// written anyway.
 pub fn reference_problems(scope: &Scope, edited: &EditedManifest) -> Vec<String> {
     let manifest = &edited.manifest;
     if manifest.reference.is_none() || scope.remote.is_some() {

@@ -1,5 +1,5 @@
-//! A sitting at the terminal: nothing that a person decided is ever lost, and what says nearly the
-//! same is decided together.
+//! A review session at the terminal: no decision is ever lost, and memories that say nearly the same
+//! thing are decided together.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -92,7 +92,7 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
     let files = saved(&root);
     let mode = fs::metadata(&files[0]).unwrap().permissions().mode();
     assert_eq!((files.len(), mode & 0o777), (1, 0o600));
-    // The next sitting names them, and they can be applied.
+    // The next session names them, and they can be applied.
     let mut session = Session::start(review(&root));
     session.press("q\n");
     let (_, shown) = session.end();
@@ -105,12 +105,12 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
         &["review", "--apply", files[0].to_str().unwrap()],
     )
     .ok();
-    let told = log(&root, "alpha");
+    let decisions = log(&root, "alpha");
     assert_eq!(
         verdicts(&root),
         [("w0".to_owned(), "approve"), ("w1".to_owned(), "reject")]
     );
-    assert_eq!(told[1].reason.as_deref(), Some("not true"));
+    assert_eq!(decisions[1].reason.as_deref(), Some("not true"));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn closing_the_terminal_saves_the_choices() {
         )
         .ok();
         assert_eq!(approved(root.path()), ["w0"]);
-        // Where nothing was decided, nothing is saved.
+        // If nothing was decided, nothing is saved.
         let mut session = Session::start(review(&root));
         session.expect("z q ? > ").signal(signal);
         session.end();
@@ -288,7 +288,7 @@ fn a_scope_whose_decisions_cannot_be_written_is_named_before_the_first_card() {
     assert!(!clean.contains("cannot write the decisions"), "{clean}");
 }
 
-/// Three that say nearly the same, an approved one like them, and another one.
+/// Three that say nearly the same, an approved one like them, and an unrelated one.
 fn alike() -> Root {
     let root = Root::new();
     let fact = "The webhook sender waits 30 seconds for an answer before it retries.";
