@@ -159,6 +159,19 @@ fn index(root: &Path, size: usize, what: &str) {
     );
 }
 
+/// Ids of as many memories as there are calls, all of which agents may read.
+fn approved_ids(root: &Path, size: usize) -> Vec<String> {
+    let connection = Connection::open(root.join("scopes/bench/memory.db")).unwrap();
+    let mut approved = connection
+        .prepare("SELECT count(*) FROM memories WHERE id = ?1 AND status = 'approved'")
+        .unwrap();
+    (0..)
+        .map(|call| id(call * 37 % size))
+        .filter(|id| approved.query_row([id], |row| row.get(0)).unwrap())
+        .take(CALLS)
+        .collect()
+}
+
 fn measure(root: &Path, size: usize, queries: &[String]) {
     let mut server = Server::start(root);
     server.handshake();
@@ -172,7 +185,7 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
         "  idle {:.1} private, first query {first:.0} ms, then {:.1} private (peak resident {:.1})",
         idle.0, after_first.0, after_first.1
     );
-    let ids: Vec<String> = (0..CALLS).map(|call| id(call * 37 % size)).collect();
+    let ids = approved_ids(root, size);
     let cases: [(&str, &str, Arguments<'_>); 8] = [
         (
             "query, five words",
@@ -203,7 +216,7 @@ fn measure(root: &Path, size: usize, queries: &[String]) {
         (
             "get_memory",
             "get_memory",
-            &|call| json!({ "id": ids[call], "status": "all" }),
+            &|call| json!({ "id": ids[call] }),
         ),
         (
             "get_context",
