@@ -180,3 +180,36 @@ fn an_answer_tells_the_symbol_that_matches() {
     let why = first["why"].as_str().unwrap();
     assert!(why.contains("parse_config"), "{why}");
 }
+
+/// Operators, each with a memory about it. The memories have the same words otherwise.
+const OPERATORS: [&str; 12] = [
+    "&&", "||", "??", "?.", "=>", "->", "|>", "<=>", "2>&1", "$?", "<<<", ":=",
+];
+
+#[test]
+fn an_operator_finds_the_memory_about_it() {
+    let root = Root::new();
+    let about = |operator: &str| json!({ "narrative": format!("Mind the `{operator}` operator.") });
+    let memories: Vec<_> = OPERATORS
+        .iter()
+        .enumerate()
+        .map(|(number, operator)| memory(&format!("op-{number:02}"), "A trap", about(operator)))
+        .collect();
+    bulk(&root, "alpha", &memories);
+    let service = root.service();
+    for mode in ["lexical", "hybrid"] {
+        for (number, operator) in OPERATORS.iter().enumerate() {
+            for question in [
+                (*operator).to_owned(),
+                format!("what does {operator} do?"),
+                format!("the operator \"{operator}\""),
+            ] {
+                let arguments = json!({ "query": question, "mode": mode, "limit": 3 });
+                let answer = call(&service, "query_memories", arguments).unwrap();
+                let found = ids(&answer["results"]);
+                let first = found.first().map(String::as_str);
+                assert_eq!(first, Some(&*format!("op-{number:02}")), "{mode}: {question}");
+            }
+        }
+    }
+}

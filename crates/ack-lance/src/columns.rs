@@ -38,7 +38,7 @@ use ack_search::inverted::DocEntry;
 use ack_search::semantic::QuantizedVector;
 
 /// Version of the columns, of the analysis that produces the terms, and of the encoded text.
-pub const COLUMNS_VERSION: &str = "3";
+pub const COLUMNS_VERSION: &str = "4";
 
 /// How many bytes of a memory's text the table keeps, for people who read it with other tools.
 const TEXT_CAP: usize = 4_000;

@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 
+use crate::operators::operators;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -128,7 +129,8 @@ pub fn is_distinctive(identifier: &str) -> bool {
     let has_letter = identifier.chars().any(char::is_alphabetic);
     let parts = identifier.split(|c: char| !c.is_alphanumeric());
     let parts = parts.filter(|part| !part.is_empty()).count();
-    is_specific(identifier)
+    parts > 0
+        && is_specific(identifier)
         && (digits > 2 && has_letter
             || parts > 2
             || identifier.starts_with('-')
@@ -137,6 +139,12 @@ pub fn is_distinctive(identifier: &str) -> bool {
 
 /// Calls `emit` for every token of `text`, in order.
 pub fn tokenize<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'a>)) {
+    operators(text, &mut |operator| {
+        emit(Token {
+            kind: TokenKind::Identifier,
+            text: Cow::Borrowed(operator),
+        });
+    });
     if text.is_ascii() {
         let separates = |byte: &u8| {
             ASCII_SEPARATORS

@@ -2,8 +2,8 @@
 //!
 //! A search passes through these modules in order:
 //! - [`analysis`] splits text into terms, the same way for memories and for queries, with the
-//!   [`stems`] of their words and the pairs of parts of [`symbols`]; [`analyzer`] turns a memory
-//!   into the terms and the vector that an index stores;
+//!   [`stems`] of their words, the [`operators`] and the pairs of parts of [`symbols`];
+//!   [`analyzer`] turns a memory into the terms and the vector that an index stores;
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
 //! - [`query`] is the query after analysis;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
@@ -31,6 +31,7 @@ pub mod id_table;
 pub mod interner;
 pub mod inverted;
 pub mod lexical;
+pub mod operators;
 pub mod postings;
 pub mod query;
 pub mod ranking;
