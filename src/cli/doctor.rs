@@ -25,8 +25,7 @@ use crate::config::{Config, Inputs};
 use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
-use crate::service::scopes::{LONG_LIST, describe};
-use ack_api::memory::StatusFilter;
+use crate::service::scopes::{Audience, LONG_LIST, describe};
 use ack_api::{Diagnostic, text};
 
 /// The results of all checks.
@@ -59,7 +58,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         let current_scope = current.scope.as_ref();
         let may_read = config.pinned.is_none()
             || current_scope.is_some_and(|current_scope| current_scope.name == scope.name);
-        let info = describe(&service, scope, may_read, LONG_LIST, StatusFilter::All);
+        let info = describe(&service, scope, may_read, LONG_LIST, Audience::Owner);
         let columns = || {
             let store = &scope.store;
             store.snapshot(|snapshot| Ok(snapshot.layout.describe()))

@@ -18,6 +18,7 @@ use super::project::Project;
 use super::resolve::find;
 use crate::config::Config;
 use ack_api::memory::{ProjectRows, Visibility, fold_name};
+use ack_api::text;
 use ack_sys::files::expand_home;
 use ack_worktree::repository::Repository;
 
@@ -271,37 +272,31 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     ))
 }
 
-/// The shared scope with the most memories that name the repository as their project.
+/// The shared scope with the most memories that name the repository as their project. The rule tells
+/// the repository's name, not the spelling of a memory, which may wait for review.
 fn by_record(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     place.names().iter().find_map(|name| {
-        let (scope, project) = scopes_recording(scopes, name).into_iter().next()?;
+        let scope = scopes_recording(scopes, name).into_iter().next()?;
+        let name = text::line(name, 200);
         Some(Detection::new(
             scope,
-            format!("project `{project}` recorded in the store"),
+            format!("project `{name}` recorded in the store"),
             Claim::Recorded,
         ))
     })
 }
 
-/// The shared scopes whose memories name a project (folded), most memories first, each with its own
-/// spelling of the name.
-pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<(&'a Arc<Scope>, String)> {
+/// The shared scopes whose memories name a project (folded), most memories first.
+pub fn scopes_recording<'a>(scopes: &'a [Arc<Scope>], name: &str) -> Vec<&'a Arc<Scope>> {
     let readable = scopes
         .iter()
         .filter(|scope| scope.problem.is_none() && scope.manifest.visibility == Visibility::Shared);
-    let mut found: Vec<(u64, &Arc<Scope>, String)> = readable
-        .filter_map(|scope| {
-            let recorded = scope.recorded();
-            let project = recorded.get(name)?;
-            Some((project.memories, scope, project.name.clone()))
-        })
+    let mut found: Vec<(u64, &Arc<Scope>)> = readable
+        .filter_map(|scope| Some((scope.recorded().memories_of(name)?, scope)))
         .collect();
     // Scopes are sorted by name, and the sort is stable.
-    found.sort_by_key(|(memories, ..)| std::cmp::Reverse(*memories));
-    found
-        .into_iter()
-        .map(|(_, scope, name)| (scope, name))
-        .collect()
+    found.sort_by_key(|(memories, _)| std::cmp::Reverse(*memories));
+    found.into_iter().map(|(_, scope)| scope).collect()
 }
 
 fn rule_text(key: &str, value: &str, project: Option<&Project>) -> String {
@@ -353,7 +348,10 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
     let mut other = Identity::of(place);
     if !(exact && listed.is_empty()) {
         let recorded = scope.recorded();
-        if let Some(name) = names.iter().find(|name| recorded.get(name).is_some()) {
+        if let Some(name) = names
+            .iter()
+            .find(|name| recorded.memories_of(name).is_some())
+        {
             other.rows.unnamed = scope.rows_of(name, &[]).unnamed;
             return other;
         }

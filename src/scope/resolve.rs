@@ -321,7 +321,7 @@ pub fn scopes_named(
         let is_project = || {
             called.is_none()
                 && (pin.manifest.projects.find(&folded).is_some()
-                    || pin.recorded().get(&folded).is_some())
+                    || pin.recorded().memories_of(&folded).is_some())
         };
         return if is_pin || folded.is_empty() {
             Ok(NamedScopes::scope(pin))
@@ -349,7 +349,7 @@ pub fn scopes_named(
     }
     let recording: Vec<Arc<Scope>> = scopes_recording(scopes, &folded)
         .into_iter()
-        .map(|(scope, _)| Arc::clone(scope))
+        .cloned()
         .collect();
     if recording.is_empty() {
         return Err(not_found(scopes, name));

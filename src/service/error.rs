@@ -125,14 +125,14 @@ pub enum Error {
     #[error("memories that wait for review are not shown to agents here")]
     ReviewWithheld,
     /// The memory's status is unknown to this program.
-    #[error("memory `{id}` in scope `{scope}` has the unknown status `{word}`")]
+    #[error("memory `{id}` in scope `{scope}` has {}", unknown_status(word.as_deref()))]
     UnknownStatus {
         /// The requested id.
         id: String,
         /// The scope that contains it.
         scope: String,
-        /// Its status, as stored.
-        word: String,
+        /// Its status, as stored, for a caller that may see what was not approved.
+        word: Option<String>,
     },
     /// The store cannot be read.
     #[error(transparent)]
@@ -363,6 +363,14 @@ impl Diagnostic for Error {
             }
             _ => {}
         }
+    }
+}
+
+/// What is said of a status: the word if it may be named.
+fn unknown_status(word: Option<&str>) -> String {
+    match word {
+        Some(word) => format!("the unknown status `{word}`"),
+        None => "an unknown status".to_owned(),
     }
 }
 

@@ -415,7 +415,11 @@ fn find_memory(
             Some(Err((status, word, is_changed))) => {
                 let (id, scope) = (text::id(id), scope.name.clone());
                 refused.get_or_insert(match word {
-                    Some(word) => Error::UnknownStatus { id, scope, word },
+                    Some(word) => Error::UnknownStatus {
+                        id,
+                        scope,
+                        word: Some(word).filter(|_| !spec.withholds),
+                    },
                     None if spec.withholds && status == Status::Staging => {
                         Error::MemoryWithheld { id, scope }
                     }

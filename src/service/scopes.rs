@@ -97,11 +97,13 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
             (false, ..=40) => 3,
             (false, _) => 0,
         };
-        let shown = match service.config.max_status.value.withholds(request.by_agent) {
-            true => StatusFilter::Approved,
-            false => StatusFilter::All,
+        let audience = match request.by_agent {
+            true => Audience::Agent {
+                withholds: service.config.max_status.value.withholds(true),
+            },
+            false => Audience::Owner,
         };
-        let mut info = describe(service, scope, shows_details, max, shown);
+        let mut info = describe(service, scope, shows_details, max, audience);
         if request.by_agent {
             remove_operator_fields(&mut info, service);
         }
@@ -186,18 +188,34 @@ fn decode(cursor: &str) -> Result<String, Error> {
     name.ok_or(invalid.into())
 }
 
+/// Where the owner finds what is not said to agents.
+const OWNER_SEES: &str = "its owner sees which with `ack-memory doctor`";
+
 /// How many ids of several rows are named.
 const MAX_SHARED_IDS: usize = 3;
 
+/// For whom a scope is described. Names of projects, ids and names of files are text that other
+/// programs wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// The owner learns all that helps to find a problem.
+    Owner,
+    /// An agent learns how many problems there are, and the projects of memories that it may ask
+    /// for.
+    Agent {
+        /// Whether it may not ask for memories that wait for review.
+        withholds: bool,
+    },
+}
+
 /// Describes a scope, with at most `most` tags, projects and pending ids. If its details are
-/// private, the result has only its name and the reason. Projects are those of memories that pass
-/// `shown`: names of projects are text that other programs wrote.
+/// private, the result has only its name and the reason.
 pub fn describe(
     service: &Service,
     scope: &Arc<Scope>,
     shows_details: bool,
     max: usize,
-    shown: StatusFilter,
+    audience: Audience,
 ) -> ScopeInfo {
     let path = |path: &Path| shows_details.then(|| text::line(&path.display().to_string(), 400));
     let description = scope
@@ -254,7 +272,7 @@ pub fn describe(
             opened: None,
             problems: vec![problem.clone()],
         };
-    } else if let Err(error) = fill_details(service, scope, (max, shown), &mut info) {
+    } else if let Err(error) = fill_details(service, scope, (max, audience), &mut info) {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
@@ -270,7 +288,7 @@ pub fn describe(
 fn fill_details(
     service: &Service,
     scope: &Arc<Scope>,
-    (max, shown): (usize, StatusFilter),
+    (max, audience): (usize, Audience),
     info: &mut ScopeInfo,
 ) -> Result<(), StoreError> {
     let guard = service.indexes.of(scope).current(scope, READ_TIMEOUT)?;
@@ -303,6 +321,10 @@ fn fill_details(
         .max()
         .filter(|instant| *instant > i64::MIN);
     info.last_updated = latest.and_then(instant);
+    let shown = match audience {
+        Audience::Agent { withholds: true } => StatusFilter::Approved,
+        _ => StatusFilter::All,
+    };
     info.projects = projects(index, max, shown);
     info.tags = tags(index, max);
     let mut pending = pending(index, max.min(20));
@@ -358,7 +380,10 @@ fn fill_details(
             "{} {} the id of another row{}; the first approved one counts, else the first",
             count(index.duplicate_ids as u64, "row"),
             verb(index.duplicate_ids as u64, "repeats", "repeat"),
-            shared_ids(scope)
+            match audience {
+                Audience::Owner => shared_ids(scope),
+                Audience::Agent { .. } => String::new(),
+            }
         ));
     }
     if index.without_id > 0 {
@@ -368,7 +393,10 @@ fn fill_details(
             verb(index.without_id as u64, "has", "have")
         ));
     }
-    let damaged = damaged(scope);
+    let damaged = match audience {
+        Audience::Owner => damaged(scope),
+        Audience::Agent { .. } => damage_counted(scope),
+    };
     let is_damaged = !damaged.is_empty();
     problems.extend(damaged);
     let state = if is_unusable
@@ -424,14 +452,36 @@ fn damaged(scope: &Scope) -> Vec<String> {
     problems
 }
 
-/// What is said of a line of a decision log that cannot be read. Agents see it, so it names no
-/// memory.
+/// The problem with a line of a decision log that cannot be read.
 pub fn damaged_line(damaged: &DamagedLine) -> String {
     let DamagedLine { line, reason, .. } = damaged;
     format!(
         "{DECISION_LOG}, line {line} cannot be read: {reason}; the memory it names waits for review \
          again"
     )
+}
+
+/// As [`damaged`], for agents: how much there is.
+fn damage_counted(scope: &Scope) -> Vec<String> {
+    let notes = scope.store.problems().len() as u64;
+    let lines = scope.store.decisions().map(|it| it.damaged().len());
+    let lines = lines.unwrap_or_default() as u64;
+    let mut problems = Vec::new();
+    if notes > 0 {
+        problems.push(format!(
+            "{} in the files of notes; {OWNER_SEES}",
+            count(notes, "problem")
+        ));
+    }
+    if lines > 0 {
+        problems.push(format!(
+            "{} of {DECISION_LOG} cannot be read, and the memories that {} wait for review again; \
+             {OWNER_SEES}",
+            count(lines, "line"),
+            verb(lines, "it names", "they name")
+        ));
+    }
+    problems
 }
 
 fn instant(millis: i64) -> Option<String> {

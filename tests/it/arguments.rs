@@ -10,18 +10,36 @@ use crate::support::{Root, memory};
 
 /// Calls a tool as an adapter does: arguments decoded, the operation run, its answer as JSON.
 pub fn call(service: &Service, tool: &'static str, values: Value) -> Result<Value, Error> {
+    call_as(service, tool, values, false)
+}
+
+/// As [`call`], by an agent or by the owner.
+pub fn call_as(
+    service: &Service,
+    tool: &'static str,
+    values: Value,
+    by_agent: bool,
+) -> Result<Value, Error> {
     let Value::Object(values) = values else {
         panic!("arguments are an object")
     };
     let answer = match tool {
-        "query_memories" => {
-            json!(service.query_memories(&arguments::<QueryRequest>(tool, values)?)?)
-        }
-        "get_memory" => json!(service.get_memory(&arguments::<GetRequest>(tool, values)?)?),
-        "list_scopes" => {
-            json!(service.list_scopes(&arguments::<ListScopesRequest>(tool, values)?)?)
-        }
-        "get_context" => json!(service.get_context(&arguments::<ContextRequest>(tool, values)?)?),
+        "query_memories" => json!(service.query_memories(&QueryRequest {
+            by_agent,
+            ..arguments(tool, values)?
+        })?),
+        "get_memory" => json!(service.get_memory(&GetRequest {
+            by_agent,
+            ..arguments(tool, values)?
+        })?),
+        "list_scopes" => json!(service.list_scopes(&ListScopesRequest {
+            by_agent,
+            ..arguments(tool, values)?
+        })?),
+        "get_context" => json!(service.get_context(&ContextRequest {
+            by_agent,
+            ..arguments(tool, values)?
+        })?),
         other => panic!("no tool `{other}`"),
     };
     Ok(answer)

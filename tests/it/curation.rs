@@ -1,6 +1,7 @@
 //! Curation decides, whatever the request: generated stores and generated requests of all four
 //! tools, and the few paths on which a status could change between two reads. A memory is recognised
-//! by its marker, a word in its id and in all its texts.
+//! by its marker, a word in its id and in every field that a store has for it: texts, lists,
+//! project, type, session, links, decisions. Its times are in a year that no other memory has.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,15 +14,19 @@ use proptest::prelude::*;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::arguments::call;
+use crate::arguments::{call, call_as};
 use crate::support::{Root, memory};
 use ack_memory::config::{ENV_SCOPE, Setting};
 
 pub const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
 const PRIVATE: usize = 2;
 const BROKEN: usize = 3;
-/// Sessions of each scope.
+/// Sessions of each scope that several memories may share.
 const SESSIONS: usize = 4;
+/// Which project a memory has: none, one of three, or from there on, one of its own.
+const PROJECTS: usize = 6;
+/// Numbers that make a request.
+pub const BYTES: usize = 16;
 
 /// The values of `status` in a store, and what each counts as; `None` is never served.
 pub const STATUSES: [(Option<&str>, Option<Status>); 14] = [
@@ -41,14 +46,64 @@ pub const STATUSES: [(Option<&str>, Option<Status>); 14] = [
     (Some("deleted"), None),
 ];
 
+/// The text in the status column of a memory. One of those that are no status names its memory.
+pub fn status_text(status: usize, number: usize) -> Option<String> {
+    match STATUSES[status].0 {
+        Some("deleted") => Some(format!("Deleted_{}", marker(number))),
+        text => text.map(str::to_owned),
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct PlannedRow {
     pub scope: usize,
     pub status: usize,
     successor: Option<usize>,
+    /// A session of its scope, or from [`SESSIONS`] on, one of its own.
     pub session: Option<usize>,
     project: usize,
+    has_own_type: bool,
+    has_expired: bool,
     day: u32,
+}
+
+/// Who asks, and so what an answer may show at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// An agent gets only what was approved, whatever it asks for.
+    Agent,
+    /// An agent of an owner who lets agents ask for what waits.
+    TrustedAgent,
+    /// The owner at the command line.
+    Owner,
+}
+
+impl Caller {
+    /// Which memories an answer may show. What lists scopes or the queue shows its owner all that
+    /// waits; what chooses memories without a status shows nobody anything that was not approved.
+    fn filter(self, tool: &str, arguments: &Value) -> StatusFilter {
+        let status = arguments["status"].as_str();
+        match (self, tool, status) {
+            (Self::Agent, ..) => StatusFilter::Approved,
+            (_, "list_scopes" | REVIEW, _) => StatusFilter::All,
+            (_, "query_memories" | "get_memory", Some("staging")) => StatusFilter::Staging,
+            (_, "query_memories" | "get_memory", Some("all")) => StatusFilter::All,
+            _ => StatusFilter::Approved,
+        }
+    }
+}
+
+/// The commands that show what waits.
+pub const REVIEW: &str = "review";
+/// What chooses memories by itself: prompts, resources, hooks, completion, publishing.
+pub const CHOSEN: &str = "chosen";
+
+/// A request, and who makes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    pub caller: Caller,
+    pub tool: &'static str,
+    pub arguments: &'a Value,
 }
 
 /// A line of a decision log.
@@ -156,18 +211,23 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         0..SCOPES.len(),
         0..STATUSES.len(),
         proptest::option::weighted(0.4, 0..24usize),
-        proptest::option::of(0..SESSIONS),
-        0..4usize,
+        proptest::option::of(0..SESSIONS + 3),
+        0..PROJECTS,
+        (any::<bool>(), proptest::bool::weighted(0.2)),
         1..28u32,
     )
         .prop_map(
-            |(scope, status, successor, session, project, day)| PlannedRow {
-                scope,
-                status,
-                successor,
-                session,
-                project,
-                day,
+            |(scope, status, successor, session, project, (has_own_type, has_expired), day)| {
+                PlannedRow {
+                    scope,
+                    status,
+                    successor,
+                    session,
+                    project,
+                    has_own_type,
+                    has_expired,
+                    day,
+                }
             },
         );
     let line = (
@@ -189,7 +249,7 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         proptest::collection::vec(0..24usize, 0..4),
         proptest::collection::vec(planned, 4..24),
         proptest::collection::vec((0..24usize, 0..24usize), 0..20),
-        proptest::collection::vec(proptest::collection::vec(any::<u8>(), 10), 6..14),
+        proptest::collection::vec(proptest::collection::vec(any::<u8>(), BYTES), 6..14),
         proptest::collection::vec((0..24usize, 0..STATUSES.len()), 0..6),
         proptest::option::weighted(0.6, 0..SCOPES.len()),
         proptest::option::weighted(0.25, 0..3usize),
@@ -215,10 +275,45 @@ pub fn marker(number: usize) -> String {
     format!("mkq{}{}z", letter(number / 26), letter(number))
 }
 
+/// The year of everything that happened to a memory.
+fn year(number: usize) -> usize {
+    1976 + number
+}
+
+/// The project that only this memory has, as its store spells it. Requests spell it `prj-…`.
+pub fn own_project(number: usize) -> String {
+    format!("Prj_{}", marker(number))
+}
+
+/// As [`own_project`], of its tag. Requests write `tag-…`.
+pub fn own_tag(number: usize) -> String {
+    format!("Tag_{}", marker(number))
+}
+
+/// A mark as somebody remembers it who does not know it: it is near one, and is none.
+fn near_mark(number: usize) -> String {
+    let mut mark = marker(number);
+    mark.pop();
+    mark
+}
+
 /// Like [`marker`], for a session.
 fn session_mark(scope: usize, session: usize) -> String {
     let letter = |n: usize| char::from(b'a' + u8::try_from(n).unwrap());
     format!("sessq{}{}z", letter(scope), letter(session))
+}
+
+/// The session of a memory: one of its scope, or its own.
+fn session_id(session: usize, memory: usize) -> String {
+    match session {
+        ..SESSIONS => format!("session-{session}"),
+        _ => format!("Session_{}", marker(memory)),
+    }
+}
+
+/// Digits that no other memory has.
+fn confidence(number: usize) -> f64 {
+    format!("0.37{number:02}91").parse().unwrap()
 }
 
 pub fn id(number: usize) -> String {
@@ -277,40 +372,100 @@ pub fn fill(root: &Root, plan: &Plan) {
             .enumerate()
             .filter(|(_, planned)| planned.scope == number)
         {
-            let mark = marker(memory);
+            let (mark, year) = (marker(memory), year(memory));
             let common = "the nightly deployment of the payment gateway fails because the certificate chain lacks its intermediate";
             connection
                 .execute(
-                    "INSERT INTO memories (id, project, session, type, title, subtitle, facts, concepts, files, narrative, status, \
-                     reviewed_by, superseded_by, created_at) VALUES (?1, ?2, ?3, 'bugfix', ?4, ?5, ?6, '[\"tls\",\"deploy\"]', ?7, ?8, ?9, ?10, ?11, ?12)",
+                    "INSERT INTO memories (id, project, session, type, title, subtitle, facts, files, narrative, status, \
+                     reviewed_by, superseded_by, created_at, concepts, session_id, confidence, date, updated_at, \
+                     reviewed_at, stale_after) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
+                     ?15, ?16, ?17, ?18, ?19, ?20)",
                     params![
                         id(memory),
-                        [None, Some("red"), Some("Blue"), Some("other")][planned.project],
-                        planned.session.map(|session| format!("session-{session}")),
+                        match planned.project {
+                            0 => None,
+                            1 => Some("red".to_owned()),
+                            2 => Some("Blue".to_owned()),
+                            3 => Some("other".to_owned()),
+                            _ => Some(own_project(memory)),
+                        },
+                        planned.session.map(|session| session_id(session, memory)),
+                        match planned.has_own_type {
+                            true => format!("Kind_{mark}"),
+                            false => "bugfix".to_owned(),
+                        },
                         format!("Title {mark} {common}"),
                         format!("Subtitle {mark}"),
                         json!([format!("Fact {mark}")]).to_string(),
                         json!([format!("src/{mark}.rs")]).to_string(),
                         format!("Narrative {mark} {common}"),
-                        STATUSES[planned.status].0,
+                        status_text(planned.status, memory),
                         format!("reviewer {mark}"),
                         planned.successor.map(id),
-                        format!("2026-03-{:02}T00:00:00Z", planned.day),
+                        format!("{year}-03-{:02}T00:00:00Z", planned.day),
+                        json!(["tls", "deploy", own_tag(memory)]).to_string(),
+                        format!("Agent_session_{mark}"),
+                        confidence(memory),
+                        format!("{year}-02-{:02}", planned.day),
+                        format!("{year}-05-{:02}T00:00:00Z", planned.day),
+                        format!("{year}-07-{:02}T00:00:00Z", planned.day),
+                        planned.has_expired.then(|| format!("{year}-09-01")),
                     ],
                 )
                 .unwrap();
             connection
                 .execute(
-                    "INSERT INTO curation_log (memory_id, action, reason) VALUES (?1, 'stage', ?2)",
-                    params![id(memory), format!("Reason {mark}")],
+                    "INSERT INTO curation_log (memory_id, action, previous_status, new_status, reason, actor, created_at) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    params![
+                        id(memory),
+                        format!("Action {mark}"),
+                        format!("Before {mark}"),
+                        format!("After {mark}"),
+                        format!("Reason {mark}"),
+                        format!("Actor {mark}"),
+                        format!("{year}-10-01T00:00:00Z"),
+                    ],
                 )
                 .unwrap();
+            if planned.session.is_some_and(|session| session >= SESSIONS) {
+                let session = session_id(SESSIONS, memory);
+                connection
+                    .execute(
+                        "INSERT INTO sessions (id, project, title, started_at, ended_at) VALUES (?1, ?2, ?3, ?4, ?4)",
+                        params![
+                            session,
+                            format!("Prj_{mark}"),
+                            format!("Session title {mark} s{mark}"),
+                            format!("{year}-02-01T00:00:00Z"),
+                        ],
+                    )
+                    .unwrap();
+                connection
+                    .execute(
+                        "INSERT INTO overviews (session, project, content, created_at) VALUES (?1, ?2, ?3, ?4)",
+                        params![
+                            session,
+                            format!("Prj_{mark}"),
+                            format!("Overview {mark} o{mark}"),
+                            format!("{year}-02-01T00:00:00Z"),
+                        ],
+                    )
+                    .unwrap();
+            }
         }
-        for (from, to) in &plan.links {
+        for (position, (from, to)) in plan.links.iter().enumerate() {
+            let both = format!("{}_{}", marker(*from), marker(*to));
+            let kind = match position % 4 {
+                0 => "derived_from".to_owned(),
+                1 => "contradicts".to_owned(),
+                2 => "related".to_owned(),
+                _ => format!("link_{both}"),
+            };
             connection
                 .execute(
-                    "INSERT OR IGNORE INTO memory_links (from_id, to_id, kind) VALUES (?1, ?2, 'derived_from')",
-                    params![id(*from), id(*to)],
+                    "INSERT OR IGNORE INTO memory_links (from_id, to_id, kind, source) VALUES (?1, ?2, ?3, ?4)",
+                    params![id(*from), id(*to), kind, format!("Linker {both}")],
                 )
                 .unwrap();
         }
@@ -345,22 +500,33 @@ fn service(plan: &Plan, root: &Root) -> Service {
     })
 }
 
-/// A request of any tool, from ten numbers.
+/// A request of any tool, from numbers. It names what memories have in another spelling than their
+/// stores, so that repeating it differs from showing it.
 pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) {
     let one = |position: usize, choices: &[Value]| {
         choices[usize::from(bytes[position]) % choices.len()].clone()
     };
-    let some_id =
-        |position: usize| json!(id(usize::from(bytes[position]) % (plan.memories.len() + 2)));
+    let number = |position: usize| usize::from(bytes[position]) % (plan.memories.len() + 2);
+    let some_id = |position: usize| match bytes[position] {
+        250.. => json!(format!("ack_{}", near_mark(number(position)))),
+        _ => json!(id(number(position))),
+    };
+    let marked =
+        |prefix: &str, position: usize| json!(format!("{prefix}{}", marker(number(position))));
+    let near =
+        |prefix: &str, position: usize| json!(format!("{prefix}{}", near_mark(number(position))));
     let scope = one(
         1,
         &[
+            Value::Null,
             Value::Null,
             Value::Null,
             json!("alpha"),
             json!("beta"),
             json!("Gamma_Private"),
             json!("delta-broken"),
+            marked("prj-", 10),
+            near("prj-", 10),
         ],
     );
     let status = one(
@@ -374,24 +540,49 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
             json!("all"),
         ],
     );
+    let query = one(
+        3,
+        &[
+            Value::Null,
+            json!("deployment certificate"),
+            json!("nightly"),
+            some_id(4),
+            json!(format!("{} title", marker(number(4)))),
+            json!("certificat"),
+            near("", 4),
+            marked("prj-", 4),
+            marked("tag-", 4),
+            near("tag-", 4),
+            marked("s", 4),
+            marked("o", 4),
+            json!(format!("session title {}", near_mark(number(4)))),
+        ],
+    );
     let mut arguments = match bytes[0] % 8 {
         0..=3 => json!({
-            "query": one(3, &[Value::Null, json!("deployment certificate"), json!("nightly"), some_id(4), json!(format!("title {}", marker(usize::from(bytes[4] % 26)))), json!("certificat")]),
+            "query": query,
+            "like": one(15, &[Value::Null, Value::Null, Value::Null, Value::Null, some_id(4)]),
             "scope": scope,
             "status": status,
             "limit": one(5, &[Value::Null, json!(1), json!(2), json!(50)]),
-            "project": one(6, &[Value::Null, Value::Null, Value::Null, json!("red"), json!("other"), json!("nowhere")]),
-            "tags": one(7, &[Value::Null, Value::Null, json!(["tls"]), json!(["deploy", "no"])]),
+            "project": one(6, &[Value::Null, Value::Null, Value::Null, json!("red"), json!("other"), json!("nowhere"), marked("prj-", 10), near("prj-", 10)]),
+            "tags": one(7, &[Value::Null, Value::Null, Value::Null, json!(["tls"]), json!(["deploy", "no"]), json!([marked("tag-", 10)]), json!([near("tag-", 10)])]),
             "match_tags": one(8, &[Value::Null, json!("any")]),
             "detail": one(8, &[Value::Null, json!("concise"), json!("full")]),
-            "files": one(9, &[Value::Null, Value::Null, Value::Null, json!("src/*.rs"), json!("mkq")]),
-            "session": one(9, &[Value::Null, Value::Null, json!("session-0")]),
+            "files": one(9, &[Value::Null, Value::Null, Value::Null, json!("src/*.rs"), json!("mkq"), near("src/", 10)]),
+            "session": one(11, &[Value::Null, Value::Null, Value::Null, Value::Null, json!("session-0"), marked("Session_", 10), near("Session_", 10)]),
+            "type": one(12, &[Value::Null, Value::Null, Value::Null, Value::Null, json!("bugfix"), marked("kind-", 10), near("kind-", 10)]),
+            "expect": one(13, &[Value::Null, Value::Null, some_id(10)]),
+            "mode": one(14, &[Value::Null, Value::Null, json!("lexical"), json!("semantic")]),
+            "order": one(12, &[Value::Null, json!("oldest")]),
             "explain": one(5, &[Value::Null, json!(true)]),
             "max_tokens": one(6, &[Value::Null, json!(200), json!(900)]),
         }),
         4 => json!({
             "id": some_id(3), "scope": scope, "status": status,
             "include": one(4, &[Value::Null, json!(["timeline", "links", "history", "related"]), json!(["links"])]),
+            "kind": one(5, &[Value::Null, Value::Null, Value::Null, json!(["contradicts"]), json!(["link"]), json!([near("link_", 10)])]),
+            "timeline_within": one(6, &[Value::Null, Value::Null, json!("session"), json!("project"), json!("scope")]),
         }),
         5 => json!({
             "ids": [some_id(3), some_id(4), some_id(5), some_id(6), some_id(7), some_id(8)], "scope": scope, "status": status,
@@ -399,16 +590,29 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
         }),
         6 => json!({ "scope": scope }),
         _ => json!({
-            "project_path": one(3, &[Value::Null, json!(project_folder(root.path(), usize::from(bytes[4]) % SCOPES.len()))]),
+            "project_path": one(3, &[
+                Value::Null,
+                json!(project_folder(root.path(), usize::from(bytes[4]) % SCOPES.len())),
+                json!(root.path().join("projects").join(format!("prj-{}", marker(number(10))))),
+            ]),
             "include_cross_project": one(5, &[Value::Null, json!(true), json!(false)]),
             "max_memories": one(6, &[Value::Null, json!(1), json!(50)]),
-            "focus": one(7, &[Value::Null, json!("certificate"), some_id(8)]),
+            "focus": one(7, &[Value::Null, json!("certificate"), some_id(8), marked("tag-", 8), near("", 8)]),
         }),
     };
-    arguments
-        .as_object_mut()
-        .unwrap()
-        .retain(|_, value| !value.is_null());
+    let has_like = arguments.get("like").is_some_and(|like| !like.is_null());
+    let arguments_given = arguments.as_object_mut().unwrap();
+    if has_like {
+        for other in ["query", "mode", "order"] {
+            arguments_given.remove(other);
+        }
+    } else if arguments_given
+        .get("query")
+        .is_some_and(|query| !query.is_null())
+    {
+        arguments_given.remove("order");
+    }
+    arguments_given.retain(|_, value| !value.is_null());
     let tool = [
         "query_memories",
         "query_memories",
@@ -422,58 +626,105 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
     (tool[usize::from(bytes[0] % 8)], arguments)
 }
 
-/// Whether a request may show a memory at all, as the contract says it, and by which status filter.
+/// Whether a request may show a memory at all, as the contract says it.
 fn may_show(
     plan: &Plan,
     root: &Root,
     held: &[StoredRow],
     number: usize,
-    tool: &str,
-    arguments: &Value,
+    question: &Question<'_>,
 ) -> bool {
+    let arguments = question.arguments;
     let scope = plan.memories[number].scope;
-    let named = arguments["scope"].as_str().and_then(|name| {
-        SCOPES
+    let folded = |name: &str| name.to_lowercase().replace(['-', '_'], "");
+    let named = arguments["scope"].as_str().map(|name| {
+        let known = SCOPES
             .iter()
-            .position(|known| known.replace('-', "") == name.to_lowercase().replace(['-', '_'], ""))
+            .position(|known| folded(known) == folded(name));
+        // The name of a project means the shared scopes that have one.
+        known.map_or_else(|| vec![0, 1, PRIVATE], |scope| vec![scope])
     });
     let asked = (0..SCOPES.len())
         .find(|scope| arguments["project_path"] == json!(project_folder(root.path(), *scope)));
     let readable = scope != BROKEN
         && match (plan.pinned, named) {
             (Some(pinned), _) => scope == pinned,
-            (None, Some(named)) => scope == named,
-            (None, None) => scope != PRIVATE || asked.or(plan.current) == Some(scope),
+            (None, Some(named)) if named.len() == 1 => named.contains(&scope),
+            (None, _) => scope != PRIVATE || asked.or(plan.current) == Some(scope),
         };
-    let filter = match (tool, arguments["status"].as_str()) {
-        ("query_memories" | "get_memory", Some("staging")) => StatusFilter::Staging,
-        ("query_memories" | "get_memory", Some("all")) => StatusFilter::All,
-        _ => StatusFilter::Approved,
-    };
+    let filter = question.caller.filter(question.tool, arguments);
     readable
         && held[number]
             .status()
             .is_some_and(|status| filter.allows(status))
 }
 
-/// Takes `pending.ids` (staging ids, by contract) and `superseded_by` (see the test about it) out
-/// of an answer.
-fn strip(answer: &mut Value, pending: &mut Vec<String>) {
+/// Takes out of an answer what the contract lets it say about memories of any status: `pending.ids`
+/// (ids that wait, which agents get only if their owner lets them ask), the newest and the oldest
+/// time in a scope, and for its owner, what is wrong with it.
+fn strip(answer: &mut Value, caller: Caller, pending: &mut Vec<String>) {
     match answer {
         Value::Object(fields) => {
-            fields.remove("superseded_by");
-            if let Some(Value::Array(ids)) = fields
-                .get_mut("pending")
-                .and_then(|pending| pending.get_mut("ids"))
-                .map(Value::take)
-            {
-                pending.extend(ids.iter().filter_map(Value::as_str).map(str::to_owned));
+            fields.remove("last_updated");
+            if caller == Caller::Owner {
+                fields.remove("health");
             }
-            fields.values_mut().for_each(|value| strip(value, pending));
+            if let Some(waiting) = fields.get_mut("pending").and_then(Value::as_object_mut) {
+                waiting.remove("oldest");
+                if caller != Caller::Agent
+                    && let Some(Value::Array(ids)) = waiting.remove("ids")
+                {
+                    pending.extend(ids.iter().filter_map(Value::as_str).map(str::to_owned));
+                }
+            }
+            let values = fields.values_mut();
+            values.for_each(|value| strip(value, caller, pending));
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| strip(value, pending)),
+        Value::Array(values) => {
+            let values = values.iter_mut();
+            values.for_each(|value| strip(value, caller, pending));
+        }
+        Value::String(text) => {
+            // An answer inside of a message.
+            if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
+                *answer = inner;
+                strip(answer, caller, pending);
+            }
+        }
         _ => {}
     }
+}
+
+/// Every text in arguments that holds a mark.
+fn asked_texts(arguments: &Value, texts: &mut Vec<String>) {
+    match arguments {
+        Value::String(text) => {
+            let text = text.to_lowercase();
+            if !text.contains("mkq") {
+                return;
+            }
+            if let Some((_, last)) = text.rsplit_once('/') {
+                texts.push(last.to_owned());
+            }
+            let words = text.split(|character: char| !character.is_alphanumeric());
+            texts.extend(words.map(|word| format!("`{word}`")));
+            texts.push(text);
+        }
+        Value::Array(values) => values.iter().for_each(|value| asked_texts(value, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| asked_texts(value, texts)),
+        _ => {}
+    }
+}
+
+/// An answer without what the caller said itself. No field of a memory holds such a text.
+fn without_echo(text: &str, arguments: &Value) -> String {
+    let mut asked = Vec::new();
+    asked_texts(arguments, &mut asked);
+    asked.retain(|text| text.contains("mkq"));
+    asked.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    asked
+        .iter()
+        .fold(text.to_owned(), |text, asked| text.replace(asked, "it"))
 }
 
 /// Makes a request, checks its answer, and returns the cursor of the next page.
@@ -482,14 +733,17 @@ fn check(
     root: &Root,
     service: &Service,
     held: &[StoredRow],
-    tool: &'static str,
-    arguments: &Value,
+    question: &Question<'_>,
 ) -> Option<String> {
-    let result = call(service, tool, arguments.clone());
+    let Question {
+        tool, arguments, ..
+    } = *question;
+    let by_agent = question.caller != Caller::Owner;
+    let result = call_as(service, tool, arguments.clone(), by_agent);
     let failed = result.is_err();
     let mut answer = result.unwrap_or_else(|error| serde_json::to_value(error.body()).unwrap());
     let cursor = answer["next_cursor"].as_str().map(str::to_owned);
-    inspect(plan, root, held, tool, arguments, &mut answer);
+    inspect(plan, root, held, question, &mut answer);
     let text = answer.to_string().to_lowercase();
     let asked = arguments.to_string();
     if let Some(pinned) = plan.pinned {
@@ -507,7 +761,9 @@ fn check(
             );
         }
         if arguments["scope"].as_str().is_some_and(|name| {
-            !name.eq_ignore_ascii_case(&SCOPES[pinned].replace('-', "_")) && name != SCOPES[pinned]
+            !name.contains("mkq")
+                && !name.eq_ignore_ascii_case(&SCOPES[pinned].replace('-', "_"))
+                && name != SCOPES[pinned]
         }) {
             assert!(
                 failed && (answer["code"] == "scope_refused" || answer["code"] == "invalid_cursor"),
@@ -523,68 +779,76 @@ pub fn inspect(
     plan: &Plan,
     root: &Root,
     held: &[StoredRow],
-    tool: &str,
-    arguments: &Value,
+    question: &Question<'_>,
     answer: &mut Value,
 ) {
+    let is_agent = question.caller == Caller::Agent;
+    if !is_agent && let Some(suggestions) = answer.get_mut("suggestions").map(Value::take) {
+        // Whoever may ask for what waits is told a name there that is near to the one of the filter.
+        let all = Question {
+            tool: REVIEW,
+            ..*question
+        };
+        inspect(plan, root, held, &all, &mut json!([suggestions]));
+    }
     let mut pending = Vec::new();
-    strip(answer, &mut pending);
+    strip(answer, question.caller, &mut pending);
     let text = answer.to_string().to_lowercase();
-    let asked = arguments.to_string();
+    let unsaid = without_echo(&text, question.arguments);
+    // Those of a whole scope are among what these say.
+    let tells_times_of_scopes = ["list_scopes", "get_context", CHOSEN].contains(&question.tool);
     for number in 0..plan.memories.len() {
         let mark = marker(number);
+        let twins = plan.duplicate_ids.iter();
+        let mut same = twins
+            .filter(|(first, _)| *first == number)
+            .map(|(_, twin)| *twin)
+            .chain([number]);
         if pending.contains(&id(number)) {
-            let same = plan
-                .duplicate_ids
-                .iter()
-                .filter(|(first, _)| *first == number);
-            let mut same = same.map(|(_, twin)| *twin).chain([number]);
             assert!(
-                same.any(|same| held[same].status() == Some(Status::Staging)),
-                "{tool} {arguments}: pending {mark}"
+                same.clone()
+                    .any(|same| held[same].status() == Some(Status::Staging)),
+                "{question:?}: pending {mark}"
             );
             let scope = plan.memories[number].scope;
             assert!(
                 plan.pinned.is_none_or(|pinned| pinned == scope) && scope != BROKEN,
-                "{tool} {arguments}: pending {mark}"
+                "{question:?}: pending {mark}"
             );
         }
-        if may_show(plan, root, held, number, tool, arguments) {
+        if may_show(plan, root, held, number, question) {
             continue;
         }
-        // The id may be that of another row, which may be shown.
-        let has_twin = plan.duplicate_ids.iter().any(|(first, _)| *first == number);
-        let is_named = tool == "get_memory" && asked.contains(&mark);
-        let forbidden: Vec<String> = if is_named || has_twin {
-            // An error about an id names it.
-            [
-                "title ",
-                "subtitle ",
-                "fact ",
-                "src/",
-                "narrative ",
-                "reviewer ",
-                "reason ",
-            ]
-            .iter()
-            .map(|field| format!("{field}{mark}"))
-            .collect()
-        } else {
-            vec![mark]
+        // The id may be that of another row, which may be shown with what belongs to the id.
+        let is_id_shown = same.any(|same| may_show(plan, root, held, same, question));
+        let mut unsaid = match is_id_shown {
+            true => without_shared(&unsaid, number),
+            false => unsaid.clone(),
         };
-        // A word of the query may be repeated, in the same sentence for every word that no approved
-        // memory contains.
-        let own = format!("`{}`", marker(number));
-        let text = match asked.contains(&marker(number)) {
-            true => text.replace(&own, "it"),
-            false => text.clone(),
-        };
-        for forbidden in forbidden {
-            assert!(
-                !text.contains(&forbidden),
-                "{tool} {arguments} shows `{forbidden}`: {answer:#}"
-            );
+        if !is_agent {
+            // The word that is no status is why it is not shown.
+            unsaid = unsaid.replace(&format!("unknown status `deleted_{mark}`"), "it");
         }
+        if question.tool == REVIEW {
+            // What the store of a waiting memory says, whatever became of the newer one.
+            unsaid = unsaid.replace(&format!("a newer one replaces it: {}", id(number)), "it");
+        }
+        if let Some(place) = unsaid.find(&mark) {
+            let from = unsaid[..place].char_indices().rev().nth(60);
+            let shown = &unsaid[from.map_or(0, |(from, _)| from)..place + mark.len()];
+            panic!("{question:?} shows `{shown}`: {answer:#}");
+        }
+        let months = if is_id_shown { "-0" } else { "-" };
+        let times = format!("{}{months}", year(number));
+        assert!(
+            tells_times_of_scopes || !unsaid.contains(&times),
+            "{question:?} shows a time of {mark}, {times}: {answer:#}"
+        );
+        let confidence = confidence(number).to_string();
+        assert!(
+            !unsaid.contains(&confidence),
+            "{question:?} shows {confidence} of {mark}: {answer:#}"
+        );
     }
     for (scope, session) in
         (0..SCOPES.len()).flat_map(|scope| (0..SESSIONS).map(move |session| (scope, session)))
@@ -597,26 +861,48 @@ pub fn inspect(
             .filter(here)
             .filter(|(_, planned)| planned.session == Some(session));
         let mark = session_mark(scope, session);
-        if !learned.any(|(number, _)| may_show(plan, root, held, number, tool, arguments)) {
+        if !learned.any(|(number, _)| may_show(plan, root, held, number, question)) {
             assert!(
                 !text.contains(&mark),
-                "{tool} {arguments} shows the session `{mark}`: {answer:#}"
+                "{question:?} shows the session `{mark}`: {answer:#}"
             );
         }
-        // A row that is gone does not count any more.
-        let rows = plan.memories.iter().enumerate().filter(here);
-        let mut rows = rows.filter(|(number, _)| !held[*number].is_gone);
-        if !rows.all(|(number, _)| {
-            held[number]
-                .status()
-                .is_some_and(|status| StatusFilter::Approved.allows(status))
-        }) {
+        if !is_all_approved(plan, held, scope) {
             assert!(
                 !text.contains(&format!("o{mark}")),
-                "{tool} {arguments} shows the overview `o{mark}`: {answer:#}"
+                "{question:?} shows the overview `o{mark}`: {answer:#}"
             );
         }
     }
+    for number in 0..plan.memories.len() {
+        let overview = format!("overview {}", marker(number));
+        assert!(
+            is_all_approved(plan, held, plan.memories[number].scope) || !text.contains(&overview),
+            "{question:?} shows the `{overview}`: {answer:#}"
+        );
+    }
+}
+
+/// An answer without what belongs to an id, whichever row has it: links and the store's own log.
+fn without_shared(text: &str, number: usize) -> String {
+    let mark = marker(number);
+    let words = [
+        "linker ", "link_", "action ", "before ", "after ", "reason ", "actor ", "ack_",
+    ];
+    let words = words.iter().map(|word| format!("{word}{mark}"));
+    // The other end of a link.
+    let words = words.chain([format!("z_{mark}")]);
+    words.fold(text.to_owned(), |text, word| text.replace(&word, "it z"))
+}
+
+/// Whether every row of a scope's store is approved. A row that is gone does not count any more.
+fn is_all_approved(plan: &Plan, held: &[StoredRow], scope: usize) -> bool {
+    let rows = plan.memories.iter().enumerate();
+    let mut rows = rows.filter(|(number, row)| row.scope == scope && !held[*number].is_gone);
+    rows.all(|(number, _)| {
+        let status = held[number].status();
+        status.is_some_and(|status| StatusFilter::Approved.allows(status))
+    })
 }
 
 /// The content that nothing has.
@@ -671,9 +957,10 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [StoredRow], lines: &[Line]) 
             "digest": digest.unwrap_or_else(|| format!("sha256:{}", "1".repeat(64))),
             "verdict": if line.damage == UNKNOWN_VERDICT { "bless" } else { verdict },
             "was": WAS[line.was],
-            "reason": format!("Reason {mark}"),
+            "reason": format!("Because of {mark}"),
             "actor": format!("human:reviewer {mark}"),
-            "time": "2026-03-01T00:00:00Z",
+            "batch": format!("batch-{mark}"),
+            "time": format!("{}-08-01T00:00:00Z", year(row)),
         });
         if ["supersede", "merge"].contains(&verdict) {
             // A memory does not replace itself.
@@ -687,7 +974,9 @@ pub fn decide(plan: &Plan, root: &Root, held: &mut [StoredRow], lines: &[Line]) 
         if verdict == "edit" {
             decision["edit"] = json!({
                 "title": format!("Edited title {mark}"), "facts": [format!("Edited fact {mark}")],
-                "files": [format!("src/{mark}.rs")], "project": "red",
+                "files": [format!("src/{mark}.rs")], "project": own_project(row),
+                "type": format!("Kind_{mark}"), "concepts": ["tls", own_tag(row)],
+                "subtitle": format!("Edited subtitle {mark}"), "narrative": format!("Edited narrative {mark}"),
             });
         }
         if line.damage == OTHER_CONTENT {
@@ -744,31 +1033,36 @@ proptest! {
             .collect();
         let (before, after) = plan.lines.split_at(plan.lines.len() / 2);
         decide(&plan, &root, &mut held, before);
-        let mut asked: Vec<(&'static str, Value)> = Vec::new();
+        let mut asked: Vec<(Caller, &'static str, Value)> = Vec::new();
         let mut foreign: Option<String> = None;
+        let check = |held: &[StoredRow], caller, tool, arguments: &Value| {
+            let question = Question { caller, tool, arguments };
+            check(&plan, &root, &service, held, &question)
+        };
         for bytes in &plan.requests {
+            let caller = [Caller::Owner, Caller::Agent][usize::from(bytes[BYTES - 1] % 2)];
             let (tool, arguments) = request(bytes, &plan, &root);
-            let cursor = check(&plan, &root, &service, &held, tool, &arguments);
+            let cursor = check(&held, caller, tool, &arguments);
             if let Some(cursor) = &cursor {
                 let mut next = arguments.clone();
                 next["cursor"] = json!(cursor);
-                check(&plan, &root, &service, &held, tool, &next);
-                asked.push((tool, next));
+                check(&held, caller, tool, &next);
+                asked.push((caller, tool, next));
             }
             if tool == "query_memories" && let Some(foreign) = &foreign {
                 let mut next = arguments.clone();
                 next["cursor"] = json!(foreign);
-                check(&plan, &root, &service, &held, tool, &next);
+                check(&held, caller, tool, &next);
             }
             foreign = cursor.or(foreign);
-            asked.push((tool, arguments));
+            asked.push((caller, tool, arguments));
         }
         // Other programs change statuses while this one runs; every request, every second page
         // holds.
         for (number, status) in plan.changes.iter().filter(|(number, _)| *number < plan.memories.len()) {
             let scope = SCOPES[plan.memories[*number].scope];
             let connection = Connection::open(root.scope_folder(scope).join("memory.db")).unwrap();
-            connection.execute("UPDATE memories SET status = ?1 WHERE id = ?2", params![STATUSES[*status].0, id(*number)]).unwrap();
+            connection.execute("UPDATE memories SET status = ?1 WHERE id = ?2", params![status_text(*status, *number), id(*number)]).unwrap();
             held[*number].stored = STATUSES[*status].1;
         }
         for number in plan.rewritten.iter().filter(|number| **number < plan.memories.len()) {
@@ -779,8 +1073,8 @@ proptest! {
             held[*number].content += 1;
         }
         decide(&plan, &root, &mut held, after);
-        for (tool, arguments) in &asked {
-            check(&plan, &root, &service, &held, tool, arguments);
+        for (caller, tool, arguments) in &asked {
+            check(&held, *caller, tool, arguments);
         }
     }
 }

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
+use serde_json::json;
 
-use crate::curation::{Plan, SCOPES, STATUSES, StoredRow, fill, id, marker};
+use crate::curation::{
+    BYTES, Plan, SCOPES, STATUSES, StoredRow, fill, id, marker, own_project, own_tag, status_text,
+};
 use crate::support::Root;
 
 /// The scope whose rows may share an id.
@@ -26,7 +29,7 @@ impl RandomSource {
     }
 
     pub fn bytes(&mut self) -> Vec<u8> {
-        (0..10).map(|_| self.next().to_le_bytes()[2]).collect()
+        (0..BYTES).map(|_| self.next().to_le_bytes()[2]).collect()
     }
 }
 
@@ -73,12 +76,18 @@ pub fn add_twins(
         let mark = marker(other);
         connection(root, TWINS)
             .execute(
-                "INSERT INTO memories (id, title, narrative, status) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT INTO memories (id, title, narrative, status, project, concepts, type, session_id, reviewed_by) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     id(number),
                     format!("Title {mark} certificate"),
                     format!("Narrative {mark}"),
-                    STATUSES[twin.status].0
+                    status_text(twin.status, other),
+                    own_project(other),
+                    json!([own_tag(other)]).to_string(),
+                    format!("Kind_{mark}"),
+                    format!("Agent_session_{mark}"),
+                    format!("reviewer {mark}"),
                 ],
             )
             .unwrap();

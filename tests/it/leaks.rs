@@ -3,8 +3,11 @@
 //!
 //! A *case* is one triple: a generated state of the stores, a generated state of their decision
 //! logs, and one generated request at one entry point, whose whole answer is searched for the marks
-//! of every memory, session and overview that it may not show (`curation::inspect`). A plan goes
-//! through four states of stores and logs, and each state is asked many times:
+//! of every memory, session and overview that it may not show (`curation::inspect`). Every field of
+//! a memory holds its mark or a number of its own. Agents see nothing of what waits, in no field;
+//! the owner sees it where a list of scopes or of the queue, or `status`, asks for it
+//! (`curation::Caller`). A plan goes through four states of stores and logs, and each state is asked
+//! many times:
 //!
 //! 1. as the stores were written, without a log;
 //! 2. with the first half of the log, whose lines two writers wrote in turn;
@@ -14,8 +17,9 @@
 //!
 //! The stores keep their files, and each new plan replaces what is in them, so that every server
 //! follows them while it runs. Tools of services in this process, for every current and pinned
-//! scope, are most of the cases; real servers over standard input and output (the four tools, and
-//! another program's set of tools), over HTTP, and the command line and hooks have their share.
+//! scope and every caller, are most of the cases; real servers over standard input and output (the
+//! four tools, and another program's set of tools), over HTTP, and the command line, what it
+//! publishes, and hooks have their share.
 //! Scopes with a vector table are not among them: they are asked in `large` and `table`, which need
 //! the full build.
 //!
@@ -26,10 +30,11 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use ack_memory::config::Setting;
+use ack_memory::config::{MaxStatus, Setting};
 use ack_memory::service::Service;
 use ack_memory::service::context::about_files::FilesRequest;
 use ack_memory::service::context::brief::BriefRequest;
@@ -38,11 +43,11 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rusqlite::params;
 use serde_json::{Value, json};
 
-use crate::arguments::call;
+use crate::arguments::call_as;
 use crate::cli::{ack_with_input, binary, run};
 use crate::curation::{
-    Plan, SCOPES, STATUSES, StoredRow, decide, fill, id, inspect, marker, plans, project_folder,
-    request,
+    CHOSEN, Caller, Plan, Question, REVIEW, SCOPES, STATUSES, StoredRow, decide, fill, id, inspect,
+    marker, plans, project_folder, request, status_text,
 };
 use crate::entry_points::{TOKEN, http};
 use crate::leak_states::{RandomSource, add_twins, connection, of_id, root};
@@ -66,6 +71,8 @@ fn number(variable: &str) -> Option<u64> {
 /// A service of this process, with what it is set to.
 struct LeakRequest {
     service: Service,
+    /// The same, where agents may ask for what waits.
+    trusting: Service,
     current: Option<usize>,
     pinned: Option<usize>,
 }
@@ -97,6 +104,7 @@ impl EntryPoints {
                     inputs.pinned = name.map(|name| Setting::flag("--pin", name));
                 });
                 services.push(LeakRequest {
+                    trusting: service.limited(None, Some(MaxStatus::All)),
                     service,
                     current,
                     pinned,
@@ -168,7 +176,11 @@ impl EntryPoints {
             pinned: asked.pinned,
             ..plan.clone()
         };
-        let service = &asked.service;
+        let caller = [Caller::Agent, Caller::TrustedAgent, Caller::Owner][draws.below(3)];
+        let service = match caller {
+            Caller::TrustedAgent => &asked.trusting,
+            _ => &asked.service,
+        };
         let root = &self.root;
         let some_id = id(draws.below(plan.memories.len() + 2));
         let scope = [None, Some("alpha"), Some("gamma-private")][draws.below(3)];
@@ -176,57 +188,62 @@ impl EntryPoints {
             Some(scope) => json!({ "scope": scope }),
             None => json!({}),
         };
-        let (door, arguments, mut answer) = match draws.below(16) {
+        let (door, tool, arguments, mut answer) = match draws.below(16) {
             0 => {
                 let typed = &some_id[..draws.below(some_id.len())];
                 let ids = service.complete_ids(scope, typed);
-                ("completion", named, json!(format!("{ids:?}")))
+                ("completion", CHOSEN, named, json!(format!("{ids:?}")))
             }
             1 => {
                 let name = SCOPES[draws.below(SCOPES.len())];
                 let told = service.scope_resource(name);
-                ("resources", json!({ "scope": name }), json!(told.ok()))
+                let arguments = json!({ "scope": name });
+                ("resources", "list_scopes", arguments, json!(told.ok()))
             }
-            2 => (
-                "resources",
-                json!({}),
-                json!(service.scopes_resource().ok()),
-            ),
+            2 => {
+                let told = service.scopes_resource();
+                ("resources", "list_scopes", json!({}), json!(told.ok()))
+            }
             3 => {
-                let folder = project_folder(root.path(), draws.below(SCOPES.len()));
+                let folder = some_folder(plan, root, draws);
                 let wanted = BriefRequest {
-                    project_path: Some(folder.to_str().unwrap().to_owned()),
+                    project_path: Some(folder.clone()),
                     own: 6,
                     others: 3,
                     sessions: true,
                 };
                 let told = service.session_brief(&wanted).ok();
                 let told = json!(told.map(|brief| brief.context));
-                ("session start", json!({ "project_path": folder }), told)
+                let arguments = json!({ "project_path": folder });
+                ("session start", CHOSEN, arguments, told)
             }
             4 => {
-                let folder = project_folder(root.path(), draws.below(SCOPES.len()));
+                let folder = some_folder(plan, root, draws);
                 let mark = marker(draws.below(plan.memories.len()));
                 let wanted = FilesRequest {
-                    project_path: Some(folder.to_str().unwrap().to_owned()),
+                    project_path: Some(folder.clone()),
                     files: vec![format!("src/{mark}.rs"), "src".to_owned()],
                     max: 5,
                 };
                 let told = service.about_files(&wanted).ok();
                 let told = json!(told.map(|brief| brief.memories));
-                ("before an edit", json!({ "project_path": folder }), told)
+                let arguments = json!({ "project_path": folder });
+                ("before an edit", CHOSEN, arguments, told)
             }
             _ => {
                 let (tool, arguments) = request(&draws.bytes(), plan, root);
-                let told = call(service, tool, arguments.clone());
+                let by_agent = caller != Caller::Owner;
+                let told = call_as(service, tool, arguments.clone(), by_agent);
                 let told = told.unwrap_or_else(|error| json!(error.body()));
-                let mut told = told;
-                inspect(&seen, root, held, tool, &arguments, &mut told);
-                self.count(tool_door(tool));
-                return;
+                (tool_door(tool), tool, arguments, told)
             }
         };
-        inspect(&seen, root, held, "get_memory", &arguments, &mut answer);
+        let question = Question {
+            caller,
+            tool,
+            arguments: &arguments,
+        };
+        inspect(&seen, root, held, &question, &mut answer);
         self.count(door);
     }
 
@@ -250,6 +267,16 @@ impl EntryPoints {
                     told,
                 )
             }
+            1 if draws.below(2) == 0 => {
+                let (method, params) = [
+                    ("resources/list", json!({})),
+                    ("resources/read", json!({ "uri": "memory://scopes" })),
+                    ("tools/list", json!({})),
+                    ("prompts/list", json!({})),
+                ][draws.below(4)]
+                .clone();
+                ("resources", method, params, "list_scopes", json!({}))
+            }
             1 => {
                 let uri = format!("memory://scope/{scope}");
                 let told = json!({ "scope": scope });
@@ -257,19 +284,23 @@ impl EntryPoints {
                     "resources",
                     "resources/read",
                     json!({ "uri": uri }),
-                    "get_memory",
+                    "list_scopes",
                     told,
                 )
             }
             2 => {
+                let (_, asked) = request(&draws.bytes(), plan, &self.root);
                 let query = ["certificate", "deployment nightly", &some_id][draws.below(3)];
-                let arguments = json!({ "query": query });
+                let mut arguments = json!({ "query": query });
+                if let (Some(scope), true) = (asked.get("scope"), draws.below(2) == 0) {
+                    arguments["scope"] = scope.clone();
+                }
                 let params = json!({ "name": "recall", "arguments": arguments });
-                ("prompts", "prompts/get", params, "get_memory", arguments)
+                ("prompts", "prompts/get", params, CHOSEN, arguments)
             }
             3 => {
                 let params = json!({ "name": "curate_pending", "arguments": {} });
-                ("prompts", "prompts/get", params, "get_memory", json!({}))
+                ("prompts", "prompts/get", params, CHOSEN, json!({}))
             }
             4 => {
                 let params = json!({
@@ -278,21 +309,12 @@ impl EntryPoints {
                     "context": { "arguments": { "name": scope } },
                 });
                 let told = json!({ "scope": scope });
-                (
-                    "completion",
-                    "completion/complete",
-                    params,
-                    "get_memory",
-                    told,
-                )
+                ("completion", "completion/complete", params, CHOSEN, told)
             }
             _ => {
                 let (tool, arguments) = request(&draws.bytes(), plan, &self.root);
                 let params = json!({ "name": tool, "arguments": arguments });
-                // Agents may not ask for what waits.
-                let mut told = arguments;
-                told.as_object_mut().unwrap().remove("status");
-                (tool_door(tool), "tools/call", params, tool, told)
+                (tool_door(tool), "tools/call", params, tool, arguments)
             }
         }
     }
@@ -301,7 +323,7 @@ impl EntryPoints {
         let (door, method, params, tool, told) = self.agents_request(plan, draws);
         let mut answer = self.plain.request(method, params);
         let seen = seen_by(plan, Some(0));
-        inspect(&seen, &self.root, held, tool, &told, &mut answer);
+        inspect(&seen, &self.root, held, &agents(tool, &told), &mut answer);
         self.count(match door {
             "prompts" => "prompts of a server",
             "resources" => "resources of a server",
@@ -317,9 +339,9 @@ impl EntryPoints {
         let (status, answer) = http(&self.address, "POST", "/mcp", &token, &body.to_string());
         assert_eq!(status, 200, "{answer}");
         let (_, answer) = answer.split_once("\r\n\r\n").unwrap();
-        let mut answer = json!(answer);
+        let mut answer = json!(answer.trim_start_matches("data:").trim());
         let seen = seen_by(plan, None);
-        inspect(&seen, &self.root, held, tool, &told, &mut answer);
+        inspect(&seen, &self.root, held, &agents(tool, &told), &mut answer);
         self.count("HTTP");
     }
 
@@ -337,21 +359,18 @@ impl EntryPoints {
         let params = json!({ "name": tool, "arguments": arguments });
         let mut answer = self.other_tools.request("tools/call", params);
         let seen = seen_by(plan, None);
-        inspect(
-            &seen,
-            &self.root,
-            held,
-            "get_memory",
-            &arguments,
-            &mut answer,
-        );
+        let question = agents("get_memory", &arguments);
+        inspect(&seen, &self.root, held, &question, &mut answer);
         self.count("another program's tools");
     }
 
+    /// The owner asks in the folder of the private scope.
     fn ask_command_line(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
         let some_id = id(draws.below(plan.memories.len()));
         let status = ["approved", "staging", "all"][draws.below(3)];
-        let (arguments, tool, told): (Vec<&str>, _, _) = match draws.below(4) {
+        let published = tempfile::tempdir().unwrap();
+        let target = published.path().join("notes");
+        let (arguments, tool, told): (Vec<&str>, _, _) = match draws.below(9) {
             0 => (
                 vec!["get", &some_id, "--include", "history"],
                 "get_memory",
@@ -363,6 +382,18 @@ impl EntryPoints {
                 "query_memories",
                 json!({}),
             ),
+            3 => (vec!["review", "--list"], REVIEW, json!({})),
+            4 => (vec!["review", "--list", "--json"], REVIEW, json!({})),
+            5 => (vec!["context", "--json"], "get_context", json!({})),
+            6 | 7 => {
+                let scope = SCOPES[draws.below(SCOPES.len())];
+                let format = ["md", "jsonl"][draws.below(2)];
+                let target = target.to_str().unwrap();
+                let to_folder = ["--to-folder", target, "--format", format];
+                let mut publish = vec!["publish", scope, "--yes", "--skip-held"];
+                publish.extend(to_folder);
+                (publish, CHOSEN, json!({ "scope": scope }))
+            }
             _ => (
                 vec!["query", "certificate", "--status", status, "--json"],
                 "query_memories",
@@ -372,13 +403,21 @@ impl EntryPoints {
         let folder = project_folder(self.root.path(), 2);
         let mut command = binary();
         command.arg("--root").arg(self.root.path());
-        let outcome = run(command.args(arguments).arg("-C").arg(folder));
+        let outcome = run(command.args(&arguments).arg("-C").arg(folder));
         let parsed = serde_json::from_str(&outcome.out);
         let out = parsed.unwrap_or_else(|_| json!(outcome.out));
-        let mut answer = json!([out, outcome.err]);
+        let mut answer = json!([out, outcome.err, texts_below(published.path())]);
         let seen = seen_by(plan, Some(2));
-        inspect(&seen, &self.root, held, tool, &told, &mut answer);
-        self.count("command line");
+        let question = Question {
+            caller: Caller::Owner,
+            tool,
+            arguments: &told,
+        };
+        inspect(&seen, &self.root, held, &question, &mut answer);
+        self.count(match arguments[0] {
+            "publish" => "publishing",
+            _ => "command line",
+        });
     }
 
     fn ask_hooks(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
@@ -402,7 +441,7 @@ impl EntryPoints {
         let mut answer = json!([outcome.out, outcome.err]);
         let seen = seen_by(plan, Some(scope));
         let told = json!({ "project_path": folder });
-        inspect(&seen, &self.root, held, "get_memory", &told, &mut answer);
+        inspect(&seen, &self.root, held, &agents(CHOSEN, &told), &mut answer);
         self.count("hooks");
     }
 }
@@ -414,6 +453,41 @@ fn seen_by(plan: &Plan, current: Option<usize>) -> Plan {
         pinned: None,
         ..plan.clone()
     }
+}
+
+/// The question of an agent without special rights.
+fn agents<'a>(tool: &'static str, arguments: &'a Value) -> Question<'a> {
+    Question {
+        caller: Caller::Agent,
+        tool,
+        arguments,
+    }
+}
+
+/// The folder of a scope's project, or one with the name of a project that one memory names.
+fn some_folder(plan: &Plan, root: &Root, draws: &mut RandomSource) -> String {
+    let folder = match draws.below(SCOPES.len() + 2) {
+        scope @ ..4 => project_folder(root.path(), scope),
+        _ => {
+            let name = format!("prj-{}", marker(draws.below(plan.memories.len())));
+            root.path().join("projects").join(name)
+        }
+    };
+    folder.to_str().unwrap().to_owned()
+}
+
+/// The names and the texts of all files in a folder.
+fn texts_below(folder: &Path) -> Vec<String> {
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        texts.push(entry.file_name().to_string_lossy().into_owned());
+        match entry.file_type().unwrap().is_dir() {
+            true => texts.extend(texts_below(&entry.path())),
+            false => texts.push(std::fs::read_to_string(entry.path()).unwrap()),
+        }
+    }
+    texts
 }
 
 fn tool_door(tool: &str) -> &'static str {
@@ -475,7 +549,7 @@ fn no_entry_point_shows_unapproved_memories() {
 
         for (number, status) in plan.changes.iter().filter(|(number, _)| *number < numbers) {
             let scope = plan.memories[*number].scope;
-            let changed = params![STATUSES[*status].0, id(*number)];
+            let changed = params![status_text(*status, *number), id(*number)];
             connection(&entry_points.root, scope)
                 .execute("UPDATE memories SET status = ?1 WHERE id = ?2", changed)
                 .unwrap();
@@ -530,7 +604,7 @@ fn no_entry_point_shows_unapproved_memories() {
     }
     let doors_asked = entry_points.cases.len();
     assert!(
-        doors_asked >= 16,
+        doors_asked >= 17,
         "a door was not asked: {:?}",
         entry_points.cases
     );

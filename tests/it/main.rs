@@ -41,6 +41,7 @@ mod copies;
 mod curate;
 mod curation;
 mod decided_in_store;
+mod decision_text;
 mod decisions;
 mod desk;
 mod desk_choices;

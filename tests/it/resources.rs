@@ -6,6 +6,7 @@ use percent_encoding::percent_decode_str;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
+use crate::cli::ack;
 use crate::mcp::{Server, command};
 use crate::support::{Root, fingerprint, memory};
 
@@ -330,6 +331,53 @@ fn a_pinned_server_has_one_scope() {
         (error["code"].as_i64(), error["data"]["code"].as_str()),
         (Some(-32602), Some("scope_refused"))
     );
+}
+
+#[test]
+fn what_is_wrong_with_a_scope_names_nothing_unapproved_to_agents() {
+    let root = Root::new();
+    let store = Connection::open(root.scope_folder("team").join("memory.db")).unwrap();
+    let key = "id            TEXT PRIMARY KEY NOT NULL";
+    let schema = ack_memory::import::write::SCHEMA.replacen(key, "id TEXT", 1);
+    store.execute_batch(&schema).unwrap();
+    for (id, status) in [
+        ("secret-twin", "staging"),
+        ("secret-twin", "staging"),
+        ("strange", "secret status"),
+    ] {
+        let insert = "INSERT INTO memories (id, title, status) VALUES (?1, 'Waits', ?2)";
+        store.execute(insert, [id, status]).unwrap();
+    }
+    let line = json!({
+        "id": "gone", "digest": format!("sha256:{}", "0".repeat(64)), "verdict": "reject",
+        "was": "staging", "actor": "human:ana", "time": "2026-01-01T00:00:00Z",
+    });
+    let damaged = json!({ "id": "strange", "verdict": "secret verdict" });
+    let log = root.scope_folder("team").join("decisions.jsonl");
+    std::fs::write(&log, format!("{line}\n{damaged}\n")).unwrap();
+    let notes = tempfile::tempdir().unwrap();
+    for name in ["secret-one.md", "secret-two.md"] {
+        let note = "---\nid: secret-note\ntitle: \"Waits\n---\nText.\n";
+        std::fs::write(notes.path().join(name), note).unwrap();
+    }
+    root.manifest("notes", &format!("store = '{}'", notes.path().display()));
+    let mut server = Server::initialized(root.path());
+    for scope in ["team", "notes"] {
+        let listed = server.call("list_scopes", json!({ "scope": scope }));
+        let resource = read(&mut server, &format!("memory://scope/{scope}"));
+        for told in [listed.to_string(), resource.to_string()] {
+            assert!(!told.contains("secret"), "{told}");
+            assert!(told.contains("`ack-memory doctor`"), "{told}");
+        }
+        let owner = ack(root.path(), &["scopes", "--scope", scope, "--json"]).ok();
+        assert!(owner.contains("secret"), "{owner}");
+    }
+    let arguments = json!({ "id": "strange" });
+    let refused = server.call("get_memory", arguments).to_string();
+    assert!(refused.contains("an unknown status"), "{refused}");
+    assert!(!refused.contains("secret"), "{refused}");
+    let owner = ack(root.path(), &["get", "strange"]).fails(1);
+    assert!(owner.contains("secret status"), "{owner}");
 }
 
 #[test]

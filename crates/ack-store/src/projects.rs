@@ -13,38 +13,28 @@ const COLUMNS: [Field; 3] = [Field::Project, Field::ProjectAlias, Field::Status]
 /// How many names are kept. If a store has more, they are not project names.
 const MAX_NAMES: usize = 10_000;
 
-/// The projects that memories name, by folded name.
+/// The projects that memories name: how many memories name each, by folded name.
 #[derive(Debug, Default)]
-pub struct RecordedProjects(HashMap<String, RecordedProject>);
-
-/// A project that memories name.
-#[derive(Debug)]
-pub struct RecordedProject {
-    /// One spelling, for answers.
-    pub name: String,
-    /// How many memories name it.
-    pub memories: u64,
-}
+pub struct RecordedProjects(HashMap<String, u64>);
 
 impl RecordedProjects {
     /// Counts memories that name a project.
     pub fn add(&mut self, name: &str, memories: u64) {
-        let name = text::line(name, 200);
-        let folded = fold_name(&name);
+        let folded = fold_name(&text::line(name, 200));
         if folded.is_empty() {
             return;
         }
         let full = self.0.len() >= MAX_NAMES;
         match self.0.get_mut(&folded) {
-            Some(known) => known.memories += memories,
+            Some(known) => *known += memories,
             None if full => {}
-            None => drop(self.0.insert(folded, RecordedProject { name, memories })),
+            None => drop(self.0.insert(folded, memories)),
         }
     }
 
-    /// Finds a project by its folded name.
-    pub fn get(&self, folded: &str) -> Option<&RecordedProject> {
-        self.0.get(folded)
+    /// How many memories name a project, by its folded name; `None` if none does.
+    pub fn memories_of(&self, folded: &str) -> Option<u64> {
+        self.0.get(folded).copied()
     }
 }
 
