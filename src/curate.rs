@@ -273,7 +273,7 @@ impl Candidate {
 
 /// Who decides, in one command or one review session.
 #[derive(Debug, Clone)]
-pub struct Sitting {
+pub struct ReviewSession {
     /// `human:NAME` or `process:NAME`.
     pub actor: String,
     /// The reason, if one was given.
@@ -284,7 +284,7 @@ pub struct Sitting {
     pub now: jiff::Timestamp,
 }
 
-impl Sitting {
+impl ReviewSession {
     /// Begins a session. The batch name starts with the time, so that later batches sort last.
     pub fn begin(actor: String, reason: Option<String>, now: jiff::Timestamp) -> Self {
         // Two processes may begin in the same millisecond.
@@ -338,7 +338,7 @@ impl Sitting {
     /// The decisions for a memory that adds nothing to `into`: `into` gets its tags and files.
     ///
     /// # Errors
-    /// As [`Sitting::replacement`].
+    /// As [`ReviewSession::replacement`].
     pub fn duplicate(
         &self,
         candidate: &Candidate,

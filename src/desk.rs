@@ -32,7 +32,7 @@ use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::groups::groups;
 use crate::curate::side_effects::SideEffects;
 use crate::curate::stale::{StaleMemory, stale};
-use crate::curate::{Candidate, CurateError, Sitting, write as writing};
+use crate::curate::{Candidate, CurateError, ReviewSession, write as writing};
 use crate::scope::Scope;
 use crate::service::Service;
 use crate::service::short_id::ShortIds;
@@ -572,7 +572,7 @@ pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
 }
 
 /// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.
-fn rehearsed(chosen: &[ChoiceOnMemory<'_>], session: &Sitting) -> SideEffects {
+fn rehearsed(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideEffects {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;
@@ -588,6 +588,6 @@ fn rehearsed(chosen: &[ChoiceOnMemory<'_>], session: &Sitting) -> SideEffects {
 }
 
 /// A session that writes nothing.
-fn rehearsal(now: jiff::Timestamp) -> Sitting {
-    Sitting::begin("process:preview".to_owned(), None, now)
+fn rehearsal(now: jiff::Timestamp) -> ReviewSession {
+    ReviewSession::begin("process:preview".to_owned(), None, now)
 }

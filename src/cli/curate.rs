@@ -23,7 +23,7 @@ use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::curate::find::{Filter, queue, short_ids, unmatched};
 use crate::curate::side_effects::{About, SideEffects};
-use crate::curate::{Candidate, Sitting, stale, status_in_words, write};
+use crate::curate::{Candidate, ReviewSession, stale, status_in_words, write};
 use crate::desk::Outcome;
 use crate::remote;
 use crate::scope::resolve::{check_usable, find, unusable_manifest};
@@ -104,8 +104,12 @@ impl Caller<'_> {
     }
 
     /// Begins a session, if the caller may decide.
-    pub fn sitting(&self, because: Option<&str>) -> Result<Sitting, CliError> {
-        Ok(Sitting::begin(self.actor()?, reason(because), self.now))
+    pub fn session(&self, because: Option<&str>) -> Result<ReviewSession, CliError> {
+        Ok(ReviewSession::begin(
+            self.actor()?,
+            reason(because),
+            self.now,
+        ))
     }
 
     /// The person or process that decides.
@@ -201,14 +205,14 @@ fn decide_until(
         return Err(CliError::NothingWaits(unmatched?));
     }
     let dry_run = args.decide.dry_run;
-    let sitting = prepare(caller, &args.decide)?;
+    let session = prepare(caller, &args.decide)?;
     let service = Service::new(caller.config.clone());
     let staleness = service.staleness(caller.now);
     let keeps = matches!(verdict, Verdict::Approve | Verdict::Promote);
     let mut decisions = Vec::new();
     let mut known = Vec::new();
     for candidate in &candidates {
-        let mut decision = sitting.decision(candidate, verdict);
+        let mut decision = session.decision(candidate, verdict);
         decision.until = until.map(str::to_owned);
         if keeps && let Some(reason) = stale::reason(candidate, &staleness)? {
             decision.despite = Some(stale::marks_kept_despite(candidate.memory(), &reason));
@@ -234,7 +238,7 @@ fn decide_until(
         write_err("nothing was decided\n");
         return Ok(());
     }
-    carry_out(caller, &sitting, &decisions, dry_run)
+    carry_out(caller, &session, &decisions, dry_run)
 }
 
 /// Whether a decision repeats the newest one about the memory.
@@ -314,27 +318,27 @@ fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Re
     let (replaced_memory, successor) =
         progress::while_reading(|| (places.find(goes), places.find(stays)));
     let (replaced_memory, successor) = (replaced_memory?, successor?);
-    let sitting = prepare(caller, args)?;
-    let mut replaced = sitting.replacement(&replaced_memory, &successor, verdict)?;
+    let session = prepare(caller, args)?;
+    let mut replaced = session.replacement(&replaced_memory, &successor, verdict)?;
     let united = replaced.split_off(1);
     let mut decisions = vec![(&replaced_memory, replaced)];
     if !united.is_empty() {
         decisions.push((&successor, united));
     }
     successor.check_single()?;
-    carry_out(caller, &sitting, &decisions, args.dry_run)
+    carry_out(caller, &session, &decisions, args.dry_run)
 }
 
-fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<Sitting, CliError> {
+fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<ReviewSession, CliError> {
     if args.dry_run {
-        return Ok(dry_sitting(caller, args.because.as_deref()));
+        return Ok(dry_session(caller, args.because.as_deref()));
     }
-    caller.sitting(args.because.as_deref())
+    caller.session(args.because.as_deref())
 }
 
 /// A session that writes nothing. It needs no permission.
-fn dry_sitting(caller: Caller<'_>, because: Option<&str>) -> Sitting {
-    Sitting::begin("process:dry-run".to_owned(), reason(because), caller.now)
+fn dry_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
+    ReviewSession::begin("process:dry-run".to_owned(), reason(because), caller.now)
 }
 
 /// The decisions about each scope.
@@ -354,7 +358,7 @@ fn by_scope<'a>(
 /// Writes the decisions, scope by scope, and reports the result.
 fn carry_out(
     caller: Caller<'_>,
-    sitting: &Sitting,
+    session: &ReviewSession,
     decisions: &[(&Candidate, Vec<Decision>)],
     dry_run: bool,
 ) -> Result<(), CliError> {
@@ -365,7 +369,7 @@ fn carry_out(
     let by_scope = by_scope(decisions);
     let about = decisions.iter().map(|(candidate, _)| About::of(candidate));
     let mut outcome = Outcome {
-        batch: sitting.batch.clone(),
+        batch: session.batch.clone(),
         about: about.collect(),
         ..Outcome::default()
     };
@@ -380,7 +384,7 @@ fn carry_out(
         return report(caller, &outcome, dry_run);
     }
     let scopes: Vec<&Arc<Scope>> = by_scope.values().map(|(scope, _)| *scope).collect();
-    write::write_scopes(&scopes, &sitting.batch, |scope| {
+    write::write_scopes(&scopes, &session.batch, |scope| {
         let decisions = by_scope
             .get(scope.name.as_str())
             .map(|(_, all)| all.as_slice());

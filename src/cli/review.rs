@@ -95,7 +95,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
     } else if desk.items().is_empty() {
         return write_plain("no memories wait for review\n");
     }
-    let review_session = caller.sitting(None)?;
+    let review_session = caller.session(None)?;
     unwritten::report_earlier(caller.config);
     report_unwritable(&desk);
     if in_browser {
@@ -270,7 +270,7 @@ fn apply(
     scope: Option<&str>,
 ) -> Result<(), CliError> {
     let text = read(file)?;
-    let session = caller.sitting(None)?;
+    let session = caller.session(None)?;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut lines: Vec<(usize, Line)> = Vec::new();
     let readable = caller.readable_scopes(scope)?;

@@ -79,7 +79,7 @@ impl SideEffects {
     }
 
     /// `1 is served again, 2 wait again`; `None` if nothing else changes.
-    pub fn count_spellings(&self) -> Option<String> {
+    pub fn summary(&self) -> Option<String> {
         let served = match self.served_again.len() {
             0 => None,
             1 => Some("1 is served again".to_owned()),

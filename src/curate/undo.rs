@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::in_store::{self, Batch};
 use super::side_effects::SideEffects;
 use super::write::WriteOutcome;
-use super::{Candidate, CurateError, Sitting, log};
+use super::{Candidate, CurateError, ReviewSession, log};
 use crate::scope::Scope;
 
 /// The decisions of a batch that still count, by scope, and the steps that undo them.
@@ -47,9 +47,9 @@ impl Step {
     ///
     /// # Errors
     /// The log or the store cannot be written.
-    pub fn write(&self, sitting: &Sitting) -> Result<WriteOutcome, CurateError> {
+    pub fn write(&self, session: &ReviewSession) -> Result<WriteOutcome, CurateError> {
         match &self.in_store {
-            Some(batch) => in_store::undo_batch(&self.scope, batch, &self.decisions, sitting),
+            Some(batch) => in_store::undo_batch(&self.scope, batch, &self.decisions, session),
             None => {
                 let side_effects = log::append_again(&self.scope, &self.decisions)?;
                 Ok(self.again(side_effects))
@@ -118,7 +118,7 @@ pub fn prepare(
     scopes: &[Arc<Scope>],
     batch: Option<&str>,
     person: &str,
-    sitting: &Sitting,
+    session: &ReviewSession,
 ) -> Result<Undo, CurateError> {
     let mut batches: Vec<UndoableBatch> = Vec::new();
     let (mut logs, mut stores) = (Vec::new(), Vec::new());
@@ -173,7 +173,7 @@ pub fn prepare(
                 let lines = decisions.about(&last.id);
                 let first = lines.iter().position(|line| line.batch == last.batch);
                 let earlier = first.and_then(|first| lines.get(first.checked_sub(1)?));
-                restore(last, earlier, sitting, &undo.batch)
+                restore(last, earlier, session, &undo.batch)
             })
             .collect();
         restored.sort_by(|a, b| a.id.cmp(&b.id));
@@ -188,7 +188,7 @@ pub fn prepare(
     for (scope, batch) in stores {
         if batch.name == undo.batch {
             undo.steps.push(Step {
-                decisions: withdrawals(scope, &batch, sitting)?,
+                decisions: withdrawals(scope, &batch, session)?,
                 scope: Arc::clone(scope),
                 in_store: Some(batch),
             });
@@ -201,7 +201,7 @@ pub fn prepare(
 fn withdrawals(
     scope: &Arc<Scope>,
     batch: &Batch,
-    sitting: &Sitting,
+    session: &ReviewSession,
 ) -> Result<Vec<Decision>, CurateError> {
     let read = scope.store.snapshot(|snapshot| {
         let ids = batch.ids.iter();
@@ -211,7 +211,7 @@ fn withdrawals(
     let decisions = read.into_iter().flatten().map(|curated| {
         let scope = Arc::clone(scope);
         let candidate = Candidate { scope, curated };
-        let mut decision = sitting.decision(&candidate, Verdict::Withdraw);
+        let mut decision = session.decision(&candidate, Verdict::Withdraw);
         decision.reason = Some(format!("undo of {}", batch.name));
         decision
     });
@@ -222,7 +222,7 @@ fn withdrawals(
 fn restore(
     last: &Decision,
     earlier: Option<&Decision>,
-    sitting: &Sitting,
+    session: &ReviewSession,
     batch: &str,
 ) -> Decision {
     let mut decision = earlier.cloned().unwrap_or_else(|| Decision {
@@ -231,11 +231,11 @@ fn restore(
         into: None,
         until: None,
         despite: None,
-        batch: Some(sitting.batch.clone()),
+        batch: Some(session.batch.clone()),
         ..last.clone()
     });
     decision.reason = Some(format!("undo of {batch}"));
-    decision.actor.clone_from(&sitting.actor);
-    decision.time = ack_api::time::to_rfc3339(sitting.now);
+    decision.actor.clone_from(&session.actor);
+    decision.time = ack_api::time::to_rfc3339(session.now);
     decision
 }

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::curate::side_effects::SideEffects;
-use crate::curate::{Candidate, CurateError, Sitting, stale};
+use crate::curate::{Candidate, CurateError, ReviewSession, stale};
 use crate::service::short_id::ShortIds;
 
 /// The longest reason, in characters.
@@ -180,7 +180,7 @@ impl ChoiceOnMemory<'_> {
     ///
     /// # Errors
     /// One memory cannot replace the other.
-    pub fn decisions(&self, session: &Sitting) -> Result<Vec<Decision>, CurateError> {
+    pub fn decisions(&self, session: &ReviewSession) -> Result<Vec<Decision>, CurateError> {
         let candidate = self.candidate;
         let one = |verdict| vec![session.decision(candidate, verdict)];
         let Some(other) = self.other else {
@@ -223,7 +223,7 @@ impl ChoiceOnMemory<'_> {
     ///
     /// # Errors
     /// As [`ChoiceOnMemory::decisions`].
-    pub fn preview(&self, session: &Sitting) -> Result<Preview, CurateError> {
+    pub fn preview(&self, session: &ReviewSession) -> Result<Preview, CurateError> {
         let decisions = self.decisions(session)?;
         let memory = self.candidate.memory();
         let other = self.other.map(Candidate::memory);
@@ -298,7 +298,7 @@ impl ChoiceOnMemory<'_> {
 }
 
 /// The decision to keep a memory, despite the reason against it.
-fn keep_decision(candidate: &Candidate, reason: &str, session: &Sitting) -> Decision {
+fn keep_decision(candidate: &Candidate, reason: &str, session: &ReviewSession) -> Decision {
     let verdict = match candidate.memory().status {
         Status::Promoted => Verdict::Promote,
         _ => Verdict::Approve,
@@ -367,7 +367,7 @@ impl Preview {
 
     /// Adds the side effects.
     pub fn add_side_effects(&mut self, side_effects: &SideEffects, short: &ShortIds) {
-        if let Some(counted) = side_effects.count_spellings() {
+        if let Some(counted) = side_effects.summary() {
             self.label.push_str(&format!(", {counted}"));
         }
         let mut lines = side_effects.lines(short);

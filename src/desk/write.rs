@@ -17,7 +17,7 @@ use super::Desk;
 use super::choice::{Choice, ChoiceOnMemory};
 use super::queue::{Item, State};
 use crate::curate::side_effects::{About, SideEffects};
-use crate::curate::{Candidate, CurateError, Sitting, merge_edits, write};
+use crate::curate::{Candidate, CurateError, ReviewSession, merge_edits, write};
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 
@@ -60,7 +60,7 @@ impl Desk {
     /// # Errors
     /// A store or a log cannot be read, or a log cannot be written. Choices for that scope and the
     /// following ones are kept.
-    pub fn write(&mut self, session: &Sitting) -> Result<Outcome, CurateError> {
+    pub fn write(&mut self, session: &ReviewSession) -> Result<Outcome, CurateError> {
         let mut outcome = Outcome {
             batch: session.batch.clone(),
             ..Outcome::default()
@@ -78,7 +78,7 @@ impl Desk {
         &mut self,
         scope: &Scope,
         wishes: &[PlannedChoice],
-        session: &Sitting,
+        session: &ReviewSession,
         outcome: &mut Outcome,
     ) -> Result<(), CurateError> {
         let ids: Vec<&str> = wishes.iter().flat_map(PlannedChoice::ids).collect();
@@ -182,7 +182,10 @@ impl PlannedChoice {
 
 /// The decisions for some choices of one scope. Several may edit the same memory. Only the newest
 /// line about a memory counts, so the last edit includes the earlier ones.
-fn decisions(wishes: &[&PlannedChoice], session: &Sitting) -> Result<Vec<Decision>, CurateError> {
+fn decisions(
+    wishes: &[&PlannedChoice],
+    session: &ReviewSession,
+) -> Result<Vec<Decision>, CurateError> {
     let mut all: Vec<Decision> = Vec::new();
     let mut edits = HashMap::<String, Edit>::new();
     for wish in wishes {

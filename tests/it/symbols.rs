@@ -208,7 +208,11 @@ fn an_operator_finds_the_memory_about_it() {
                 let answer = call(&service, "query_memories", arguments).unwrap();
                 let found = ids(&answer["results"]);
                 let first = found.first().map(String::as_str);
-                assert_eq!(first, Some(&*format!("op-{number:02}")), "{mode}: {question}");
+                assert_eq!(
+                    first,
+                    Some(&*format!("op-{number:02}")),
+                    "{mode}: {question}"
+                );
             }
         }
     }

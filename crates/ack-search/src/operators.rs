@@ -47,7 +47,11 @@ mod tests {
     #[test]
     fn operators_that_stand_alone_are_found() {
         assert!(OPERATORS.is_sorted());
-        assert!(OPERATORS.iter().all(|operator| operator.len() <= MAX_OPERATOR_BYTES));
+        assert!(
+            OPERATORS
+                .iter()
+                .all(|operator| operator.len() <= MAX_OPERATOR_BYTES)
+        );
         check("`a && b` || (c ?? d)", &["&&", "||", "??"]);
         check("what does `$?` mean, and 2>&1?", &["$?", "2>&1"]);
         check("use “=>”, not ->.", &["=>", "->"]);

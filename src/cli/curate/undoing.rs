@@ -4,7 +4,7 @@ use ack_api::decision::Decision;
 use ack_api::text;
 use serde_json::json;
 
-use super::{Caller, decided_text, dry_sitting, print_json, side_effect_lines};
+use super::{Caller, decided_text, dry_session, print_json, side_effect_lines};
 use crate::cli::args::UndoArgs;
 use crate::cli::error::CliError;
 use crate::cli::machine::user_name;
@@ -19,13 +19,13 @@ use crate::service::short_id::ShortIds;
 /// Runs `undo`.
 pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
-    let sitting = if args.dry_run {
-        dry_sitting(caller, None)
+    let session = if args.dry_run {
+        dry_session(caller, None)
     } else {
-        caller.sitting(None)?
+        caller.session(None)?
     };
     let batch = args.batch.as_deref();
-    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &sitting))?;
+    let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &session))?;
     let mut changed = Vec::new();
     let mut side_effects = SideEffects::default();
     let mut add = |outcome: WriteOutcome| {
@@ -38,7 +38,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         }
     } else {
         write::write_scopes(&undo.steps, &undo.batch, |step| {
-            add(step.write(&sitting)?);
+            add(step.write(&session)?);
             Ok(())
         })?;
     }

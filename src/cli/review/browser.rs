@@ -16,7 +16,7 @@ use super::unwritten;
 use crate::cli::curate::Caller;
 use crate::cli::error::CliError;
 use crate::cli::{signals, write_err, write_plain};
-use crate::curate::Sitting;
+use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::count_text;
 use crate::desk::web::{Curator, PageAccess, StopReason, listen};
@@ -30,7 +30,7 @@ pub fn is_wanted() -> bool {
 }
 
 /// Serves the page until the end, then asks about unwritten choices.
-pub fn show(caller: Caller<'_>, desk: Desk, session: &Sitting) -> Result<(), CliError> {
+pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(), CliError> {
     let io = |source| CliError::Io {
         action: "serve the review page on",
         path: "127.0.0.1".into(),

@@ -9,7 +9,7 @@ use super::unwritten;
 use crate::cli::curate::{Caller, report};
 use crate::cli::error::CliError;
 use crate::cli::{write_err, write_plain};
-use crate::curate::Sitting;
+use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::count_text;
 
@@ -46,7 +46,7 @@ pub enum LeaveOutcome {
 pub fn finish(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
-    session: &Sitting,
+    session: &ReviewSession,
     ways: ReturnOptions,
     ask: impl Fn(&str) -> Typed,
 ) -> Result<LeaveOutcome, CliError> {
@@ -112,7 +112,11 @@ fn help(line: &str, ways: ReturnOptions) -> String {
 }
 
 /// Writes the choices. Returns whether all of them are settled.
-fn write(caller: Caller<'_>, desk: &Mutex<Desk>, session: &Sitting) -> Result<bool, CliError> {
+fn write(
+    caller: Caller<'_>,
+    desk: &Mutex<Desk>,
+    session: &ReviewSession,
+) -> Result<bool, CliError> {
     let mut desk = desk.lock();
     match desk.write(session) {
         Ok(outcome) => report(caller, &outcome, false)?,
@@ -125,7 +129,7 @@ fn write(caller: Caller<'_>, desk: &Mutex<Desk>, session: &Sitting) -> Result<bo
 fn save(
     caller: Caller<'_>,
     desk: &Mutex<Desk>,
-    session: &Sitting,
+    session: &ReviewSession,
 ) -> Result<LeaveOutcome, CliError> {
     let message = unwritten::save(
         &unwritten::candidate_folders(caller.config),

@@ -19,7 +19,7 @@ use crate::cli::args::day::parse_later_day;
 use crate::cli::curate::Caller;
 use crate::cli::error::CliError;
 use crate::cli::write_err;
-use crate::curate::Sitting;
+use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::{Choice, REASONS, reason};
 use crate::desk::queue::{Lane, State};
@@ -79,7 +79,7 @@ struct QueueWalk<'a> {
 pub fn run_terminal_desk(
     caller: Caller<'_>,
     mut desk: Desk,
-    session: &Sitting,
+    session: &ReviewSession,
 ) -> Result<(), CliError> {
     desk.find_groups();
     desk.shorten_ids();

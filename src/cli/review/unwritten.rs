@@ -13,7 +13,7 @@ use crate::cli::curate::Caller;
 use crate::cli::{signals, write_err};
 use crate::config::Config;
 use crate::connect::quoted;
-use crate::curate::Sitting;
+use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::count_text;
 
@@ -29,7 +29,7 @@ pub fn candidate_folders(config: &Config) -> Vec<PathBuf> {
 }
 
 /// Saves the choices if the terminal is closed or the process is asked to end.
-pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, session: &Sitting) {
+pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, session: &ReviewSession) {
     let (desk, session) = (Arc::clone(desk), session.clone());
     let folders = candidate_folders(caller.config);
     signals::at_exit(move || {
@@ -43,7 +43,7 @@ pub fn save_at_exit(caller: Caller<'_>, desk: &Arc<Mutex<Desk>>, session: &Sitti
 
 /// Saves the choices, and returns the message. If no file can be written, the message contains the
 /// choices themselves.
-pub fn save(folders: &[PathBuf], desk: &mut Desk, session: &Sitting) -> String {
+pub fn save(folders: &[PathBuf], desk: &mut Desk, session: &ReviewSession) -> String {
     let count = desk.unwritten();
     let lines = desk.unwritten_lines();
     let name = format!("{PREFIX}{}.jsonl", session.batch);

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::row::{self, Cells, LogLine};
 use super::{CurateError, StoreTransaction, in_transaction, waiting_again};
-use crate::curate::Sitting;
+use crate::curate::ReviewSession;
 use crate::curate::side_effects;
 use crate::curate::write::WriteOutcome;
 use crate::scope::Scope;
@@ -120,7 +120,7 @@ pub fn undo_batch(
     scope: &Scope,
     batch: &Batch,
     withdrawals: &[Decision],
-    sitting: &Sitting,
+    session: &ReviewSession,
 ) -> Result<WriteOutcome, CurateError> {
     let reason = format!("undo of {}", batch.name);
     in_transaction(scope, |store, snapshot| {
@@ -136,8 +136,8 @@ pub fn undo_batch(
                 id,
                 action: "undo",
                 reason: Some(&reason),
-                actor: &sitting.actor,
-                time: &ack_api::time::to_rfc3339(sitting.now),
+                actor: &session.actor,
+                time: &ack_api::time::to_rfc3339(session.now),
             };
             if revert(store, entries, &line)? {
                 outcome.count += 1;

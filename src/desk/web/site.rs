@@ -28,7 +28,7 @@ use super::message::{
 use super::page::Page;
 use super::page_access::PageAccess;
 use super::{Curator, Limits};
-use crate::curate::{Candidate, Sitting};
+use crate::curate::{Candidate, ReviewSession};
 use crate::desk::choice::{Choice, REASONS};
 use crate::desk::evidence::evidence;
 use crate::desk::near::neighbours;
@@ -288,7 +288,7 @@ impl Site {
             "/write" => {
                 let mut desk = self.desk.lock();
                 let now = (self.curator.clock)();
-                let session = Sitting::begin(self.curator.actor.clone(), None, now);
+                let session = ReviewSession::begin(self.curator.actor.clone(), None, now);
                 let outcome = desk.write(&session);
                 self.changed();
                 let outcome = outcome?;
