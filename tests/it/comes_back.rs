@@ -272,6 +272,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
             .press("r\n");
         review
             .expect("Reject, 1 waits again")
+            .expect("waits again: first  Use npm")
             .expect("write? [y/n]")
             .press("y\n");
         review.expect("waits again: first  Use npm");

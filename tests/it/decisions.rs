@@ -163,6 +163,16 @@ fn text_cannot_be_swapped_under_an_approval() {
 }
 
 #[test]
+fn in_a_database_a_rejection_is_about_one_id() {
+    let root = Root::new();
+    let equal = ["a", "b"].map(|id| memory(id, "Retry twice", json!({})));
+    root.store("alpha", &equal);
+    let folder = root.scope_folder("alpha");
+    decide(&folder, "memory.db", "a", "reject", json!({}));
+    assert_eq!(found(&root.service(), json!({})), ["b"]);
+}
+
+#[test]
 fn the_digest_of_a_row_stays_the_same_in_all_versions() {
     // Computed with another program from the description in docs/curation.md.
     const EXPECTED: &str =

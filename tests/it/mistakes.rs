@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::cli::{ack, binary, run};
-use crate::curate::{decide, log};
+use crate::curate::{decide, log, staged};
 use crate::support::{Root, memory};
 use crate::terminal::{Session, Terminal};
 
@@ -122,6 +122,19 @@ fn a_decision_that_was_made_already_is_named_and_not_written_again() {
             &["there is nothing to undo", "--include history"],
         );
     }
+}
+
+#[test]
+fn of_many_decisions_that_were_made_already_only_some_are_named() {
+    let root = Root::new();
+    staged(&root, "alpha", 25);
+    decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
+    let ids: Vec<String> = (0..25).map(|number| format!("alpha-{number:04}")).collect();
+    let mut words = vec!["approve"];
+    words.extend(ids.iter().map(String::as_str));
+    let again = decide(root.path(), &words);
+    assert_eq!(again.err.matches("is approved already").count(), 20);
+    says(&again.err, &["note: and 5 more\n"]);
 }
 
 #[test]

@@ -250,6 +250,17 @@ fn a_person_can_approve_the_copy_and_take_that_back() {
 }
 
 #[test]
+fn of_the_decisions_on_one_text_the_newest_counts_except_for_a_note_with_its_own() {
+    let names = ["one.md", "two.md", "three.md"];
+    let scene = Scene::new("ref = 'HEAD'", &names.map(|name| (name, PLAIN)));
+    scene.decide(&["reject", "one"]);
+    assert_eq!(scene.ids("all"), ["other"]);
+    scene.decide(&["approve", "two"]);
+    scene.decide(&["reject", "one", "--because", "still too risky"]);
+    assert_eq!(scene.ids("all"), ["other", "two"]);
+}
+
+#[test]
 fn a_decision_that_cannot_be_read_approves_no_copy() {
     let scene = Scene::new("ref = 'HEAD'", &[("by-hand.md", PLAIN)]);
     scene.decide(&["approve", "by-hand"]);

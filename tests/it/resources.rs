@@ -428,8 +428,15 @@ fn unapproved_memories_are_not_resources() {
     );
     let scope = read(&mut server, "memory://scope/team");
     assert!(!scope.to_string().contains("secret"), "{scope}");
-    // Only a caller that may pass a status gets the advice to do so.
-    assert!(!scope.to_string().contains("status:"), "{scope}");
+    // Only a caller that may pass a status gets the advice to do so, even in a scope with nothing else.
+    root.store(
+        "queue",
+        &[memory("q", "Staged secret", json!({ "status": "staging" }))],
+    );
+    for scope in [scope, read(&mut server, "memory://scope/queue")] {
+        assert!(!scope.to_string().contains("`status"), "{scope}");
+        assert!(!scope.to_string().contains("status:"), "{scope}");
+    }
     // A decision counts from the moment it is made.
     let connection = Connection::open(&path).unwrap();
     connection

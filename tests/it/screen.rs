@@ -206,6 +206,19 @@ fn a_number_opens_a_shown_result_even_if_unreviewed() {
 }
 
 #[test]
+fn an_id_that_a_shell_would_split_is_printed_as_it_can_be_typed() {
+    let root = Root::new();
+    let notes = [("note one", "Xylophone"), ("note two", "Harp")];
+    root.store(
+        "music",
+        &notes.map(|(id, title)| memory(id, title, json!({}))),
+    );
+    let mut terminal = Terminal::new();
+    let said = terminal.ack(root.path(), &["query", "xylophone"]);
+    assert!(said.out.contains("(or 'note"), "{said:?}");
+}
+
+#[test]
 fn without_a_terminal_nothing_is_kept_or_wrapped() {
     let root = Root::samples();
     let terminal = Terminal::new();

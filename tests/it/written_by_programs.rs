@@ -98,8 +98,10 @@ fn statements_and_relations_are_read_as_basic_memory_reads_them() {
          - [-] Cancelled task\n- [>] Deferred task\n- [00:01:12] Spoken line\n- [site](x) A link\n\n\
          - needs [[Token]] (since spring)\n- \"was part of\" [[queues/Crane]]\n\
          * guards [[main/token]]\n- see [[Token]] and also [[queues/crane-queue]]\n\n\
+         Written as `[[Heron]]`.\n\n\
          ```sh\n- [fake] In code\n- fakes [[Token]]\n[[ -f x ]]\n```\n",
     );
+    write(folder.path(), "Heron.md", "# Heron\n\nNot linked.\n");
     write(
         folder.path(),
         "Token.md",
