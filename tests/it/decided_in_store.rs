@@ -199,7 +199,7 @@ fn a_memory_changed_meanwhile_is_neither_decided_nor_undone() {
         "{}",
         outcome.err
     );
-    assert!(!told.out.contains("waits again"), "{}", told.out);
+    assert!(!outcome.out.contains("waits again"), "{}", outcome.out);
     assert_eq!(approved(root.path()), Vec::<String>::new());
     let status = "SELECT status FROM memories WHERE id = 'alpha-0002'";
     assert_eq!(texts(&root, status), ["rejected"]);
