@@ -324,6 +324,20 @@ pub fn project_folder(root: &Path, scope: usize) -> std::path::PathBuf {
     root.join("projects").join(format!("p-{}", SCOPES[scope]))
 }
 
+/// The memories that a link connects. Most are two of one scope, so that the link can be followed.
+fn link_ends(plan: &Plan, position: usize) -> (usize, usize) {
+    let (from, to) = plan.links[position];
+    if position.is_multiple_of(4) {
+        return (from, to);
+    }
+    let from = from % plan.memories.len();
+    let scope = plan.memories[from].scope;
+    let rows = plan.memories.iter().enumerate();
+    let near = rows.filter(|(_, row)| row.scope == scope);
+    let near: Vec<usize> = near.map(|(number, _)| number).collect();
+    (from, near[to % near.len()])
+}
+
 fn build(plan: &Plan) -> Root {
     let root = Root::new();
     fill(&root, plan);
@@ -454,18 +468,18 @@ pub fn fill(root: &Root, plan: &Plan) {
                     .unwrap();
             }
         }
-        for (position, (from, to)) in plan.links.iter().enumerate() {
-            let both = format!("{}_{}", marker(*from), marker(*to));
+        for position in 0..plan.links.len() {
+            let (from, to) = link_ends(plan, position);
+            let both = format!("{}_{}", marker(from), marker(to));
             let kind = match position % 4 {
                 0 => "derived_from".to_owned(),
                 1 => "contradicts".to_owned(),
-                2 => "related".to_owned(),
                 _ => format!("link_{both}"),
             };
             connection
                 .execute(
                     "INSERT OR IGNORE INTO memory_links (from_id, to_id, kind, source) VALUES (?1, ?2, ?3, ?4)",
-                    params![id(*from), id(*to), kind, format!("Linker {both}")],
+                    params![id(from), id(to), kind, format!("Linker {both}")],
                 )
                 .unwrap();
         }
@@ -515,6 +529,14 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
         |prefix: &str, position: usize| json!(format!("{prefix}{}", marker(number(position))));
     let near =
         |prefix: &str, position: usize| json!(format!("{prefix}{}", near_mark(number(position))));
+    // A kind of link, nearly.
+    let near_link = |position: usize| {
+        if plan.links.is_empty() {
+            return json!("links");
+        }
+        let (from, to) = link_ends(plan, number(position) % plan.links.len());
+        json!(format!("links-{}-{}", near_mark(from), near_mark(to)))
+    };
     let scope = one(
         1,
         &[
@@ -581,7 +603,7 @@ pub fn request(bytes: &[u8], plan: &Plan, root: &Root) -> (&'static str, Value) 
         4 => json!({
             "id": some_id(3), "scope": scope, "status": status,
             "include": one(4, &[Value::Null, json!(["timeline", "links", "history", "related"]), json!(["links"])]),
-            "kind": one(5, &[Value::Null, Value::Null, Value::Null, json!(["contradicts"]), json!(["link"]), json!([near("link_", 10)])]),
+            "kind": one(5, &[Value::Null, Value::Null, Value::Null, json!(["contradicts"]), json!(["link"]), json!([near_link(10)])]),
             "timeline_within": one(6, &[Value::Null, Value::Null, json!("session"), json!("project"), json!("scope")]),
         }),
         5 => json!({
