@@ -115,7 +115,7 @@ impl Card {
 fn replaced(memory: &Memory) -> Option<String> {
     let newer = memory.superseded_by.as_ref();
     let newer = newer.filter(|_| memory.status == Status::Staging);
-    newer.map(|newer| format!("a newer one replaces it: {newer}"))
+    newer.map(|newer| format!("according to its store, it is replaced by {newer}"))
 }
 
 /// Why an earlier decision no longer counts.

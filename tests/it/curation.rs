@@ -853,7 +853,10 @@ pub fn inspect(
         }
         if question.tool == REVIEW {
             // What the store of a waiting memory says, whatever became of the newer one.
-            unsaid = unsaid.replace(&format!("a newer one replaces it: {}", id(number)), "it");
+            unsaid = unsaid.replace(
+                &format!("according to its store, it is replaced by {}", id(number)),
+                "it",
+            );
         }
         if let Some(place) = unsaid.find(&mark) {
             let from = unsaid[..place].char_indices().rev().nth(60);
