@@ -845,6 +845,8 @@ pub fn inspect(
         let is_id_shown = same.any(|same| may_show(plan, root, held, same, question));
         let mut unsaid = match is_id_shown {
             true => without_shared(&unsaid, number),
+            // The links of a duplicate lead to the memory that was kept.
+            false if is_merged(&held[number]) => without_links(&unsaid, number),
             false => unsaid.clone(),
         };
         if !is_agent {
@@ -911,13 +913,27 @@ pub fn inspect(
 /// An answer without what belongs to an id, whichever row has it: links and the store's own log.
 fn without_shared(text: &str, number: usize) -> String {
     let mark = marker(number);
-    let words = [
-        "linker ", "link_", "action ", "before ", "after ", "reason ", "actor ", "ack_",
-    ];
+    let words = ["action ", "before ", "after ", "reason ", "actor ", "ack_"];
     let words = words.iter().map(|word| format!("{word}{mark}"));
-    // The other end of a link.
-    let words = words.chain([format!("z_{mark}")]);
-    words.fold(text.to_owned(), |text, word| text.replace(&word, "it z"))
+    words.fold(without_links(text, number), |text, word| {
+        text.replace(&word, "it z")
+    })
+}
+
+/// An answer without the kinds and sources of a memory's links.
+fn without_links(text: &str, number: usize) -> String {
+    let mark = marker(number);
+    // The mark is that of the first end of a link, or of the other one.
+    let words = ["linker ", "link_", "z_"].map(|word| format!("{word}{mark}"));
+    words
+        .iter()
+        .fold(text.to_owned(), |text, word| text.replace(word, "it z"))
+}
+
+/// Whether the last decision merged a memory into another one.
+fn is_merged(row: &StoredRow) -> bool {
+    let line = row.line.as_ref().map(|(line, _)| line);
+    line.is_some_and(|line| VERDICTS[line.verdict] == "merge")
 }
 
 /// Whether every row of a scope's store is approved. A row that is gone does not count any more.
