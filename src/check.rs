@@ -9,9 +9,9 @@ mod notes;
 pub mod text;
 mod yaml;
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use ack_store::folder::is_skipped;
 use ack_sys::files;
 use ack_worktree::repository::Repository;
 use jiff::civil::Date;
@@ -149,10 +149,7 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
         .max_depth(MAX_DEPTH)
         .sort_by_file_name()
         .into_iter()
-        .filter_entry(|entry| {
-            let name = entry.file_name();
-            entry.depth() == 0 || !is_passed_over(name)
-        });
+        .filter_entry(|entry| entry.depth() == 0 || !is_skipped(entry.file_name()));
     for entry in walk {
         let entry = match entry {
             Ok(entry) => entry,
@@ -187,11 +184,6 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
     Ok(listed)
 }
 
-/// Whether a file or folder with this name is passed over.
-fn is_passed_over(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
-}
-
 /// Whether a link only repeats what the folder holds under another name.
 fn is_read_elsewhere(folder: &Path, link: &Path) -> bool {
     let Ok(target) = link.canonicalize() else {
@@ -202,5 +194,5 @@ fn is_read_elsewhere(folder: &Path, link: &Path) -> bool {
     };
     let has_notes_name = crate::recogniser::tally::is_markdown(inside)
         || ack_store::folder::note::is_json_lines(inside);
-    !inside.iter().any(is_passed_over) && (target.is_dir() || has_notes_name)
+    !inside.iter().any(is_skipped) && (target.is_dir() || has_notes_name)
 }

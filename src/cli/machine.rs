@@ -34,8 +34,8 @@ pub fn stores(config: &Config) -> Vec<FoundStore> {
     super::progress::with_message("looking for stores", || survey(&places))
 }
 
-/// The name of the user. Programs that run in containers or by a timer often have no variable with
-/// it; then the user database knows it.
+/// The name of the user. Programs that run in containers or by a timer often have no variable for
+/// it; then it comes from the user database.
 pub fn user_name() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(|name| {
         let value = text::line(&variable(name)?.to_string_lossy(), 100);

@@ -140,7 +140,7 @@ fn plan_text(plan: &Plan) -> String {
 fn none_approved_text(scope: &str, waiting: Option<usize>) -> String {
     let waits = match waiting {
         None => return String::new(),
-        Some(0) => "none waits for review\n".to_owned(),
+        Some(0) => "and none waits for review\n".to_owned(),
         Some(waiting) => format!(
             "{waiting} {} for review; to review them, run:\n  {}\n",
             if waiting == 1 { "waits" } else { "wait" },

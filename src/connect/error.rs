@@ -16,7 +16,7 @@ pub enum ConnectError {
     /// The file cannot be read, or cannot be changed safely.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// Another program's entry has the name of ours.
+    /// Another program has an entry with our name.
     #[error("`{}` has an entry `{NAME}` that {does}; it was not changed", path.display())]
     OtherEntry {
         /// The file.

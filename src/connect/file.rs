@@ -4,8 +4,8 @@
 //! Before the first change, the original content is kept under another name ([`Backup`]). Removing
 //! the parts restores that content byte for byte if nothing else has changed since, and undoes only
 //! our change otherwise. A file that was created for the parts is deleted with them. An entry that
-//! starts another program, or connects to a server over HTTP, belongs to somebody else: it is
-//! replaced only on request, and never removed. Edits use `\n` as line ending; each line gets its
+//! starts another program, or connects to a server over HTTP, is not ours: it is replaced only on
+//! request, and never removed. Edits use `\n` as line ending; each line gets its
 //! original line ending back.
 
 use std::io::Write;
@@ -70,7 +70,7 @@ pub struct Change {
 ///
 /// # Errors
 /// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or
-/// has somebody else's entry where ours belongs.
+/// has an entry of another program with our name.
 pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let before = read(&file.path)?;
     let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);

@@ -272,7 +272,7 @@ pub fn unmatched(
         }
         let count = match curated.memory.status {
             Status::Staging if curated.put_off_until.is_some() => &mut put_off,
-            // It has the id of another row, which is told by itself.
+            // It has the id of another row, which is counted on its own.
             Status::Staging => return,
             _ if curated.memory.superseded_by.is_some() => &mut replaced,
             Status::Approved => &mut approved,

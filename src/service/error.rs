@@ -366,7 +366,7 @@ impl Diagnostic for Error {
     }
 }
 
-/// What is said of a status: the word if it may be named.
+/// An unknown status, with its word if the caller may see it.
 fn unknown_status(word: Option<&str>) -> String {
     match word {
         Some(word) => format!("the unknown status `{word}`"),

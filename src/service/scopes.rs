@@ -188,8 +188,8 @@ fn decode(cursor: &str) -> Result<String, Error> {
     name.ok_or(invalid.into())
 }
 
-/// Where the owner finds what is not said to agents.
-const OWNER_SEES: &str = "its owner sees which with `ack-memory doctor`";
+/// Where the owner finds what agents are not shown.
+const OWNER_SEES: &str = "`ack-memory doctor` shows its owner the details";
 
 /// How many ids of several rows are named.
 const MAX_SHARED_IDS: usize = 3;

@@ -192,7 +192,7 @@ fn a_scope_without_approved_memories_says_how_many_wait_and_what_opens_the_desk(
     let none = Root::new();
     none.store("mine", &[rejected]);
     let told = publish(&none, folder.path(), &[]).ok();
-    let nothing = "no memory of scope mine is approved, none waits for review\n";
+    let nothing = "no memory of scope mine is approved, and none waits for review\n";
     assert!(told.contains(nothing), "{told}");
     let (root, _keep, folder) = scene();
     let told = publish(&root, &folder, &[]).ok();

@@ -137,7 +137,7 @@ pub fn is_distinctive(identifier: &str) -> bool {
             || identifier.contains(['/', '\\', '@']))
 }
 
-/// Calls `emit` for every token of `text`, in order.
+/// Calls `emit` for every token of `text`: first the operators, then the others, each in order.
 pub fn tokenize<'a>(text: &'a str, role: TextRole, emit: &mut impl FnMut(Token<'a>)) {
     operators(text, &mut |operator| {
         emit(Token {

@@ -1,5 +1,5 @@
 //! Operators and other marks of programming languages that stand alone: `&&`, `??`, `=>`, `2>&1`.
-//! They are no words, but a memory can be about one.
+//! They are not words, but a memory can be about one.
 
 /// Sorted. Brackets and single characters are too common to tell what a text is about.
 const OPERATORS: &[&str] = &[
@@ -12,18 +12,18 @@ const OPERATORS: &[&str] = &[
 const MAX_OPERATOR_BYTES: usize = 4;
 
 /// What may surround an operator in a text.
-const QUOTES: [char; 13] = [
+const DELIMITERS: [char; 13] = [
     '`', '"', '\'', '(', ')', '[', ']', '{', '}', ',', ';', '“', '”',
 ];
 
-/// Calls `emit` for each operator that stands alone in a text, between white space or quotes.
+/// Calls `emit` for each operator that stands alone in a text, between white space, quotes or brackets.
 pub fn operators<'a>(text: &'a str, emit: &mut impl FnMut(&'a str)) {
     for word in text.split_ascii_whitespace() {
         // The fast path: most words begin with a letter.
         if word.starts_with(|c: char| c.is_alphabetic()) {
             continue;
         }
-        let bare = word.trim_matches(QUOTES);
+        let bare = word.trim_matches(DELIMITERS);
         for candidate in [bare, bare.trim_end_matches([',', '.', ':', '?', '!'])] {
             if candidate.len() <= MAX_OPERATOR_BYTES && OPERATORS.binary_search(&candidate).is_ok()
             {

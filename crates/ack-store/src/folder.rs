@@ -22,7 +22,7 @@ mod reference;
 mod rows;
 mod statements;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -51,6 +51,11 @@ const MAX_PROBLEMS: usize = 20;
 /// A watched folder is listed again after this time. Writes through a memory-mapped file, or
 /// through a hard link created since, cause no event.
 const RELIST_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Whether a folder or file inside a folder of notes is skipped because of its name.
+pub fn is_skipped(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
+}
 
 /// Whether a store's path names files of notes and not a database.
 pub fn is_notes_path(path: &Path) -> bool {

@@ -147,7 +147,8 @@ impl<'a> Replacing<'a> {
             ),
             ([goes], None) => (
                 format!(
-                    "`{command}` needs two memories: `{goes}` goes, and `{flag}` is missing, which names the one that stays"
+                    "`{command}` needs two memories: `{goes}` goes, and `{flag}` is missing, which \
+                     names the one that stays"
                 ),
                 format!("add `{flag} ID`; `ack-memory query` finds ids"),
                 format!("ack-memory {command} {goes} {flag} 19f7"),

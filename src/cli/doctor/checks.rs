@@ -277,8 +277,8 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     found
 }
 
-/// The lines of the decision log that cannot be read, as the health of the scope says it, each with
-/// the memories that it is about. Only the owner is told which.
+/// The lines of the decision log that cannot be read: for each, the message in the scope's health,
+/// and advice that names the memories. Health does not name them, because agents see it.
 fn lost_decisions(scope: &Scope) -> Vec<(String, String)> {
     let decisions = scope.store.decisions().unwrap_or_default();
     let lines = decisions.damaged().iter().map(|damaged| {

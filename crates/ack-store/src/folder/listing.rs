@@ -111,14 +111,10 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     }
     // A folder that cannot be read at all is an error; an unreadable subfolder is a problem.
     std::fs::read_dir(path)?;
-    let is_hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
     let walk = WalkDir::new(path)
         .max_depth(MAX_DEPTH)
         .into_iter()
-        .filter_entry(|entry| {
-            entry.depth() == 0
-                || !is_hidden(entry.file_name()) && entry.file_name() != "node_modules"
-        });
+        .filter_entry(|entry| entry.depth() == 0 || !super::is_skipped(entry.file_name()));
     for entry in walk {
         let entry = match entry {
             Ok(entry) => entry,

@@ -109,7 +109,7 @@ impl Reference {
         let wanted = |path: &str, is_folder: bool| {
             let file = path.rsplit('/').next().unwrap_or(path);
             if is_folder {
-                !file.starts_with('.') && file != "node_modules"
+                !super::is_skipped(OsStr::new(file))
             } else {
                 dialect.holds_memories(Path::new(path))
             }

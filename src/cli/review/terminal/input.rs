@@ -23,7 +23,7 @@ pub struct Input {
     wanted: Sender<()>,
     typed: Receiver<Typed>,
     sender: Sender<Typed>,
-    /// Whether the thread is reading a line that nobody has received yet.
+    /// Whether the thread was asked for a line that has not been received yet.
     is_reading: Cell<bool>,
 }
 
