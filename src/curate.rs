@@ -42,7 +42,7 @@ pub enum CurateError {
         nearest: Vec<String>,
     },
     /// The memory is in another scope than the command names.
-    #[error("scope `{asked}` has no memory `{id}`; it is in scope `{scope}` and {standing}")]
+    #[error("scope `{asked}` has no memory `{id}`; it is in scope `{scope}` and {status}")]
     OtherScope {
         /// The memory.
         id: String,
@@ -50,8 +50,8 @@ pub enum CurateError {
         asked: String,
         /// The scope that has it.
         scope: String,
-        /// What is decided about it: `is approved`.
-        standing: String,
+        /// Its status, as the end of a sentence: `is approved`.
+        status: String,
     },
     /// Several memories match.
     #[error("`{id}` begins the ids of several memories: {}{}", text::list(found), and_more(*more))]
@@ -246,8 +246,8 @@ impl Candidate {
         &self.curated.memory
     }
 
-    /// What is decided about the memory, as the end of a sentence about it.
-    pub fn standing(&self) -> String {
+    /// Its status, as the end of a sentence: `is approved`, or the memory that replaces it.
+    pub fn status_in_words(&self) -> String {
         let memory = self.memory();
         match &memory.superseded_by {
             Some(newer) => format!("is replaced by `{newer}`"),

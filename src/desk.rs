@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, ChoiceOnMemory, Preview};
-use self::queue::{Head, Item, Lane, State, View};
+use self::queue::{Head, Item, QueueKind, State, View};
 pub use self::write::Outcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::groups::groups;
@@ -59,8 +59,8 @@ pub struct Desk {
     numbers: QueueNumbers,
     /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     replaced: HashMap<(String, String), Vec<String>>,
-    /// The list to show first.
-    lane: Lane,
+    /// The queue to show first.
+    queue: QueueKind,
     /// The scopes that the waiting memories come from.
     scopes: Vec<Arc<Scope>>,
     filter: Filter,
@@ -177,7 +177,7 @@ impl Desk {
             now,
             numbers: QueueNumbers::default(),
             replaced: HashMap::new(),
-            lane: Lane::Waiting,
+            queue: QueueKind::Waiting,
             scopes: Vec::new(),
             filter: Filter::default(),
             short: ShortIds::default(),
@@ -218,14 +218,14 @@ impl Desk {
         }
     }
 
-    /// Sets the list to show first.
-    pub const fn set_first_lane(&mut self, lane: Lane) {
-        self.lane = lane;
+    /// Sets the queue to show first.
+    pub const fn set_first_queue(&mut self, queue: QueueKind) {
+        self.queue = queue;
     }
 
-    /// The list to show first.
-    pub const fn lane(&self) -> Lane {
-        self.lane
+    /// The queue to show first.
+    pub const fn queue(&self) -> QueueKind {
+        self.queue
     }
 
     /// Finds groups of memories that say nearly the same thing.
@@ -238,7 +238,7 @@ impl Desk {
         let waiting = self
             .items
             .iter()
-            .filter(|item| item.lane() == Lane::Waiting);
+            .filter(|item| item.queue() == QueueKind::Waiting);
         waiting.map(|item| &item.candidate).collect()
     }
 

@@ -77,7 +77,7 @@ pub fn prepare(
         .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
         .collect();
     // Each may wait for its server, so wait for all of them in parallel.
-    let standings: Vec<Freshness> = match remote.as_slice() {
+    let all_freshness: Vec<Freshness> = match remote.as_slice() {
         [] => return Vec::new(),
         [(_, only)] => vec![only.prepare(wait_policy)],
         several => std::thread::scope(|threads| {
@@ -96,7 +96,7 @@ pub fn prepare(
         }),
     };
     let mut cold = Vec::new();
-    for ((scope, _), freshness) in remote.into_iter().zip(standings) {
+    for ((scope, _), freshness) in remote.into_iter().zip(all_freshness) {
         match freshness_note(&freshness) {
             None => {}
             Some((kind, message)) => {
@@ -175,8 +175,8 @@ pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Stri
 }
 
 /// The note about a scope in a bucket that may be out of date.
-pub fn freshness_note(standing: &Freshness) -> Option<(NoteKind, String)> {
-    let (kind, message) = match standing {
+pub fn freshness_note(freshness: &Freshness) -> Option<(NoteKind, String)> {
+    let (kind, message) = match freshness {
         Freshness::Current => return None,
         Freshness::Stale { asked_at, reason } => (
             NoteKind::RemoteStale,

@@ -165,9 +165,9 @@ const FAULTS = {
   // Undo says that it undid, and does not.
   "not-undone": (page) =>
     page.route("**/back", async (route) => {
-      const answer = await route.fetch({ url: route.request().url().replace("back", "standing") });
-      const standing = await answer.json();
-      await route.fulfill({ json: { numbers: [0], standing } });
+      const answer = await route.fetch({ url: route.request().url().replace("back", "summary") });
+      const summary = await answer.json();
+      await route.fulfill({ json: { numbers: [0], summary } });
     }),
   // What differs from an approved memory is not marked.
   "no-difference": (page) => script(page, 'side === "both"', "true"),

@@ -223,13 +223,13 @@ fn a_memory_of_another_scope_is_found_there() {
     let root = lessons("log");
     root.store("beta", &[memory("b-1", "Elsewhere", json!({}))]);
     decide(root.path(), &["reject", "les-0002"]).ok();
-    for (id, standing) in [
+    for (id, status) in [
         ("les-0001", "waits for review"),
         ("les-0002", "is rejected"),
     ] {
         let told = refused(&root, &["approve", id, "--scope", "beta"]);
         let named =
-            format!("scope `beta` has no memory `{id}`; it is in scope `alpha` and {standing}");
+            format!("scope `beta` has no memory `{id}`; it is in scope `alpha` and {status}");
         says(&told, &[&named, "`--scope alpha`"]);
     }
     let told = refused(&root, &["approve", "nothing", "--scope", "beta"]);

@@ -6,7 +6,7 @@ const FOLDED_CHARACTERS = 1200;
 const AROUND = 60;
 
 function showHead() {
-  const { head } = state.standing;
+  const { head } = state.summary;
   by("head").textContent = head.text;
   const write = by("write");
   const written =
@@ -299,7 +299,7 @@ function members(made) {
 }
 
 function showRecent() {
-  const { recent } = state.standing;
+  const { recent } = state.summary;
   const entries = recent.map((made) => {
     const first = made.numbers[0];
     const why = made.reason ? ` (${made.reason})` : "";
@@ -366,11 +366,11 @@ function showActions() {
 function showEnd() {
   state.shown = null;
   state.near = [];
-  const { head } = state.standing;
+  const { head } = state.summary;
   const left =
     state.view.filter && head.waiting > 0
       ? "Nothing that waits fits the filter."
-      : state.view.lane === "stale"
+      : state.view.queue === "stale"
         ? "Nothing more is known to be out of date."
         : "Nothing waits any more.";
   const write =

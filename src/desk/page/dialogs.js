@@ -212,7 +212,7 @@ async function askMany(what) {
 }
 
 function askFinish() {
-  const count = state.standing.head.chosen;
+  const count = state.summary.head.chosen;
   if (count === 0) {
     inTurn(() => finish(false));
     return;

@@ -58,11 +58,11 @@ function refresh() {
   showRecent();
 }
 
-function stand(standing) {
-  if (standing.revision !== state.standing?.revision) {
+function setSummary(summary) {
+  if (summary.revision !== state.summary?.revision) {
     ahead.clear();
   }
-  state.standing = standing;
+  state.summary = summary;
 }
 
 async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
@@ -70,7 +70,7 @@ async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
   const title = numbers.length === 1 ? state.shown?.card.title : null;
   const next = ahead.get(state.shown?.behind);
   const answer = await ask("choose", { numbers, choice, reason, view: state.view });
-  stand(answer.standing);
+  setSummary(answer.summary);
   if (next && answer.next === state.shown?.behind) {
     // Nothing that it shows depends on what was chosen for another one.
     ahead.set(answer.next, next);
@@ -78,14 +78,14 @@ async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
   for (const number of numbers) {
     state.selected.delete(number);
   }
-  say(`${answer.label}${title ? `: ${title}` : ""}. ${answer.standing.head.waiting} wait.`);
+  say(`${answer.label}${title ? `: ${title}` : ""}. ${answer.summary.head.waiting} wait.`);
   return show(answer.next, { heard: true });
 }
 
 async function takeBack(key) {
   complain("");
   const answer = await ask("back", { key });
-  stand(answer.standing);
+  setSummary(answer.summary);
   const count = answer.numbers.length;
   if (count === 0) {
     say("There is nothing to take back. `ack-memory undo` takes back what was written.");
@@ -159,7 +159,7 @@ function nearAction(key) {
 async function write_() {
   complain("");
   const answer = await ask("write");
-  stand(answer.standing);
+  setSummary(answer.summary);
   const undo = answer.written > 0 ? ` \`ack-memory undo ${answer.batch}\` takes it back.` : "";
   const changed =
     answer.changed.length > 0
@@ -183,7 +183,7 @@ async function write_() {
 async function finish(discard) {
   await ask("finish", { discard });
   state.over = true;
-  state.standing.head.chosen = 0;
+  state.summary.head.chosen = 0;
   sessionStorage.removeItem(TOKEN);
   const said = element("h2", { id: "title", tabindex: "-1" }, "Done. This page can be closed.");
   document.title = "Review: done";
@@ -211,11 +211,11 @@ function act(key) {
   return action ? choose(action.choice) : say("It is approved already.");
 }
 
-/** The other lane: what waits, or what may be out of date. */
-function changeLane() {
-  const lane = by("lane");
-  lane.value = state.view.lane === "stale" ? "waiting" : "stale";
-  return look({ lane: lane.value });
+/** The other queue: what waits, or what may be out of date. */
+function changeQueue() {
+  const which = by("which-queue");
+  which.value = state.view.queue === "stale" ? "waiting" : "stale";
+  return look({ queue: which.value });
 }
 
 const ACTIONS = {
@@ -240,10 +240,10 @@ const ACTIONS = {
 /** Those that need no memory. */
 const ALWAYS = {
   z: () => takeBack(),
-  c: () => (state.standing.head.chosen > 0 ? write_() : say("There is nothing to write.")),
+  c: () => (state.summary.head.chosen > 0 ? write_() : say("There is nothing to write.")),
   q: () => askFinish(),
   "?": () => showKeys(),
-  l: () => changeLane(),
+  l: () => changeQueue(),
   "/": () => by("filter").focus(),
 };
 

@@ -4,9 +4,9 @@ const TOKEN = "ack-memory-desk";
 const WINDOW = 60;
 
 const state = {
-  view: { filter: "", order: "oldest", lane: "waiting" },
+  view: { filter: "", order: "oldest", queue: "waiting" },
   shown: null,
-  standing: null,
+  summary: null,
   queue: null,
   near: [],
   evidence: null,
@@ -58,7 +58,7 @@ function complain(text) {
 
 /** The server does not answer: it has ended. */
 function lost() {
-  const chosen = state.standing?.head.chosen ?? 0;
+  const chosen = state.summary?.head.chosen ?? 0;
   state.over = true;
   const left = counted(chosen, "decision was", "decisions were");
   complain(

@@ -6,7 +6,7 @@ use crate::desk::Recent;
 use crate::desk::card::Card;
 use crate::desk::choice::{Choice, Preview};
 use crate::desk::near::Near;
-use crate::desk::queue::{Head, Lane, View};
+use crate::desk::queue::{Head, QueueKind, View};
 
 /// `enter`.
 #[derive(Debug, Deserialize)]
@@ -147,13 +147,13 @@ pub struct Shown {
     pub group: Vec<Entry>,
 }
 
-/// The state of the desk.
+/// The numbers and the last choices of the desk.
 #[derive(Debug, Serialize)]
-pub struct Standing {
+pub struct Summary {
     /// Common reasons to reject, each selected by a digit.
     pub reasons: [&'static str; 9],
-    /// The list to show first.
-    pub lane: Lane,
+    /// The queue to show first.
+    pub queue: QueueKind,
     /// The header of the queue.
     pub head: Head,
     /// The last choices.

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::message::{
     Action, AskBack, AskCard, AskChoice, AskFinish, AskQueue, Enter, Entry, Shown, ShownNear,
-    Standing, Window,
+    Summary, Window,
 };
 use super::page::Page;
 use super::page_access::PageAccess;
@@ -32,7 +32,7 @@ use crate::curate::{Candidate, ReviewSession};
 use crate::desk::choice::{Choice, REASONS};
 use crate::desk::evidence::evidence;
 use crate::desk::near::neighbours;
-use crate::desk::queue::{Item, Lane, State};
+use crate::desk::queue::{Item, QueueKind, State};
 use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};
 
@@ -68,7 +68,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
 pub struct Site {
     desk: Arc<Mutex<Desk>>,
     curator: Curator,
-    door: Arc<PageAccess>,
+    access: Arc<PageAccess>,
     gate: Gate,
     page: Page,
     limits: Limits,
@@ -112,15 +112,15 @@ impl Site {
     pub fn new(
         desk: Desk,
         curator: Curator,
-        door: Arc<PageAccess>,
+        access: Arc<PageAccess>,
         limits: Limits,
     ) -> std::io::Result<Self> {
         Ok(Self {
             desk: Arc::new(Mutex::new(desk)),
             curator,
-            gate: Gate::new(&[], door.token()),
+            gate: Gate::new(&[], access.token()),
             page: Page::new()?,
-            door,
+            access,
             limits,
             began: Instant::now(),
             last_request: AtomicU64::new(0),
@@ -195,7 +195,7 @@ impl Site {
     fn check_place(&self, request: &Request<Incoming>) -> Result<(), Failure> {
         let wrong = |message| Err(Failure::new(StatusCode::FORBIDDEN, message));
         let host = request.headers().get(hyper::header::HOST);
-        let own_host = format!("127.0.0.1:{}", self.door.port());
+        let own_host = format!("127.0.0.1:{}", self.access.port());
         match self.gate.check_target(request.uri(), request.headers()) {
             Ok(()) if host.is_some_and(|host| host.as_bytes() == own_host.as_bytes()) => {}
             Ok(()) | Err(Refusal::NoHost | Refusal::WrongHost) => {
@@ -266,7 +266,7 @@ impl Site {
         match path {
             "/enter" => self.enter(&parse(body)?),
             "/alive" => Ok(json!({ "revision": self.revision.load(Ordering::Relaxed) })),
-            "/standing" => Ok(to_json(&self.standing(&self.desk.lock()))),
+            "/summary" => Ok(to_json(&self.summary(&self.desk.lock()))),
             "/queue" => Ok(to_json(&window(&self.desk.lock(), &parse(body)?))),
             "/card" => self.card(&parse(body)?),
             "/near" => self.near(&parse(body)?),
@@ -283,7 +283,7 @@ impl Site {
                 let mut desk = self.desk.lock();
                 let numbers = desk.take_back(ask.key);
                 self.changed();
-                Ok(json!({ "numbers": numbers, "standing": self.standing(&desk) }))
+                Ok(json!({ "numbers": numbers, "summary": self.summary(&desk) }))
             }
             "/write" => {
                 let mut desk = self.desk.lock();
@@ -296,7 +296,7 @@ impl Site {
                     "batch": outcome.batch, "written": outcome.written,
                     "changed": outcome.changed,
                     "side_effects": outcome.side_effects.lines(desk.short_ids()),
-                    "standing": self.standing(&desk),
+                    "summary": self.summary(&desk),
                 }))
             }
             "/finish" => self.finish(&parse(body)?),
@@ -305,7 +305,7 @@ impl Site {
     }
 
     fn enter(&self, ask: &Enter) -> Result<Value, Failure> {
-        let session = self.door.enter(&ask.word).ok_or_else(|| {
+        let session = self.access.enter(&ask.word).ok_or_else(|| {
             let message = "this link is invalid or was already used; press Enter in the terminal of \
                            `ack-memory review` for a new one";
             Failure::new(StatusCode::FORBIDDEN, message)
@@ -317,10 +317,10 @@ impl Site {
         self.revision.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn standing(&self, desk: &Desk) -> Standing {
-        Standing {
+    fn summary(&self, desk: &Desk) -> Summary {
+        Summary {
             reasons: REASONS,
-            lane: desk.lane(),
+            queue: desk.queue(),
             head: desk.head(),
             recent: desk.recent(),
             revision: self.revision.load(Ordering::Relaxed),
@@ -335,7 +335,7 @@ impl Site {
         let neighbour_at = |position: Option<usize>| numbers.get(position?).copied();
         let item = desk.items().get(ask.number).ok_or_else(not_found)?;
         let waits = item.state == State::Waiting;
-        let lane = item.lane();
+        let queue = item.queue();
         let action = |key, choice: Choice| -> Result<Action, Failure> {
             let preview = desk.preview(&[ask.number], &choice)?;
             Ok(Action {
@@ -350,7 +350,7 @@ impl Site {
             let session_id = memory.session.as_ref().or(memory.session_id.as_ref());
             *number != ask.number
                 && item.state == State::Waiting
-                && item.lane() == lane
+                && item.queue() == queue
                 && session_id.is_some()
                 && session_id == session
                 && item.candidate.scope.name == card.scope
@@ -367,14 +367,16 @@ impl Site {
             before: neighbour_at(index.and_then(|index| index.checked_sub(1))),
             behind: neighbour_at(index.map(|index| index + 1)),
             chosen: desk.done(ask.number),
-            stale: lane == Lane::Stale,
-            actions: match lane {
-                Lane::Waiting => vec![
+            stale: queue == QueueKind::Stale,
+            actions: match queue {
+                QueueKind::Waiting => vec![
                     action('a', Choice::Approve)?,
                     action('r', Choice::Reject)?,
                     action('p', Choice::Promote)?,
                 ],
-                Lane::Stale => vec![action('a', Choice::Approve)?, action('r', Choice::Reject)?],
+                QueueKind::Stale => {
+                    vec![action('a', Choice::Approve)?, action('r', Choice::Reject)?]
+                }
             },
             group: group.collect(),
             session: others
@@ -417,7 +419,7 @@ impl Site {
 
     /// Finds approved memories that may be out of date, while the page is already in use.
     pub fn find_stale(&self) {
-        if self.desk.lock().lane() == Lane::Stale {
+        if self.desk.lock().queue() == QueueKind::Stale {
             // They are on the desk already.
             return;
         }
@@ -443,7 +445,7 @@ impl Site {
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
         let item = desk.items().get(ask.number);
-        let is_stale = item.is_some_and(|item| item.lane() == Lane::Stale);
+        let is_stale = item.is_some_and(|item| item.queue() == QueueKind::Stale);
         let entries = near.into_iter().map(|near| {
             let id = || near.id.clone();
             let choices = [
@@ -503,7 +505,7 @@ impl Site {
         )?;
         self.changed();
         let next = last.and_then(|last| desk.next(&ask.view, last));
-        Ok(json!({ "label": preview.label, "next": next, "standing": self.standing(&desk) }))
+        Ok(json!({ "label": preview.label, "next": next, "summary": self.summary(&desk) }))
     }
 
     fn finish(&self, ask: &AskFinish) -> Result<Value, Failure> {
