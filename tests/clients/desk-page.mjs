@@ -147,7 +147,7 @@ const FAULTS = {
     script(
       page,
       "numbers = [state.shown.number]",
-      "numbers = [state.shown.behind ?? state.shown.number]",
+      "numbers = [state.shown.next ?? state.shown.number]",
     ),
   // Focus goes nowhere after a decision.
   "focus-lost": (page) =>
@@ -178,7 +178,7 @@ const FAULTS = {
       await route.fulfill({ json: { ...answer, changed: [] } });
     }),
   // The page does not notice that its server is gone.
-  "end-hidden": (page) => script(page, "lost();\n    throw error;", "throw error;"),
+  "end-hidden": (page) => script(page, "showServerGone();\n    throw error;", "throw error;"),
 };
 
 /** Has the page run with other text, and with a policy that lets it. */

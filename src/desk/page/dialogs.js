@@ -289,9 +289,9 @@ function showKeys() {
     ),
   );
   const single = element("input", { type: "checkbox", id: "single" });
-  single.checked = state.single;
+  single.checked = state.singleKeys;
   single.addEventListener("change", () => {
-    state.single = single.checked;
+    state.singleKeys = single.checked;
   });
   open(
     "Keys",

@@ -45,7 +45,7 @@ async function alive() {
     await inTurn(async () => {
       setSummary(await ask("summary"));
       const number = state.shown?.number;
-      await (number === undefined ? look({}) : show(number));
+      await (number === undefined ? changeView({}) : show(number));
     });
   }
 }
@@ -60,14 +60,16 @@ window.addEventListener("beforeunload", (event) => {
 by("write").addEventListener("click", () => inTurn(write_));
 by("finish").addEventListener("click", askFinish);
 by("help").addEventListener("click", showKeys);
-by("order").addEventListener("change", () => inTurn(() => look({ order: by("order").value })));
+by("order").addEventListener("change", () =>
+  inTurn(() => changeView({ order: by("order").value })),
+);
 by("which-queue").addEventListener("change", () =>
-  inTurn(() => look({ queue: by("which-queue").value })),
+  inTurn(() => changeView({ queue: by("which-queue").value })),
 );
 let wait = 0;
 by("filter").addEventListener("input", () => {
   clearTimeout(wait);
-  wait = setTimeout(() => inTurn(() => look({ filter: by("filter").value })), PAUSE);
+  wait = setTimeout(() => inTurn(() => changeView({ filter: by("filter").value })), PAUSE);
 });
 
 inTurn(start);
