@@ -5,7 +5,7 @@
 //! the bucket is not asked for 1 s, then 2 s, up to a minute; all processes of a user share that
 //! state. New versions are fetched in the background.
 
-mod mend;
+mod repair;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,7 +90,7 @@ struct BackgroundWork {
     /// The version whose files exist in full length.
     total: Option<PathBuf>,
     /// The version whose files were compared with the published digests and match.
-    sound: Option<PathBuf>,
+    intact: Option<PathBuf>,
 }
 
 impl Remote {
