@@ -330,9 +330,9 @@ impl ReviewSession {
         verdict: Verdict,
     ) -> Result<Vec<Decision>, CurateError> {
         Self::check_successor(candidate, into)?;
-        let united =
+        let merged =
             (verdict == Verdict::Merge).then(|| merged_lists(into, candidate.memory(), true));
-        Ok(self.replacement_decisions(candidate, into, verdict, united.flatten()))
+        Ok(self.replacement_decisions(candidate, into, verdict, merged.flatten()))
     }
 
     /// The decisions for a memory that adds nothing to `into`: `into` gets its tags and files.
@@ -345,8 +345,8 @@ impl ReviewSession {
         into: &Candidate,
     ) -> Result<Vec<Decision>, CurateError> {
         Self::check_successor(candidate, into)?;
-        let united = merged_lists(into, candidate.memory(), false);
-        Ok(self.replacement_decisions(candidate, into, Verdict::Merge, united))
+        let merged = merged_lists(into, candidate.memory(), false);
+        Ok(self.replacement_decisions(candidate, into, Verdict::Merge, merged))
     }
 
     fn replacement_decisions(
@@ -354,20 +354,20 @@ impl ReviewSession {
         candidate: &Candidate,
         into: &Candidate,
         verdict: Verdict,
-        united: Option<Edit>,
+        merged: Option<Edit>,
     ) -> Vec<Decision> {
         let mut replacement = self.decision(candidate, verdict);
         replacement.into = Some(into.memory().id.clone());
         let mut decisions = vec![replacement];
-        if let Some(edit) = united {
+        if let Some(edit) = merged {
             // Only a person who looks at it approves a memory that waits.
             let verdict = match into.memory().status {
                 Status::Approved | Status::Promoted => Verdict::Edit,
                 Status::Staging | Status::Rejected => Verdict::Stage,
             };
-            let mut united = self.decision(into, verdict);
-            united.edit = Some(edit);
-            decisions.push(united);
+            let mut merged = self.decision(into, verdict);
+            merged.edit = Some(edit);
+            decisions.push(merged);
         }
         decisions
     }

@@ -489,7 +489,7 @@ fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
     let message = body.hint.as_ref().map_or(body.message.clone(), |hint| {
         format!("{}; {hint}", body.message)
     });
-    let mendable = matches!(
+    let is_repairable = matches!(
         error,
         Error::InvalidArgument { .. }
             | Error::UnknownArgument { .. }
@@ -497,7 +497,7 @@ fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
             | Error::Scope(_)
     );
     let body = serde_json::to_value(body).ok();
-    if mendable {
+    if is_repairable {
         ErrorData::invalid_params(message, body)
     } else if matches!(error, Error::ReviewWithheld) {
         ErrorData::invalid_request(message, body)

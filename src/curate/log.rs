@@ -21,7 +21,7 @@ use nix::unistd::{AccessFlags, access};
 
 use super::CurateError;
 use super::side_effects::{self, SideEffects};
-use super::write::{Made, check_single};
+use super::write::{WrittenDecisions, check_single};
 use crate::scope::Scope;
 
 /// How long to wait for another process that writes the log.
@@ -89,7 +89,7 @@ fn of_new(
 ///
 /// # Errors
 /// The store or the log cannot be read.
-pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     let released = waiting_again(scope, decisions)?;
     let side_effects = scope
         .store
@@ -107,7 +107,7 @@ pub fn write_with(
     scope: &Scope,
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<Made, CurateError> {
+) -> Result<WrittenDecisions, CurateError> {
     append_decided(scope, ids, decide, &|snapshot, decisions, released| {
         of_new(scope, snapshot, decisions, released)
     })
@@ -123,7 +123,7 @@ fn append_decided(
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
     find: FindSideEffects<'_>,
-) -> Result<Made, CurateError> {
+) -> Result<WrittenDecisions, CurateError> {
     let path = &log_path(scope);
     let fail = |source| CurateError::Write {
         path: path.to_owned(),
@@ -155,7 +155,7 @@ fn append_decided(
     if !lines.is_empty() {
         append(&mut log, &lines).map_err(fail)?;
     }
-    Ok(Made {
+    Ok(WrittenDecisions {
         decisions,
         side_effects,
     })

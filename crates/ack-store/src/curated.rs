@@ -104,7 +104,7 @@ impl JoinedRow<'_> {
                 text_digest: text,
                 is_decided: joined.decision.is_some(),
                 is_outdated: joined.is_outdated,
-                decided_as: joined.bar.map(|bar| text::id(bar.id())),
+                decided_as: joined.exclusion.map(|it| text::id(it.id())),
                 put_off_until: record::put_off_until(row, joined)?,
                 hides_text: record::hides_text(row)?,
                 has_duplicate_id: false,
@@ -257,8 +257,8 @@ impl Snapshot<'_> {
     ) -> Result<BTreeSet<String>, StoreError> {
         let is_about = |joined: &JoinedStatus<'_>| {
             joined
-                .bar
-                .is_some_and(|bar| ids.contains(text::id(bar.id()).as_str()))
+                .exclusion
+                .is_some_and(|it| ids.contains(text::id(it.id()).as_str()))
         };
         let mut found = BTreeSet::new();
         self.scanned.set(true);
