@@ -405,7 +405,7 @@ impl Server {
         // A caller that stops waiting drops this, which raises the flag; see `until_cancelled`.
         let limit = Duration::from_secs(u64::from(self.service.config.seconds.value));
         let flag = CancelFlag::with_timeout(limit);
-        let _raised_in_the_end = CancelOnDrop(flag.clone());
+        let _cancel_on_drop = CancelOnDrop(flag.clone());
         let slot = Arc::clone(&self.request_slots).acquire_owned();
         let slot = match timeout(limit, slot).await {
             Ok(Ok(slot)) => slot,

@@ -306,7 +306,7 @@ pub fn supersede(caller: Caller<'_>, args: &SupersedeArgs) -> Result<(), CliErro
 }
 
 fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Result<(), CliError> {
-    let (goes, stays) = replacing.both()?;
+    let (replaced_id, successor_id) = replacing.both()?;
     let args = replacing.args;
     let only = args.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;
@@ -316,7 +316,7 @@ fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Re
         scopes: &scopes,
     };
     let (replaced_memory, successor) =
-        progress::while_reading(|| (places.find(goes), places.find(stays)));
+        progress::while_reading(|| (places.find(replaced_id), places.find(successor_id)));
     let (replaced_memory, successor) = (replaced_memory?, successor?);
     let session = prepare(caller, args)?;
     let mut replaced = session.replacement(&replaced_memory, &successor, verdict)?;

@@ -36,7 +36,7 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     let decide = |_: &_| Ok(decisions.to_vec());
     let made = append_decided(scope, &[], decide, &|snapshot, decisions, released| {
-        of_earlier(scope, snapshot, decisions, released)
+        side_effects_of_earlier(scope, snapshot, decisions, released)
     })?;
     Ok(made.side_effects)
 }
@@ -49,12 +49,12 @@ pub fn side_effects_of(scope: &Scope, decisions: &[Decision]) -> Result<SideEffe
     let released = waiting_again(scope, decisions)?;
     let side_effects = scope
         .store
-        .snapshot(|snapshot| of_earlier(scope, snapshot, decisions, &released))?;
+        .snapshot(|snapshot| side_effects_of_earlier(scope, snapshot, decisions, &released))?;
     Ok(side_effects)
 }
 
 /// What else changes with earlier decisions, and with those that only follow from them.
-fn of_earlier(
+fn side_effects_of_earlier(
     scope: &Scope,
     snapshot: &Snapshot<'_>,
     decisions: &[Decision],
@@ -75,7 +75,7 @@ fn of_earlier(
 }
 
 /// What else changes with new decisions, and with those that only follow from them.
-fn of_new(
+fn side_effects_of_new(
     scope: &Scope,
     snapshot: &Snapshot<'_>,
     decisions: &[Decision],
@@ -93,7 +93,7 @@ pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, Cur
     let released = waiting_again(scope, decisions)?;
     let side_effects = scope
         .store
-        .snapshot(|snapshot| of_new(scope, snapshot, decisions, &released))?;
+        .snapshot(|snapshot| side_effects_of_new(scope, snapshot, decisions, &released))?;
     Ok(side_effects)
 }
 
@@ -109,7 +109,7 @@ pub fn write_with(
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
 ) -> Result<WrittenDecisions, CurateError> {
     append_decided(scope, ids, decide, &|snapshot, decisions, released| {
-        of_new(scope, snapshot, decisions, released)
+        side_effects_of_new(scope, snapshot, decisions, released)
     })
 }
 

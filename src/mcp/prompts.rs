@@ -248,9 +248,9 @@ fn parse_arguments(
     let mut rest: Vec<(u32, String)> = Vec::new();
     for (name, value) in arguments {
         let known = offered.argument_names.contains(&name.as_str());
-        let mistaken = !offered.accepts(&name)
+        let is_misspelt = !offered.accepts(&name)
             && !nearest(&name, offered.argument_names.iter().copied(), 1).is_empty();
-        if !known && (mistaken || offered.name != RECALL_NAME) {
+        if !known && (is_misspelt || offered.name != RECALL_NAME) {
             return Err(Error::UnknownArgument {
                 operation: offered.name.to_owned(),
                 argument: name,

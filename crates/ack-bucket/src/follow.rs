@@ -299,7 +299,7 @@ impl Remote {
         if !self.is_complete(&folder) {
             return Freshness::Stale {
                 asked_at,
-                reason: match self.trouble(&state) {
+                reason: match self.progress_or_problem(&state) {
                     Some(trouble) => {
                         format!("a file of it on this machine is damaged: {trouble}")
                     }
@@ -322,12 +322,12 @@ impl Remote {
 
     /// Why the newest version is not available.
     fn reason(&self, state: &State) -> String {
-        self.trouble(state)
+        self.progress_or_problem(state)
             .unwrap_or_else(|| format!("{} has not been asked yet", self.address))
     }
 
     /// How far the version that is being fetched is, or why the bucket could not be asked.
-    fn trouble(&self, state: &State) -> Option<String> {
+    fn progress_or_problem(&self, state: &State) -> Option<String> {
         let work = self.work();
         if work.started_at.is_some() && work.progress.total > 0 {
             let Progress {

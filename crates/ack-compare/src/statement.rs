@@ -164,12 +164,12 @@ impl Statement {
             return true;
         }
         let begins = ["see", "check", "take", "read", "source", "cf"].contains(&first);
-        let points =
+        let is_pointer =
             ["see", "source", "cf"].contains(&first)
                 || self.terms.iter().take(4).any(|term| {
                     ["out", "look", "more", "about", "docs"].contains(&term.word.as_str())
                 });
-        begins && points
+        begins && is_pointer
     }
 
     /// The weight of the content that both have.

@@ -93,12 +93,12 @@ pub fn run_terminal_desk(
     let mut walk = QueueWalk::new(&desk);
     loop {
         walk.cards();
-        let ways = ReturnOptions::Cards(walk.undecided());
-        match finish(caller, &desk, session, ways, |question| {
+        let options = ReturnOptions::Cards(walk.undecided());
+        match finish(caller, &desk, session, options, |question| {
             walk.input.ask(question)
         })? {
             LeaveOutcome::Done => return Ok(()),
-            LeaveOutcome::Return(way) => walk.go_back(way),
+            LeaveOutcome::Return(to) => walk.go_back(to),
         }
     }
 }
@@ -182,8 +182,8 @@ impl<'a> QueueWalk<'a> {
     }
 
     /// Returns to a card from the last question.
-    fn go_back(&mut self, way: ReturnTo) {
-        self.position = match way {
+    fn go_back(&mut self, to: ReturnTo) {
+        self.position = match to {
             ReturnTo::Card => self.position.min(self.end.saturating_sub(1)),
             ReturnTo::Undecided => self.next_from(self.first).unwrap_or(self.first),
             ReturnTo::Undone(number) => number,
