@@ -32,7 +32,10 @@ export class Root {
   constructor(memories) {
     this.path = mkdtempSync(join(HOME, "root-"));
     this.scope = "notes";
-    this.import(memories);
+    // `import` refuses a file without a line.
+    if (memories.length > 0) {
+      this.import(memories);
+    }
   }
 
   run(...words) {
