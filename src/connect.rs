@@ -267,14 +267,14 @@ pub enum Allowed {
 
 /// What is set up in addition to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Extras {
     /// The hooks.
     pub hooks: Hooks,
     /// The permission to call the tools.
     pub allowed: Allowed,
 }
 
-impl Wanted {
+impl Extras {
     /// Everything, to remove it.
     pub const ALL: Self = Self {
         hooks: Hooks {

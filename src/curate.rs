@@ -42,7 +42,7 @@ pub enum CurateError {
         nearest: Vec<String>,
     },
     /// The memory is in another scope than the command names.
-    #[error("scope `{asked}` has no memory `{id}`; it is in scope `{scope}` and {standing}")]
+    #[error("scope `{asked}` has no memory `{id}`; it is in scope `{scope}` and {status}")]
     OtherScope {
         /// The memory.
         id: String,
@@ -50,8 +50,8 @@ pub enum CurateError {
         asked: String,
         /// The scope that has it.
         scope: String,
-        /// What is decided about it: `is approved`.
-        standing: String,
+        /// Its status, as the end of a sentence: `is approved`.
+        status: String,
     },
     /// Several memories match.
     #[error("`{id}` begins the ids of several memories: {}{}", text::list(found), and_more(*more))]
@@ -246,8 +246,8 @@ impl Candidate {
         &self.curated.memory
     }
 
-    /// What is decided about the memory, as the end of a sentence about it.
-    pub fn standing(&self) -> String {
+    /// Its status, as the end of a sentence: `is approved`, or the memory that replaces it.
+    pub fn status_in_words(&self) -> String {
         let memory = self.memory();
         match &memory.superseded_by {
             Some(newer) => format!("is replaced by `{newer}`"),
@@ -330,9 +330,9 @@ impl ReviewSession {
         verdict: Verdict,
     ) -> Result<Vec<Decision>, CurateError> {
         Self::check_successor(candidate, into)?;
-        let united =
+        let merged =
             (verdict == Verdict::Merge).then(|| merged_lists(into, candidate.memory(), true));
-        Ok(self.replacement_decisions(candidate, into, verdict, united.flatten()))
+        Ok(self.replacement_decisions(candidate, into, verdict, merged.flatten()))
     }
 
     /// The decisions for a memory that adds nothing to `into`: `into` gets its tags and files.
@@ -345,8 +345,8 @@ impl ReviewSession {
         into: &Candidate,
     ) -> Result<Vec<Decision>, CurateError> {
         Self::check_successor(candidate, into)?;
-        let united = merged_lists(into, candidate.memory(), false);
-        Ok(self.replacement_decisions(candidate, into, Verdict::Merge, united))
+        let merged = merged_lists(into, candidate.memory(), false);
+        Ok(self.replacement_decisions(candidate, into, Verdict::Merge, merged))
     }
 
     fn replacement_decisions(
@@ -354,20 +354,20 @@ impl ReviewSession {
         candidate: &Candidate,
         into: &Candidate,
         verdict: Verdict,
-        united: Option<Edit>,
+        merged: Option<Edit>,
     ) -> Vec<Decision> {
         let mut replacement = self.decision(candidate, verdict);
         replacement.into = Some(into.memory().id.clone());
         let mut decisions = vec![replacement];
-        if let Some(edit) = united {
+        if let Some(edit) = merged {
             // Only a person who looks at it approves a memory that waits.
             let verdict = match into.memory().status {
                 Status::Approved | Status::Promoted => Verdict::Edit,
                 Status::Staging | Status::Rejected => Verdict::Stage,
             };
-            let mut united = self.decision(into, verdict);
-            united.edit = Some(edit);
-            decisions.push(united);
+            let mut merged = self.decision(into, verdict);
+            merged.edit = Some(edit);
+            decisions.push(merged);
         }
         decisions
     }

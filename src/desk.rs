@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, ChoiceOnMemory, Preview};
-use self::queue::{Head, Item, Lane, State, View};
+use self::queue::{Head, Item, QueueKind, State, View};
 pub use self::write::Outcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::groups::groups;
@@ -59,8 +59,8 @@ pub struct Desk {
     numbers: QueueNumbers,
     /// Served memories that a newer waiting one would replace, by the newer one's scope and id.
     replaced: HashMap<(String, String), Vec<String>>,
-    /// The list to show first.
-    lane: Lane,
+    /// The queue to show first.
+    queue: QueueKind,
     /// The scopes that the waiting memories come from.
     scopes: Vec<Arc<Scope>>,
     filter: Filter,
@@ -177,7 +177,7 @@ impl Desk {
             now,
             numbers: QueueNumbers::default(),
             replaced: HashMap::new(),
-            lane: Lane::Waiting,
+            queue: QueueKind::Waiting,
             scopes: Vec::new(),
             filter: Filter::default(),
             short: ShortIds::default(),
@@ -218,14 +218,14 @@ impl Desk {
         }
     }
 
-    /// Sets the list to show first.
-    pub const fn set_first_lane(&mut self, lane: Lane) {
-        self.lane = lane;
+    /// Sets the queue to show first.
+    pub const fn set_first_queue(&mut self, queue: QueueKind) {
+        self.queue = queue;
     }
 
-    /// The list to show first.
-    pub const fn lane(&self) -> Lane {
-        self.lane
+    /// The queue to show first.
+    pub const fn queue(&self) -> QueueKind {
+        self.queue
     }
 
     /// Finds groups of memories that say nearly the same thing.
@@ -238,7 +238,7 @@ impl Desk {
         let waiting = self
             .items
             .iter()
-            .filter(|item| item.lane() == Lane::Waiting);
+            .filter(|item| item.queue() == QueueKind::Waiting);
         waiting.map(|item| &item.candidate).collect()
     }
 
@@ -324,7 +324,7 @@ impl Desk {
     /// # Errors
     /// The choice is not possible for one of these memories.
     pub fn preview(&self, numbers: &[usize], choice: &Choice) -> Result<Preview, CurateError> {
-        let session = rehearsal(self.now);
+        let session = preview_session(self.now);
         if let [number] = numbers {
             let Some(item) = self.items.get(*number) else {
                 return Ok(Preview::default());
@@ -332,7 +332,7 @@ impl Desk {
             let other = self.other(&item.candidate, choice)?;
             let chosen = self.choice_on(item, choice, other.as_ref());
             let mut preview = chosen.preview(&session)?;
-            preview.add_side_effects(&rehearsed(&[chosen], &session), &self.short);
+            preview.add_side_effects(&side_effects(&[chosen], &session), &self.short);
             return Ok(preview);
         }
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
@@ -345,7 +345,7 @@ impl Desk {
         if choice.other().is_none() {
             let chosen = items.iter().map(|item| self.choice_on(item, choice, None));
             let chosen: Vec<ChoiceOnMemory<'_>> = chosen.collect();
-            preview.add_side_effects(&rehearsed(&chosen, &session), &self.short);
+            preview.add_side_effects(&side_effects(&chosen, &session), &self.short);
         }
         Ok(preview)
     }
@@ -360,7 +360,7 @@ impl Desk {
         choice: Choice,
         reason: Option<String>,
     ) -> Result<(), CurateError> {
-        let session = rehearsal(self.now);
+        let session = preview_session(self.now);
         let open = |number: &&usize| {
             let item = self.items.get(**number);
             item.is_some_and(|item| item.state != State::Written)
@@ -572,7 +572,7 @@ pub fn groups_of(memories: &[&Candidate]) -> Vec<Vec<usize>> {
 }
 
 /// What else changes with these choices. Nothing, if a store cannot be read: then writing fails.
-fn rehearsed(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideEffects {
+fn side_effects(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideEffects {
     let mut by_scope: BTreeMap<&str, (&Scope, Vec<Decision>)> = BTreeMap::new();
     for chosen in chosen {
         let scope = &chosen.candidate.scope;
@@ -582,12 +582,12 @@ fn rehearsed(chosen: &[ChoiceOnMemory<'_>], session: &ReviewSession) -> SideEffe
     }
     let mut side_effects = SideEffects::default();
     for (scope, decisions) in by_scope.into_values() {
-        side_effects.add(writing::rehearse(scope, &decisions).unwrap_or_default());
+        side_effects.add(writing::dry_run(scope, &decisions).unwrap_or_default());
     }
     side_effects
 }
 
 /// A session that writes nothing.
-fn rehearsal(now: jiff::Timestamp) -> ReviewSession {
+fn preview_session(now: jiff::Timestamp) -> ReviewSession {
     ReviewSession::begin("process:preview".to_owned(), None, now)
 }

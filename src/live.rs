@@ -195,7 +195,7 @@ impl LiveIndex {
     /// The index, updated with every row that was committed before this call.
     ///
     /// # Errors
-    /// The store cannot be read, or stays locked for longer than `patience`.
+    /// The store cannot be read, or stays locked for longer than `timeout`.
     pub fn current(&self, scope: &Scope, timeout: Duration) -> Result<IndexGuard, StoreError> {
         let now = CLOCK.fetch_add(1, Ordering::SeqCst);
         self.last_used.store(now, Ordering::Relaxed);

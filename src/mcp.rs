@@ -405,7 +405,7 @@ impl Server {
         // A caller that stops waiting drops this, which raises the flag; see `until_cancelled`.
         let limit = Duration::from_secs(u64::from(self.service.config.seconds.value));
         let flag = CancelFlag::with_timeout(limit);
-        let _raised_in_the_end = CancelOnDrop(flag.clone());
+        let _cancel_on_drop = CancelOnDrop(flag.clone());
         let slot = Arc::clone(&self.request_slots).acquire_owned();
         let slot = match timeout(limit, slot).await {
             Ok(Ok(slot)) => slot,
@@ -489,7 +489,7 @@ fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
     let message = body.hint.as_ref().map_or(body.message.clone(), |hint| {
         format!("{}; {hint}", body.message)
     });
-    let mendable = matches!(
+    let is_repairable = matches!(
         error,
         Error::InvalidArgument { .. }
             | Error::UnknownArgument { .. }
@@ -497,7 +497,7 @@ fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
             | Error::Scope(_)
     );
     let body = serde_json::to_value(body).ok();
-    if mendable {
+    if is_repairable {
         ErrorData::invalid_params(message, body)
     } else if matches!(error, Error::ReviewWithheld) {
         ErrorData::invalid_request(message, body)

@@ -348,7 +348,7 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         .iter()
         .map(|memory| (memory.id.as_str(), memory))
         .collect();
-    let look = |id: &str| match by_id.get(id) {
+    let find = |id: &str| match by_id.get(id) {
         None => Successor::Missing,
         Some(memory) if memory.status == Status::Rejected => Successor::Rejected,
         Some(memory) => Successor::Present {
@@ -359,7 +359,7 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
     let mut visible: Vec<Memory> = Vec::new();
     for memory in all.iter().filter(|memory| is_shown(memory)) {
         let next = memory.superseded_by.as_deref();
-        let is_superseded = is_superseded(&memory.id, next, StatusFilter::Approved, look);
+        let is_superseded = is_superseded(&memory.id, next, StatusFilter::Approved, find);
         if !is_superseded {
             // The successor may not be visible, so do not mention it.
             visible.push(Memory {

@@ -77,7 +77,7 @@ pub fn prepare(
         .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
         .collect();
     // Each may wait for its server, so wait for all of them in parallel.
-    let standings: Vec<Freshness> = match remote.as_slice() {
+    let all_freshness: Vec<Freshness> = match remote.as_slice() {
         [] => return Vec::new(),
         [(_, only)] => vec![only.prepare(wait_policy)],
         several => std::thread::scope(|threads| {
@@ -96,7 +96,7 @@ pub fn prepare(
         }),
     };
     let mut cold = Vec::new();
-    for ((scope, _), freshness) in remote.into_iter().zip(standings) {
+    for ((scope, _), freshness) in remote.into_iter().zip(all_freshness) {
         match freshness_note(&freshness) {
             None => {}
             Some((kind, message)) => {
@@ -131,16 +131,16 @@ fn is_damage(error: &StoreError) -> bool {
 
 /// Rebuilds the copy of a bucket's version if its records could not be read because it is damaged.
 /// Returns whether it is worth reading it again.
-pub fn mend(scope: &Scope, error: &StoreError, patience: WaitPolicy) -> bool {
+pub fn repair(scope: &Scope, error: &StoreError, wait_policy: WaitPolicy) -> bool {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error));
-    remote.is_some_and(|remote| remote.mend_records(patience))
+    remote.is_some_and(|remote| remote.repair_records(wait_policy))
 }
 
 /// Why a scope in a bucket cannot be read, if its copy is damaged. The next request that may wait
 /// rebuilds it.
 pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
     let remote = scope.remote.as_ref().filter(|_| is_damage(error))?;
-    remote.mend_records(WaitPolicy::None);
+    remote.repair_records(WaitPolicy::None);
     let address = remote.address();
     Some(ScopeError::Cold {
         name: scope.name.clone(),
@@ -158,7 +158,7 @@ pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
 /// copy of a bucket's version is checked, and damaged files are fetched again.
 pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> String {
     let name = &scope.name;
-    let mended = match &scope.remote {
+    let remedy = match &scope.remote {
         None => format!("`ack-memory index --scope {name}` repairs it"),
         Some(remote) if may_be_damaged && remote.check_table() => {
             format!(
@@ -171,12 +171,12 @@ pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Stri
             remote.address()
         ),
     };
-    format!("its vector table is not used ({reason}); nothing is missing from answers, {mended}")
+    format!("its vector table is not used ({reason}); nothing is missing from answers, {remedy}")
 }
 
 /// The note about a scope in a bucket that may be out of date.
-pub fn freshness_note(standing: &Freshness) -> Option<(NoteKind, String)> {
-    let (kind, message) = match standing {
+pub fn freshness_note(freshness: &Freshness) -> Option<(NoteKind, String)> {
+    let (kind, message) = match freshness {
         Freshness::Current => return None,
         Freshness::Stale { asked_at, reason } => (
             NoteKind::RemoteStale,
@@ -234,7 +234,7 @@ mod without {
         }
 
         /// Rebuilds the local copy of the records.
-        pub fn mend_records(self: &Arc<Self>, _: WaitPolicy) -> bool {
+        pub fn repair_records(self: &Arc<Self>, _: WaitPolicy) -> bool {
             match self.never {}
         }
 

@@ -65,11 +65,11 @@ fuzz_target!(|data: &[u8]| {
                 assert!(!name.starts_with("rejected"), "{name}");
                 assert!(private || !name.starts_with("private"), "{name}");
             }
-            let told = [hit.title.as_str()]
+            let texts = [hit.title.as_str()]
                 .into_iter()
                 .chain(hit.facts.iter().map(String::as_str))
                 .chain(hit.narrative.as_deref());
-            assert!(private || told.into_iter().all(|text| !text.contains(SECRET)));
+            assert!(private || texts.into_iter().all(|text| !text.contains(SECRET)));
             let also = hit.also.iter().map(|also| (also.scope.clone(), also.id.clone()));
             for place in [(hit.scope.clone(), hit.id.clone())].into_iter().chain(also) {
                 assert!(shown.insert(place.clone()), "{place:?} twice");

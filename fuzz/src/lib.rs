@@ -82,10 +82,10 @@ fn memory(number: usize, scope: &str) -> Value {
     let hidden = if status == "rejected" || scope == PRIVATE { SECRET } else { "" };
     // Some are the same learning noted twice.
     let tag = ["rust", "css", "ops"][number % 3];
-    let number_told = if number % 7 == 0 { 7 } else { number };
+    let shown_number = if number % 7 == 0 { 7 } else { number };
     json!({
-        "id": id(number, status, scope), "title": format!("{subject} fails, case {number_told} {hidden}"), "status": status,
-        "facts": [format!("seen {number_told} times {hidden}"), format!("{subject} again")],
+        "id": id(number, status, scope), "title": format!("{subject} fails, case {shown_number} {hidden}"), "status": status,
+        "facts": [format!("seen {shown_number} times {hidden}"), format!("{subject} again")],
         "tags": [tag, "known"], "files": [format!("src/part{}/mod.rs", number % 5)],
         "type": if number % 4 == 0 { "decision" } else { "bugfix" }, "project": format!("project-{}", number % 3),
         "session": format!("s{}", number % 6), "created_at": format!("2026-{:02}-{:02}T12:00:00Z", 1 + number % 11, 1 + number % 28),

@@ -8,18 +8,18 @@ use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
 use super::{command, config, prompt, write_err, write_out};
 use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
-use crate::connect::{Client, Launch, NAME, Wanted};
+use crate::connect::{Client, Extras, Launch, NAME};
 
 pub use self::plan::{Planned, installed, places, repository, runner, settings_call_hook};
-use self::plan::{carry_out, files, launch, next_step, plan, wanted, warnings};
+use self::plan::{carry_out, extras, files, launch, next_step, plan, warnings};
 
 /// Runs `print-config`.
 pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let launch = launch(&config, args.entry.surface)?;
-    let wanted = wanted(&config, &args.entry)?;
+    let extras = extras(&config, &args.entry)?;
     let places = places(&config, args.entry.here)?;
-    let files = files(args.client, &places, &launch, &wanted)?;
+    let files = files(args.client, &places, &launch, &extras)?;
     let mut out = String::new();
     if let Some(command) = args
         .client
@@ -45,7 +45,7 @@ pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliEr
         "`{}` writes this.",
         command::command(&format!("connect {}{here}", args.client.name()))
     );
-    for line in warnings(&config, args.client, &args.entry, &places, &files, &wanted)
+    for line in warnings(&config, args.client, &args.entry, &places, &files, &extras)
         .iter()
         .chain(&next_step(args.client, &files))
     {
@@ -120,7 +120,7 @@ fn connect_one(planned: &Planned, args: &ConnectArgs) -> Result<(), CliError> {
 pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let places = places(&config, args.here)?;
-    let files = files(args.client, &places, &Launch::by_name(), &Wanted::ALL)?;
+    let files = files(args.client, &places, &Launch::by_name(), &Extras::ALL)?;
     let changes = plan(&files, Action::Remove)?;
     for file in &files {
         if let Some(does) = file::foreign_entry(file)? {

@@ -306,7 +306,7 @@ pub fn supersede(caller: Caller<'_>, args: &SupersedeArgs) -> Result<(), CliErro
 }
 
 fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Result<(), CliError> {
-    let (goes, stays) = replacing.both()?;
+    let (replaced_id, successor_id) = replacing.both()?;
     let args = replacing.args;
     let only = args.scope.as_deref();
     let scopes = caller.readable_scopes(only)?;
@@ -316,14 +316,14 @@ fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Re
         scopes: &scopes,
     };
     let (replaced_memory, successor) =
-        progress::while_reading(|| (places.find(goes), places.find(stays)));
+        progress::while_reading(|| (places.find(replaced_id), places.find(successor_id)));
     let (replaced_memory, successor) = (replaced_memory?, successor?);
     let session = prepare(caller, args)?;
     let mut replaced = session.replacement(&replaced_memory, &successor, verdict)?;
-    let united = replaced.split_off(1);
+    let merged = replaced.split_off(1);
     let mut decisions = vec![(&replaced_memory, replaced)];
-    if !united.is_empty() {
-        decisions.push((&successor, united));
+    if !merged.is_empty() {
+        decisions.push((&successor, merged));
     }
     successor.check_single()?;
     carry_out(caller, &session, &decisions, args.dry_run)
@@ -331,13 +331,13 @@ fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Re
 
 fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<ReviewSession, CliError> {
     if args.dry_run {
-        return Ok(dry_session(caller, args.because.as_deref()));
+        return Ok(dry_run_session(caller, args.because.as_deref()));
     }
     caller.session(args.because.as_deref())
 }
 
 /// A session that writes nothing. It needs no permission.
-fn dry_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
+fn dry_run_session(caller: Caller<'_>, because: Option<&str>) -> ReviewSession {
     ReviewSession::begin("process:dry-run".to_owned(), reason(because), caller.now)
 }
 
@@ -375,9 +375,7 @@ fn carry_out(
     };
     if dry_run {
         for (scope, decisions) in by_scope.into_values() {
-            outcome
-                .side_effects
-                .add(write::rehearse(scope, &decisions)?);
+            outcome.side_effects.add(write::dry_run(scope, &decisions)?);
             outcome.decisions.extend(decisions);
         }
         outcome.written = outcome.decisions.len();
@@ -505,7 +503,7 @@ fn confirm(
     }
     for (scope, decisions) in by_scope(chosen).into_values() {
         text.push_str(&side_effect_lines(
-            &write::rehearse(scope, &decisions)?,
+            &write::dry_run(scope, &decisions)?,
             short,
         ));
     }

@@ -24,7 +24,7 @@ pub fn run(global: &Global) -> Result<(), CliError> {
     let config = &service.0.config;
     let scopes = match progress::while_reading(|| all_scopes(service.0, None)) {
         Ok(scopes) => scopes,
-        Err(CliError::Request(error)) if is_no_store(&error) => ListScopesResponse::default(),
+        Err(CliError::Request(error)) if is_without_scopes(&error) => ListScopesResponse::default(),
         Err(error) => return Err(error),
     };
     check_database(service.0)?;
@@ -140,7 +140,7 @@ fn missing_root(config: &Config) -> Option<String> {
     }
 }
 
-fn is_no_store(error: &Error) -> bool {
+fn is_without_scopes(error: &Error) -> bool {
     error.code() == ErrorCode::NoScopes
 }
 

@@ -161,12 +161,12 @@ fn report_text(report: &Report, dry_run: bool) -> String {
         true => "would be",
         false => verb(report.added as u64, "was", "were"),
     };
-    let anew = report
-        .anew
+    let rebuilt = report
+        .rebuild_reason
         .as_ref()
         .map_or_else(String::new, |why| format!("; rebuilt: {why}"));
     format!(
-        "{}: {} {done} added, {} removed, {} {} unchanged{anew}\n",
+        "{}: {} {done} added, {} removed, {} {} unchanged{rebuilt}\n",
         report.scope,
         count(report.added as u64, "row"),
         grouped(report.removed as u64),

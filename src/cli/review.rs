@@ -28,7 +28,7 @@ use crate::desk::Desk;
 use crate::desk::apply::Line;
 use crate::desk::card::Card;
 use crate::desk::near::neighbours;
-use crate::desk::queue::Lane;
+use crate::desk::queue::QueueKind;
 use crate::scope::Registry;
 use crate::service::Service;
 use crate::service::instructions::Instructions;
@@ -90,7 +90,7 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         if found.is_empty() {
             return write_plain(NOTHING_STALE);
         }
-        desk.set_first_lane(Lane::Stale);
+        desk.set_first_queue(QueueKind::Stale);
         desk.add_stale(found);
     } else if desk.items().is_empty() {
         return write_plain("no memories wait for review\n");

@@ -86,13 +86,13 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     }
     let (token, token_source) = token(args)?;
     let server_extras_value = server_extras(args, Arc::clone(&report))?;
-    let listening = listen(address, &args.allow_host, token, server_extras_value)?;
+    let listener = listen(address, &args.allow_host, token, server_extras_value)?;
     announce(
-        &format!("http://{}", listening.address()),
+        &format!("http://{}", listener.address()),
         &token_source,
         global.json,
     )?;
-    let ip = listening.address().ip();
+    let ip = listener.address().ip();
     if !ip.is_loopback() {
         write_err(
             "others on the network can reach this address, and HTTP is not encrypted: put a TLS \
@@ -108,7 +108,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     let service = Service::new(config).leak();
     std::thread::spawn(move || service.ask_buckets());
     log(service, &offer);
-    let result = listening.serve(service, offer, report);
+    let result = listener.serve(service, offer, report);
     service.close();
     result.map_err(|source| CliError::Io {
         action: "serve on",

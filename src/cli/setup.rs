@@ -42,7 +42,7 @@ enum AnswerMode {
 /// One run: prints as it goes, or prints JSON at the end.
 struct Setup<'a> {
     config: &'a Config,
-    manner: AnswerMode,
+    mode: AnswerMode,
     json: bool,
     /// The failures so far. They do not stop the run.
     failed: Vec<CliError>,
@@ -50,7 +50,7 @@ struct Setup<'a> {
 
 /// Runs `setup`.
 pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError> {
-    let manner = match (args.dry_run, args.yes) {
+    let mode = match (args.dry_run, args.yes) {
         (true, _) => AnswerMode::Show,
         (false, true) => AnswerMode::Defaults,
         (false, false) if prompt::is_possible() && !json => AnswerMode::Ask,
@@ -65,7 +65,7 @@ pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError
     };
     let mut setup = Setup {
         config,
-        manner,
+        mode,
         json,
         failed: Vec::new(),
     };
@@ -172,7 +172,7 @@ impl Setup<'_> {
             return Ok(("left_out", None));
         }
         let name = free_name(found, &scopes);
-        let answer = match self.manner {
+        let answer = match self.mode {
             AnswerMode::Ask => {
                 offer::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip)
             }
@@ -182,7 +182,7 @@ impl Setup<'_> {
             return Ok(("skipped", None));
         }
         let command = offer::command(found, &name, answer);
-        if self.manner == AnswerMode::Show {
+        if self.mode == AnswerMode::Show {
             self.say_command("    would run: ", &command)?;
             return Ok(("would_add", Some(command)));
         }
@@ -244,11 +244,11 @@ impl Setup<'_> {
                 write_err(&prompt::wrapped("    ", warning));
             }
         }
-        if self.manner == AnswerMode::Show {
+        if self.mode == AnswerMode::Show {
             self.say_command("    would run: ", command)?;
             return Ok("would_connect");
         }
-        if self.manner == AnswerMode::Ask && !self.confirm_connect(planned)? {
+        if self.mode == AnswerMode::Ask && !self.confirm_connect(planned)? {
             return Ok("skipped");
         }
         if let Err(error) = planned.carry_out() {

@@ -89,8 +89,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(agents: &str, peoples: &str) {
-        assert_eq!(for_terminal(agents), peoples);
+    fn check(for_agents: &str, for_people: &str) {
+        assert_eq!(for_terminal(for_agents), for_people);
     }
 
     #[test]

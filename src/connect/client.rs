@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    Allowed, Client, ConfigFile, Format, Hooks, Launch, NAME, Part, Places, Wanted, quoted,
+    Allowed, Client, ConfigFile, Extras, Format, Hooks, Launch, NAME, Part, Places, quoted,
 };
 use crate::config::{ENV_DB, ENV_ROOT};
 
@@ -236,7 +236,7 @@ impl Client {
         self,
         places: &Places,
         launch: &Launch,
-        wanted: &Wanted,
+        extras: &Extras,
     ) -> Option<Vec<ConfigFile>> {
         let (server, settings) = self.paths(places)?;
         let launch = &launch.for_client(self);
@@ -261,21 +261,21 @@ impl Client {
             },
             parts: vec![self.server(
                 shared.as_ref().unwrap_or(launch),
-                &wanted.allowed,
+                &extras.allowed,
                 shared.is_some(),
             )],
             kept_folders: stays(),
         }];
-        let mut parts = self.words(&wanted.allowed, shared.is_some());
+        let mut parts = self.words(&extras.allowed, shared.is_some());
         let able = self.hooks();
         let mut hooks = Vec::new();
-        if wanted.hooks.session_start && able.session_start {
+        if extras.hooks.session_start && able.session_start {
             hooks.push(self.hook("session-start", local.unwrap_or(launch)));
         }
-        if wanted.hooks.user_prompt && able.user_prompt {
+        if extras.hooks.user_prompt && able.user_prompt {
             hooks.push(self.hook("user-prompt", local.unwrap_or(launch)));
         }
-        if wanted.hooks.pre_tool_use && able.pre_tool_use {
+        if extras.hooks.pre_tool_use && able.pre_tool_use {
             hooks.push(self.hook("pre-tool-use", local.unwrap_or(launch)));
         }
         if matches!(self, Self::Cursor | Self::Copilot) && !hooks.is_empty() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::file::MAX_FILE_BYTES;
 use super::runner::without_runner;
-use super::{Client, ConfigFile, Format, Launch, Part, Places, Wanted, json, ours, toml, yaml};
+use super::{Client, ConfigFile, Extras, Format, Launch, Part, Places, json, ours, toml, yaml};
 use ack_sys::files;
 
 /// What a client's files say.
@@ -75,7 +75,7 @@ impl Entry {
 
 /// What a client's files say, or `None` if it has no files in these places.
 pub fn status(client: Client, places: &Places) -> Option<Status> {
-    let wanted = client.files(places, &Launch::by_name(), &Wanted::ALL)?;
+    let wanted = client.files(places, &Launch::by_name(), &Extras::ALL)?;
     let server = wanted.first()?;
     let hook_file = client.hook_file(places);
     let hook = hook_file.as_ref().map(|path| {

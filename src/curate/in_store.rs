@@ -24,11 +24,11 @@ use ack_store::{Snapshot, StoreError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-pub use self::undo::{Batch, batches, rehearse_undo, undo_batch};
+pub use self::undo::{Batch, batches, dry_run_undo, undo_batch};
 use super::CurateError;
 use super::log::release;
 use super::side_effects::{self, SideEffects};
-use super::write::{Made, check_single};
+use super::write::{WrittenDecisions, check_single};
 use crate::scope::Scope;
 
 /// How long to wait for another writer.
@@ -50,7 +50,7 @@ pub fn write_with(
     scope: &Scope,
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<Made, CurateError> {
+) -> Result<WrittenDecisions, CurateError> {
     log::move_log_into_store(scope)?;
     in_transaction(scope, |store, snapshot| {
         let now = read(snapshot, ids)?;
@@ -65,7 +65,7 @@ pub fn write_with(
                 _ => row::apply(store, decision)?,
             }
         }
-        Ok(Made {
+        Ok(WrittenDecisions {
             decisions,
             side_effects,
         })
@@ -84,7 +84,7 @@ pub fn check(scope: &Scope) -> Result<(), CurateError> {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     let side_effects = scope.store.snapshot(|snapshot| {
         let released = waiting_again(snapshot, decisions)?;
         let all = [decisions, &released].concat();

@@ -21,7 +21,7 @@ use nix::unistd::{AccessFlags, access};
 
 use super::CurateError;
 use super::side_effects::{self, SideEffects};
-use super::write::{Made, check_single};
+use super::write::{WrittenDecisions, check_single};
 use crate::scope::Scope;
 
 /// How long to wait for another process that writes the log.
@@ -36,7 +36,7 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 pub fn append_again(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     let decide = |_: &_| Ok(decisions.to_vec());
     let made = append_decided(scope, &[], decide, &|snapshot, decisions, released| {
-        of_earlier(scope, snapshot, decisions, released)
+        side_effects_of_earlier(scope, snapshot, decisions, released)
     })?;
     Ok(made.side_effects)
 }
@@ -49,12 +49,12 @@ pub fn side_effects_of(scope: &Scope, decisions: &[Decision]) -> Result<SideEffe
     let released = waiting_again(scope, decisions)?;
     let side_effects = scope
         .store
-        .snapshot(|snapshot| of_earlier(scope, snapshot, decisions, &released))?;
+        .snapshot(|snapshot| side_effects_of_earlier(scope, snapshot, decisions, &released))?;
     Ok(side_effects)
 }
 
 /// What else changes with earlier decisions, and with those that only follow from them.
-fn of_earlier(
+fn side_effects_of_earlier(
     scope: &Scope,
     snapshot: &Snapshot<'_>,
     decisions: &[Decision],
@@ -75,7 +75,7 @@ fn of_earlier(
 }
 
 /// What else changes with new decisions, and with those that only follow from them.
-fn of_new(
+fn side_effects_of_new(
     scope: &Scope,
     snapshot: &Snapshot<'_>,
     decisions: &[Decision],
@@ -89,11 +89,11 @@ fn of_new(
 ///
 /// # Errors
 /// The store or the log cannot be read.
-pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     let released = waiting_again(scope, decisions)?;
     let side_effects = scope
         .store
-        .snapshot(|snapshot| of_new(scope, snapshot, decisions, &released))?;
+        .snapshot(|snapshot| side_effects_of_new(scope, snapshot, decisions, &released))?;
     Ok(side_effects)
 }
 
@@ -107,9 +107,9 @@ pub fn write_with(
     scope: &Scope,
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<Made, CurateError> {
+) -> Result<WrittenDecisions, CurateError> {
     append_decided(scope, ids, decide, &|snapshot, decisions, released| {
-        of_new(scope, snapshot, decisions, released)
+        side_effects_of_new(scope, snapshot, decisions, released)
     })
 }
 
@@ -123,7 +123,7 @@ fn append_decided(
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
     find: FindSideEffects<'_>,
-) -> Result<Made, CurateError> {
+) -> Result<WrittenDecisions, CurateError> {
     let path = &log_path(scope);
     let fail = |source| CurateError::Write {
         path: path.to_owned(),
@@ -155,7 +155,7 @@ fn append_decided(
     if !lines.is_empty() {
         append(&mut log, &lines).map_err(fail)?;
     }
-    Ok(Made {
+    Ok(WrittenDecisions {
         decisions,
         side_effects,
     })

@@ -262,7 +262,7 @@ fn is_served(
         next = found.as_ref().and_then(|found| found.superseded_by.clone());
         chain.insert(id, found);
     }
-    let look = |id: &str| match chain.get(id) {
+    let find = |id: &str| match chain.get(id) {
         Some(Some(found)) if found.status == Status::Rejected => Successor::Rejected,
         Some(Some(found)) => Successor::Present {
             status: found.status,
@@ -278,6 +278,6 @@ fn is_served(
         &memory.id,
         first,
         StatusFilter::Approved,
-        look,
+        find,
     ))
 }

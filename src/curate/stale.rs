@@ -94,7 +94,7 @@ fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
             )
         })
         .collect();
-    let look = |id: &str| match known.get(id) {
+    let find = |id: &str| match known.get(id) {
         Some((status, next)) => Successor::Present {
             status: *status,
             next: next.as_deref(),
@@ -104,7 +104,7 @@ fn superseded(approved: &[CuratedMemory]) -> HashSet<String> {
     let memories = approved.iter().map(|curated| &curated.memory);
     let hidden = memories.filter(|memory| {
         let first = memory.superseded_by.as_deref();
-        is_superseded(&memory.id, first, StatusFilter::Approved, look)
+        is_superseded(&memory.id, first, StatusFilter::Approved, find)
     });
     hidden.map(|memory| memory.id.clone()).collect()
 }

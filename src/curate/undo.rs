@@ -61,9 +61,9 @@ impl Step {
     ///
     /// # Errors
     /// The store or the log cannot be read.
-    pub fn rehearse(&self) -> Result<WriteOutcome, CurateError> {
+    pub fn dry_run(&self) -> Result<WriteOutcome, CurateError> {
         match &self.in_store {
-            Some(batch) => in_store::rehearse_undo(&self.scope, batch, &self.decisions),
+            Some(batch) => in_store::dry_run_undo(&self.scope, batch, &self.decisions),
             None => {
                 let side_effects = log::side_effects_of(&self.scope, &self.decisions)?;
                 Ok(self.again(side_effects))

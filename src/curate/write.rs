@@ -25,7 +25,7 @@ pub struct WriteOutcome {
 
 /// Decisions that were written together.
 #[derive(Debug, Default)]
-pub struct Made {
+pub struct WrittenDecisions {
     /// All of them, with those that follow from a rejection.
     pub decisions: Vec<Decision>,
     /// What else changed.
@@ -116,7 +116,7 @@ pub fn write_with(
     scope: &Scope,
     ids: &[&str],
     decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<Made, CurateError> {
+) -> Result<WrittenDecisions, CurateError> {
     match scope.manifest.decisions {
         DecisionPlace::Log => log::write_with(scope, ids, decide),
         DecisionPlace::Store => in_store::write_with(scope, ids, decide),
@@ -127,10 +127,10 @@ pub fn write_with(
 ///
 /// # Errors
 /// The store or the log cannot be read.
-pub fn rehearse(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
+pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
     match scope.manifest.decisions {
-        DecisionPlace::Log => log::rehearse(scope, decisions),
-        DecisionPlace::Store => in_store::rehearse(scope, decisions),
+        DecisionPlace::Log => log::dry_run(scope, decisions),
+        DecisionPlace::Store => in_store::dry_run(scope, decisions),
     }
 }
 

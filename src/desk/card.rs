@@ -64,12 +64,12 @@ impl Card {
         let warnings = warnings::about(&candidate.curated);
         let changed = candidate.curated.is_outdated;
         let change = changed.then(|| outdated_reason(candidate));
-        let twin = candidate.curated.has_duplicate_id;
-        let twin =
-            twin.then(|| "another memory has the same id: nothing can be decided".to_owned());
+        let duplicate_id = candidate.curated.has_duplicate_id;
+        let duplicate_id = duplicate_id
+            .then(|| "another memory has the same id: nothing can be decided".to_owned());
         let change = change
             .into_iter()
-            .chain(twin)
+            .chain(duplicate_id)
             .chain(replaced(memory))
             .chain(author_objections(candidate, now));
         let labels = warnings.iter().map(|warning| warning.as_str().to_owned());

@@ -27,8 +27,8 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
         return displaced_memories(service, candidate).map(|line| vec![line]);
     };
     let instructions = Instructions::of(&current);
-    let instructed = instructions.about(memory, &candidate.scope, &current);
-    let lines: Vec<String> = instructed
+    let passages = instructions.about(memory, &candidate.scope, &current);
+    let lines: Vec<String> = passages
         .iter()
         .map(instruction)
         .chain(files(&tree, memory))

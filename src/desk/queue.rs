@@ -65,19 +65,19 @@ impl Item {
         }
     }
 
-    /// The list it belongs to.
-    pub const fn lane(&self) -> Lane {
+    /// The queue that it belongs to.
+    pub const fn queue(&self) -> QueueKind {
         match self.stale {
-            None => Lane::Waiting,
-            Some(_) => Lane::Stale,
+            None => QueueKind::Waiting,
+            Some(_) => QueueKind::Stale,
         }
     }
 }
 
-/// A list of memories.
+/// The queues of the desk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lane {
+pub enum QueueKind {
     /// Memories that wait for review.
     #[default]
     Waiting,
@@ -102,7 +102,7 @@ pub enum Order {
     Confidence,
 }
 
-/// Which waiting memories to show, and in which order.
+/// Which memories to show, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct View {
@@ -111,12 +111,12 @@ pub struct View {
     pub filter: String,
     /// The order.
     pub order: Order,
-    /// The list.
-    pub lane: Lane,
+    /// The queue.
+    pub queue: QueueKind,
 }
 
 impl View {
-    /// The numbers of the waiting memories in this view, in order.
+    /// The numbers of the memories in this view without a choice, in order.
     pub fn of(&self, items: &[Item]) -> Vec<usize> {
         self.with(items, None)
     }
@@ -129,7 +129,7 @@ impl View {
             .iter()
             .enumerate()
             .filter(|(number, item)| {
-                let is_waiting = item.state == State::Waiting && item.lane() == self.lane;
+                let is_waiting = item.state == State::Waiting && item.queue() == self.queue;
                 let fits = is_waiting && words.iter().all(|word| item.words.contains(word));
                 fits || one_more == Some(*number)
             })
@@ -189,11 +189,11 @@ impl Head {
     /// The header for these memories.
     pub fn of(items: &[Item], now: jiff::Timestamp) -> Self {
         let count = |state| items.iter().filter(|item| item.state == state).count();
-        let open = |lane| {
-            let open = move |item: &&Item| item.state == State::Waiting && item.lane() == lane;
+        let open = |queue| {
+            let open = move |item: &&Item| item.state == State::Waiting && item.queue() == queue;
             items.iter().filter(open)
         };
-        let waiting = || open(Lane::Waiting);
+        let waiting = || open(QueueKind::Waiting);
         let ages = waiting().filter_map(|item| age_in_days(item.candidate.memory(), now));
         let mut ages: Vec<i64> = ages.collect();
         ages.sort_unstable();
@@ -213,7 +213,7 @@ impl Head {
         };
         Self {
             waiting,
-            stale: open(Lane::Stale).count(),
+            stale: open(QueueKind::Stale).count(),
             chosen: count(State::Chosen),
             written: count(State::Written),
             median_age_days,

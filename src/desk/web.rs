@@ -77,7 +77,7 @@ pub struct Curator {
 pub struct Listener {
     listener: TcpListener,
     site: Arc<Site>,
-    door: Arc<PageAccess>,
+    access: Arc<PageAccess>,
     limits: Limits,
 }
 
@@ -92,19 +92,19 @@ pub fn listen(desk: Desk, curator: Curator) -> std::io::Result<Listener> {
 fn listen_within(desk: Desk, curator: Curator, limits: Limits) -> std::io::Result<Listener> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     listener.set_nonblocking(true)?;
-    let door = Arc::new(PageAccess::new(listener.local_addr()?)?);
+    let access = Arc::new(PageAccess::new(listener.local_addr()?)?);
     Ok(Listener {
-        site: Arc::new(Site::new(desk, curator, Arc::clone(&door), limits)?),
+        site: Arc::new(Site::new(desk, curator, Arc::clone(&access), limits)?),
         listener,
-        door,
+        access,
         limits,
     })
 }
 
 impl Listener {
     /// The page access, which creates addresses to open.
-    pub fn door(&self) -> Arc<PageAccess> {
-        Arc::clone(&self.door)
+    pub fn access(&self) -> Arc<PageAccess> {
+        Arc::clone(&self.access)
     }
 
     /// The desk, with the choices that are not written.
@@ -187,7 +187,7 @@ mod tests {
     use crate::config::{Config, Inputs, Setting};
     use crate::service::Service;
 
-    fn listening(idle: Duration) -> Listener {
+    fn listener(idle: Duration) -> Listener {
         let nowhere = std::env::temp_dir().join("ack-memory-nothing-here");
         let inputs = Inputs {
             root: Some(Setting::flag("--root", nowhere)),
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn an_idle_desk_stops() {
         let began = Instant::now();
-        let (_, ended) = listening(Duration::from_millis(300))
+        let (_, ended) = listener(Duration::from_millis(300))
             .serve(&Notify::new())
             .unwrap();
         assert_eq!(ended, StopReason::Idle);
@@ -220,12 +220,12 @@ mod tests {
 
     #[test]
     fn an_open_page_keeps_the_desk_running_until_an_interrupt() {
-        let listening = listening(Duration::from_millis(400));
-        let door = listening.door();
-        let address = door.open().unwrap();
+        let listener = listener(Duration::from_millis(400));
+        let access = listener.access();
+        let address = access.open().unwrap();
         let (host, word) = address.split_once("/#").unwrap();
         let host = host.strip_prefix("http://").unwrap().to_owned();
-        let session = door.enter(word).unwrap().to_owned();
+        let session = access.enter(word).unwrap().to_owned();
         let interrupt = Arc::new(Notify::new());
         let notify = Arc::clone(&interrupt);
         let page = std::thread::spawn(move || {
@@ -244,7 +244,7 @@ mod tests {
             notify.notify_one();
         });
         let began = Instant::now();
-        let (_, ended) = listening.serve(&interrupt).unwrap();
+        let (_, ended) = listener.serve(&interrupt).unwrap();
         page.join().unwrap();
         assert_eq!(ended, StopReason::Interrupted);
         assert!(began.elapsed() >= Duration::from_millis(800));
@@ -252,8 +252,8 @@ mod tests {
 
     #[test]
     fn a_silent_connection_is_closed() {
-        let listening = listening(Duration::from_millis(900));
-        let address = listening.listener.local_addr().unwrap();
+        let listener = listener(Duration::from_millis(900));
+        let address = listener.listener.local_addr().unwrap();
         let client = std::thread::spawn(move || {
             let mut stream = std::net::TcpStream::connect(address).unwrap();
             let mut answer = Vec::new();
@@ -261,7 +261,7 @@ mod tests {
             let _ = stream.read_to_end(&mut answer);
             began.elapsed()
         });
-        listening.serve(&Notify::new()).unwrap();
+        listener.serve(&Notify::new()).unwrap();
         assert!(client.join().unwrap() < Duration::from_millis(850));
     }
 }

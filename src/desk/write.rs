@@ -65,11 +65,13 @@ impl Desk {
             batch: session.batch.clone(),
             ..Outcome::default()
         };
-        let wishes = self.planned_choices();
-        let scopes: Vec<&Arc<Scope>> = wishes.values().map(|(scope, _)| scope).collect();
+        let planned = self.planned_choices();
+        let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
         write::write_scopes(&scopes, &session.batch, |scope| {
-            let wishes = wishes.get(&scope.name).map(|(_, wishes)| wishes.as_slice());
-            self.write_scope(scope, wishes.unwrap_or_default(), session, &mut outcome)
+            let choices = planned
+                .get(&scope.name)
+                .map(|(_, choices)| choices.as_slice());
+            self.write_scope(scope, choices.unwrap_or_default(), session, &mut outcome)
         })?;
         Ok(outcome)
     }
@@ -77,15 +79,16 @@ impl Desk {
     fn write_scope(
         &mut self,
         scope: &Scope,
-        wishes: &[PlannedChoice],
+        choices: &[PlannedChoice],
         session: &ReviewSession,
         outcome: &mut Outcome,
     ) -> Result<(), CurateError> {
-        let ids: Vec<&str> = wishes.iter().flat_map(PlannedChoice::ids).collect();
+        let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
         let mut broken = Vec::new();
         let outcome_of_write = write::write_with(scope, &ids, |now| {
-            let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) =
-                wishes.iter().partition(|wish| wish.is_unchanged(now));
+            let (unchanged, other): (Vec<&PlannedChoice>, Vec<&PlannedChoice>) = choices
+                .iter()
+                .partition(|planned| planned.is_unchanged(now));
             broken = other;
             decisions(&unchanged, session)
         })?;
@@ -101,10 +104,10 @@ impl Desk {
         outcome.side_effects.add(outcome_of_write.side_effects);
         outcome
             .about
-            .extend(wishes.iter().map(|wish| About::of(&wish.candidate)));
-        let broken: Vec<usize> = broken.iter().map(|wish| wish.number).collect();
-        for wish in wishes {
-            self.update_item(wish, broken.contains(&wish.number), outcome);
+            .extend(choices.iter().map(|planned| About::of(&planned.candidate)));
+        let broken: Vec<usize> = broken.iter().map(|planned| planned.number).collect();
+        for planned in choices {
+            self.update_item(planned, broken.contains(&planned.number), outcome);
         }
         Ok(())
     }
@@ -120,8 +123,8 @@ impl Desk {
                 let candidate = item.candidate.clone();
                 let scope = Arc::clone(&candidate.scope);
                 let entry = by_scope.entry(scope.name.clone());
-                let (_, wishes) = entry.or_insert_with(|| (scope, Vec::new()));
-                wishes.push(PlannedChoice {
+                let (_, choices) = entry.or_insert_with(|| (scope, Vec::new()));
+                choices.push(PlannedChoice {
                     number: pick.number,
                     choice: made.choice.clone(),
                     reason: made.reason.clone(),
@@ -135,26 +138,26 @@ impl Desk {
     }
 
     /// Marks what was written and puts the rest back in its present state.
-    fn update_item(&mut self, wish: &PlannedChoice, is_broken: bool, outcome: &mut Outcome) {
-        self.forget(&[wish.number]);
-        let Some(item) = self.items.get_mut(wish.number) else {
+    fn update_item(&mut self, planned: &PlannedChoice, is_broken: bool, outcome: &mut Outcome) {
+        self.forget(&[planned.number]);
+        let Some(item) = self.items.get_mut(planned.number) else {
             return;
         };
         item.state = State::Written;
         if !is_broken {
             return;
         }
-        let id = wish.candidate.memory().id.clone();
-        let scope = Arc::clone(&wish.candidate.scope);
+        let id = planned.candidate.memory().id.clone();
+        let scope = Arc::clone(&planned.candidate.scope);
         let now = scope
             .store
             .snapshot_with_timeout(READ_TIMEOUT, |snapshot| snapshot.curated(&id));
         // A memory that is gone, or that someone else decided about, no longer waits.
         if let Some(curated) = now.ok().flatten()
-            && curated.memory.status == wish.candidate.memory().status
+            && curated.memory.status == planned.candidate.memory().status
         {
             *item = Item::new(Candidate { scope, curated });
-            item.stale.clone_from(&wish.stale);
+            item.stale.clone_from(&planned.stale);
             item.was_put_back = true;
         }
         outcome.changed.push(id);
@@ -183,29 +186,29 @@ impl PlannedChoice {
 /// The decisions for some choices of one scope. Several may edit the same memory. Only the newest
 /// line about a memory counts, so the last edit includes the earlier ones.
 fn decisions(
-    wishes: &[&PlannedChoice],
+    choices: &[&PlannedChoice],
     session: &ReviewSession,
 ) -> Result<Vec<Decision>, CurateError> {
     let mut all: Vec<Decision> = Vec::new();
     let mut edits = HashMap::<String, Edit>::new();
-    for wish in wishes {
-        let mut other = wish.other.clone();
+    for planned in choices {
+        let mut other = planned.other.clone();
         if let Some(other) = &mut other
             && let Some(edit) = edits.get(&other.memory().id)
         {
             apply_lists(other, edit);
         }
-        let choice = ChoiceOnMemory {
-            choice: &wish.choice,
-            candidate: &wish.candidate,
+        let on_memory = ChoiceOnMemory {
+            choice: &planned.choice,
+            candidate: &planned.candidate,
             other: other.as_ref(),
             hidden_count: 0,
-            stale: wish.stale.as_deref(),
+            stale: planned.stale.as_deref(),
             short: &ShortIds::default(),
         };
-        for mut decision in choice.decisions(session)? {
-            decision.reason = wish.reason.clone().or(decision.reason);
-            let is_own = decision.id == wish.candidate.memory().id;
+        for mut decision in on_memory.decisions(session)? {
+            decision.reason = planned.reason.clone().or(decision.reason);
+            let is_own = decision.id == planned.candidate.memory().id;
             let earlier = all.iter().position(|earlier| earlier.id == decision.id);
             if let Some(earlier) = earlier {
                 decision = combine(all.remove(earlier), decision, is_own);

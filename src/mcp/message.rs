@@ -52,10 +52,10 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
         Ok(value) => value,
         Err(error) => {
             let again = repair_surrogates(&line)
-                .and_then(|mended| Some((serde_json::from_slice(&mended).ok()?, mended)));
-            let (value, mended) = again
+                .and_then(|repaired| Some((serde_json::from_slice(&repaired).ok()?, repaired)));
+            let (value, repaired) = again
                 .ok_or_else(|| Some(failure(&Value::Null, -32700, &format!("no JSON: {error}"))))?;
-            line = Cow::Owned(mended);
+            line = Cow::Owned(repaired);
             value
         }
     };
@@ -271,10 +271,10 @@ mod tests {
     fn a_lone_surrogate_is_replaced_and_a_pair_stays() {
         let line = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"query":"cut \ud83d \ud83d\ude00 \\ud83d"}}}"#;
         assert!(decode(line).is_ok());
-        let mended = String::from_utf8(repair_surrogates(line).unwrap()).unwrap();
+        let repaired = String::from_utf8(repair_surrogates(line).unwrap()).unwrap();
         assert!(
-            mended.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"),
-            "{mended}"
+            repaired.contains(r"cut \ufffd \ud83d\ude00 \\ud83d"),
+            "{repaired}"
         );
         assert_eq!(repair_surrogates(br#"{"a":"\ud83d\ude00 plain"}"#), None);
     }

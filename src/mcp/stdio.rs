@@ -206,7 +206,7 @@ impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         // In its own task, because the caller may be dropped in the middle of a write, which would
         // leave half a line.
         tokio::spawn(async move {
-            let _owed = open_requests;
+            let _open_requests = open_requests;
             write(&mut *writer.lock().await, answer).await
         });
     }

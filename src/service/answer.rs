@@ -144,8 +144,8 @@ pub fn fit_subtitles_and_facts<'a>(
     } in rests
     {
         let mut fits = |text: &String| {
-            let price = text::tokens(text);
-            let more = (sum.0 + price + 1, sum.1 + price + LINE_TOKENS);
+            let cost = text::tokens(text);
+            let more = (sum.0 + cost + 1, sum.1 + cost + LINE_TOKENS);
             let fits = fits(more);
             sum = if fits { more } else { sum };
             fits
@@ -292,16 +292,16 @@ pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
     let mut is_cut = false;
     let mut kept_count = 0;
     for (position, hit) in hits.iter_mut().enumerate() {
-        let mut price = token_cost(hit) + 1;
-        if used + price > budget {
+        let mut cost = token_cost(hit) + 1;
+        if used + cost > budget {
             is_cut = true;
             if position > 0 {
                 break;
             }
             cut_fields(hit, budget);
-            price = token_cost(hit) + 1;
+            cost = token_cost(hit) + 1;
         }
-        used += price;
+        used += cost;
         kept_count += 1;
     }
     hits.truncate(kept_count);

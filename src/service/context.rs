@@ -254,9 +254,9 @@ fn fill_within_budget(
     let share = rest;
     take(cross, share, &mut rest);
     sessions.retain(|session| {
-        let price = answer::token_cost(session) + 1;
-        let fits = price <= rest;
-        rest = if fits { rest - price } else { 0 };
+        let cost = answer::token_cost(session) + 1;
+        let fits = cost <= rest;
+        rest = if fits { rest - cost } else { 0 };
         fits
     });
     let left_out_count = wanted_own - own_memories.len() + wanted_cross - cross.len()

@@ -118,7 +118,7 @@ impl OpenScopes {
                 None => live.current(scope, timeout),
             };
             let guard = match guard {
-                Err(error) if remote::mend(scope, &error, service.wait_policy) => {
+                Err(error) if remote::repair(scope, &error, service.wait_policy) => {
                     live.current(scope, timeout)
                 }
                 guard => guard,

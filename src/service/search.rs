@@ -306,12 +306,12 @@ impl<'a> Search<'a> {
         // A first page needs only the best candidates in order. If folding uses them up, all are
         // sorted.
         let enough = (cursor.is_none() && total > 200).then_some(limit * 4 + 40);
-        let mine = |scope: usize, doc: &Doc| self.is_own_project(scope, doc);
+        let is_own = |scope: usize, doc: &Doc| self.is_own_project(scope, doc);
         let mut ranked = order(
             &found.candidates,
             &self.views,
             &self.names,
-            mine,
+            is_own,
             self.order_options(enough),
         );
         let mut page = self.read(&ranked, &found.candidates, cursor, limit)?;
@@ -320,7 +320,7 @@ impl<'a> Search<'a> {
                 &found.candidates,
                 &self.views,
                 &self.names,
-                mine,
+                is_own,
                 self.order_options(None),
             );
             page = self.read(&ranked, &found.candidates, cursor, limit)?;

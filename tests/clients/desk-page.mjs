@@ -32,7 +32,10 @@ export class Root {
   constructor(memories) {
     this.path = mkdtempSync(join(HOME, "root-"));
     this.scope = "notes";
-    this.import(memories);
+    // `import` refuses a file without a line.
+    if (memories.length > 0) {
+      this.import(memories);
+    }
   }
 
   run(...words) {
@@ -147,7 +150,7 @@ const FAULTS = {
     script(
       page,
       "numbers = [state.shown.number]",
-      "numbers = [state.shown.behind ?? state.shown.number]",
+      "numbers = [state.shown.next ?? state.shown.number]",
     ),
   // Focus goes nowhere after a decision.
   "focus-lost": (page) =>
@@ -165,9 +168,9 @@ const FAULTS = {
   // Undo says that it undid, and does not.
   "not-undone": (page) =>
     page.route("**/back", async (route) => {
-      const answer = await route.fetch({ url: route.request().url().replace("back", "standing") });
-      const standing = await answer.json();
-      await route.fulfill({ json: { numbers: [0], standing } });
+      const answer = await route.fetch({ url: route.request().url().replace("back", "summary") });
+      const summary = await answer.json();
+      await route.fulfill({ json: { numbers: [0], summary } });
     }),
   // What differs from an approved memory is not marked.
   "no-difference": (page) => script(page, 'side === "both"', "true"),
@@ -178,7 +181,7 @@ const FAULTS = {
       await route.fulfill({ json: { ...answer, changed: [] } });
     }),
   // The page does not notice that its server is gone.
-  "end-hidden": (page) => script(page, "lost();\n    throw error;", "throw error;"),
+  "end-hidden": (page) => script(page, "showServerGone();\n    throw error;", "throw error;"),
 };
 
 /** Has the page run with other text, and with a policy that lets it. */

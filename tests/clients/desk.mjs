@@ -408,7 +408,7 @@ const CHECKS = {
     sound(page, address);
   },
 
-  /** The second lane: approved memories that may be out of date, decided with keys alone. */
+  /** The second queue: approved memories that may be out of date, decided with keys alone. */
   async stale() {
     const root = new Root(lessons(1));
     const folder = join(root.path, "scopes", "old", "notes");
@@ -439,7 +439,7 @@ const CHECKS = {
     const buttons = await page.textContent("#actions");
     assert.match(buttons, /Keep/);
     assert.doesNotMatch(buttons, /Promote|Put off/, "what is approved cannot be put off");
-    assert.deepEqual(await violations(page), [], "the second lane");
+    assert.deepEqual(await violations(page), [], "the second queue");
     const first = await title(page);
     await press(page, "p", "h");
     assert.equal(await title(page), first, "p and h do nothing here");

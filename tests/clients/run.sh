@@ -402,7 +402,7 @@ if ! $list; then
   trap 'exit 143' TERM
   root="$work/root"
   HOME="$work" "$binary" demo "$root" > "$work/demo.log" 2>&1
-  # Every door is tried, those for what waits too.
+  # Every entry point is tried, those for what waits too.
   printf '[serve]\nmax_status = "all"\n' >> "$root/config.toml"
   (cd "$root" && find . -type f -exec cksum {} + | sort) > "$work/before"
   token="$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')"

@@ -175,8 +175,8 @@ fn a_memory_changed_meanwhile_is_neither_decided_nor_undone() {
     let desk = Desk::open(&root);
     let session = desk.enter();
     for number in 0..3 {
-        let wish = json!({ "numbers": [number], "choice": { "do": "approve" } });
-        assert_eq!(desk.ask(&session, "/choose", wish).status, 200);
+        let request = json!({ "numbers": [number], "choice": { "do": "approve" } });
+        assert_eq!(desk.ask(&session, "/choose", request).status, 200);
     }
     // One by its text, one by its status alone.
     open(&root)
@@ -213,12 +213,12 @@ fn a_dry_run_of_undo_leaves_out_what_undo_leaves_out() {
     let changed = "UPDATE memories SET status = 'rejected' WHERE id = 'alpha-0001'";
     open(&root).execute_batch(changed).unwrap();
     let before = texts(&root, "SELECT status FROM memories ORDER BY id");
-    let told = decide(root.path(), &["undo", "--dry-run"]);
+    let shown = decide(root.path(), &["undo", "--dry-run"]);
     let left = "alpha-0001 changed since it was decided; it is left as it is";
-    assert!(told.err.contains(left), "{}", told.err);
-    let told = told.ok();
-    assert!(told.contains("would undo 2 decisions"), "{told}");
-    assert!(!told.contains("alpha-0001"), "{told}");
+    assert!(shown.err.contains(left), "{}", shown.err);
+    let shown = shown.ok();
+    assert!(shown.contains("would undo 2 decisions"), "{shown}");
+    assert!(!shown.contains("alpha-0001"), "{shown}");
     let dry = decide(root.path(), &["undo", "--dry-run", "--json"]).json();
     assert_eq!(
         texts(&root, "SELECT status FROM memories ORDER BY id"),
@@ -509,8 +509,8 @@ fn no_decision_is_possible_about_a_duplicate_id() {
         let desk = Desk::open(&root);
         let session = desk.enter();
         let choose = |number: usize| {
-            let wish = json!({ "numbers": [number], "choice": { "do": "approve" } });
-            desk.ask(&session, "/choose", wish).status
+            let request = json!({ "numbers": [number], "choice": { "do": "approve" } });
+            desk.ask(&session, "/choose", request).status
         };
         assert_eq!((choose(0), choose(1)), (409, 200));
         let written = desk.ask(&session, "/write", json!({})).json();

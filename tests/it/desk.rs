@@ -178,12 +178,7 @@ fn the_one_time_address_works_once_and_is_required() {
     let ask = json!({ "number": 0 }).to_string();
     let refused = |headers: &[(&str, &str)]| {
         for path in [
-            "/card",
-            "/queue",
-            "/standing",
-            "/choose",
-            "/write",
-            "/finish",
+            "/card", "/queue", "/summary", "/choose", "/write", "/finish",
         ] {
             let answer = desk.send("POST", path, headers, &ask);
             assert_eq!(answer.status, 401, "{path} {headers:?}: {}", answer.body);
@@ -225,7 +220,7 @@ fn requests_of_other_hosts_and_pages_are_refused() {
     let port = desk.host.rsplit(':').next().unwrap();
     let with = |name: &str, value: &str| {
         let headers = [("Authorization", bearer.as_str()), (name, value)];
-        desk.send("POST", "/standing", &headers, "{}")
+        desk.send("POST", "/summary", &headers, "{}")
     };
     assert_eq!(with("Origin", &own).status, 200);
     assert_eq!(with("Sec-Fetch-Site", "same-origin").status, 200);
@@ -265,7 +260,7 @@ fn requests_of_other_hosts_and_pages_are_refused() {
     for site in ["cross-site", "same-site"] {
         assert_eq!(with("Sec-Fetch-Site", site).status, 403, "{site}");
     }
-    let no_host = desk.raw("POST /standing HTTP/1.1\r\nConnection: close\r\n\r\n");
+    let no_host = desk.raw("POST /summary HTTP/1.1\r\nConnection: close\r\n\r\n");
     assert!(no_host.starts_with("HTTP/1.1 4"), "{no_host}");
 }
 
@@ -390,8 +385,8 @@ fn a_choice_must_name_existing_memories_once_and_be_possible() {
         let edit = json!({ "do": "edit", "edit": { "title": title } });
         assert_eq!(ask(json!([0]), edit).status, 409, "{title:?}");
     }
-    let standing = desk.ask(&session, "/standing", json!({})).json();
-    assert_eq!(standing["head"]["chosen"], 0, "{standing}");
+    let summary = desk.ask(&session, "/summary", json!({})).json();
+    assert_eq!(summary["head"]["chosen"], 0, "{summary}");
     let twice = ask(json!([0, 1, 0, 0]), approve).json();
     assert_eq!(twice["label"], "Approve 2 memories");
 }

@@ -54,9 +54,9 @@ fn merges_into_the_same_memory_accumulate() {
     let desk = Desk::open(&root);
     let session = desk.enter();
     let choose = |number: usize, choice: Value| {
-        let wish = json!({ "numbers": [number], "choice": choice });
-        let preview = desk.ask(&session, "/preview", wish.clone()).json();
-        let chosen = desk.ask(&session, "/choose", wish);
+        let request = json!({ "numbers": [number], "choice": choice });
+        let preview = desk.ask(&session, "/preview", request.clone()).json();
+        let chosen = desk.ask(&session, "/choose", request);
         assert_eq!(chosen.status, 200, "{}", chosen.body);
         preview["label"].as_str().unwrap().to_owned()
     };
@@ -90,8 +90,8 @@ fn a_choice_is_returned_unwritten_if_the_other_memory_changed() {
         (0, json!({ "do": "merge", "into": "keep" })),
         (1, json!({ "do": "approve" })),
     ] {
-        let wish = json!({ "numbers": [number], "choice": choice });
-        assert_eq!(desk.ask(&session, "/choose", wish).status, 200);
+        let request = json!({ "numbers": [number], "choice": choice });
+        assert_eq!(desk.ask(&session, "/choose", request).status, 200);
     }
     let database = root.scope_folder("alpha").join("memory.db");
     rusqlite::Connection::open(database)
@@ -110,7 +110,7 @@ fn a_choice_is_returned_unwritten_if_the_other_memory_changed() {
             .contains("nothing was written")
     );
     // It waits again, and can be decided about.
-    let head = desk.ask(&session, "/standing", json!({})).json();
+    let head = desk.ask(&session, "/summary", json!({})).json();
     assert_eq!(head["head"]["waiting"], 1);
 }
 
@@ -124,8 +124,8 @@ fn a_superseding_memory_hides_the_older_one() {
     let actions = near[0]["actions"].as_array().unwrap();
     let supersede = actions.iter().find(|action| action["key"] == "u").unwrap();
     assert_eq!(supersede["label"], "Approve in its place, hides 1 older");
-    let wish = json!({ "numbers": [0], "choice": supersede["choice"] });
-    assert_eq!(desk.ask(&session, "/choose", wish).status, 200);
+    let request = json!({ "numbers": [0], "choice": supersede["choice"] });
+    assert_eq!(desk.ask(&session, "/choose", request).status, 200);
     desk.ask(&session, "/write", json!({}));
     assert_eq!(served_ids(&root), ["w0"]);
 }
@@ -141,8 +141,8 @@ fn an_impossible_choice_is_reported_and_not_recorded() {
         json!({ "do": "put_off", "until": "" }),
         json!({ "do": "put_off", "until": "soon" }),
     ] {
-        let wish = json!({ "numbers": [0], "choice": choice });
-        let refused = desk.ask(&session, "/choose", wish);
+        let request = json!({ "numbers": [0], "choice": choice });
+        let refused = desk.ask(&session, "/choose", request);
         assert_eq!(refused.status, 409, "{choice}: {}", refused.body);
     }
     // Nothing is merged into a memory that is removed itself.
@@ -150,8 +150,8 @@ fn an_impossible_choice_is_reported_and_not_recorded() {
     assert_eq!(desk.ask(&session, "/choose", reject).status, 200);
     let into = json!({ "numbers": [0], "choice": { "do": "merge", "into": "w1" } });
     assert_eq!(desk.ask(&session, "/choose", into).status, 409);
-    let standing = desk.ask(&session, "/standing", json!({})).json();
-    assert_eq!(standing["head"]["chosen"], 1, "{standing}");
+    let summary = desk.ask(&session, "/summary", json!({})).json();
+    assert_eq!(summary["head"]["chosen"], 1, "{summary}");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn similar_memories_are_grouped() {
     let both = json!({ "numbers": [0, 1], "choice": { "do": "approve" } });
     let answer = desk.ask(&session, "/choose", both).json();
     let members = |answer: &Value| {
-        let members = answer["standing"]["recent"][0]["members"]
+        let members = answer["summary"]["recent"][0]["members"]
             .as_array()
             .unwrap();
         let numbers = members
@@ -210,7 +210,7 @@ fn similar_memories_are_grouped() {
     assert_eq!(members(&answer), [0, 1], "{answer}");
     let one = json!({ "numbers": [1], "choice": { "do": "reject" } });
     let answer = desk.ask(&session, "/choose", one).json();
-    let recent = &answer["standing"]["recent"];
+    let recent = &answer["summary"]["recent"];
     assert_eq!(recent[0]["numbers"], json!([1]), "{answer}");
     assert_eq!(recent[1]["numbers"], json!([0]), "{answer}");
     assert_eq!(recent[0]["members"], json!([]), "{answer}");

@@ -64,8 +64,8 @@ fn with_a_display_the_page_opens_and_the_end_asks_about_unwritten_choices() {
     // The page was closed by accident: Enter gives another address, and nothing is lost.
     terminal.press("\n").expect("http://127.0.0.1:");
     let again = Desk::at(&opened(&root, &address));
-    let standing = again.ask(&again.enter(), "/standing", json!({})).json();
-    assert_eq!(standing["head"]["chosen"], 1, "{standing}");
+    let summary = again.ask(&again.enter(), "/summary", json!({})).json();
+    assert_eq!(summary["head"]["chosen"], 1, "{summary}");
     terminal
         .interrupt()
         .expect("1 decision: write? [y/n]")

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::mcp::command;
 use crate::support::{Process, Root, http_address, memory};
 
-pub const TOKEN: &str = "A-token-0f-these-doors_4711";
+pub const TOKEN: &str = "A-token-0f-these-tests_4711";
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MEMORIES: usize = 5;
 /// Of these memories, this one was rejected, and this one waits.
@@ -29,7 +29,7 @@ fn marker(number: usize) -> String {
 }
 
 fn id(number: usize) -> String {
-    format!("door-{number}")
+    format!("guarded-{number}")
 }
 
 fn root() -> Root {
@@ -48,7 +48,7 @@ fn root() -> Root {
             )
         })
         .collect();
-    root.store("doors", &memories);
+    root.store("guarded", &memories);
     root
 }
 
@@ -112,7 +112,7 @@ fn bodies() -> impl Strategy<Value = String> {
         ),
         (
             "resources/read",
-            json!({ "uri": format!("memory://scope/doors/memory/{}", id(0)) }),
+            json!({ "uri": format!("memory://scope/guarded/memory/{}", id(0)) }),
         ),
         (
             "prompts/get",

@@ -40,7 +40,7 @@ fn run(command: &mut Command) -> Output {
 }
 
 /// Every entry point to the memories.
-const DOORS: [&[&str]; 7] = [
+const ENTRY_POINTS: [&[&str]; 7] = [
     &["query", "marker"],
     &["get", "m1"],
     &["scopes"],
@@ -50,14 +50,14 @@ const DOORS: [&[&str]; 7] = [
     &["hook", "user-prompt"],
 ];
 
-fn ask(root: &Root, folder: &Path, door: &[&str]) -> Output {
+fn ask(root: &Root, folder: &Path, arguments: &[&str]) -> Output {
     let mut command = binary();
     command
         .arg("--root")
         .arg(root.path())
         .arg("-C")
         .arg(folder)
-        .args(door);
+        .args(arguments);
     run(command.env("HOME", root.path().join("home")))
 }
 
@@ -83,9 +83,9 @@ fn a_pipe_in_place_of_a_store_file_is_reported() {
             std::fs::remove_file(root.scope_folder("one").join("memory.db")).unwrap();
         }
         pipe(&root.scope_folder("one").join(name));
-        for door in DOORS {
-            let output = ask(&root, root.path(), door);
-            if door[0] == "query" {
+        for arguments in ENTRY_POINTS {
+            let output = ask(&root, root.path(), arguments);
+            if arguments[0] == "query" {
                 let (out, err) = (
                     String::from_utf8_lossy(&output.stdout),
                     String::from_utf8_lossy(&output.stderr),
@@ -144,14 +144,14 @@ fn a_pipe_among_notes_is_skipped_and_reported() {
     std::fs::write(folder.join("scope.toml"), manifest).unwrap();
     let found = error_text(&ask(&root, root.path(), &["query", "marker"]));
     assert!(found.contains("second marker"), "{found}");
-    for door in [
+    for arguments in [
         &["scopes", "--json"] as &[&str],
         &["check", notes.to_str().unwrap()],
     ] {
-        let error = error_text(&ask(&root, root.path(), door));
+        let error = error_text(&ask(&root, root.path(), arguments));
         assert!(
             error.contains("pipe.md") && error.contains("a named pipe"),
-            "{door:?}: {error}"
+            "{arguments:?}: {error}"
         );
     }
 }
@@ -182,13 +182,13 @@ fn a_pipe_as_the_access_log_is_refused() {
 fn a_pipe_in_place_of_settings_is_reported() {
     let root = root();
     pipe(&root.path().join("config.toml"));
-    for door in DOORS {
-        let output = ask(&root, root.path(), door);
+    for arguments in ENTRY_POINTS {
+        let output = ask(&root, root.path(), arguments);
         // The doctor reports it with its other findings.
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         assert!(
             text.contains("config.toml") && text.contains("a named pipe"),
-            "{door:?}: {text}"
+            "{arguments:?}: {text}"
         );
     }
     let token = root.path().join("token");
@@ -247,17 +247,17 @@ fn a_pipe_among_project_files_does_not_block_a_session() {
         }
         std::fs::create_dir_all(root.path().join("home")).unwrap();
         pipe(&folder.join(name));
-        for door in [
+        for arguments in [
             &["context"] as &[&str],
             &["hook", "session-start"],
             &["query", "marker"],
         ] {
-            let output = ask(&root, &folder.join("sub"), door);
-            assert!(output.status.success(), "{name} {door:?}: {output:?}");
+            let output = ask(&root, &folder.join("sub"), arguments);
+            assert!(output.status.success(), "{name} {arguments:?}: {output:?}");
             let out = String::from_utf8_lossy(&output.stdout);
             assert!(
-                door[0] != "query" || out.contains("first marker"),
-                "{name} {door:?}: {out}"
+                arguments[0] != "query" || out.contains("first marker"),
+                "{name} {arguments:?}: {out}"
             );
         }
     }

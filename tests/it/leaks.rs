@@ -60,16 +60,16 @@ const IN_PROCESS: usize = 240;
 const TO_SERVERS: usize = 8;
 /// One state in so many is asked on the command line and by hooks.
 const STATES_PER_PROCESS: usize = 4;
-/// Cases where nothing else is said.
-const PIECE: u64 = 4_000;
+/// Cases, unless `ACK_TEST_LEAK_CASES` says how many.
+const DEFAULT_CASES: u64 = 4_000;
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap())
 }
 
-/// A service of this process, with what it is set to.
-struct LeakRequest {
+/// A service of this process, with its settings.
+struct ConfiguredService {
     service: Service,
     /// The same, where agents may ask for what waits.
     trusting: Service,
@@ -80,7 +80,7 @@ struct LeakRequest {
 /// Every entry point of one root.
 struct EntryPoints {
     root: Root,
-    services: Vec<LeakRequest>,
+    services: Vec<ConfiguredService>,
     plain: Server,
     other_tools: Server,
     address: String,
@@ -103,7 +103,7 @@ impl EntryPoints {
                     let name = pinned.map(|scope: usize| SCOPES[scope].to_owned());
                     inputs.pinned = name.map(|name| Setting::flag("--pin", name));
                 });
-                services.push(LeakRequest {
+                services.push(ConfiguredService {
                     trusting: service.limited(None, Some(MaxStatus::All)),
                     service,
                     current,
@@ -138,8 +138,8 @@ impl EntryPoints {
         }
     }
 
-    fn count(&mut self, door: &'static str) {
-        *self.cases.entry(door).or_default() += 1;
+    fn count(&mut self, entry_point: &'static str) {
+        *self.cases.entry(entry_point).or_default() += 1;
     }
 
     fn total(&self) -> u64 {
@@ -150,25 +150,25 @@ impl EntryPoints {
     fn ask(
         &mut self,
         plan: &Plan,
-        held: &[StoredRow],
+        stored_rows: &[StoredRow],
         draws: &mut RandomSource,
         with_processes: bool,
     ) {
         for _ in 0..IN_PROCESS {
-            self.ask_service(plan, held, draws);
+            self.ask_service(plan, stored_rows, draws);
         }
         for _ in 0..TO_SERVERS {
-            self.ask_protocol(plan, held, draws);
-            self.ask_other_tools(plan, held, draws);
-            self.ask_http(plan, held, draws);
+            self.ask_protocol(plan, stored_rows, draws);
+            self.ask_other_tools(plan, stored_rows, draws);
+            self.ask_http(plan, stored_rows, draws);
         }
         if with_processes {
-            self.ask_command_line(plan, held, draws);
-            self.ask_hooks(plan, held, draws);
+            self.ask_command_line(plan, stored_rows, draws);
+            self.ask_hooks(plan, stored_rows, draws);
         }
     }
 
-    fn ask_service(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
+    fn ask_service(&mut self, plan: &Plan, stored_rows: &[StoredRow], draws: &mut RandomSource) {
         let number = draws.below(self.services.len());
         let asked = &self.services[number];
         let seen = Plan {
@@ -188,7 +188,7 @@ impl EntryPoints {
             Some(scope) => json!({ "scope": scope }),
             None => json!({}),
         };
-        let (door, tool, arguments, mut answer) = match draws.below(16) {
+        let (entry_point, tool, arguments, mut answer) = match draws.below(16) {
             0 => {
                 let typed = &some_id[..draws.below(some_id.len())];
                 let ids = service.complete_ids(scope, typed);
@@ -196,13 +196,13 @@ impl EntryPoints {
             }
             1 => {
                 let name = SCOPES[draws.below(SCOPES.len())];
-                let told = service.scope_resource(name);
+                let resource = service.scope_resource(name);
                 let arguments = json!({ "scope": name });
-                ("resources", "list_scopes", arguments, json!(told.ok()))
+                ("resources", "list_scopes", arguments, json!(resource.ok()))
             }
             2 => {
-                let told = service.scopes_resource();
-                ("resources", "list_scopes", json!({}), json!(told.ok()))
+                let resource = service.scopes_resource();
+                ("resources", "list_scopes", json!({}), json!(resource.ok()))
             }
             3 => {
                 let folder = some_folder(plan, root, draws);
@@ -212,10 +212,10 @@ impl EntryPoints {
                     others: 3,
                     sessions: true,
                 };
-                let told = service.session_brief(&wanted).ok();
-                let told = json!(told.map(|brief| brief.context));
+                let brief = service.session_brief(&wanted).ok();
+                let answer = json!(brief.map(|brief| brief.context));
                 let arguments = json!({ "project_path": folder });
-                ("session start", CHOSEN, arguments, told)
+                ("session start", CHOSEN, arguments, answer)
             }
             4 => {
                 let folder = some_folder(plan, root, draws);
@@ -225,17 +225,17 @@ impl EntryPoints {
                     files: vec![format!("src/{mark}.rs"), "src".to_owned()],
                     max: 5,
                 };
-                let told = service.about_files(&wanted).ok();
-                let told = json!(told.map(|brief| brief.memories));
+                let brief = service.about_files(&wanted).ok();
+                let answer = json!(brief.map(|brief| brief.memories));
                 let arguments = json!({ "project_path": folder });
-                ("before an edit", CHOSEN, arguments, told)
+                ("before an edit", CHOSEN, arguments, answer)
             }
             _ => {
                 let (tool, arguments) = request(&draws.bytes(), plan, root);
                 let by_agent = caller != Caller::Owner;
-                let told = call_as(service, tool, arguments.clone(), by_agent);
-                let told = told.unwrap_or_else(|error| json!(error.body()));
-                (tool_door(tool), tool, arguments, told)
+                let answer = call_as(service, tool, arguments.clone(), by_agent);
+                let answer = answer.unwrap_or_else(|error| json!(error.body()));
+                (tool_name(tool), tool, arguments, answer)
             }
         };
         let question = Question {
@@ -243,8 +243,8 @@ impl EntryPoints {
             tool,
             arguments: &arguments,
         };
-        inspect(&seen, root, held, &question, &mut answer);
-        self.count(door);
+        inspect(&seen, root, stored_rows, &question, &mut answer);
+        self.count(entry_point);
     }
 
     /// What an agent without special rights asks of a server.
@@ -258,13 +258,13 @@ impl EntryPoints {
         match draws.below(10) {
             0 => {
                 let uri = format!("memory://scope/{scope}/memory/{some_id}");
-                let told = json!({ "scope": scope, "id": some_id });
+                let arguments = json!({ "scope": scope, "id": some_id });
                 (
                     "resources",
                     "resources/read",
                     json!({ "uri": uri }),
                     "get_memory",
-                    told,
+                    arguments,
                 )
             }
             1 if draws.below(2) == 0 => {
@@ -279,13 +279,13 @@ impl EntryPoints {
             }
             1 => {
                 let uri = format!("memory://scope/{scope}");
-                let told = json!({ "scope": scope });
+                let arguments = json!({ "scope": scope });
                 (
                     "resources",
                     "resources/read",
                     json!({ "uri": uri }),
                     "list_scopes",
-                    told,
+                    arguments,
                 )
             }
             2 => {
@@ -308,23 +308,35 @@ impl EntryPoints {
                     "argument": { "name": "id", "value": some_id[..draws.below(8)] },
                     "context": { "arguments": { "name": scope } },
                 });
-                let told = json!({ "scope": scope });
-                ("completion", "completion/complete", params, CHOSEN, told)
+                let arguments = json!({ "scope": scope });
+                (
+                    "completion",
+                    "completion/complete",
+                    params,
+                    CHOSEN,
+                    arguments,
+                )
             }
             _ => {
                 let (tool, arguments) = request(&draws.bytes(), plan, &self.root);
                 let params = json!({ "name": tool, "arguments": arguments });
-                (tool_door(tool), "tools/call", params, tool, arguments)
+                (tool_name(tool), "tools/call", params, tool, arguments)
             }
         }
     }
 
-    fn ask_protocol(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
-        let (door, method, params, tool, told) = self.agents_request(plan, draws);
+    fn ask_protocol(&mut self, plan: &Plan, stored_rows: &[StoredRow], draws: &mut RandomSource) {
+        let (entry_point, method, params, tool, arguments) = self.agents_request(plan, draws);
         let mut answer = self.plain.request(method, params);
         let seen = seen_by(plan, Some(0));
-        inspect(&seen, &self.root, held, &agents(tool, &told), &mut answer);
-        self.count(match door {
+        inspect(
+            &seen,
+            &self.root,
+            stored_rows,
+            &agents(tool, &arguments),
+            &mut answer,
+        );
+        self.count(match entry_point {
             "prompts" => "prompts of a server",
             "resources" => "resources of a server",
             "completion" => "completion of a server",
@@ -332,8 +344,8 @@ impl EntryPoints {
         });
     }
 
-    fn ask_http(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
-        let (_, method, params, tool, told) = self.agents_request(plan, draws);
+    fn ask_http(&mut self, plan: &Plan, stored_rows: &[StoredRow], draws: &mut RandomSource) {
+        let (_, method, params, tool, arguments) = self.agents_request(plan, draws);
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let token = format!("Authorization: Bearer {TOKEN}\r\n");
         let (status, answer) = http(&self.address, "POST", "/mcp", &token, &body.to_string());
@@ -341,11 +353,22 @@ impl EntryPoints {
         let (_, answer) = answer.split_once("\r\n\r\n").unwrap();
         let mut answer = json!(answer.trim_start_matches("data:").trim());
         let seen = seen_by(plan, None);
-        inspect(&seen, &self.root, held, &agents(tool, &told), &mut answer);
+        inspect(
+            &seen,
+            &self.root,
+            stored_rows,
+            &agents(tool, &arguments),
+            &mut answer,
+        );
         self.count("HTTP");
     }
 
-    fn ask_other_tools(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
+    fn ask_other_tools(
+        &mut self,
+        plan: &Plan,
+        stored_rows: &[StoredRow],
+        draws: &mut RandomSource,
+    ) {
         let some_id = id(draws.below(plan.memories.len() + 2));
         let (tool, arguments) = match draws.below(5) {
             0 => ("mem_get", json!({ "ids": [some_id, id(draws.below(24))] })),
@@ -360,17 +383,22 @@ impl EntryPoints {
         let mut answer = self.other_tools.request("tools/call", params);
         let seen = seen_by(plan, None);
         let question = agents("get_memory", &arguments);
-        inspect(&seen, &self.root, held, &question, &mut answer);
+        inspect(&seen, &self.root, stored_rows, &question, &mut answer);
         self.count("another program's tools");
     }
 
     /// The owner asks in the folder of the private scope.
-    fn ask_command_line(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
+    fn ask_command_line(
+        &mut self,
+        plan: &Plan,
+        stored_rows: &[StoredRow],
+        draws: &mut RandomSource,
+    ) {
         let some_id = id(draws.below(plan.memories.len()));
         let status = ["approved", "staging", "all"][draws.below(3)];
         let published = tempfile::tempdir().unwrap();
         let target = published.path().join("notes");
-        let (arguments, tool, told): (Vec<&str>, _, _) = match draws.below(9) {
+        let (command_line, tool, arguments): (Vec<&str>, _, _) = match draws.below(9) {
             0 => (
                 vec!["get", &some_id, "--include", "history"],
                 "get_memory",
@@ -403,7 +431,7 @@ impl EntryPoints {
         let folder = project_folder(self.root.path(), 2);
         let mut command = binary();
         command.arg("--root").arg(self.root.path());
-        let outcome = run(command.args(&arguments).arg("-C").arg(folder));
+        let outcome = run(command.args(&command_line).arg("-C").arg(folder));
         let parsed = serde_json::from_str(&outcome.out);
         let out = parsed.unwrap_or_else(|_| json!(outcome.out));
         let mut answer = json!([out, outcome.err, texts_below(published.path())]);
@@ -411,16 +439,16 @@ impl EntryPoints {
         let question = Question {
             caller: Caller::Owner,
             tool,
-            arguments: &told,
+            arguments: &arguments,
         };
-        inspect(&seen, &self.root, held, &question, &mut answer);
-        self.count(match arguments[0] {
+        inspect(&seen, &self.root, stored_rows, &question, &mut answer);
+        self.count(match command_line[0] {
             "publish" => "publishing",
             _ => "command line",
         });
     }
 
-    fn ask_hooks(&mut self, plan: &Plan, held: &[StoredRow], draws: &mut RandomSource) {
+    fn ask_hooks(&mut self, plan: &Plan, stored_rows: &[StoredRow], draws: &mut RandomSource) {
         let scope = draws.below(SCOPES.len());
         let folder = project_folder(self.root.path(), scope);
         let (hook, sent) = match draws.below(2) {
@@ -440,8 +468,14 @@ impl EntryPoints {
         let outcome = ack_with_input(self.root.path(), &["hook", hook], sent.as_bytes());
         let mut answer = json!([outcome.out, outcome.err]);
         let seen = seen_by(plan, Some(scope));
-        let told = json!({ "project_path": folder });
-        inspect(&seen, &self.root, held, &agents(CHOSEN, &told), &mut answer);
+        let arguments = json!({ "project_path": folder });
+        inspect(
+            &seen,
+            &self.root,
+            stored_rows,
+            &agents(CHOSEN, &arguments),
+            &mut answer,
+        );
         self.count("hooks");
     }
 }
@@ -490,7 +524,7 @@ fn texts_below(folder: &Path) -> Vec<String> {
     texts
 }
 
-fn tool_door(tool: &str) -> &'static str {
+fn tool_name(tool: &str) -> &'static str {
     match tool {
         "query_memories" => "query_memories",
         "get_memory" => "get_memory",
@@ -501,7 +535,7 @@ fn tool_door(tool: &str) -> &'static str {
 
 #[test]
 fn no_entry_point_shows_unapproved_memories() {
-    let wanted = number("ACK_TEST_LEAK_CASES").unwrap_or(PIECE);
+    let wanted = number("ACK_TEST_LEAK_CASES").unwrap_or(DEFAULT_CASES);
     let seconds = number("ACK_TEST_LEAK_SECONDS").unwrap_or(u64::MAX >> 20);
     let seed = number("ACK_TEST_LEAK_SEED").unwrap_or(0x5eed);
     let mut bytes = [7; 32];
@@ -514,7 +548,7 @@ fn no_entry_point_shows_unapproved_memories() {
     let mut states: usize = 0;
     let first = strategy.new_tree(&mut runner).unwrap().current();
     let mut entry_points = EntryPoints::open(root(&first));
-    let mut told = began;
+    let mut reported = began;
     while entry_points.total() < wanted && began.elapsed() < Duration::from_secs(seconds) {
         let mut plan = strategy.new_tree(&mut runner).unwrap().current();
         let numbers = plan.memories.len();
@@ -526,26 +560,31 @@ fn no_entry_point_shows_unapproved_memories() {
             let _ = std::fs::remove_file(log);
         }
         fill(&entry_points.root, &plan);
-        let mut held: Vec<StoredRow> = plan.memories.iter().map(StoredRow::of).collect();
-        let twins = add_twins(&mut plan, &mut held, &entry_points.root, &mut draws);
+        let mut stored_rows: Vec<StoredRow> = plan.memories.iter().map(StoredRow::of).collect();
+        let twins = add_twins(&mut plan, &mut stored_rows, &entry_points.root, &mut draws);
         plan.duplicate_ids.clone_from(&twins);
         let mut next = |entry_points: &mut EntryPoints,
                         plan: &Plan,
-                        held: &[StoredRow],
+                        stored_rows: &[StoredRow],
                         draws: &mut RandomSource| {
             states += 1;
-            entry_points.ask(plan, held, draws, states.is_multiple_of(STATES_PER_PROCESS));
+            entry_points.ask(
+                plan,
+                stored_rows,
+                draws,
+                states.is_multiple_of(STATES_PER_PROCESS),
+            );
         };
-        next(&mut entry_points, &plan, &held, &mut draws);
+        next(&mut entry_points, &plan, &stored_rows, &mut draws);
 
         // Two writers in turn.
         let (before, after) = plan.lines.split_at(plan.lines.len() / 2);
         let (one, other): (Vec<_>, Vec<_>) = before.iter().partition(|line| line.memory % 2 == 0);
         for lines in [one, other] {
             let lines: Vec<_> = lines.into_iter().cloned().collect();
-            decide(&plan, &entry_points.root, &mut held, &lines);
+            decide(&plan, &entry_points.root, &mut stored_rows, &lines);
         }
-        next(&mut entry_points, &plan, &held, &mut draws);
+        next(&mut entry_points, &plan, &stored_rows, &mut draws);
 
         for (number, status) in plan.changes.iter().filter(|(number, _)| *number < numbers) {
             let scope = plan.memories[*number].scope;
@@ -554,7 +593,7 @@ fn no_entry_point_shows_unapproved_memories() {
                 .execute("UPDATE memories SET status = ?1 WHERE id = ?2", changed)
                 .unwrap();
             for same in of_id(*number, &twins) {
-                held[same].stored = STATUSES[*status].1;
+                stored_rows[same].stored = STATUSES[*status].1;
             }
         }
         for number in plan.rewritten.iter().filter(|number| **number < numbers) {
@@ -564,7 +603,7 @@ fn no_entry_point_shows_unapproved_memories() {
                 .execute(sql, [id(*number)])
                 .unwrap();
             for same in of_id(*number, &twins) {
-                held[same].content += 1;
+                stored_rows[same].content += 1;
             }
         }
         let gone = draws.below(numbers);
@@ -572,11 +611,11 @@ fn no_entry_point_shows_unapproved_memories() {
             .execute("DELETE FROM memories WHERE id = ?1", [id(gone)])
             .unwrap();
         for same in of_id(gone, &twins) {
-            held[same].is_gone = true;
+            stored_rows[same].is_gone = true;
         }
-        next(&mut entry_points, &plan, &held, &mut draws);
+        next(&mut entry_points, &plan, &stored_rows, &mut draws);
 
-        decide(&plan, &entry_points.root, &mut held, after);
+        decide(&plan, &entry_points.root, &mut stored_rows, after);
         // The last line is still being written: nobody can tell which memory it is about.
         let log = entry_points
             .root
@@ -588,9 +627,9 @@ fn no_entry_point_shows_unapproved_memories() {
             .open(log)
             .unwrap();
         write!(log, "{{\"id\":\"ack_mk").unwrap();
-        next(&mut entry_points, &plan, &held, &mut draws);
-        if told.elapsed() > Duration::from_secs(60) {
-            told = Instant::now();
+        next(&mut entry_points, &plan, &stored_rows, &mut draws);
+        if reported.elapsed() > Duration::from_secs(60) {
+            reported = Instant::now();
             eprintln!("{} cases in {:?}", entry_points.total(), began.elapsed());
         }
     }
@@ -599,13 +638,13 @@ fn no_entry_point_shows_unapproved_memories() {
         entry_points.total(),
         began.elapsed()
     );
-    for (door, count) in &entry_points.cases {
-        eprintln!("  {count:>9}  {door}");
+    for (entry_point, count) in &entry_points.cases {
+        eprintln!("  {count:>9}  {entry_point}");
     }
-    let doors_asked = entry_points.cases.len();
+    let asked_count = entry_points.cases.len();
     assert!(
-        doors_asked >= 17,
-        "a door was not asked: {:?}",
+        asked_count >= 17,
+        "an entry point was not asked: {:?}",
         entry_points.cases
     );
 }

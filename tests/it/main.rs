@@ -107,7 +107,7 @@ mod sessions;
 mod setup;
 mod soak;
 mod stale;
-mod stale_lane;
+mod stale_queue;
 mod store_live_writer;
 mod store_opening;
 mod store_profiles;

@@ -202,9 +202,9 @@ fn a_filter_without_matches_says_what_else_matches() {
         decide(root.path(), &["reject", "les-0002"]).ok();
         decide(root.path(), &["supersede", "les-0003", "--by", "les-0001"]).ok();
         decide(root.path(), &["stage", "les-0104", "--until", "2w"]).ok();
-        let told = refused(&root, &["reject", "--type", "gotcha", "--scope", "alpha"]);
+        let message = refused(&root, &["reject", "--type", "gotcha", "--scope", "alpha"]);
         says(
-            &told,
+            &message,
             &[
                 "of the others that do, 1 is approved, 1 is rejected, 1 is replaced, 1 is put off",
                 "; in scope `beta`, 1 matches and waits",
@@ -212,9 +212,9 @@ fn a_filter_without_matches_says_what_else_matches() {
             ],
         );
         decide(root.path(), &["promote", "b-1"]).ok();
-        let told = refused(&root, &["approve", "--waiting"]);
-        says(&told, &["1 is approved, 1 is promoted", "name its id"]);
-        assert!(!told.contains("in scope"), "{told}");
+        let message = refused(&root, &["approve", "--waiting"]);
+        says(&message, &["1 is approved, 1 is promoted", "name its id"]);
+        assert!(!message.contains("in scope"), "{message}");
     }
 }
 
@@ -223,30 +223,30 @@ fn a_memory_of_another_scope_is_found_there() {
     let root = lessons("log");
     root.store("beta", &[memory("b-1", "Elsewhere", json!({}))]);
     decide(root.path(), &["reject", "les-0002"]).ok();
-    for (id, standing) in [
+    for (id, status) in [
         ("les-0001", "waits for review"),
         ("les-0002", "is rejected"),
     ] {
-        let told = refused(&root, &["approve", id, "--scope", "beta"]);
+        let message = refused(&root, &["approve", id, "--scope", "beta"]);
         let named =
-            format!("scope `beta` has no memory `{id}`; it is in scope `alpha` and {standing}");
-        says(&told, &[&named, "`--scope alpha`"]);
+            format!("scope `beta` has no memory `{id}`; it is in scope `alpha` and {status}");
+        says(&message, &[&named, "`--scope alpha`"]);
     }
-    let told = refused(&root, &["approve", "nothing", "--scope", "beta"]);
-    says(&told, &["no memory has the id `nothing`"]);
+    let message = refused(&root, &["approve", "nothing", "--scope", "beta"]);
+    says(&message, &["no memory has the id `nothing`"]);
     // An address names the scope as well.
     let address = "memory://scope/alpha/memory/les-0001";
-    let told = refused(&root, &["approve", address, "-s", "beta"]);
+    let message = refused(&root, &["approve", address, "-s", "beta"]);
     says(
-        &told,
+        &message,
         &[
             "is the address of a memory in scope `alpha`, and the scope is given as `beta`",
             "leave `--scope` out",
             "give `les-0001` instead of the address",
         ],
     );
-    let told = refused(&root, &["approve", "memory://scope/gamma/memory/x"]);
-    says(&told, &["there is no scope `gamma`"]);
+    let message = refused(&root, &["approve", "memory://scope/gamma/memory/x"]);
+    says(&message, &["there is no scope `gamma`"]);
     says(
         &decide(root.path(), &["approve", address]).ok(),
         &["approved  les-0001"],
@@ -267,13 +267,13 @@ fn ids_and_filters_together_are_refused_with_what_is_meant() {
             let mut arguments = vec![command, "les-0001", filter];
             arguments.extend(value);
             let outcome = decide(root.path(), &arguments);
-            let told = outcome.fails(2);
+            let message = outcome.fails(2);
             let said = format!(
                 "`{filter}` chooses among the memories that wait for review, and `les-0001` names \
                  a memory; `{command}` takes ids or filters, not both"
             );
             let example = format!(" {command} les-0001\n");
-            says(&told, &[&said, "or leave out the ids", &example]);
+            says(&message, &[&said, "or leave out the ids", &example]);
         }
     }
     assert!(log(&root, "alpha").is_empty());
@@ -302,11 +302,11 @@ fn a_merge_of_one_memory_says_which_one_is_missing() {
         ),
         (&["supersede", "--by", "les-0001"], "needs two memories"),
     ] {
-        let told = decide(root.path(), arguments).fails(2);
-        says(&told, &[words, "example: ", "hint: "]);
+        let message = decide(root.path(), arguments).fails(2);
+        says(&message, &[words, "example: ", "hint: "]);
     }
-    let told = decide(root.path(), &["merge", "les-0001", "les-0002"]).fails(2);
-    says(&told, &[" merge les-0001 --into les-0002\n"]);
+    let message = decide(root.path(), &["merge", "les-0001", "les-0002"]).fails(2);
+    says(&message, &[" merge les-0001 --into les-0002\n"]);
     assert!(log(&root, "alpha").is_empty());
 }
 
@@ -332,8 +332,8 @@ fn a_blank_reason_is_none() {
         ];
         let dry = decide(root.path(), &[&kept[..], &["--dry-run"]].concat()).json();
         let made = decide(root.path(), &kept).json();
-        for told in [dry, made] {
-            assert_eq!(told["decisions"][0]["reason"], "why", "{told}");
+        for message in [dry, made] {
+            assert_eq!(message["decisions"][0]["reason"], "why", "{message}");
         }
     }
 }

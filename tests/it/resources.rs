@@ -365,9 +365,9 @@ fn what_is_wrong_with_a_scope_names_nothing_unapproved_to_agents() {
     for scope in ["team", "notes"] {
         let listed = server.call("list_scopes", json!({ "scope": scope }));
         let resource = read(&mut server, &format!("memory://scope/{scope}"));
-        for told in [listed.to_string(), resource.to_string()] {
-            assert!(!told.contains("secret"), "{told}");
-            assert!(told.contains("`ack-memory doctor`"), "{told}");
+        for text in [listed.to_string(), resource.to_string()] {
+            assert!(!text.contains("secret"), "{text}");
+            assert!(text.contains("`ack-memory doctor`"), "{text}");
         }
         let owner = ack(root.path(), &["scopes", "--scope", scope, "--json"]).ok();
         assert!(owner.contains("secret"), "{owner}");

@@ -236,14 +236,14 @@ fn an_address_and_another_scope_are_refused_with_both_names() {
         let error = call(&service, tool, arguments).unwrap_err();
         assert_eq!(error.code(), "invalid_argument", "{tool}");
         let body = json!(error.body());
-        let told = format!("{}; {}", body["message"], body["hint"]);
+        let message = format!("{}; {}", body["message"], body["hint"]);
         for words in [
             given.as_str(),
             "is the address of a memory in scope `beta`, and the scope is given as `gamma`",
             "leave `scope` out, because the address names one",
             "or give `same` instead of the address",
         ] {
-            assert!(told.contains(words), "{tool}: {told}");
+            assert!(message.contains(words), "{tool}: {message}");
         }
     }
     // Of several ids, each has its own reason.
@@ -259,10 +259,10 @@ fn an_address_and_another_scope_are_refused_with_both_names() {
     // The same scope is no contradiction, however it is spelled.
     let same = json!({ "id": given, "scope": "Beta" });
     assert!(call(&service, "get_memory", same).is_ok());
-    let told = ack(root.path(), &["get", &given, "--scope", "gamma"]).fails(2);
+    let message = ack(root.path(), &["get", &given, "--scope", "gamma"]).fails(2);
     assert!(
-        told.contains("leave `--scope` out") && told.contains("as `gamma`"),
-        "{told}"
+        message.contains("leave `--scope` out") && message.contains("as `gamma`"),
+        "{message}"
     );
 }
 

@@ -653,8 +653,8 @@ fn a_bucket_in_the_place_of_a_store_is_explained() {
     }
     // Another address is no store either.
     root.manifest("team", "store = \"https://acme.example/notes\"\n");
-    let told = ack(root.path(), &["scopes", "--json"]).json();
-    let problem = told["scopes"][0]["health"]["problems"][0].to_string();
+    let listed = ack(root.path(), &["scopes", "--json"]).json();
+    let problem = listed["scopes"][0]["health"]["problems"][0].to_string();
     assert!(
         problem.contains("`store` is a file or a folder on this machine"),
         "{problem}"

@@ -373,7 +373,7 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
     );
     let folder = root.path().to_str().unwrap();
     let service = root.service();
-    for (door, answer) in [
+    for (entry_point, answer) in [
         (
             "list_scopes",
             call(&service, "list_scopes", json!({})).unwrap()["scopes"].clone(),
@@ -398,7 +398,7 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
             .filter(|scope| scope["name"] != "open")
         {
             let keys: Vec<&String> = scope.as_object().unwrap().keys().collect();
-            assert_eq!(keys, ["name", "visibility", "health"], "{door}");
+            assert_eq!(keys, ["name", "visibility", "health"], "{entry_point}");
         }
         let text = answer.to_string();
         for hidden in [
@@ -409,7 +409,10 @@ fn only_the_name_of_a_private_scope_is_shown_elsewhere() {
             &format!("{folder}/scopes/secret"),
             &format!("{folder}/scopes/broken"),
         ] {
-            assert!(!text.contains(hidden), "{door} tells {hidden}: {text}");
+            assert!(
+                !text.contains(hidden),
+                "{entry_point} tells {hidden}: {text}"
+            );
         }
     }
     let listed = call(&service, "list_scopes", json!({})).unwrap();

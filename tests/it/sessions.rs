@@ -19,10 +19,10 @@ const SCOPE: &str = "ledger-api";
 /// What every entry point that shows approved memories says, each with its name: tools over
 /// standard input and output, other servers' names for them, resources, prompts, hooks, the command
 /// line. `ids` are the memories that are asked for.
-fn doors(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
+fn ask_everywhere(root: &Root, ids: &[&str]) -> Vec<(String, String)> {
     let folder = project(root, SCOPE, "main");
     let mut answers: Vec<(String, String)> = Vec::new();
-    let mut keep = |door: String, answer: String| answers.push((door, answer));
+    let mut keep = |entry_point: String, answer: String| answers.push((entry_point, answer));
     let mut server = Server::initialized(root.path());
     for (tool, arguments) in [
         (
@@ -185,16 +185,16 @@ fn a_session_is_shown_only_with_an_approved_memory() {
     let (root, _store) = five();
     let ids = ["ok", "mixed", "waits", "bad", "mixed-bad"];
     let mut titles = 0;
-    for (door, output) in doors(&root, &ids) {
+    for (entry_point, output) in ask_everywhere(&root, &ids) {
         for hidden in ["s-waits", "s-bad", "s-none"] {
             assert!(
                 !output.contains(&format!("canary title {hidden}")),
-                "{door} tells {hidden}: {output}"
+                "{entry_point} tells {hidden}: {output}"
             );
         }
         assert!(
             !output.contains("canary overview"),
-            "{door} tells an overview nobody vouched for: {output}"
+            "{entry_point} tells an overview nobody vouched for: {output}"
         );
         titles += usize::from(output.contains("canary title s-ok"));
     }
@@ -237,11 +237,11 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
     let (root, store) = five();
     root.manifest(SCOPE, "overviews = \"show\"");
     let mut overviews = 0;
-    for (door, output) in doors(&root, &["ok", "mixed", "waits", "bad"]) {
+    for (entry_point, output) in ask_everywhere(&root, &["ok", "mixed", "waits", "bad"]) {
         for hidden in ["s-waits", "s-bad", "s-none"] {
             assert!(
                 !output.contains(&format!("overview {hidden}")),
-                "{door} tells {hidden}: {output}"
+                "{entry_point} tells {hidden}: {output}"
             );
         }
         if let Some(at) = output.find("canary overview s-ok") {
@@ -251,7 +251,7 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
                 lead.contains("unreviewed")
                     || lead.contains("not reviewed")
                     || output[at..].contains("unreviewed"),
-                "{door}: {output}"
+                "{entry_point}: {output}"
             );
         }
     }
@@ -301,8 +301,11 @@ fn an_overview_is_shown_if_the_owner_allows_it_and_marked_unreviewed() {
         .execute_batch("UPDATE memories SET status = 'approved'")
         .unwrap();
     root.manifest(SCOPE, "overviews = \"hide\"");
-    for (door, output) in doors(&root, &["ok", "mixed", "waits", "bad"]) {
-        assert!(!output.contains("canary overview"), "{door}: {output}");
+    for (entry_point, output) in ask_everywhere(&root, &["ok", "mixed", "waits", "bad"]) {
+        assert!(
+            !output.contains("canary overview"),
+            "{entry_point}: {output}"
+        );
     }
 }
 
@@ -429,14 +432,16 @@ fn a_summary_that_is_a_memory_follows_its_own_status() {
         (["approved", "rejected", "approved"], Some(2)),
     ] {
         let root = summed_up(statuses);
-        for (door, output) in doors(&root, &["obs-1", "obs-2", "sum-1", "sum-2", "sum-3"]) {
+        for (entry_point, output) in
+            ask_everywhere(&root, &["obs-1", "obs-2", "sum-1", "sum-2", "sum-3"])
+        {
             for (number, status) in statuses.iter().enumerate() {
                 let approved =
                     ["approved", "promoted"].contains(&status.trim().to_lowercase().as_str());
                 let shown = ["request", "learned", "completed"]
                     .iter()
                     .any(|part| output.contains(&format!("canary {part} {number}.")));
-                assert!(approved || !shown, "{statuses:?} {door}: {output}");
+                assert!(approved || !shown, "{statuses:?} {entry_point}: {output}");
             }
         }
         let answer = call(&root.service(), "get_memory", json!({ "id": "obs-1" })).unwrap();
@@ -594,7 +599,7 @@ fn host_tags_are_neutralised_outside_tool_results() {
         )
         .unwrap();
     let mut seen = 0;
-    for (door, output) in doors(&root, &["m1", "m2"]) {
+    for (entry_point, output) in ask_everywhere(&root, &["m1", "m2"]) {
         let is_result = [
             "get_context",
             "query_memories",
@@ -603,15 +608,18 @@ fn host_tags_are_neutralised_outside_tool_results() {
             "mem_",
             "get ",
         ];
-        if is_result.iter().any(|name| door.starts_with(name)) {
+        if is_result.iter().any(|name| entry_point.starts_with(name)) {
             // The host quotes a tool's result, so code in it stays as it was written.
             continue;
         }
         seen += usize::from(output.contains("obey Vec<String> a < b."));
         for mark in marks {
-            assert!(!output.contains(mark), "{door} says {mark}: {output}");
+            assert!(
+                !output.contains(mark),
+                "{entry_point} says {mark}: {output}"
+            );
         }
-        assert!(!output.contains("Human:"), "{door}: {output}");
+        assert!(!output.contains("Human:"), "{entry_point}: {output}");
     }
     assert!(
         seen >= 6,
@@ -874,7 +882,7 @@ proptest! {
             }
         }
         answers.push(("context", "approved", call(&service, "get_context", json!({ "project_path": folder, "max_memories": 50 })).unwrap()));
-        for (door, status, answer) in answers {
+        for (entry_point, status, answer) in answers {
             let text = answer.to_string();
             for (number, value) in values.iter().enumerate() {
                 let allowed = match status {
@@ -882,7 +890,7 @@ proptest! {
                     "staging" => waits(value),
                     _ => known(value) || waits(value),
                 };
-                prop_assert!(allowed || !text.contains(&format!("canary{number}x")), "{door} {status} shows {value:?}: {text}");
+                prop_assert!(allowed || !text.contains(&format!("canary{number}x")), "{entry_point} {status} shows {value:?}: {text}");
             }
         }
         let counts = call(&service, "list_scopes", json!({})).unwrap()["scopes"][0]["counts"].clone();

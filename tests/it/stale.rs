@@ -1,4 +1,4 @@
-//! Approval does not last for ever: what is marked in answers, what is not, and the curator's lane.
+//! Approval does not last for ever: what is marked in answers, what is not, and the curator's second queue.
 
 use std::fs;
 use std::path::PathBuf;
@@ -85,27 +85,27 @@ fn an_expired_memory_is_marked_until_a_person_keeps_it() {
     );
     let output = ack(root.path(), &["query", "pool"]).ok();
     assert!(output.contains("stale: past 2026-03-01"), "{output}");
-    // The lane of the curator.
-    let lane = ack(root.path(), &["review", "--stale"]).ok();
+    // The second queue of the curator.
+    let listed = ack(root.path(), &["review", "--stale"]).ok();
     assert!(
-        lane.starts_with("1 approved memory may be out of date\n"),
-        "{lane}"
+        listed.starts_with("1 approved memory may be out of date\n"),
+        "{listed}"
     );
     assert!(
-        lane.contains("  ! past 2026-03-01, the day its author set\n"),
-        "{lane}"
+        listed.contains("  ! past 2026-03-01, the day its author set\n"),
+        "{listed}"
     );
-    let lane: Value =
+    let listed: Value =
         serde_json::from_str(&ack(root.path(), &["review", "--stale", "--json"]).ok()).unwrap();
     assert_eq!(
-        (&lane["total"], &lane["stale"][0]["id"]),
+        (&listed["total"], &listed["stale"][0]["id"]),
         (&json!(1), &json!("past"))
     );
     // Kept by a person.
     decide(root.path(), &["approve", "past"]).ok();
     assert_eq!(marks(&service, "query_memories", json!({})), expected(&[]));
-    let lane = ack(root.path(), &["review", "--stale"]).ok();
-    assert!(lane.contains("no approved memory"), "{lane}");
+    let listed = ack(root.path(), &["review", "--stale"]).ok();
+    assert!(listed.contains("no approved memory"), "{listed}");
 }
 
 #[test]

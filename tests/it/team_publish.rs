@@ -176,27 +176,27 @@ fn a_scope_without_approved_memories_says_how_many_wait_and_what_opens_the_desk(
     );
     let folder = tempfile::tempdir().unwrap();
     for format in ["md", "jsonl"] {
-        let told = publish(&root, folder.path(), &["--yes", "--format", format]).ok();
+        let output = publish(&root, folder.path(), &["--yes", "--format", format]).ok();
         let next = "no memory of scope mine is approved, 2 wait for review; to review them, run:\n  \
                     ack-memory";
-        assert!(told.contains(next), "{told}");
-        assert!(told.contains(" review --scope mine\n"), "{told}");
-        assert!(told.ends_with("nothing to do\n"), "{told}");
+        assert!(output.contains(next), "{output}");
+        assert!(output.contains(" review --scope mine\n"), "{output}");
+        assert!(output.ends_with("nothing to do\n"), "{output}");
         let plan = done(&root, folder.path(), &["--format", format]);
         assert_eq!(plan["waiting"], 2, "{plan:#}");
     }
     let one = Root::new();
     one.store("mine", &[memory("w-1", "Waits", waiting)]);
-    let told = publish(&one, folder.path(), &[]).ok();
-    assert!(told.contains("1 waits for review"), "{told}");
+    let output = publish(&one, folder.path(), &[]).ok();
+    assert!(output.contains("1 waits for review"), "{output}");
     let none = Root::new();
     none.store("mine", &[rejected]);
-    let told = publish(&none, folder.path(), &[]).ok();
+    let output = publish(&none, folder.path(), &[]).ok();
     let nothing = "no memory of scope mine is approved, and none waits for review\n";
-    assert!(told.contains(nothing), "{told}");
+    assert!(output.contains(nothing), "{output}");
     let (root, _keep, folder) = scene();
-    let told = publish(&root, &folder, &[]).ok();
-    assert!(!told.contains("is approved"), "{told}");
+    let output = publish(&root, &folder, &[]).ok();
+    assert!(!output.contains("is approved"), "{output}");
 }
 
 #[test]

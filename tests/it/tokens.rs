@@ -59,11 +59,11 @@ fn is_word(piece: &[u8]) -> bool {
 }
 
 /// Whether a piece is a run of signs, with at most one space before it.
-fn is_signs(piece: &[u8]) -> bool {
+fn is_punctuation(piece: &[u8]) -> bool {
     let signs = piece.strip_prefix(b" ").unwrap_or(piece);
     !signs.is_empty()
         && signs.iter().all(u8::is_ascii_punctuation)
-        && piece.len() <= vocabulary::MAX_SIGNS_BYTES
+        && piece.len() <= vocabulary::MAX_PUNCTUATION_BYTES
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn the_filters_of_common_pieces_are_those_of_the_vocabularies() {
     };
     let made = [
         of(is_word, vocabulary::WORDS),
-        of(is_signs, vocabulary::SIGNS),
+        of(is_punctuation, vocabulary::PUNCTUATION),
     ]
     .concat();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/ack-api/src/text/vocabulary.bin");

@@ -73,9 +73,9 @@ fn quotation(inside: &str) -> Name<'_> {
 mod tests {
     use super::*;
 
-    struct Shouted;
+    struct Uppercase;
 
-    impl Vocabulary for Shouted {
+    impl Vocabulary for Uppercase {
         fn translate(&mut self, name: Name<'_>) -> Option<String> {
             match name {
                 Name::Tool(tool) => (tool == "get_memory").then(|| "GET".to_owned()),
@@ -103,7 +103,7 @@ mod tests {
             ("``status`` ``", "``status`` ``"),
             ("", ""),
         ] {
-            assert_eq!(reword(message, &mut Shouted), reworded);
+            assert_eq!(reword(message, &mut Uppercase), reworded);
         }
     }
 }

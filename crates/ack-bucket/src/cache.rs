@@ -235,16 +235,16 @@ impl Cache {
     pub fn remove_damaged(&self, folder: Option<&Path>, version: &Version) -> bool {
         let mut found = false;
         for file in &version.files {
-            let is_sound =
+            let is_intact =
                 |path: &Path| file_digest(path).is_ok_and(|digest| digest == file.sha256);
             let kept = self.file(&file.sha256);
-            let is_kept_sound = !kept.exists() || is_sound(&kept);
-            if !is_kept_sound {
+            let is_kept_intact = !kept.exists() || is_intact(&kept);
+            if !is_kept_intact {
                 let _ = fs::remove_file(&kept);
             }
             // Both are the same file, except where the file system has no hard links.
-            let in_version = folder.is_none_or(|folder| is_sound(&file_path(folder, &file.path)));
-            found |= !is_kept_sound || !in_version;
+            let in_version = folder.is_none_or(|folder| is_intact(&file_path(folder, &file.path)));
+            found |= !is_kept_intact || !in_version;
         }
         found
     }

@@ -25,7 +25,7 @@ use crate::client::{block_on, reason};
 /// Credentials are replaced this long before they expire, or after four fifths of their life.
 const MARGIN: Duration = Duration::from_mins(2);
 /// How long to keep using the current credentials after new ones could not be fetched.
-const AGAIN: Duration = Duration::from_secs(10);
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest output of a command or a service, in bytes.
 const MAX_OUTPUT: usize = 64 << 10;
 
@@ -76,7 +76,7 @@ pub(crate) fn add(
     let is_slow = matches!(source, Source::Command(_));
     let provider = Provider {
         source,
-        held: Mutex::default(),
+        cached: Mutex::default(),
     };
     if is_slow {
         // The requests that follow have shorter limits.
@@ -125,7 +125,7 @@ fn is_set(name: &str) -> bool {
 #[derive(Debug)]
 struct Provider {
     source: Source,
-    held: Mutex<Option<Held>>,
+    cached: Mutex<Option<FetchedCredentials>>,
 }
 
 /// Where credentials come from.
@@ -144,7 +144,7 @@ enum Source {
 
 /// The current credentials.
 #[derive(Debug)]
-struct Held {
+struct FetchedCredentials {
     credential: Arc<AwsCredential>,
     expires: Option<Timestamp>,
     /// When to replace them.
@@ -162,23 +162,23 @@ impl CredentialProvider for Provider {
 
 impl Provider {
     async fn current(&self) -> Result<Arc<AwsCredential>, CredentialsProblem> {
-        let mut held = self.held.lock().await;
+        let mut cached = self.cached.lock().await;
         let now = Timestamp::now();
         let is_before = |moment: Option<Timestamp>| moment.is_none_or(|moment| now < moment);
-        if let Some(held) = held.as_ref().filter(|held| is_before(held.until)) {
-            return Ok(Arc::clone(&held.credential));
+        if let Some(cached) = cached.as_ref().filter(|cached| is_before(cached.until)) {
+            return Ok(Arc::clone(&cached.credential));
         }
         match self.source.fetch().await {
             Ok(new) => {
                 let credential = Arc::clone(&new.credential);
-                *held = Some(new);
+                *cached = Some(new);
                 Ok(credential)
             }
-            Err(problem) => match held.as_mut().filter(|held| is_before(held.expires)) {
+            Err(problem) => match cached.as_mut().filter(|cached| is_before(cached.expires)) {
                 // The current ones are valid a little longer.
-                Some(held) => {
-                    held.until = now.checked_add(AGAIN).ok();
-                    Ok(Arc::clone(&held.credential))
+                Some(cached) => {
+                    cached.until = now.checked_add(RETRY_INTERVAL).ok();
+                    Ok(Arc::clone(&cached.credential))
                 }
                 None => Err(problem),
             },
@@ -188,7 +188,7 @@ impl Provider {
 
 impl Source {
     /// New credentials.
-    async fn fetch(&self) -> Result<Held, CredentialsProblem> {
+    async fn fetch(&self) -> Result<FetchedCredentials, CredentialsProblem> {
         match self {
             Self::Command(words) => command::run(words, command::LIMIT).await,
             Self::Container(service) => service.ask().await,
@@ -199,7 +199,7 @@ impl Source {
                 check(&credential, place)?;
                 // The library keeps them and replaces them in time.
                 let asked_again = Some(Timestamp::now());
-                Ok(Held {
+                Ok(FetchedCredentials {
                     credential,
                     expires: asked_again,
                     until: asked_again,
@@ -212,7 +212,7 @@ impl Source {
 /// What a command prints, in the format of AWS's `credential_process`, and what a container's
 /// service answers.
 #[derive(Deserialize)]
-struct Given {
+struct CredentialsJson {
     #[serde(rename = "Version", default)]
     version: Option<u64>,
     #[serde(rename = "AccessKeyId")]
@@ -226,15 +226,15 @@ struct Given {
 }
 
 /// Decodes credentials. `from` is where they come from, for errors.
-fn decode(json: &[u8], from: &str) -> Result<Held, CredentialsProblem> {
+fn decode(json: &[u8], from: &str) -> Result<FetchedCredentials, CredentialsProblem> {
     let problem = |what: &str| CredentialsProblem(format!("{from} {what}"));
     // The error from the parser may quote what it read.
-    let given: Given = serde_json::from_slice(json)
+    let output: CredentialsJson = serde_json::from_slice(json)
         .map_err(|_| problem("gave no JSON with `AccessKeyId` and `SecretAccessKey`"))?;
-    if given.version.is_some_and(|version| version != 1) {
+    if output.version.is_some_and(|version| version != 1) {
         return Err(problem("gave a `Version` other than 1"));
     }
-    let expires: Option<Timestamp> = given
+    let expires: Option<Timestamp> = output
         .expiration
         .map(|moment| moment.parse())
         .transpose()
@@ -247,12 +247,12 @@ fn decode(json: &[u8], from: &str) -> Result<Held, CredentialsProblem> {
         None => None,
     };
     let credential = AwsCredential {
-        key_id: given.key_id,
-        secret_key: given.secret_key,
-        token: given.token.filter(|token| !token.is_empty()),
+        key_id: output.key_id,
+        secret_key: output.secret_key,
+        token: output.token.filter(|token| !token.is_empty()),
     };
     check(&credential, from)?;
-    Ok(Held {
+    Ok(FetchedCredentials {
         credential: Arc::new(credential),
         expires,
         until: left.and_then(|left| now.checked_add(left - MARGIN.min(left / 5)).ok()),

@@ -5,7 +5,7 @@
 //! the bucket is not asked for 1 s, then 2 s, up to a minute; all processes of a user share that
 //! state. New versions are fetched in the background.
 
-mod mend;
+mod repair;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,7 +90,7 @@ struct BackgroundWork {
     /// The version whose files exist in full length.
     total: Option<PathBuf>,
     /// The version whose files were compared with the published digests and match.
-    sound: Option<PathBuf>,
+    intact: Option<PathBuf>,
 }
 
 impl Remote {
@@ -299,7 +299,7 @@ impl Remote {
         if !self.is_complete(&folder) {
             return Freshness::Stale {
                 asked_at,
-                reason: match self.trouble(&state) {
+                reason: match self.progress_or_problem(&state) {
                     Some(trouble) => {
                         format!("a file of it on this machine is damaged: {trouble}")
                     }
@@ -322,12 +322,12 @@ impl Remote {
 
     /// Why the newest version is not available.
     fn reason(&self, state: &State) -> String {
-        self.trouble(state)
+        self.progress_or_problem(state)
             .unwrap_or_else(|| format!("{} has not been asked yet", self.address))
     }
 
     /// How far the version that is being fetched is, or why the bucket could not be asked.
-    fn trouble(&self, state: &State) -> Option<String> {
+    fn progress_or_problem(&self, state: &State) -> Option<String> {
         let work = self.work();
         if work.started_at.is_some() && work.progress.total > 0 {
             let Progress {

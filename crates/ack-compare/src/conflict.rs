@@ -428,14 +428,16 @@ impl Pair<'_> {
             .terms
             .iter()
             .filter(|term| term.denied)
-            .filter(|term| term.is_content() || term.quantity().is_some() || term.pole.is_some())
+            .filter(|term| {
+                term.is_content() || term.quantity().is_some() || term.polarity.is_some()
+            })
             .filter(|term| !mentions(one, term.key))
             .collect();
         // `not enabled` and `disabled`: see [`Pair::have_opposites`].
-        let has_pole = one.terms.iter().filter(|term| term.denied).any(|term| {
-            term.pole.is_some_and(|(group, _)| {
-                let mut poles = other.terms.iter().filter_map(|term| term.pole);
-                poles.any(|pole| pole.0 == group)
+        let has_polarity = one.terms.iter().filter(|term| term.denied).any(|term| {
+            term.polarity.is_some_and(|(group, _)| {
+                let mut polarities = other.terms.iter().filter_map(|term| term.polarity);
+                polarities.any(|polarity| polarity.0 == group)
             })
         });
         let flipped: Vec<&&Term> = denied
@@ -443,7 +445,7 @@ impl Pair<'_> {
             .filter(|term| mentions(other, term.key) && !memory.denies(term.key, one))
             .filter(|term| !memory.denies_anywhere(term.key))
             .collect();
-        if flipped.is_empty() || has_pole {
+        if flipped.is_empty() || has_polarity {
             return false;
         }
         if other.is_heading() && memory.claims().len() > 1 {
@@ -500,8 +502,8 @@ impl Pair<'_> {
             return false;
         }
         let is_negative = |one: &Statement, other: &Statement| {
-            let mut poles = one.terms.iter().filter(|term| term.pole.is_some());
-            poles.any(|term| one.is_negative_about(term.key, other))
+            let mut polarities = one.terms.iter().filter(|term| term.polarity.is_some());
+            polarities.any(|term| one.is_negative_about(term.key, other))
         };
         if is_negative(self.newer, self.older) && is_negative(self.older, self.newer) {
             return false;
@@ -510,7 +512,7 @@ impl Pair<'_> {
         let older: Vec<Slot<'_>> = slots(self.older);
         let side = |slot: &Slot<'_>| {
             slot.term
-                .pole
+                .polarity
                 .map(|(group, side)| (group, side != slot.term.denied))
         };
         let sides = |slots: &[Slot<'_>]| -> Vec<(&'static str, bool)> {

@@ -234,7 +234,7 @@ pub fn is_past(word: &str) -> bool {
 }
 
 /// The group of opposites that a word belongs to, and its side.
-pub fn pole(word: &str) -> Option<(&'static str, bool)> {
+pub fn polarity(word: &str) -> Option<(&'static str, bool)> {
     OPPOSITES.iter().find_map(|(group, one, other)| {
         if one.contains(&word) {
             Some((*group, true))

@@ -74,7 +74,10 @@ impl Statement {
             let mut others = other.terms.iter();
             others.any(|known| known.identity() == term.identity() && known.denied == term.denied)
         };
-        let side = |term: &Term| term.pole.map(|(group, side)| (group, side != term.denied));
+        let side = |term: &Term| {
+            term.polarity
+                .map(|(group, side)| (group, side != term.denied))
+        };
         let has_side = |term: &Term| {
             let mut others = other.terms.iter();
             others.any(|known| side(known) == side(term))
@@ -84,7 +87,7 @@ impl Statement {
             && self.terms.iter().all(|term| match term.kind {
                 TermKind::Name(_) | TermKind::Number(_) => is_there(term),
                 TermKind::Word if other.content.contains_key(&term.key) => is_there(term),
-                _ => term.pole.is_none() || has_side(term),
+                _ => term.polarity.is_none() || has_side(term),
             })
     }
 
@@ -161,12 +164,12 @@ impl Statement {
             return true;
         }
         let begins = ["see", "check", "take", "read", "source", "cf"].contains(&first);
-        let points =
+        let is_pointer =
             ["see", "source", "cf"].contains(&first)
                 || self.terms.iter().take(4).any(|term| {
                     ["out", "look", "more", "about", "docs"].contains(&term.word.as_str())
                 });
-        begins && points
+        begins && is_pointer
     }
 
     /// The weight of the content that both have.
@@ -386,7 +389,7 @@ fn deny_after(terms: &mut [Term], at: usize, replaced: bool) {
         }
         // `not to be used for it`
         is_verb_reached |= term.word == "used";
-        if term.kind != TermKind::Stop || term.pole.is_some() {
+        if term.kind != TermKind::Stop || term.polarity.is_some() {
             mark_denied(term, replaced);
             count += 1;
         }

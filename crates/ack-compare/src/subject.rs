@@ -121,7 +121,7 @@ fn asserts_about(title: &Statement, label: &Statement, older: &Profile) -> bool 
 pub fn is_label(title: &Statement) -> bool {
     !title.terms.iter().any(|term| {
         term.denied
-            || term.pole.is_some()
+            || term.polarity.is_some()
             || term.quantity().is_some()
             || lexicon::is_auxiliary(&term.word)
     })

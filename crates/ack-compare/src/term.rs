@@ -66,13 +66,13 @@ pub struct Term {
     /// The name that it is assigned to: `timeout` in `timeout=30`.
     pub assigned_to: Option<u64>,
     /// The group of opposites that it belongs to, and its side.
-    pub pole: Option<(&'static str, bool)>,
+    pub polarity: Option<(&'static str, bool)>,
 }
 
 impl Term {
     /// Whether it contributes to the subject. Numbers and opposites do not.
     pub fn is_content(&self) -> bool {
-        matches!(self.kind, TermKind::Word | TermKind::Name(_)) && self.pole.is_none()
+        matches!(self.kind, TermKind::Word | TermKind::Name(_)) && self.polarity.is_none()
     }
 
     /// The number, if it is one.
@@ -238,7 +238,7 @@ impl TermReader {
             && chunk
                 .chars()
                 .all(|c| c.is_lowercase() || c == '-' || c.is_uppercase())
-            && lexicon::pole(&chunk.to_lowercase()).is_none()
+            && lexicon::polarity(&chunk.to_lowercase()).is_none()
         {
             for part in chunk.split('-').filter(|part| !part.is_empty()) {
                 self.chunk(part, in_code);
@@ -354,7 +354,7 @@ impl TermReader {
             TermKind::Name(NameKind::Proper) | TermKind::Word => weight(&word),
             TermKind::Name(_) => NAME_WEIGHT,
         };
-        let pole = lexicon::pole(&word);
+        let polarity = lexicon::polarity(&word);
         self.terms.push(Term {
             word,
             key,
@@ -365,7 +365,7 @@ impl TermReader {
             replaced: false,
             has_replacement: false,
             assigned_to: self.assigned_to.take(),
-            pole,
+            polarity,
         });
     }
 }

@@ -105,23 +105,24 @@ pub fn build(
     check_files(folder)?;
     let wanted = target.store.full_scan(READ_TIMEOUT, fingerprints)?;
     if options.dry_run {
-        let (known, anew) = if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
-            match wait(async {
-                contents(&open(folder).await?, encoder, (None, target.extent)).await
-            }) {
-                Ok(contents) => (contents.rows, None),
-                Err(error) => (Vec::new(), Some(error.to_string())),
-            }
-        } else {
-            (Vec::new(), None)
-        };
+        let (known, rebuild_reason) =
+            if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
+                match wait(async {
+                    contents(&open(folder).await?, encoder, (None, target.extent)).await
+                }) {
+                    Ok(contents) => (contents.rows, None),
+                    Err(error) => (Vec::new(), Some(error.to_string())),
+                }
+            } else {
+                (Vec::new(), None)
+            };
         let plan = Plan::new(&wanted, &known);
         return Ok(Report {
             scope: target.scope.to_owned(),
             added: plan.add.len(),
             removed: plan.remove.len(),
             kept: plan.kept,
-            anew,
+            rebuild_reason,
             version: None,
         });
     }
@@ -135,7 +136,7 @@ pub fn build(
         // keep until the new one is complete.
         Err(BuildError::Table(error)) if error.is_table_fault() && !options.rebuild => {
             let mut report = write(target, encoders, true, &wanted, progress)?;
-            report.anew = Some(error.to_string());
+            report.rebuild_reason = Some(error.to_string());
             Ok(report)
         }
         done => done,
@@ -167,7 +168,7 @@ fn write(
         added: plan.add.len(),
         removed: plan.remove.len(),
         kept: plan.kept,
-        anew: writer.anew.take(),
+        rebuild_reason: writer.rebuild_reason.take(),
         version: None,
     };
     progress(Progress::Begin(plan.add.len()));
@@ -335,7 +336,7 @@ struct Writer<'a> {
     /// Vectors of the removed rows.
     reusable: ReusableVectors,
     /// Why it is being rebuilt.
-    anew: Option<String>,
+    rebuild_reason: Option<String>,
 }
 
 impl<'a> Writer<'a> {
@@ -358,7 +359,7 @@ impl<'a> Writer<'a> {
                 Ok((table, contents))
             }))
         };
-        let (table, contents, anew) = match found {
+        let (table, contents, rebuild_reason) = match found {
             Some(Ok((table, contents))) => (table, contents, None),
             Some(Err(error)) => (
                 create(folder, &columns::schema(encoder, extent), &place)?,
@@ -366,11 +367,11 @@ impl<'a> Writer<'a> {
                 Some(error.to_string()),
             ),
             None => {
-                let anew = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
+                let rebuild_reason = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
                 (
                     create(folder, &columns::schema(encoder, extent), &place)?,
                     Contents::default(),
-                    anew,
+                    rebuild_reason,
                 )
             }
         };
@@ -381,7 +382,7 @@ impl<'a> Writer<'a> {
             batch: contents.next_batch(),
             contents,
             reusable: HashMap::new(),
-            anew,
+            rebuild_reason,
         })
     }
 
@@ -475,13 +476,13 @@ fn create(folder: &Path, schema: &SchemaRef, table_path: &Path) -> Result<Table,
         })
     };
     if table_path.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
-        let aside: PathBuf = folder.join(format!(".broken-{}", std::process::id()));
-        std::fs::rename(table_path, &aside).map_err(|source| TableError::Io {
+        let broken: PathBuf = folder.join(format!(".broken-{}", std::process::id()));
+        std::fs::rename(table_path, &broken).map_err(|source| TableError::Io {
             action: "put aside",
             path: table_path.to_owned(),
             source,
         })?;
-        let _ = std::fs::remove_dir_all(&aside);
+        let _ = std::fs::remove_dir_all(&broken);
     }
     make()
 }

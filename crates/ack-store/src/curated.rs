@@ -104,7 +104,7 @@ impl JoinedRow<'_> {
                 text_digest: text,
                 is_decided: joined.decision.is_some(),
                 is_outdated: joined.is_outdated,
-                decided_as: joined.bar.map(|bar| text::id(bar.id())),
+                decided_as: joined.exclusion.map(|it| text::id(it.id())),
                 put_off_until: record::put_off_until(row, joined)?,
                 hides_text: record::hides_text(row)?,
                 has_duplicate_id: false,
@@ -125,10 +125,10 @@ impl JoinedRow<'_> {
     }
 
     /// Its status, and its id with that of the memory that replaces it.
-    fn standing(&self) -> Result<Standing, StoreError> {
+    fn status_and_successor(&self) -> Result<StatusAndSuccessor, StoreError> {
         let id = self.snapshot.map_sqlite(record::id(self.row))?;
         let successor = self.successor()?.filter(|newer| *newer != id);
-        Ok(Standing {
+        Ok(StatusAndSuccessor {
             status: self.joined.status,
             replaced: successor.map(|newer| (id, newer)),
         })
@@ -157,16 +157,16 @@ impl JoinedRow<'_> {
 }
 
 /// What decides whether a newer memory replaces a row.
-struct Standing {
+struct StatusAndSuccessor {
     status: Status,
     /// Its id and that of its successor, if it has one.
     replaced: Option<(String, String)>,
 }
 
-impl Standing {
+impl StatusAndSuccessor {
     /// Whether a newer memory replaces it. A served memory is replaced only by one that is served,
     /// a waiting one also by one that waits.
-    fn is_replaced<'a>(&self, look: impl Fn(&str) -> Option<&'a Self>) -> bool {
+    fn is_replaced<'a>(&self, find: impl Fn(&str) -> Option<&'a Self>) -> bool {
         let Some((id, newer)) = &self.replaced else {
             return false;
         };
@@ -175,7 +175,7 @@ impl Standing {
             Status::Staging => StatusFilter::All,
             Status::Approved | Status::Promoted => StatusFilter::Approved,
         };
-        is_superseded(id, Some(newer), filter, |id| match look(id) {
+        is_superseded(id, Some(newer), filter, |id| match find(id) {
             None => Successor::Missing,
             Some(other) if other.status == Status::Rejected => Successor::Rejected,
             Some(other) => Successor::Present {
@@ -257,8 +257,8 @@ impl Snapshot<'_> {
     ) -> Result<BTreeSet<String>, StoreError> {
         let is_about = |joined: &JoinedStatus<'_>| {
             joined
-                .bar
-                .is_some_and(|bar| ids.contains(text::id(bar.id()).as_str()))
+                .exclusion
+                .is_some_and(|it| ids.contains(text::id(it.id()).as_str()))
         };
         let mut found = BTreeSet::new();
         self.scanned.set(true);
@@ -289,17 +289,16 @@ impl Snapshot<'_> {
         let waits = |status| status == Status::Staging;
         let chosen = self.strongest_rows(&|row| {
             Ok((
-                row.standing()?,
+                row.status_and_successor()?,
                 row.review_dates()?,
                 row.with_status(&waits)?,
             ))
         })?;
-        let look = |id: &str| chosen.get(id).map(|(standing, ..)| standing);
+        let find = |id: &str| chosen.get(id).map(|(row, ..)| row);
         let is_replaced =
-            |(standing, (_, until), _): &&(Standing, (ReviewDates, Option<Date>), _)| {
-                let waits =
-                    standing.status == Status::Staging && until.is_none_or(|day| day <= today);
-                waits && standing.is_replaced(look)
+            |(row, (_, until), _): &&(StatusAndSuccessor, (ReviewDates, Option<Date>), _)| {
+                let waits = row.status == Status::Staging && until.is_none_or(|day| day <= today);
+                waits && row.is_replaced(find)
             };
         let waiting_replaced = chosen.iter().filter(is_replaced).count() as u64;
         let (rows, duplicate_ids) = chosen.into_parts();
@@ -309,14 +308,14 @@ impl Snapshot<'_> {
             ..QueueRows::default()
         };
         let mut withdrawn = self.withdrawn_notes("", &[])?;
-        for (standing, review_dates, curated) in rows {
+        for (row, review_dates, curated) in rows {
             queue.dates.push(review_dates);
             queue.waiting.extend(curated.map(|curated| CuratedMemory {
                 withdrawn: withdrawn.remove(&curated.memory.id),
                 ..*curated
             }));
-            if standing.status.is_served() {
-                let replaced = standing.replaced.into_iter();
+            if row.status.is_served() {
+                let replaced = row.replaced.into_iter();
                 queue
                     .replaced
                     .extend(replaced.map(|(older, newer)| (newer, older)));
@@ -335,16 +334,16 @@ impl Snapshot<'_> {
             let is_known = row.joined.decision.is_some()
                 || row.joined.is_outdated
                 || self.map_sqlite(record::has_known_status(row.row, row.source))?;
-            Ok((row.standing()?, is_known))
+            Ok((row.status_and_successor()?, is_known))
         })?;
-        let look = |id: &str| chosen.get(id).map(|(standing, _)| standing);
-        let replaced = chosen.iter().filter(|(row, _)| row.is_replaced(look));
+        let find = |id: &str| chosen.get(id).map(|(row, _)| row);
+        let replaced = chosen.iter().filter(|(row, _)| row.is_replaced(find));
         let mut counts = Counts {
             replaced: replaced.count() as u64,
             deleted: self.deleted()?,
             ..Counts::default()
         };
-        for (Standing { status, .. }, is_known) in chosen.into_rows() {
+        for (StatusAndSuccessor { status, .. }, is_known) in chosen.into_rows() {
             *match status {
                 _ if !is_known => &mut counts.unknown,
                 Status::Approved => &mut counts.approved,

@@ -23,8 +23,8 @@ use rusqlite::types::ValueRef;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use self::contents::Bar;
 use self::contents::Contents;
+pub use self::contents::Exclusion;
 use crate::layout::{Field, MemorySource};
 use crate::quick_state::{self, QuickState};
 use crate::{StoreError, lock};
@@ -196,9 +196,9 @@ impl Decisions {
 
     /// What keeps content from being served under an id: a decision about another memory that had
     /// this content.
-    fn bar(&self, id: &str, digests: &Digests) -> Option<Bar<'_>> {
-        let bar = |digest: &str| self.contents.bar(id, digest, &self.by_id);
-        bar(&digests.whole).or_else(|| bar(digests.text.as_deref()?))
+    fn exclusion(&self, id: &str, digests: &Digests) -> Option<Exclusion<'_>> {
+        let exclusion = |digest: &str| self.contents.exclusion(id, digest, &self.by_id);
+        exclusion(&digests.whole).or_else(|| exclusion(digests.text.as_deref()?))
     }
 
     /// A number that changes whenever the log does.
@@ -236,7 +236,7 @@ pub struct JoinedStatus<'a> {
     /// read.
     pub is_outdated: bool,
     /// The decision about another memory with this content, if it determines the status.
-    pub bar: Option<Bar<'a>>,
+    pub exclusion: Option<Exclusion<'a>>,
 }
 
 impl JoinedStatus<'_> {
@@ -246,7 +246,7 @@ impl JoinedStatus<'_> {
             status: stored,
             decision: None,
             is_outdated: false,
-            bar: None,
+            exclusion: None,
         }
     }
 }
@@ -274,16 +274,16 @@ impl<'a> StatusRule<'a> {
         if own.decision.is_some() || own.status == Status::Rejected || !follows_contents {
             return Ok(own);
         }
-        let Some(bar) = self.decisions.bar(id, &digests) else {
+        let Some(exclusion) = self.decisions.exclusion(id, &digests) else {
             return Ok(own);
         };
         Ok(JoinedStatus {
-            status: match bar.is_rejection() {
+            status: match exclusion.is_rejection() {
                 true => Status::Rejected,
                 false => Status::Staging,
             },
             is_outdated: true,
-            bar: Some(bar),
+            exclusion: Some(exclusion),
             ..own
         })
     }

@@ -360,10 +360,10 @@ impl Snapshot<'_> {
                 source.table
             );
             let mut text = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Option<String>> {
-                let turned_down = status.is_some()
+                let is_withheld = status.is_some()
                     && !values::parse_status(row.get_ref(0)?)
                         .is_ok_and(|status| StatusFilter::Approved.allows(status));
-                if turned_down {
+                if is_withheld {
                     Ok(None)
                 } else {
                     content(row, source, 1)

@@ -10,7 +10,7 @@ use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
 use crate::connect::file::{self, Action, Change};
 use crate::connect::runner::{Origin, Runner};
 use crate::connect::{
-    Allowed, Client, ConfigFile, ConnectError, Launch, NAME, Places, Wanted, json, ours,
+    Allowed, Client, ConfigFile, ConnectError, Extras, Launch, NAME, Places, json, ours,
 };
 use crate::offer::Offer;
 use crate::scope::same;
@@ -43,14 +43,14 @@ impl Planned {
         action: Action,
     ) -> Result<Self, CliError> {
         let launch = launch(config, entry.surface)?;
-        let wanted = wanted(config, entry)?;
+        let extras = extras(config, entry)?;
         let places = places(config, entry.here)?;
-        let files = files(client, &places, &launch, &wanted)?;
+        let files = files(client, &places, &launch, &extras)?;
         let changes = plan(&files, action)?;
         let warnings = if changes.is_empty() {
             duplicate_warnings(config, client, &places, &files)
         } else {
-            warnings(config, client, entry, &places, &files, &wanted)
+            warnings(config, client, entry, &places, &files, &extras)
         };
         let changed: Vec<ConfigFile> = files
             .into_iter()
@@ -115,7 +115,7 @@ pub fn warnings(
     args: &EntryArgs,
     places: &Places,
     files: &[ConfigFile],
-    wanted: &Wanted,
+    extras: &Extras,
 ) -> Vec<String> {
     let mut warnings: Vec<String> = client
         .warning(args.here)
@@ -125,7 +125,7 @@ pub fn warnings(
     if files.iter().any(ConfigFile::allows) {
         warnings.extend(client.permission().map(str::to_owned));
     }
-    if matches!(wanted.allowed, Allowed::Tools(_)) && client.permission().is_some() {
+    if matches!(extras.allowed, Allowed::Tools(_)) && client.permission().is_some() {
         let none = if client == Client::Gemini {
             ": `trust` would apply to all of them, so it is left out"
         } else {
@@ -256,7 +256,7 @@ pub fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
 }
 
 /// The hooks and permissions to write.
-pub fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
+pub fn extras(config: &Config, args: &EntryArgs) -> Result<Extras, CliError> {
     // `serve` checks whether a token exists, so any value will do here.
     let offer = Offer::load(config, args.surface, &|_| Some(OsString::from("-")))?;
     let offers_own_tools = || {
@@ -267,7 +267,7 @@ pub fn wanted(config: &Config, args: &EntryArgs) -> Result<Wanted, CliError> {
             .map(|tool: &OfferedTool| tool.name.clone())
             .collect()
     };
-    Ok(Wanted {
+    Ok(Extras {
         hooks: args.hooks(),
         allowed: match (args.no_allow, offer.upstreams.is_empty()) {
             (true, _) => Allowed::Nothing,
@@ -454,9 +454,9 @@ pub fn files(
     client: Client,
     places: &Places,
     launch: &Launch,
-    wanted: &Wanted,
+    extras: &Extras,
 ) -> Result<Vec<ConfigFile>, CliError> {
-    client.files(places, launch, wanted).ok_or_else(|| {
+    client.files(places, launch, extras).ok_or_else(|| {
         let able = Client::ALL
             .into_iter()
             .filter(|client| client.has_project_settings());

@@ -85,7 +85,7 @@ impl Places<'_> {
             id: candidate.memory().id.clone(),
             asked: only.to_owned(),
             scope: candidate.scope.name.clone(),
-            standing: candidate.standing(),
+            status: candidate.status_in_words(),
         })
     }
 }

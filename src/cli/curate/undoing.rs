@@ -4,7 +4,7 @@ use ack_api::decision::Decision;
 use ack_api::text;
 use serde_json::json;
 
-use super::{Caller, decided_text, dry_session, print_json, side_effect_lines};
+use super::{Caller, decided_text, dry_run_session, print_json, side_effect_lines};
 use crate::cli::args::UndoArgs;
 use crate::cli::error::CliError;
 use crate::cli::machine::user_name;
@@ -20,7 +20,7 @@ use crate::service::short_id::ShortIds;
 pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     let scopes = caller.readable_scopes(args.scope.as_deref())?;
     let session = if args.dry_run {
-        dry_session(caller, None)
+        dry_run_session(caller, None)
     } else {
         caller.session(None)?
     };
@@ -34,7 +34,7 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     };
     if args.dry_run {
         for step in &undo.steps {
-            add(step.rehearse()?);
+            add(step.dry_run()?);
         }
     } else {
         write::write_scopes(&undo.steps, &undo.batch, |step| {

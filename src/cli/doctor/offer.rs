@@ -80,30 +80,30 @@ pub fn describe_offer(config: &Config, connect: bool, offline: bool) -> (String,
         };
         let _ = writeln!(out, "\nupstream servers: {}{how}", upstreams.len());
     }
-    for fare in &upstreams {
+    for upstream in &upstreams {
         let _ = writeln!(
             out,
             "  {}: {}\n    tools     {}",
-            fare.name,
-            fare.reached,
-            if fare.tools.is_empty() {
+            upstream.name,
+            upstream.reached,
+            if upstream.tools.is_empty() {
                 "none".to_owned()
             } else {
-                fare.tools.join(", ")
+                upstream.tools.join(", ")
             }
         );
-        for problem in fare.down.iter().chain(&fare.problems) {
+        for problem in upstream.down.iter().chain(&upstream.problems) {
             let _ = writeln!(out, "    problem   {problem}");
         }
     }
     let upstreams: Vec<Value> = upstreams
         .iter()
-        .map(|fare| {
-            let problems: Vec<&String> = fare.down.iter().chain(&fare.problems).collect();
+        .map(|upstream| {
+            let problems: Vec<&String> = upstream.down.iter().chain(&upstream.problems).collect();
             let mut describe =
-                json!({ "name": fare.name, "reached": fare.reached, "tools": fare.tools });
+                json!({ "name": upstream.name, "reached": upstream.reached, "tools": upstream.tools });
             if let Some(describe) = describe.as_object_mut().filter(|_| connect) {
-                describe.insert("available".to_owned(), json!(fare.down.is_none()));
+                describe.insert("available".to_owned(), json!(upstream.down.is_none()));
                 describe.insert("problems".to_owned(), json!(problems));
             }
             describe

@@ -342,12 +342,12 @@ fn line(version: &VersionSummary) -> String {
     let restores = version
         .restores
         .map_or_else(String::new, |number| format!(", what v-{number} had"));
-    let away = match version.held_back.len() {
+    let withdrawn = match version.held_back.len() {
         0 => String::new(),
         count => format!(", {count} withdrawn by hand"),
     };
     format!(
-        "{mark} v-{:<5} {} by {}: {}, +{} ~{} -{}{restores}{away}, {}\n",
+        "{mark} v-{:<5} {} by {}: {}, +{} ~{} -{}{restores}{withdrawn}, {}\n",
         version.version,
         version.published_at,
         version.by,

@@ -40,15 +40,15 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
         actor: session.actor.clone(),
         clock: jiff::Timestamp::now,
     };
-    let listening = listen(desk, curator).map_err(io)?;
-    let door = listening.door();
-    unwritten::save_at_exit(caller, &listening.desk(), session);
-    print_address(&door).map_err(io)?;
+    let listener = listen(desk, curator).map_err(io)?;
+    let access = listener.access();
+    unwritten::save_at_exit(caller, &listener.desk(), session);
+    print_address(&access).map_err(io)?;
     let interrupt = Arc::new(Notify::new());
     let notify = Arc::clone(&interrupt);
     signals::on_interrupt(move || notify.notify_one());
-    let lines = Lines::read(door);
-    let (desk, ended) = listening.serve(&interrupt).map_err(io)?;
+    let lines = Lines::read(access);
+    let (desk, ended) = listener.serve(&interrupt).map_err(io)?;
     match ended {
         StopReason::Finished => {}
         StopReason::Idle => write_err(
@@ -78,8 +78,8 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
 }
 
 /// Makes an address, opens it, and prints it.
-fn print_address(door: &PageAccess) -> std::io::Result<()> {
-    let address = door.open()?;
+fn print_address(access: &PageAccess) -> std::io::Result<()> {
+    let address = access.open()?;
     let how = if open(&address) {
         "the review page is open in your browser; if it is not, open"
     } else {
@@ -126,7 +126,7 @@ struct Lines {
 
 impl Lines {
     /// Starts reading; `None` if there is no terminal.
-    fn read(door: Arc<PageAccess>) -> Option<Self> {
+    fn read(access: Arc<PageAccess>) -> Option<Self> {
         if !std::io::stdin().is_terminal() {
             return None;
         }
@@ -139,7 +139,7 @@ impl Lines {
                     if sender.send(line).is_err() {
                         return;
                     }
-                } else if let Err(error) = print_address(&door) {
+                } else if let Err(error) = print_address(&access) {
                     write_err(&format!("cannot create an address: {error}\n"));
                 }
             }

@@ -22,7 +22,7 @@ use crate::cli::write_err;
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::{Choice, REASONS, reason};
-use crate::desk::queue::{Lane, State};
+use crate::desk::queue::{QueueKind, State};
 
 const HELP: &str = "\
 a         approve            r [WHY]   reject; a digit is a common reason
@@ -65,7 +65,7 @@ enum Step {
 struct QueueWalk<'a> {
     desk: &'a Mutex<Desk>,
     input: Input,
-    lane: Lane,
+    queue: QueueKind,
     /// The number of the first memory.
     first: usize,
     /// The number after the last memory.
@@ -84,42 +84,42 @@ pub fn run_terminal_desk(
     desk.find_groups();
     desk.shorten_ids();
     write_err(&format!("{}\n", desk.head().text));
-    write_err(match desk.lane() {
-        Lane::Waiting => BEGIN,
-        Lane::Stale => BEGIN_STALE,
+    write_err(match desk.queue() {
+        QueueKind::Waiting => BEGIN,
+        QueueKind::Stale => BEGIN_STALE,
     });
     let desk = Arc::new(Mutex::new(desk));
     unwritten::save_at_exit(caller, &desk, session);
     let mut walk = QueueWalk::new(&desk);
     loop {
         walk.cards();
-        let ways = ReturnOptions::Cards(walk.undecided());
-        match finish(caller, &desk, session, ways, |question| {
+        let options = ReturnOptions::Cards(walk.undecided());
+        match finish(caller, &desk, session, options, |question| {
             walk.input.ask(question)
         })? {
             LeaveOutcome::Done => return Ok(()),
-            LeaveOutcome::Return(way) => walk.go_back(way),
+            LeaveOutcome::Return(to) => walk.go_back(to),
         }
     }
 }
 
 impl<'a> QueueWalk<'a> {
     fn new(desk: &'a Mutex<Desk>) -> Self {
-        let (lane, first, end) = {
+        let (queue, first, end) = {
             let desk = desk.lock();
-            let lane = desk.lane();
+            let queue = desk.queue();
             // Memories that may be out of date come after the waiting ones.
-            let mut lanes = desk.items().iter().map(|item| item.lane());
-            let first = lanes
-                .position(|offered| offered == lane)
+            let mut queues = desk.items().iter().map(|item| item.queue());
+            let first = queues
+                .position(|offered| offered == queue)
                 .unwrap_or_default();
-            let count = desk.items().iter().filter(|item| item.lane() == lane);
-            (lane, first, first + count.count())
+            let count = desk.items().iter().filter(|item| item.queue() == queue);
+            (queue, first, first + count.count())
         };
         Self {
             desk,
             input: Input::start(),
-            lane,
+            queue,
             first,
             end,
             position: first,
@@ -142,9 +142,9 @@ impl<'a> QueueWalk<'a> {
                 &position_text,
                 show_all,
             ));
-            let keys = match self.lane {
-                Lane::Waiting => "a r p e h m d u g A R s j k n z q ? > ",
-                Lane::Stale => "a (keep) r m d o e s j k n z q ? > ",
+            let keys = match self.queue {
+                QueueKind::Waiting => "a r p e h m d u g A R s j k n z q ? > ",
+                QueueKind::Stale => "a (keep) r m d o e s j k n z q ? > ",
             };
             let Typed::Line(line) = self.input.ask(keys) else {
                 return;
@@ -162,9 +162,9 @@ impl<'a> QueueWalk<'a> {
     /// How many memories have no decision.
     fn undecided(&self) -> usize {
         let desk = self.desk.lock();
-        let lane = desk.items().iter().skip(self.first);
-        let lane = lane.take(self.end - self.first);
-        lane.filter(|item| item.state == State::Waiting).count()
+        let items = desk.items().iter().skip(self.first);
+        let items = items.take(self.end - self.first);
+        items.filter(|item| item.state == State::Waiting).count()
     }
 
     /// The next memory without a decision after this one, or the end.
@@ -182,8 +182,8 @@ impl<'a> QueueWalk<'a> {
     }
 
     /// Returns to a card from the last question.
-    fn go_back(&mut self, way: ReturnTo) {
-        self.position = match way {
+    fn go_back(&mut self, to: ReturnTo) {
+        self.position = match to {
             ReturnTo::Card => self.position.min(self.end.saturating_sub(1)),
             ReturnTo::Undecided => self.next_from(self.first).unwrap_or(self.first),
             ReturnTo::Undone(number) => number,
@@ -193,7 +193,7 @@ impl<'a> QueueWalk<'a> {
     fn handle_line(&mut self, line: &str) -> Result<Step, CliError> {
         let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
         let rest = rest.trim();
-        let is_stale = self.lane == Lane::Stale;
+        let is_stale = self.queue == QueueKind::Stale;
         if is_stale && matches!(key, "p" | "h" | "u" | "g" | "A" | "R") {
             return Ok(report_invalid(&format!(
                 "`{key}` does not work here; use a (keep), e, r, or m/d/o with an ID"

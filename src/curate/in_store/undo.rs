@@ -156,7 +156,7 @@ pub fn undo_batch(
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn rehearse_undo(
+pub fn dry_run_undo(
     scope: &Scope,
     batch: &Batch,
     withdrawals: &[Decision],

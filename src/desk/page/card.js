@@ -6,7 +6,7 @@ const FOLDED_CHARACTERS = 1200;
 const AROUND = 60;
 
 function showHead() {
-  const { head } = state.standing;
+  const { head } = state.summary;
   by("head").textContent = head.text;
   const write = by("write");
   const written =
@@ -48,9 +48,9 @@ function showQueue() {
   const held = list.contains(document.activeElement);
   list.replaceChildren(...rows);
   const place = entries.findIndex((entry) => entry.number === shown);
-  const told = document.getElementById("position");
-  if (told && place >= 0) {
-    told.textContent = `${from + place + 1} of ${total}`;
+  const positionLine = document.getElementById("position");
+  if (positionLine && place >= 0) {
+    positionLine.textContent = `${from + place + 1} of ${total}`;
   }
   if (held) {
     list.querySelector("[aria-current]")?.focus();
@@ -58,7 +58,7 @@ function showQueue() {
 }
 
 function folded(text) {
-  if (state.whole) {
+  if (state.expanded) {
     return text;
   }
   return text.split("\n").slice(0, FOLDED_LINES).join("\n").slice(0, FOLDED_CHARACTERS);
@@ -68,10 +68,10 @@ function rows(pairs) {
   const list = element("dl");
   for (const [name, value] of pairs) {
     if (Array.isArray(value) ? value.length > 0 : value) {
-      const told = Array.isArray(value)
+      const shown = Array.isArray(value)
         ? element("ul", {}, ...value.map((entry) => element("li", {}, entry)))
         : value;
-      list.append(element("dt", {}, name), element("dd", {}, told));
+      list.append(element("dt", {}, name), element("dd", {}, shown));
     }
   }
   return list;
@@ -80,11 +80,12 @@ function rows(pairs) {
 function narrative(text) {
   const start = folded(text);
   const parts = [element("p", { class: "narrative", id: "narrative" }, start)];
-  if (start.length < text.length || state.whole) {
+  if (start.length < text.length || state.expanded) {
     const rest = (text.length - start.length).toLocaleString("en");
     const more = `Show all of it (${rest} more characters)`;
-    const label = state.whole ? "Show less" : more;
-    parts.push(button(label, "n", () => inTurn(unfold), { "aria-expanded": String(state.whole) }));
+    const label = state.expanded ? "Show less" : more;
+    const attributes = { "aria-expanded": String(state.expanded) };
+    parts.push(button(label, "n", () => inTurn(unfold), attributes));
   }
   return parts;
 }
@@ -299,7 +300,7 @@ function members(made) {
 }
 
 function showRecent() {
-  const { recent } = state.standing;
+  const { recent } = state.summary;
   const entries = recent.map((made) => {
     const first = made.numbers[0];
     const why = made.reason ? ` (${made.reason})` : "";
@@ -366,11 +367,11 @@ function showActions() {
 function showEnd() {
   state.shown = null;
   state.near = [];
-  const { head } = state.standing;
+  const { head } = state.summary;
   const left =
     state.view.filter && head.waiting > 0
       ? "Nothing that waits fits the filter."
-      : state.view.lane === "stale"
+      : state.view.queue === "stale"
         ? "Nothing more is known to be out of date."
         : "Nothing waits any more.";
   const write =

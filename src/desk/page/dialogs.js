@@ -212,7 +212,7 @@ async function askMany(what) {
 }
 
 function askFinish() {
-  const count = state.standing.head.chosen;
+  const count = state.summary.head.chosen;
   if (count === 0) {
     inTurn(() => finish(false));
     return;
@@ -289,9 +289,9 @@ function showKeys() {
     ),
   );
   const single = element("input", { type: "checkbox", id: "single" });
-  single.checked = state.single;
+  single.checked = state.singleKeys;
   single.addEventListener("change", () => {
-    state.single = single.checked;
+    state.singleKeys = single.checked;
   });
   open(
     "Keys",

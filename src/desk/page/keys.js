@@ -1,28 +1,28 @@
 // What can be done, and the keys that do it.
 
 /** Shows a memory. */
-async function show(number, { heard = false } = {}) {
+async function show(number, { keepMessage = false } = {}) {
   if (number === null || number === undefined) {
     showEnd();
     return refresh();
   }
   const shown = await card(number);
-  ahead.delete(number);
+  prefetched.delete(number);
   state.shown = shown;
   state.near = null;
   state.evidence = null;
   state.current = 0;
-  state.whole = false;
+  state.expanded = false;
   showCard();
   showNear();
   showActions();
-  if (!heard) {
+  if (!keepMessage) {
     say("");
   }
   by("title").focus({ preventScroll: true });
   window.scrollTo(0, 0);
   loadNear(number);
-  fetchAhead(shown.behind);
+  prefetch(shown.next);
   return refresh();
 }
 
@@ -58,50 +58,50 @@ function refresh() {
   showRecent();
 }
 
-function stand(standing) {
-  if (standing.revision !== state.standing?.revision) {
-    ahead.clear();
+function setSummary(summary) {
+  if (summary.revision !== state.summary?.revision) {
+    prefetched.clear();
   }
-  state.standing = standing;
+  state.summary = summary;
 }
 
 async function choose(choice, { numbers = [state.shown.number], reason } = {}) {
   complain("");
   const title = numbers.length === 1 ? state.shown?.card.title : null;
-  const next = ahead.get(state.shown?.behind);
+  const next = prefetched.get(state.shown?.next);
   const answer = await ask("choose", { numbers, choice, reason, view: state.view });
-  stand(answer.standing);
-  if (next && answer.next === state.shown?.behind) {
+  setSummary(answer.summary);
+  if (next && answer.next === state.shown?.next) {
     // Nothing that it shows depends on what was chosen for another one.
-    ahead.set(answer.next, next);
+    prefetched.set(answer.next, next);
   }
   for (const number of numbers) {
     state.selected.delete(number);
   }
-  say(`${answer.label}${title ? `: ${title}` : ""}. ${answer.standing.head.waiting} wait.`);
-  return show(answer.next, { heard: true });
+  say(`${answer.label}${title ? `: ${title}` : ""}. ${answer.summary.head.waiting} wait.`);
+  return show(answer.next, { keepMessage: true });
 }
 
 async function takeBack(key) {
   complain("");
   const answer = await ask("back", { key });
-  stand(answer.standing);
+  setSummary(answer.summary);
   const count = answer.numbers.length;
   if (count === 0) {
     say("There is nothing to take back. `ack-memory undo` takes back what was written.");
     return refresh();
   }
   say(`Took ${counted(count, "decision", "decisions")} back.`);
-  return show(answer.numbers[0], { heard: true });
+  return show(answer.numbers[0], { keepMessage: true });
 }
 
 async function move(step) {
-  const beside = step > 0 ? state.shown?.behind : state.shown?.before;
-  if (beside === null || beside === undefined) {
+  const number = step > 0 ? state.shown?.next : state.shown?.previous;
+  if (number === null || number === undefined) {
     say(step > 0 ? "That was the last one." : "That was the first one.");
     return;
   }
-  await show(beside);
+  await show(number);
 }
 
 /** Approves the memory that is shown, and marks those that say nearly the same as duplicates. */
@@ -129,12 +129,12 @@ function select() {
 }
 
 function unfold() {
-  state.whole = !state.whole;
+  state.expanded = !state.expanded;
   showCard();
   by("title").focus({ preventScroll: true });
 }
 
-function other() {
+function markNext() {
   if (state.near?.length > 1) {
     state.current = (state.current + 1) % state.near.length;
     showNear();
@@ -159,7 +159,7 @@ function nearAction(key) {
 async function write_() {
   complain("");
   const answer = await ask("write");
-  stand(answer.standing);
+  setSummary(answer.summary);
   const undo = answer.written > 0 ? ` \`ack-memory undo ${answer.batch}\` takes it back.` : "";
   const changed =
     answer.changed.length > 0
@@ -170,20 +170,20 @@ async function write_() {
   if (changed) {
     complain(`Not written, because it changed since you read it: ${answer.changed.join(", ")}.`);
   }
-  ahead.clear();
+  prefetched.clear();
   const first = await ask("queue", {
     view: state.view,
     around: state.shown?.number ?? null,
     count: 1,
   });
-  await show(first.entries[0]?.number ?? null, { heard: true });
+  await show(first.entries[0]?.number ?? null, { keepMessage: true });
   return !changed;
 }
 
 async function finish(discard) {
   await ask("finish", { discard });
   state.over = true;
-  state.standing.head.chosen = 0;
+  state.summary.head.chosen = 0;
   sessionStorage.removeItem(TOKEN);
   const said = element("h2", { id: "title", tabindex: "-1" }, "Done. This page can be closed.");
   document.title = "Review: done";
@@ -195,9 +195,9 @@ async function finish(discard) {
   said.focus();
 }
 
-async function look(view) {
+async function changeView(view) {
   state.view = { ...state.view, ...view };
-  ahead.clear();
+  prefetched.clear();
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   const typing = document.activeElement;
   await show(queue.entries[0]?.number ?? null);
@@ -211,11 +211,11 @@ function act(key) {
   return action ? choose(action.choice) : say("It is approved already.");
 }
 
-/** The other lane: what waits, or what may be out of date. */
-function changeLane() {
-  const lane = by("lane");
-  lane.value = state.view.lane === "stale" ? "waiting" : "stale";
-  return look({ lane: lane.value });
+/** The other queue: what waits, or what may be out of date. */
+function changeQueue() {
+  const which = by("which-queue");
+  which.value = state.view.queue === "stale" ? "waiting" : "stale";
+  return changeView({ queue: which.value });
 }
 
 const ACTIONS = {
@@ -227,7 +227,7 @@ const ACTIONS = {
   m: () => nearAction("m"),
   d: () => nearAction("d"),
   u: () => nearAction("u"),
-  o: () => other(),
+  o: () => markNext(),
   s: () => move(1),
   j: () => move(1),
   k: () => move(-1),
@@ -240,10 +240,10 @@ const ACTIONS = {
 /** Those that need no memory. */
 const ALWAYS = {
   z: () => takeBack(),
-  c: () => (state.standing.head.chosen > 0 ? write_() : say("There is nothing to write.")),
+  c: () => (state.summary.head.chosen > 0 ? write_() : say("There is nothing to write.")),
   q: () => askFinish(),
   "?": () => showKeys(),
-  l: () => changeLane(),
+  l: () => changeQueue(),
   "/": () => by("filter").focus(),
 };
 
@@ -264,7 +264,7 @@ function pressed(event) {
     }
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || !state.single) {
+  if (event.ctrlKey || event.metaKey || event.altKey || !state.singleKeys) {
     return;
   }
   // Held down, a key must not decide about one memory after the other.

@@ -4,21 +4,21 @@ const TOKEN = "ack-memory-desk";
 const WINDOW = 60;
 
 const state = {
-  view: { filter: "", order: "oldest", lane: "waiting" },
+  view: { filter: "", order: "oldest", queue: "waiting" },
   shown: null,
-  standing: null,
+  summary: null,
   queue: null,
   near: [],
   evidence: null,
   current: 0,
   selected: new Set(),
   reasons: [],
-  whole: false,
+  expanded: false,
   over: false,
-  single: true,
+  singleKeys: true,
 };
 // Cards that were fetched before they are wanted.
-const ahead = new Map();
+const prefetched = new Map();
 
 const by = (id) => document.getElementById(id);
 
@@ -57,8 +57,8 @@ function complain(text) {
 }
 
 /** The server does not answer: it has ended. */
-function lost() {
-  const chosen = state.standing?.head.chosen ?? 0;
+function showServerGone() {
+  const chosen = state.summary?.head.chosen ?? 0;
   state.over = true;
   const left = counted(chosen, "decision was", "decisions were");
   complain(
@@ -86,7 +86,7 @@ async function ask(path, body = {}) {
       body: JSON.stringify(body),
     });
   } catch (error) {
-    lost();
+    showServerGone();
     throw error;
   }
   const answer = await response.json();
@@ -99,15 +99,15 @@ async function ask(path, body = {}) {
 
 /** The card of a memory, from before or from the server. */
 async function card(number) {
-  const known = ahead.get(number);
+  const known = prefetched.get(number);
   return known ?? ask("card", { number, view: state.view });
 }
 
-function fetchAhead(number) {
-  if (number !== null && number !== undefined && !ahead.has(number)) {
-    const coming = ask("card", { number, view: state.view });
-    ahead.set(number, coming);
-    coming.catch(() => ahead.delete(number));
+function prefetch(number) {
+  if (number !== null && number !== undefined && !prefetched.has(number)) {
+    const promise = ask("card", { number, view: state.view });
+    prefetched.set(number, promise);
+    promise.catch(() => prefetched.delete(number));
   }
 }
 

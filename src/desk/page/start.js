@@ -24,11 +24,11 @@ async function start() {
 
 async function begin() {
   await enter();
-  const standing = await ask("standing");
-  state.reasons = standing.reasons;
-  state.view.lane = standing.lane;
-  by("lane").value = standing.lane;
-  stand(standing);
+  const summary = await ask("summary");
+  state.reasons = summary.reasons;
+  state.view.queue = summary.queue;
+  by("which-queue").value = summary.queue;
+  setSummary(summary);
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   state.queue = queue;
   await show(queue.entries[0]?.number ?? null);
@@ -41,31 +41,35 @@ async function alive() {
     return;
   }
   const { revision } = await ask("alive").catch(() => ({}));
-  if (revision !== undefined && revision !== state.standing.revision) {
+  if (revision !== undefined && revision !== state.summary.revision) {
     await inTurn(async () => {
-      stand(await ask("standing"));
+      setSummary(await ask("summary"));
       const number = state.shown?.number;
-      await (number === undefined ? look({}) : show(number));
+      await (number === undefined ? changeView({}) : show(number));
     });
   }
 }
 
 document.addEventListener("keydown", pressed);
-window.addEventListener("focus", () => state.standing && alive());
+window.addEventListener("focus", () => state.summary && alive());
 window.addEventListener("beforeunload", (event) => {
-  if (!state.over && state.standing?.head.chosen > 0) {
+  if (!state.over && state.summary?.head.chosen > 0) {
     event.preventDefault();
   }
 });
 by("write").addEventListener("click", () => inTurn(write_));
 by("finish").addEventListener("click", askFinish);
 by("help").addEventListener("click", showKeys);
-by("order").addEventListener("change", () => inTurn(() => look({ order: by("order").value })));
-by("lane").addEventListener("change", () => inTurn(() => look({ lane: by("lane").value })));
+by("order").addEventListener("change", () =>
+  inTurn(() => changeView({ order: by("order").value })),
+);
+by("which-queue").addEventListener("change", () =>
+  inTurn(() => changeView({ queue: by("which-queue").value })),
+);
 let wait = 0;
 by("filter").addEventListener("input", () => {
   clearTimeout(wait);
-  wait = setTimeout(() => inTurn(() => look({ filter: by("filter").value })), PAUSE);
+  wait = setTimeout(() => inTurn(() => changeView({ filter: by("filter").value })), PAUSE);
 });
 
 inTurn(start);

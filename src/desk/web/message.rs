@@ -6,11 +6,11 @@ use crate::desk::Recent;
 use crate::desk::card::Card;
 use crate::desk::choice::{Choice, Preview};
 use crate::desk::near::Near;
-use crate::desk::queue::{Head, Lane, View};
+use crate::desk::queue::{Head, QueueKind, View};
 
 /// `enter`.
 #[derive(Debug, Deserialize)]
-pub struct Enter {
+pub struct EnterRequest {
     /// The word of the address.
     pub word: String,
 }
@@ -18,7 +18,7 @@ pub struct Enter {
 /// `queue`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct AskQueue {
+pub struct QueueRequest {
     /// What to show.
     pub view: View,
     /// The memory in the middle of the window.
@@ -31,7 +31,7 @@ pub struct AskQueue {
 
 /// `card`, `near` and `group`.
 #[derive(Debug, Deserialize)]
-pub struct AskCard {
+pub struct CardRequest {
     /// The memory's number.
     pub number: usize,
     /// The current view of the page.
@@ -41,7 +41,7 @@ pub struct AskCard {
 
 /// `preview` and `choose`.
 #[derive(Debug, Deserialize)]
-pub struct AskChoice {
+pub struct ChoiceRequest {
     /// The memories' numbers.
     pub numbers: Vec<usize>,
     /// What to do with them.
@@ -57,14 +57,14 @@ pub struct AskChoice {
 /// `back`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct AskBack {
+pub struct TakeBackRequest {
     /// Which choice, or the last one.
     pub key: Option<u64>,
 }
 
 /// `finish`.
 #[derive(Debug, Deserialize)]
-pub struct AskFinish {
+pub struct FinishRequest {
     /// Whether to discard unwritten choices.
     pub discard: bool,
 }
@@ -130,9 +130,9 @@ pub struct Shown {
     /// How many memories the view has.
     pub total: usize,
     /// The number of the previous memory.
-    pub before: Option<usize>,
+    pub previous: Option<usize>,
     /// The number of the next memory.
-    pub behind: Option<usize>,
+    pub next: Option<usize>,
     /// The choice for it.
     pub chosen: Option<&'static str>,
     /// Whether it is an approved memory that may be out of date.
@@ -147,13 +147,13 @@ pub struct Shown {
     pub group: Vec<Entry>,
 }
 
-/// The state of the desk.
+/// The numbers and the last choices of the desk.
 #[derive(Debug, Serialize)]
-pub struct Standing {
+pub struct Summary {
     /// Common reasons to reject, each selected by a digit.
     pub reasons: [&'static str; 9],
-    /// The list to show first.
-    pub lane: Lane,
+    /// The queue to show first.
+    pub queue: QueueKind,
     /// The header of the queue.
     pub head: Head,
     /// The last choices.

@@ -21,7 +21,7 @@ pub struct PageAccess {
 
 impl std::fmt::Debug for PageAccess {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Door({})", self.address)
+        write!(out, "PageAccess({})", self.address)
     }
 }
 

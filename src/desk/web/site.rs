@@ -22,8 +22,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::message::{
-    Action, AskBack, AskCard, AskChoice, AskFinish, AskQueue, Enter, Entry, Shown, ShownNear,
-    Standing, Window,
+    Action, CardRequest, ChoiceRequest, EnterRequest, Entry, FinishRequest, QueueRequest, Shown,
+    ShownNear, Summary, TakeBackRequest, Window,
 };
 use super::page::Page;
 use super::page_access::PageAccess;
@@ -32,7 +32,7 @@ use crate::curate::{Candidate, ReviewSession};
 use crate::desk::choice::{Choice, REASONS};
 use crate::desk::evidence::evidence;
 use crate::desk::near::neighbours;
-use crate::desk::queue::{Item, Lane, State};
+use crate::desk::queue::{Item, QueueKind, State};
 use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};
 
@@ -68,7 +68,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
 pub struct Site {
     desk: Arc<Mutex<Desk>>,
     curator: Curator,
-    door: Arc<PageAccess>,
+    access: Arc<PageAccess>,
     gate: Gate,
     page: Page,
     limits: Limits,
@@ -112,15 +112,15 @@ impl Site {
     pub fn new(
         desk: Desk,
         curator: Curator,
-        door: Arc<PageAccess>,
+        access: Arc<PageAccess>,
         limits: Limits,
     ) -> std::io::Result<Self> {
         Ok(Self {
             desk: Arc::new(Mutex::new(desk)),
             curator,
-            gate: Gate::new(&[], door.token()),
+            gate: Gate::new(&[], access.token()),
             page: Page::new()?,
-            door,
+            access,
             limits,
             began: Instant::now(),
             last_request: AtomicU64::new(0),
@@ -195,7 +195,7 @@ impl Site {
     fn check_place(&self, request: &Request<Incoming>) -> Result<(), Failure> {
         let wrong = |message| Err(Failure::new(StatusCode::FORBIDDEN, message));
         let host = request.headers().get(hyper::header::HOST);
-        let own_host = format!("127.0.0.1:{}", self.door.port());
+        let own_host = format!("127.0.0.1:{}", self.access.port());
         match self.gate.check_target(request.uri(), request.headers()) {
             Ok(()) if host.is_some_and(|host| host.as_bytes() == own_host.as_bytes()) => {}
             Ok(()) | Err(Refusal::NoHost | Refusal::WrongHost) => {
@@ -266,24 +266,27 @@ impl Site {
         match path {
             "/enter" => self.enter(&parse(body)?),
             "/alive" => Ok(json!({ "revision": self.revision.load(Ordering::Relaxed) })),
-            "/standing" => Ok(to_json(&self.standing(&self.desk.lock()))),
+            "/summary" => Ok(to_json(&self.summary(&self.desk.lock()))),
             "/queue" => Ok(to_json(&window(&self.desk.lock(), &parse(body)?))),
             "/card" => self.card(&parse(body)?),
             "/near" => self.near(&parse(body)?),
             "/evidence" => self.evidence(&parse(body)?),
             "/preview" => {
-                let ask = self.validated(parse(body)?)?;
+                let request = self.validated(parse(body)?)?;
                 Ok(to_json(
-                    &self.desk.lock().preview(&ask.numbers, &ask.choice)?,
+                    &self
+                        .desk
+                        .lock()
+                        .preview(&request.numbers, &request.choice)?,
                 ))
             }
             "/choose" => self.choose(self.validated(parse(body)?)?),
             "/back" => {
-                let ask: AskBack = parse(body)?;
+                let request: TakeBackRequest = parse(body)?;
                 let mut desk = self.desk.lock();
-                let numbers = desk.take_back(ask.key);
+                let numbers = desk.take_back(request.key);
                 self.changed();
-                Ok(json!({ "numbers": numbers, "standing": self.standing(&desk) }))
+                Ok(json!({ "numbers": numbers, "summary": self.summary(&desk) }))
             }
             "/write" => {
                 let mut desk = self.desk.lock();
@@ -296,7 +299,7 @@ impl Site {
                     "batch": outcome.batch, "written": outcome.written,
                     "changed": outcome.changed,
                     "side_effects": outcome.side_effects.lines(desk.short_ids()),
-                    "standing": self.standing(&desk),
+                    "summary": self.summary(&desk),
                 }))
             }
             "/finish" => self.finish(&parse(body)?),
@@ -304,8 +307,8 @@ impl Site {
         }
     }
 
-    fn enter(&self, ask: &Enter) -> Result<Value, Failure> {
-        let session = self.door.enter(&ask.word).ok_or_else(|| {
+    fn enter(&self, request: &EnterRequest) -> Result<Value, Failure> {
+        let session = self.access.enter(&request.word).ok_or_else(|| {
             let message = "this link is invalid or was already used; press Enter in the terminal of \
                            `ack-memory review` for a new one";
             Failure::new(StatusCode::FORBIDDEN, message)
@@ -317,27 +320,27 @@ impl Site {
         self.revision.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn standing(&self, desk: &Desk) -> Standing {
-        Standing {
+    fn summary(&self, desk: &Desk) -> Summary {
+        Summary {
             reasons: REASONS,
-            lane: desk.lane(),
+            queue: desk.queue(),
             head: desk.head(),
             recent: desk.recent(),
             revision: self.revision.load(Ordering::Relaxed),
         }
     }
 
-    fn card(&self, ask: &AskCard) -> Result<Value, Failure> {
+    fn card(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let card = desk.card(ask.number).ok_or_else(not_found)?;
-        let numbers = ask.view.with(desk.items(), Some(ask.number));
-        let index = numbers.iter().position(|number| *number == ask.number);
+        let card = desk.card(request.number).ok_or_else(not_found)?;
+        let numbers = request.view.with(desk.items(), Some(request.number));
+        let index = numbers.iter().position(|number| *number == request.number);
         let neighbour_at = |position: Option<usize>| numbers.get(position?).copied();
-        let item = desk.items().get(ask.number).ok_or_else(not_found)?;
+        let item = desk.items().get(request.number).ok_or_else(not_found)?;
         let waits = item.state == State::Waiting;
-        let lane = item.lane();
+        let queue = item.queue();
         let action = |key, choice: Choice| -> Result<Action, Failure> {
-            let preview = desk.preview(&[ask.number], &choice)?;
+            let preview = desk.preview(&[request.number], &choice)?;
             Ok(Action {
                 key,
                 choice,
@@ -348,33 +351,35 @@ impl Site {
         let others = desk.items().iter().enumerate().filter(|(number, item)| {
             let memory = item.candidate.memory();
             let session_id = memory.session.as_ref().or(memory.session_id.as_ref());
-            *number != ask.number
+            *number != request.number
                 && item.state == State::Waiting
-                && item.lane() == lane
+                && item.queue() == queue
                 && session_id.is_some()
                 && session_id == session
                 && item.candidate.scope.name == card.scope
         });
         let others = others.take(MAX_SESSION);
-        let group = desk.group(ask.number).into_iter().filter_map(|number| {
+        let group = desk.group(request.number).into_iter().filter_map(|number| {
             let item = desk.items().get(number)?;
             Some(entry(number, item, &desk))
         });
         Ok(to_json(&Shown {
-            number: ask.number,
+            number: request.number,
             position: index.filter(|_| waits).map(|index| index + 1),
             total: numbers.len(),
-            before: neighbour_at(index.and_then(|index| index.checked_sub(1))),
-            behind: neighbour_at(index.map(|index| index + 1)),
-            chosen: desk.done(ask.number),
-            stale: lane == Lane::Stale,
-            actions: match lane {
-                Lane::Waiting => vec![
+            previous: neighbour_at(index.and_then(|index| index.checked_sub(1))),
+            next: neighbour_at(index.map(|index| index + 1)),
+            chosen: desk.done(request.number),
+            stale: queue == QueueKind::Stale,
+            actions: match queue {
+                QueueKind::Waiting => vec![
                     action('a', Choice::Approve)?,
                     action('r', Choice::Reject)?,
                     action('p', Choice::Promote)?,
                 ],
-                Lane::Stale => vec![action('a', Choice::Approve)?, action('r', Choice::Reject)?],
+                QueueKind::Stale => {
+                    vec![action('a', Choice::Approve)?, action('r', Choice::Reject)?]
+                }
             },
             group: group.collect(),
             session: others
@@ -385,9 +390,9 @@ impl Site {
     }
 
     /// What the working tree says about a memory.
-    fn evidence(&self, ask: &AskCard) -> Result<Value, Failure> {
+    fn evidence(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let item = desk.items().get(ask.number);
+        let item = desk.items().get(request.number);
         let candidate = item
             .map(|item| item.candidate.clone())
             .ok_or_else(not_found)?;
@@ -417,7 +422,7 @@ impl Site {
 
     /// Finds approved memories that may be out of date, while the page is already in use.
     pub fn find_stale(&self) {
-        if self.desk.lock().lane() == Lane::Stale {
+        if self.desk.lock().queue() == QueueKind::Stale {
             // They are on the desk already.
             return;
         }
@@ -430,9 +435,9 @@ impl Site {
     }
 
     /// The nearest approved memories, each with the possible actions for the pair.
-    fn near(&self, ask: &AskCard) -> Result<Value, Failure> {
+    fn near(&self, request: &CardRequest) -> Result<Value, Failure> {
         let desk = self.desk.lock();
-        let item = desk.items().get(ask.number);
+        let item = desk.items().get(request.number);
         let candidate = item
             .map(|item| item.candidate.clone())
             .ok_or_else(not_found)?;
@@ -442,8 +447,8 @@ impl Site {
         let near = neighbours(service, &candidate, desk_now);
         self.has_sent_neighbours.store(true, Ordering::Relaxed);
         let desk = self.desk.lock();
-        let item = desk.items().get(ask.number);
-        let is_stale = item.is_some_and(|item| item.lane() == Lane::Stale);
+        let item = desk.items().get(request.number);
+        let is_stale = item.is_some_and(|item| item.queue() == QueueKind::Stale);
         let entries = near.into_iter().map(|near| {
             let id = || near.id.clone();
             let choices = [
@@ -456,7 +461,7 @@ impl Site {
             ];
             let actions = choices.into_iter().filter_map(|(key, choice)| {
                 // A choice that is not possible is not an action.
-                let preview = desk.preview(&[ask.number], &choice).ok()?;
+                let preview = desk.preview(&[request.number], &choice).ok()?;
                 Some(Action {
                     key,
                     choice,
@@ -472,43 +477,43 @@ impl Site {
     }
 
     /// A choice for memories that exist, each once.
-    fn validated(&self, mut ask: AskChoice) -> Result<AskChoice, Failure> {
+    fn validated(&self, mut request: ChoiceRequest) -> Result<ChoiceRequest, Failure> {
         let wrong = |message: &str| Failure::new(StatusCode::BAD_REQUEST, message);
         let mut numbers = BTreeSet::new();
-        ask.numbers.retain(|number| numbers.insert(*number));
-        if ask.numbers.is_empty() {
+        request.numbers.retain(|number| numbers.insert(*number));
+        if request.numbers.is_empty() {
             return Err(wrong("no memory is named"));
         }
         let known = self.desk.lock().items().len();
-        if ask.numbers.iter().any(|number| *number >= known) {
+        if request.numbers.iter().any(|number| *number >= known) {
             return Err(not_found());
         }
         let today = (self.curator.clock)().to_zoned(TimeZone::UTC).date();
-        match ask.choice.problem(today) {
+        match request.choice.problem(today) {
             Some(flaw) => Err(Failure::new(StatusCode::CONFLICT, flaw)),
-            None => Ok(ask),
+            None => Ok(request),
         }
     }
 
-    fn choose(&self, ask: AskChoice) -> Result<Value, Failure> {
+    fn choose(&self, request: ChoiceRequest) -> Result<Value, Failure> {
         let mut desk = self.desk.lock();
-        let last = ask.numbers.last().copied();
-        let preview = desk.preview(&ask.numbers, &ask.choice)?;
-        let reason = ask.reason.as_deref();
+        let last = request.numbers.last().copied();
+        let preview = desk.preview(&request.numbers, &request.choice)?;
+        let reason = request.reason.as_deref();
         let reason = reason.map(|reason| text::line(reason, 500));
         desk.choose(
-            &ask.numbers,
-            ask.choice,
+            &request.numbers,
+            request.choice,
             reason.filter(|reason| !reason.is_empty()),
         )?;
         self.changed();
-        let next = last.and_then(|last| desk.next(&ask.view, last));
-        Ok(json!({ "label": preview.label, "next": next, "standing": self.standing(&desk) }))
+        let next = last.and_then(|last| desk.next(&request.view, last));
+        Ok(json!({ "label": preview.label, "next": next, "summary": self.summary(&desk) }))
     }
 
-    fn finish(&self, ask: &AskFinish) -> Result<Value, Failure> {
+    fn finish(&self, request: &FinishRequest) -> Result<Value, Failure> {
         let mut desk = self.desk.lock();
-        if ask.discard {
+        if request.discard {
             while !desk.take_back(None).is_empty() {}
         }
         if desk.unwritten() > 0 {
@@ -521,13 +526,13 @@ impl Site {
 }
 
 /// A part of the queue.
-fn window(desk: &Desk, ask: &AskQueue) -> Window {
-    let numbers = ask.view.of(desk.items());
-    let count = ask.count.min(MAX_WINDOW);
-    let around = ask
+fn window(desk: &Desk, request: &QueueRequest) -> Window {
+    let numbers = request.view.of(desk.items());
+    let count = request.count.min(MAX_WINDOW);
+    let around = request
         .around
         .and_then(|around| numbers.iter().position(|number| *number == around));
-    let from = around.map_or(ask.from, |position| position.saturating_sub(count / 4));
+    let from = around.map_or(request.from, |position| position.saturating_sub(count / 4));
     let from = from.min(numbers.len().saturating_sub(count));
     let entries = numbers.iter().skip(from).take(count);
     let entries = entries.filter_map(|number| {

@@ -52,7 +52,7 @@ impl Readiness {
             return state;
         }
         let service = self.service;
-        let look = move || {
+        let check = move || {
             let scopes = service.registry.discover().scopes;
             let is_readable = |scope: &Arc<crate::scope::Scope>| {
                 scope.problem.is_none() && scope.store.file_state().is_ok()
@@ -65,7 +65,7 @@ impl Readiness {
                 Err("no scope can be read")
             }
         };
-        let state = tokio::task::spawn_blocking(look)
+        let state = tokio::task::spawn_blocking(check)
             .await
             .unwrap_or(Err("the check failed"));
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), state));

@@ -292,8 +292,8 @@ impl Client {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let (tokens, since) = *allowance;
-        let earned = now.saturating_duration_since(since).as_secs_f64() * max / 60.0;
-        let tokens = (tokens + earned).min(max);
+        let refilled = now.saturating_duration_since(since).as_secs_f64() * max / 60.0;
+        let tokens = (tokens + refilled).min(max);
         if tokens < 1.0 {
             *allowance = (tokens, now);
             let wait = Duration::from_secs_f64((1.0 - tokens) * 60.0 / max);

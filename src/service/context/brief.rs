@@ -113,8 +113,8 @@ pub fn pushed_out(
         now: (service.config.clock)(),
     };
     let cache = &service.outlines;
-    let rehearsed = choose_with(&mut selection, signals, limits, cache, (scope, memory))?;
-    let [mut now, then] = rehearsed;
+    let before_and_after = choose_with(&mut selection, signals, limits, cache, (scope, memory))?;
+    let [mut now, then] = before_and_after;
     let is_in = |hits: &[MemoryHit], scope: &str, id: &str| {
         hits.iter().any(|hit| hit.id == id && hit.scope == scope)
     };

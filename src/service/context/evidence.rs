@@ -251,9 +251,9 @@ impl<'a> Evidence<'a> {
         if reason == Reason::NamesProject {
             return reason.label().to_owned();
         }
-        let weighty = bits(found).filter(|number| self.weight(*number) > 0.0);
-        let weighty = weighty.fold(0, |set, number| set | 1 << number);
-        let mut words = self.words.list(weighty);
+        let weighted = bits(found).filter(|number| self.weight(*number) > 0.0);
+        let weighted = weighted.fold(0, |set, number| set | 1 << number);
+        let mut words = self.words.list(weighted);
         words.truncate(4);
         format!("{}: {}", reason.label(), words.join(", "))
     }

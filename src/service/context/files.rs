@@ -148,15 +148,15 @@ fn naming(path: &str, entry: &str) -> Option<Naming> {
         return Some(Naming::Path);
     }
     if is_glob(entry) {
-        let is_telling = specific_letters(entry) >= MIN_GLOB_LETTERS;
-        return (is_telling && glob_matches(entry, path)).then_some(Naming::Glob);
+        let is_specific = specific_letters(entry) >= MIN_GLOB_LETTERS;
+        return (is_specific && glob_matches(entry, path)).then_some(Naming::Glob);
     }
     let folder = entry.trim_end_matches('/');
     if path_below(path, folder).is_some() {
-        let is_telling = folder
+        let is_specific = folder
             .split('/')
             .any(|part| !GENERIC_FOLDERS.contains(&part));
-        return is_telling.then_some(Naming::Folder);
+        return is_specific.then_some(Naming::Folder);
     }
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_everyday = is_everyday(stem(name));

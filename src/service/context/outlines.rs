@@ -127,7 +127,7 @@ pub(super) fn read_scopes<T>(
         ack_api::cancel::check()?;
         let own_rows = || selection.current.rows_in(&scope);
         let found = match read_scope(&scope, own_rows()) {
-            Err(error) if remote::mend(&scope, &error, wait_policy) => {
+            Err(error) if remote::repair(&scope, &error, wait_policy) => {
                 read_scope(&scope, own_rows())
             }
             found => found,

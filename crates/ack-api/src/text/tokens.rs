@@ -20,11 +20,11 @@ const MAX_SHORT_WORD: usize = 8;
 /// The shortest known word that counts as a part of a longer one.
 const MIN_PIECE: usize = 3;
 /// How many repeated whitespace characters make one token.
-const BLANKS_PER_TOKEN: usize = 32;
+const WHITESPACE_PER_TOKEN: usize = 32;
 /// Longer runs of punctuation, in pieces, are split in ways that are hard to predict.
-const MAX_SIMPLE_SIGNS: usize = 4;
+const MAX_SIMPLE_PUNCTUATION: usize = 4;
 /// The extra cost of each further piece.
-const SPLIT_SIGNS_COST: usize = 1;
+const SPLIT_PUNCTUATION_COST: usize = 1;
 /// How many digits make one token.
 const DIGITS_PER_TOKEN: usize = 3;
 
@@ -75,9 +75,9 @@ enum Kind {
     Word,
     Digits,
     /// ASCII punctuation.
-    Signs,
+    Punctuation,
     /// One whitespace character, repeated.
-    Blanks,
+    Whitespace,
     /// One other character.
     Other,
 }
@@ -104,8 +104,8 @@ fn piece(text: &str) -> (Kind, &str, &str) {
             (Kind::Word, length)
         }
         b'0'..=b'9' => (Kind::Digits, run(&u8::is_ascii_digit)),
-        _ if first.is_ascii_punctuation() => (Kind::Signs, run(&u8::is_ascii_punctuation)),
-        _ if first.is_ascii() => (Kind::Blanks, run(&|byte| *byte == first)),
+        _ if first.is_ascii_punctuation() => (Kind::Punctuation, run(&u8::is_ascii_punctuation)),
+        _ if first.is_ascii() => (Kind::Whitespace, run(&|byte| *byte == first)),
         _ => (Kind::Other, text.chars().next().map_or(1, char::len_utf8)),
     };
     let (piece, rest) = text.split_at(length);
@@ -130,19 +130,19 @@ fn letters_cost(word: &str) -> usize {
 fn word_cost(lead: &str, word: &str) -> usize {
     // Within names (`retry-webhooks`) the punctuation mark mostly joins the first letters.
     let is_in_name = matches!(lead, "-" | "/" | ".");
-    let sign = match lead.trim() {
+    let lead_cost = match lead.trim() {
         "" => 0,
         _ if is_in_name => UNITS_PER_TOKEN / 2,
         _ => UNITS_PER_TOKEN,
     };
     match word.len() {
         _ if vocabulary::holds_word(lead, word) => UNITS_PER_TOKEN,
-        1 => UNITS_PER_TOKEN + sign,
+        1 => UNITS_PER_TOKEN + lead_cost,
         _ if vocabulary::holds_word("", word) && !lead.is_empty() => 2 * UNITS_PER_TOKEN,
         // A common word, which is one token after a space.
         _ if is_in_name && vocabulary::holds_word(" ", word) => 2 * UNITS_PER_TOKEN,
         _ => {
-            let letters = letters_cost(word).max(2 * UNITS_PER_TOKEN) + sign;
+            let letters = letters_cost(word).max(2 * UNITS_PER_TOKEN) + lead_cost;
             letters.min(compound_cost(lead, word).unwrap_or(letters))
         }
     }
@@ -154,9 +154,9 @@ fn compound_cost(lead: &str, word: &str) -> Option<usize> {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return None;
     }
-    let sign = usize::from(!lead.trim().is_empty());
-    let (mut pieces, mut rest) = (sign, word);
-    let mut lead = if sign == 1 { "" } else { lead };
+    let lead_pieces = usize::from(!lead.trim().is_empty());
+    let (mut pieces, mut rest) = (lead_pieces, word);
+    let mut lead = if lead_pieces == 1 { "" } else { lead };
     while !rest.is_empty() {
         let lengths = (MIN_PIECE..=rest.len().min(vocabulary::MAX_WORD_BYTES)).rev();
         let mut known = lengths.filter_map(|length| rest.get(..length));
@@ -169,28 +169,29 @@ fn compound_cost(lead: &str, word: &str) -> Option<usize> {
 }
 
 /// From this length on, a run of punctuation that is two known pieces may be three tokens.
-const MIN_LONG_SIGNS: usize = 5;
+const MIN_LONG_PUNCTUATION: usize = 5;
 
 /// The cost of a run of punctuation, with or without a space before it: the longest known pieces.
 /// Vocabularies do not always take the longest, which matters in long runs.
-fn signs_cost(lead: &str, signs: &str) -> usize {
+fn punctuation_cost(lead: &str, run: &str) -> usize {
     let mut pieces: usize = 0;
     let mut start = 0;
     let mut lead = lead;
-    while start < signs.len() {
-        let rest = signs.get(start..).unwrap_or_default();
-        let lengths = (2..=rest.len().min(vocabulary::MAX_SIGNS_BYTES)).rev();
+    while start < run.len() {
+        let rest = run.get(start..).unwrap_or_default();
+        let lengths = (2..=rest.len().min(vocabulary::MAX_PUNCTUATION_BYTES)).rev();
         let mut known = lengths.filter_map(|length| rest.get(..length));
-        let longest = known.find(|piece| vocabulary::holds_signs(lead, piece));
+        let longest = known.find(|piece| vocabulary::holds_punctuation(lead, piece));
         start += longest.map_or(1, str::len);
         lead = "";
         pieces += 1;
     }
     // Of `(())\`, the vocabularies join `())` first.
-    if pieces == 2 && signs.len() >= MIN_LONG_SIGNS {
+    if pieces == 2 && run.len() >= MIN_LONG_PUNCTUATION {
         pieces += 1;
     }
-    pieces * UNITS_PER_TOKEN + pieces.saturating_sub(MAX_SIMPLE_SIGNS) * SPLIT_SIGNS_COST
+    pieces * UNITS_PER_TOKEN
+        + pieces.saturating_sub(MAX_SIMPLE_PUNCTUATION) * SPLIT_PUNCTUATION_COST
 }
 
 /// Whether two letters often follow each other, in any case.
@@ -229,18 +230,20 @@ pub fn tokens(text: &str) -> usize {
         units += match kind {
             Kind::Word => word_cost(lead, piece),
             Kind::Digits => alone + piece.len().div_ceil(DIGITS_PER_TOKEN) * UNITS_PER_TOKEN,
-            Kind::Signs if piece.len() == 1 && lead != " " => {
+            Kind::Punctuation if piece.len() == 1 && lead != " " => {
                 next = piece;
                 alone
             }
-            Kind::Signs => joins + signs_cost(if lead == " " { lead } else { "" }, piece),
-            Kind::Blanks => {
+            Kind::Punctuation => {
+                joins + punctuation_cost(if lead == " " { lead } else { "" }, piece)
+            }
+            Kind::Whitespace => {
                 let (run, last) = match piece.strip_suffix(' ') {
                     Some(run) => (run, " "),
                     None => (piece, ""),
                 };
                 next = last;
-                alone + blanks_cost(run.len())
+                alone + whitespace_cost(run.len())
             }
             Kind::Other => alone + piece.chars().map(char_tokens).sum::<usize>() * UNITS_PER_TOKEN,
         };
@@ -250,10 +253,10 @@ pub fn tokens(text: &str) -> usize {
     units.div_ceil(UNITS_PER_TOKEN)
 }
 
-const fn blanks_cost(length: usize) -> usize {
+const fn whitespace_cost(length: usize) -> usize {
     match length {
         0 => 0,
-        _ => (1 + length / BLANKS_PER_TOKEN) * UNITS_PER_TOKEN,
+        _ => (1 + length / WHITESPACE_PER_TOKEN) * UNITS_PER_TOKEN,
     }
 }
 

@@ -11,11 +11,11 @@ static FILTERS: &[u8] = include_bytes!("vocabulary.bin");
 /// The bytes of the filter of words.
 pub const WORDS: Range<usize> = 0..44 << 10;
 /// The bytes of the filter of punctuation.
-pub const SIGNS: Range<usize> = 44 << 10..48 << 10;
+pub const PUNCTUATION: Range<usize> = 44 << 10..48 << 10;
 /// The longest word that a filter knows, with what precedes it, in bytes.
 pub const MAX_WORD_BYTES: usize = 16;
 /// The longest run of punctuation that a filter knows, with the space before it, in bytes.
-pub const MAX_SIGNS_BYTES: usize = 8;
+pub const MAX_PUNCTUATION_BYTES: usize = 8;
 /// How many bits are set for each piece.
 const HASH_COUNT: u64 = 6;
 
@@ -25,8 +25,8 @@ pub(super) fn holds_word(lead: &str, word: &str) -> bool {
 }
 
 /// Whether a run of punctuation with the space before it is one token.
-pub(super) fn holds_signs(lead: &str, signs: &str) -> bool {
-    lead.len() + signs.len() <= MAX_SIGNS_BYTES && holds(SIGNS, lead, signs)
+pub(super) fn holds_punctuation(lead: &str, run: &str) -> bool {
+    lead.len() + run.len() <= MAX_PUNCTUATION_BYTES && holds(PUNCTUATION, lead, run)
 }
 
 fn holds(section: Range<usize>, lead: &str, piece: &str) -> bool {

@@ -11,15 +11,18 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::{CredentialsProblem, Held, MAX_OUTPUT, decode};
+use super::{CredentialsProblem, FetchedCredentials, MAX_OUTPUT, decode};
 
 /// How long a command may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
 /// How long to wait for output that a command left in its pipe.
-const LEFT: Duration = Duration::from_millis(100);
+const PIPE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Runs a program with its arguments, and decodes what it prints.
-pub(super) async fn run(command: &[String], limit: Duration) -> Result<Held, CredentialsProblem> {
+pub(super) async fn run(
+    command: &[String],
+    limit: Duration,
+) -> Result<FetchedCredentials, CredentialsProblem> {
     let (program, arguments) = command
         .split_first()
         .ok_or_else(|| CredentialsProblem("there is no command".to_owned()))?;
@@ -87,7 +90,7 @@ async fn output_of(child: &mut Child, mut output: ChildStdout) -> Result<Output,
     };
     while is_open {
         is_open = matches!(
-            timeout(LEFT, output.read_buf(&mut printed)).await,
+            timeout(PIPE_TIMEOUT, output.read_buf(&mut printed)).await,
             Ok(Ok(read)) if read > 0
         );
         if printed.len() > MAX_OUTPUT {
@@ -106,7 +109,7 @@ mod tests {
         ["/bin/sh", "-c", script].map(str::to_owned).to_vec()
     }
 
-    fn ran(script: &str, limit: Duration) -> Result<Held, String> {
+    fn ran(script: &str, limit: Duration) -> Result<FetchedCredentials, String> {
         let done = block_on(run(&shell(script), limit)).unwrap();
         done.map_err(|problem| problem.to_string())
     }
@@ -117,14 +120,14 @@ mod tests {
     #[test]
     fn a_command_gives_a_key_and_perhaps_a_token() {
         let plain = r#"echo '{"Version":1,"AccessKeyId":"AKIA","SecretAccessKey":"s3cret"}'"#;
-        let held = ran(plain, LONG).unwrap();
-        assert_eq!(held.credential.key_id, "AKIA");
-        assert!(held.credential.token.is_none() && held.until.is_none());
+        let fetched = ran(plain, LONG).unwrap();
+        assert_eq!(fetched.credential.key_id, "AKIA");
+        assert!(fetched.credential.token.is_none() && fetched.until.is_none());
         let all = r#"echo '{"Version":1,"AccessKeyId":"AKIA","SecretAccessKey":"s3cret",
             "SessionToken":"t0ken","Expiration":"2999-01-01T00:00:00Z"}'"#;
-        let held = ran(all, LONG).unwrap();
-        assert_eq!(held.credential.token.as_deref(), Some("t0ken"));
-        assert!(held.until < held.expires);
+        let fetched = ran(all, LONG).unwrap();
+        assert_eq!(fetched.credential.token.as_deref(), Some("t0ken"));
+        assert!(fetched.until < fetched.expires);
     }
 
     #[test]

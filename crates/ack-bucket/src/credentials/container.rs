@@ -9,7 +9,7 @@ use ack_api::text;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 
-use super::{CredentialsProblem, Held, MAX_OUTPUT, decode, variable};
+use super::{CredentialsProblem, FetchedCredentials, MAX_OUTPUT, decode, variable};
 
 /// How long the service may take.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ impl Service {
     }
 
     /// Asks for credentials.
-    pub(super) async fn ask(&self) -> Result<Held, CredentialsProblem> {
+    pub(super) async fn ask(&self) -> Result<FetchedCredentials, CredentialsProblem> {
         let from = format!("the address in {}", self.named_by);
         let problem = |what: String| CredentialsProblem(format!("{from} {what}"));
         let failed =

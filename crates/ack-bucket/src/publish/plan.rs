@@ -155,8 +155,8 @@ impl Base {
             ..Plan::default()
         };
         for id in ids {
-            let is_away = plan.withdrawals.iter().any(|mark| mark.id == *id);
-            if is_away && !self.records.contains_key(id) {
+            let is_withdrawn = plan.withdrawals.iter().any(|mark| mark.id == *id);
+            if is_withdrawn && !self.records.contains_key(id) {
                 let (id, title) = (id.clone(), String::new());
                 plan.held_back.push(Item { id, title });
                 continue;

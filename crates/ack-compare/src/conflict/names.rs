@@ -168,7 +168,7 @@ pub(super) fn slots(statement: &Statement) -> Vec<Slot<'_>> {
     let word = |at: Option<usize>| Some(statement.terms.get(at?)?.word.as_str());
     let terms = statement.terms.iter().enumerate().skip(1);
     terms
-        .filter(|(_, term)| term.is_content() || term.pole.is_some())
+        .filter(|(_, term)| term.is_content() || term.polarity.is_some())
         .map(|(at, term)| Slot {
             at,
             term,

@@ -165,7 +165,7 @@ impl Process {
                 .ok()
                 .and_then(Result::ok);
         }
-        let by_itself = status.is_some();
+        let has_exited = status.is_some();
         self.signal(Signal::SIGKILL);
         if status.is_none() {
             status = timeout(EXIT_TIMEOUT, self.child.wait())
@@ -178,7 +178,7 @@ impl Process {
         drop(self.guard.take());
         // A process that left the group may keep standard error open.
         let _ = timeout(EXIT_TIMEOUT / 4, &mut self.drain).await;
-        self.exit_reason(status.filter(|_| by_itself))
+        self.exit_reason(status.filter(|_| has_exited))
     }
 
     fn signal(&self, signal: Signal) {
@@ -417,19 +417,19 @@ fn answered_id(start: &[u8], end: &[u8]) -> Option<RequestId> {
             text.get(digits.len()..)?.to_owned(),
         ))
     };
-    let squeezed = |bytes: &[u8]| {
+    let without_whitespace = |bytes: &[u8]| {
         String::from_utf8_lossy(bytes)
             .split_whitespace()
             .collect::<String>()
     };
-    let start = squeezed(start);
+    let start = without_whitespace(start);
     let start = start.strip_prefix('{')?;
     let start = start.strip_prefix("\"jsonrpc\":\"2.0\",").unwrap_or(start);
     if let Some(rest) = start.strip_prefix("\"id\":") {
         let (id, rest) = number(rest)?;
         return rest.starts_with(',').then_some(RequestId::Number(id));
     }
-    let end = squeezed(end);
+    let end = without_whitespace(end);
     let end = end.strip_suffix('}')?;
     let end = end.strip_suffix(",\"jsonrpc\":\"2.0\"").unwrap_or(end);
     let (before, digits) = end.rsplit_once(":")?;

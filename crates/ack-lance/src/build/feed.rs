@@ -42,22 +42,24 @@ pub fn append<'k>(
     };
     std::thread::scope(|scope| {
         // If one side fails, its channel closes, and that ends the others.
-        let (rows_out, rows_in) = mpsc::sync_channel::<(u64, Result<StoreRows, StoreError>)>(0);
-        let (made_out, made_in) = mpsc::sync_channel::<PreparedBatch>(0);
+        let (row_sender, row_receiver) =
+            mpsc::sync_channel::<(u64, Result<StoreRows, StoreError>)>(0);
+        let (batch_sender, batch_receiver) = mpsc::sync_channel::<PreparedBatch>(0);
         scope.spawn(move || {
             for (number, keys) in (first..).zip(batches) {
-                if rows_out.send((number, read(keys))).is_err() {
+                if row_sender.send((number, read(keys))).is_err() {
                     break;
                 }
             }
         });
-        let rows_in = std::sync::Arc::new(Mutex::new(rows_in));
+        let row_receiver = std::sync::Arc::new(Mutex::new(row_receiver));
         for _ in 0..preparers {
-            let (rows_in, made_out) = (std::sync::Arc::clone(&rows_in), made_out.clone());
+            let (row_receiver, batch_sender) =
+                (std::sync::Arc::clone(&row_receiver), batch_sender.clone());
             let mut preparer = Preparer::new(writer, each);
             scope.spawn(move || {
                 loop {
-                    let next = rows_in
+                    let next = row_receiver
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .recv();
@@ -66,17 +68,17 @@ pub fn append<'k>(
                         Ok(rows) => (number, preparer.prepare(number, &rows), rows.len()),
                         Err(error) => (number, Err(error.into()), 0),
                     };
-                    if made_out.send(batch).is_err() {
+                    if batch_sender.send(batch).is_err() {
                         break;
                     }
                 }
             });
         }
-        drop((rows_in, made_out));
+        drop((row_receiver, batch_sender));
         add_in_order(
             Versions::new(&writer.table, batches_per_version),
             first,
-            made_in,
+            batch_receiver,
             progress,
         )
     })

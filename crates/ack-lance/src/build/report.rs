@@ -45,7 +45,7 @@ pub struct Report {
     pub kept: usize,
     /// Why the table was rebuilt, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub anew: Option<String>,
+    pub rebuild_reason: Option<String>,
     /// The version of the table that readers see now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,

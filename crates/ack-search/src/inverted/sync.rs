@@ -147,10 +147,10 @@ impl Index {
     /// documents would be dead that the index should be rebuilt.
     pub fn apply(&mut self, changes: Changes) -> bool {
         let replaced = |row: &&StoredMemory| self.doc_with_id(&row.memory.id).is_some();
-        let dying = changes.removed.len() + changes.added.iter().filter(replaced).count();
+        let newly_dead = changes.removed.len() + changes.added.iter().filter(replaced).count();
         // Dead remote documents cost little, and the next build of the table drops them.
         let is_resident = self.remote.is_none();
-        let dead = self.dead + dying;
+        let dead = self.dead + newly_dead;
         if is_resident
             && dead * REBUILD_DEAD_RATIO > self.docs.count() + changes.added.len()
             && dead > MAX_TOLERATED_DEAD

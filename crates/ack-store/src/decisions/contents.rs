@@ -14,19 +14,19 @@ use super::LoggedDecisions;
 /// The contents that agents must not see under another id.
 #[derive(Debug, Default, Clone)]
 pub struct Contents {
-    by_digest: HashMap<String, Barred>,
+    by_digest: HashMap<String, ExcludedContent>,
 }
 
 /// Why content is not served under another id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bar<'a> {
+pub enum Exclusion<'a> {
     /// The newest decision about it.
     Decision(&'a Decision),
     /// A decision about the memory with this id, which had the content, cannot be read.
     Unreadable(&'a str),
 }
 
-impl Bar<'_> {
+impl Exclusion<'_> {
     /// The id of the memory that was decided on.
     pub fn id(&self) -> &str {
         match self {
@@ -43,7 +43,7 @@ impl Bar<'_> {
 
 /// Where a decision is in the log.
 #[derive(Debug, Clone)]
-struct Barred {
+struct ExcludedContent {
     id: String,
     /// The position in the list of decisions about this id.
     position: usize,
@@ -87,12 +87,12 @@ impl Contents {
     }
 
     fn add(&mut self, content: &str, id: &str, position: usize, is_unreadable: bool) {
-        let barred = Barred {
+        let excluded = ExcludedContent {
             id: id.to_owned(),
             position,
             is_unreadable,
         };
-        self.by_digest.insert(content.to_owned(), barred);
+        self.by_digest.insert(content.to_owned(), excluded);
     }
 
     /// Whether no content is withheld from agents.
@@ -101,23 +101,23 @@ impl Contents {
     }
 
     /// What keeps content from being served under this id; `None` if nothing does.
-    pub(super) fn bar<'a>(
+    pub(super) fn exclusion<'a>(
         &'a self,
         id: &str,
         digest: &str,
         by_id: &'a HashMap<String, LoggedDecisions>,
-    ) -> Option<Bar<'a>> {
-        let barred = self.by_digest.get(digest).filter(|it| it.id != id)?;
-        if barred.is_unreadable {
-            return Some(Bar::Unreadable(&barred.id));
+    ) -> Option<Exclusion<'a>> {
+        let excluded = self.by_digest.get(digest).filter(|it| it.id != id)?;
+        if excluded.is_unreadable {
+            return Some(Exclusion::Unreadable(&excluded.id));
         }
-        let decision = by_id.get(&barred.id)?.lines.get(barred.position)?;
+        let decision = by_id.get(&excluded.id)?.lines.get(excluded.position)?;
         // It is the memory that took the other one's place.
         let is_successor = decision
             .into
             .as_deref()
             .is_some_and(|into| text::id(into) == id);
-        (!is_successor).then_some(Bar::Decision(decision))
+        (!is_successor).then_some(Exclusion::Decision(decision))
     }
 }
 

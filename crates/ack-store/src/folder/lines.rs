@@ -86,16 +86,16 @@ fn note(row: Row) -> Note {
     let Row {
         line,
         id,
-        has_status: stated,
-        has_date: dated,
+        has_status,
+        has_date,
         ..
     } = row;
-    let standing = line.status.filter(|_| stated);
+    let stated_status = line.status.filter(|_| has_status);
     Note {
         names: vec![id.clone(), line.title.clone()],
         id,
         // `import` refuses other words.
-        status: standing
+        status: stated_status
             .map(|word| NoteStatus::parse(&word).unwrap_or(NoteStatus::Draft))
             .unwrap_or_default(),
         reviewed_by: line.reviewed_by,
@@ -109,7 +109,7 @@ fn note(row: Row) -> Note {
         tags: line.concepts,
         files: line.files,
         text: line.narrative.unwrap_or_default(),
-        created: line.created_at.filter(|_| dated),
+        created: line.created_at.filter(|_| has_date),
         updated: line.updated_at,
         links: line
             .superseded_by

@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_status_means_what_its_first_word_says() {
-        for (status, standing) in [
+        for (status, expected) in [
             ("stable", Some(NoteStatus::Plain)),
             ("Accepted (2026-01-31)", Some(NoteStatus::Plain)),
             ("Superseded by ADR-7", Some(NoteStatus::Withdrawn)),
@@ -383,7 +383,7 @@ mod tests {
             ("not approved", None),
             ("in review", None),
         ] {
-            assert_eq!(NoteStatus::parse(status), standing, "{status}");
+            assert_eq!(NoteStatus::parse(status), expected, "{status}");
         }
     }
 

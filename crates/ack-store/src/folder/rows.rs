@@ -248,12 +248,12 @@ impl Rows {
         if !self.has_status {
             return Ok(());
         }
-        for (id, standing) in &row.note_statuses {
+        for (id, note_status) in &row.note_statuses {
             // The only note of a file may have another id by now.
             let id = if row.is_single { &row.id } else { id };
             self.connection
                 .prepare_cached("UPDATE memories SET status = ?3 WHERE slot = ?1 AND id = ?2")?
-                .execute(params![row.slot, id, standing.status(row.is_committed)])?;
+                .execute(params![row.slot, id, note_status.status(row.is_committed)])?;
         }
         Ok(())
     }
@@ -387,21 +387,21 @@ impl Rows {
             let Some(row) = self.rows.get(&key) else {
                 continue;
             };
-            let mut wishes: Vec<String> = Vec::new();
+            let mut preferred_ids: Vec<String> = Vec::new();
             if key.is_edited {
                 let main = RowKey {
                     is_edited: false,
                     ..key.clone()
                 };
                 let main = self.rows.get(&main).map_or(&row.path_id, |main| &main.id);
-                wishes.push(format!("{main}{EDITED_SUFFIX}"));
-                wishes.push(format!("{}{EDITED_SUFFIX}", row.path_id));
+                preferred_ids.push(format!("{main}{EDITED_SUFFIX}"));
+                preferred_ids.push(format!("{}{EDITED_SUFFIX}", row.path_id));
             } else {
-                wishes.extend(row.declared_id.clone());
-                wishes.push(row.path_id.clone());
+                preferred_ids.extend(row.declared_id.clone());
+                preferred_ids.push(row.path_id.clone());
             }
-            let last = wishes.last().cloned().unwrap_or_default();
-            let id = wishes
+            let last = preferred_ids.last().cloned().unwrap_or_default();
+            let id = preferred_ids
                 .into_iter()
                 .chain((2..).map(|number| format!("{last}@{number}")))
                 .find(|id| !owners.contains_key(id));

@@ -156,7 +156,7 @@ impl Snapshot<'_> {
             return Ok(false);
         }
         let first = row.and_then(|row| row.successor.as_deref());
-        let look = |id: &str| match known.get(id) {
+        let find = |id: &str| match known.get(id) {
             None => Successor::Missing,
             Some(known) if known.status == Status::Rejected => Successor::Rejected,
             Some(known) => Successor::Present {
@@ -164,7 +164,7 @@ impl Snapshot<'_> {
                 next: known.successor.as_deref(),
             },
         };
-        Ok(!memory::is_superseded(&outline.id, first, filter, look))
+        Ok(!memory::is_superseded(&outline.id, first, filter, find))
     }
 
     /// The chosen row for an id.

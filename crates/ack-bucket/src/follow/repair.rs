@@ -23,8 +23,8 @@ impl Remote {
         if cache::is_damaged(&folder) {
             return true;
         }
-        // If the files are sound, checking them again does not help.
-        if self.work().sound.as_ref() == Some(&folder) {
+        // If the files are intact, checking them again does not help.
+        if self.work().intact.as_ref() == Some(&folder) {
             return false;
         }
         let Ok(Some(_lock)) = self.cache.lock() else {
@@ -35,16 +35,16 @@ impl Remote {
             cache::mark_damaged(&folder);
             return true;
         }
-        self.work().sound = Some(folder);
+        self.work().intact = Some(folder);
         false
     }
 
     /// Rebuilds the records after they could not be read, from the local files, or else from the
     /// bucket. A request that may not wait leaves that to the next one. Returns whether there are
     /// new records.
-    pub fn mend_records(self: &Arc<Self>, patience: WaitPolicy) -> bool {
+    pub fn repair_records(self: &Arc<Self>, wait_policy: WaitPolicy) -> bool {
         let before = self.cache.installed();
-        if patience == WaitPolicy::None {
+        if wait_policy == WaitPolicy::None {
             if let Some(folder) = before {
                 cache::mark_damaged(&folder);
             }
@@ -52,12 +52,12 @@ impl Remote {
         }
         self.remake_records();
         if self.cache.installed() == before {
-            self.prepare(patience);
+            self.prepare(wait_policy);
         }
         self.cache.installed() != before
     }
 
-    /// Rebuilds the records if the table's files are sound, and marks the version as damaged
+    /// Rebuilds the records if the table's files are intact, and marks the version as damaged
     /// otherwise.
     fn remake_records(&self) {
         let Some(folder) = self.cache.installed() else {

@@ -1,4 +1,4 @@
-//! The desk's second lane: approved memories that may be out of date are kept, edited, replaced and
+//! The desk's second queue: approved memories that may be out of date are kept, edited, replaced and
 //! rejected there, and a memory that a person kept has no mark until there is another reason
 //! against it.
 
@@ -19,8 +19,8 @@ use crate::stale::{marks, repository};
 use crate::support::{Root, memory};
 use crate::terminal::Session;
 
-/// The ids of the lane, as `review` lists it in a folder.
-fn lane(root: &Root, folder: &Path) -> Vec<String> {
+/// The ids of the queue, as `review` lists it in a folder.
+fn stale_ids(root: &Root, folder: &Path) -> Vec<String> {
     let mut command = binary();
     command.arg("--root").arg(root.path()).arg("-C").arg(folder);
     let listed = crate::cli::run(command.args(["review", "--stale", "--list", "--json"])).json();
@@ -57,17 +57,17 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
         assert_eq!(marked(&root, &folder), ["both", "gone"]);
         let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
         let session = desk.enter();
-        let standing = desk.ask(&session, "/standing", json!({})).json();
+        let summary = desk.ask(&session, "/summary", json!({})).json();
         assert_eq!(
             (
-                &standing["lane"],
-                &standing["head"]["stale"],
-                &standing["head"]["waiting"]
+                &summary["queue"],
+                &summary["head"]["stale"],
+                &summary["head"]["waiting"]
             ),
             (&json!("stale"), &json!(2), &json!(0)),
-            "{standing}"
+            "{summary}"
         );
-        let view = json!({ "lane": "stale" });
+        let view = json!({ "queue": "stale" });
         let queue = json!({ "view": view, "count": 9 });
         let queue = desk.ask(&session, "/queue", queue).json();
         assert_eq!(queue["total"], 2, "{queue}");
@@ -103,12 +103,12 @@ fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_ne
         };
         choose(gone, &shown["actions"][0]["choice"]);
         choose(both, &json!({ "do": "replace", "by": "there" }));
-        let standing = desk.ask(&session, "/standing", json!({})).json();
-        assert_eq!(standing["recent"][1]["done"], "kept", "{standing}");
+        let summary = desk.ask(&session, "/summary", json!({})).json();
+        assert_eq!(summary["recent"][1]["done"], "kept", "{summary}");
         let written = desk.ask(&session, "/write", json!({})).json();
         assert_eq!(written["written"], 2, "{written}");
         assert_eq!(marked(&root, &folder), Vec::<String>::new());
-        assert_eq!(lane(&root, &folder), Vec::<String>::new());
+        assert_eq!(stale_ids(&root, &folder), Vec::<String>::new());
         // Another reason is another mark.
         let path = root.scope_folder("shop").join("memory.db");
         rusqlite::Connection::open(path)
@@ -154,7 +154,7 @@ fn a_new_reason_marks_a_kept_memory_again() {
 }
 
 #[test]
-fn the_stale_lane_is_reviewed_at_a_terminal() {
+fn the_stale_queue_is_reviewed_at_a_terminal() {
     let (root, folder) = repository();
     let mut command = binary();
     command
@@ -184,7 +184,7 @@ fn the_stale_lane_is_reviewed_at_a_terminal() {
 }
 
 #[test]
-fn the_lane_fills_while_the_queue_is_worked_on() {
+fn the_stale_queue_fills_while_the_waiting_one_is_reviewed() {
     let (root, folder) = repository();
     let path = root.scope_folder("shop").join("memory.db");
     let waits = memory("w0", "Waits", json!({ "status": "staging" }));
@@ -193,23 +193,23 @@ fn the_lane_fills_while_the_queue_is_worked_on() {
     let session = desk.enter();
     let since = Instant::now();
     loop {
-        let standing = desk.ask(&session, "/standing", json!({})).json();
-        assert_eq!(standing["head"]["waiting"], 1, "{standing}");
-        if standing["head"]["stale"] == 2 {
-            let text = standing["head"]["text"].as_str().unwrap();
+        let summary = desk.ask(&session, "/summary", json!({})).json();
+        assert_eq!(summary["head"]["waiting"], 1, "{summary}");
+        if summary["head"]["stale"] == 2 {
+            let text = summary["head"]["text"].as_str().unwrap();
             assert!(
                 text.ends_with("\n2 approved memories may be out of date"),
                 "{text}"
             );
             break;
         }
-        assert!(since.elapsed() < TIMEOUT, "{standing}");
+        assert!(since.elapsed() < TIMEOUT, "{summary}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
 #[test]
-fn a_note_past_its_day_that_check_warns_of_is_in_the_lane() {
+fn a_note_past_its_day_that_check_warns_of_is_in_the_stale_queue() {
     let (root, folder) = repository();
     let notes = folder.join("docs/memory");
     fs::create_dir_all(&notes).unwrap();
@@ -230,10 +230,10 @@ fn a_note_past_its_day_that_check_warns_of_is_in_the_lane() {
     assert_eq!(found[0]["rule"], "past-day");
     let manifest = format!("store = '{}'\nref = 'HEAD'\n", notes.display());
     root.manifest("notes", &manifest);
-    assert_eq!(lane(&root, &folder), ["both", "gone", "past"]);
-    // Keeping it takes it out of the lane.
+    assert_eq!(stale_ids(&root, &folder), ["both", "gone", "past"]);
+    // Keeping it takes it out of the queue.
     decide(root.path(), &["approve", "past", "--scope", "notes"]).ok();
-    assert_eq!(lane(&root, &folder), ["both", "gone"]);
+    assert_eq!(stale_ids(&root, &folder), ["both", "gone"]);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn changed_files_and_missing_names_are_shown_only_to_the_curator() {
     );
     let in_answers = marked(&root, &folder);
     assert_eq!(in_answers, ["both", "gone"]);
-    let found = lane(&root, &folder);
+    let found = stale_ids(&root, &folder);
     // Everything that names pay.rs changed as often as it.
     assert!(
         found.contains(&"busy".to_owned()) && found.contains(&"lost".to_owned()),
@@ -272,7 +272,7 @@ fn changed_files_and_missing_names_are_shown_only_to_the_curator() {
     assert!(!found.contains(&"one-lost".to_owned()), "{found:?}");
     let mut keep = crate::curate::with_token(root.path(), &["approve", "busy", "lost"]);
     crate::cli::run(keep.arg("-C").arg(&folder)).ok();
-    let found = lane(&root, &folder);
+    let found = stale_ids(&root, &folder);
     assert!(
         !found.contains(&"busy".to_owned()) && !found.contains(&"lost".to_owned()),
         "{found:?}"
