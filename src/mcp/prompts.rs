@@ -58,7 +58,7 @@ const REVIEW_TEXT: &str = "\
 Review the memories below, which wait for a curator's decision, the oldest first. For each one propose approve, reject, correct or merge:
 - Is it true? Check it against the code where you can, and say what you checked.
 - Will it help outside the session it was learned in, and is it clear without that session?
-- Is it new? `resembles` names the nearest approved memories, each with its relation: `same`, `says_more`, `related` or `contradicts` (then `conflict` has both statements); `resemblance` compares the whole texts. get_memory shows them.
+- Is it new? `resembles` names the nearest approved memories, each with its relation: `same`, `says_more`, `says_other` or `contradicts` (then `conflict` has both statements); `resemblance` compares the whole texts. get_memory shows them.
 - `group` names others that wait and say nearly the same: propose one of them, and merge the others into it.
 - Where it contradicts an approved memory, or `instructions` of the project (CLAUDE.md, rules), say which of the two is true now, and how you know. What these say already need not be a memory.
 Give the corrected text for `correct` and the id to merge into for `merge`. End with a table: id, scope, proposal, reason in one sentence.

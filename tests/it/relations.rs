@@ -26,7 +26,7 @@ const MIN_PRECISION: f64 = 0.9;
 const KINDS: [RelationKind; 5] = [
     RelationKind::Same,
     RelationKind::SaysMore,
-    RelationKind::Related,
+    RelationKind::SaysOther,
     RelationKind::Contradicts,
     RelationKind::Unrelated,
 ];

@@ -393,7 +393,7 @@ pub enum RelationKind {
     /// It says what the older one says, and more.
     SaysMore,
     /// It is about the same subject and says something else.
-    Related,
+    SaysOther,
     /// They cannot both be true: a different number, version, path or name, or the opposite.
     Contradicts,
     /// It is about another subject.
@@ -406,7 +406,7 @@ impl RelationKind {
         match self {
             Self::Same => "same",
             Self::SaysMore => "says more",
-            Self::Related => "related",
+            Self::SaysOther => "says other",
             Self::Contradicts => "contradicts",
             Self::Unrelated => "unrelated",
         }

@@ -1,4 +1,4 @@
-//! How two memories relate: one says the same, says more, is related, or contradicts.
+//! How two memories relate: one says the same, says more, says something else, or contradicts.
 //!
 //! A [`Profile`] is a memory parsed once: its statements and its content as a whole. [`relate`]
 //! compares two of them by fixed rules; nothing is learned or random. [`diff`] shows what changed
@@ -96,7 +96,7 @@ fn without_conflict(newer: &Profile, older: &Profile, resemblance: f64) -> Relat
         || cosine >= RELATED_COSINE
         || resemblance >= f64::from(MIN_RESEMBLANCE)
     {
-        RelationKind::Related
+        RelationKind::SaysOther
     } else {
         RelationKind::Unrelated
     }
@@ -285,7 +285,7 @@ mod tests {
                 "Chapter 3 notes: borrow checker",
             ),
         ] {
-            assert_eq!(kind(newer, older), RelationKind::Related, "{newer}");
+            assert_eq!(kind(newer, older), RelationKind::SaysOther, "{newer}");
         }
         contradicts(&["Port 8081"], &["Port 8080"], true);
     }
