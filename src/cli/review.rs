@@ -295,7 +295,10 @@ fn apply(
             .position(is_same)
             .and_then(|at| lines.get(at))
         {
-            let reason = format!("line {first} decides about {} too", line.id);
+            let reason = format!(
+                "line {first} decides about {} too; keep one of them",
+                line.id
+            );
             return Err(wrong(number, &reason));
         }
         candidates.push(candidate);

@@ -15,7 +15,7 @@ use crate::support::{Root, memory};
 use crate::terminal::Session;
 
 /// `review --tty` of a person.
-fn review(root: &Root) -> Command {
+pub fn review(root: &Root) -> Command {
     let mut command = binary();
     command
         .env("USER", "ana")
@@ -27,7 +27,7 @@ fn review(root: &Root) -> Command {
     command
 }
 
-fn waits(id: &str, title: &str, rest: Value) -> Value {
+pub fn waits(id: &str, title: &str, rest: Value) -> Value {
     let mut memory = memory(id, title, rest);
     memory["status"] = json!("staging");
     memory
@@ -53,7 +53,7 @@ fn three() -> Root {
 }
 
 /// The files that decisions were saved to.
-fn saved(root: &Root) -> Vec<PathBuf> {
+pub fn saved(root: &Root) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.path()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut saved: Vec<PathBuf> = paths

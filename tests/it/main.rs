@@ -47,6 +47,7 @@ mod desk;
 mod desk_choices;
 mod desk_session;
 mod desk_terminal;
+mod desk_twice;
 mod detection;
 mod docs;
 mod doctor;
