@@ -417,21 +417,30 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
     }
     let short = short_ids(&caller.scopes(None).unwrap_or_default());
     let wrote = if dry_run { "would write" } else { "wrote" };
-    let mut text = format!("{wrote} {}:\n", decided_text(*written));
+    let mut text = match *written {
+        0 if !changed.is_empty() => "nothing was written:\n".to_owned(),
+        written => format!("{wrote} {}:\n", decided_text(written)),
+    };
     let is_written = |about: &&About| !changed.contains(&about.id);
     let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
     for About { id, scope, title } in about.iter().filter(is_written) {
         let decision = made.get(id.as_str());
-        let (what, more) = decision.map_or_else(Default::default, |made| in_words(made, &short));
-        let (id, title) = (short.shortest(id), text::line(title, 80));
+        // A memory stays as it is if the one that would have replaced it is rejected, too.
+        let unchanged = || ("not decided", String::new());
+        let (what, more) = decision.map_or_else(unchanged, |made| in_words(made, &short));
+        let edited = decision.and_then(|made| made.edit.as_ref()?.title.as_ref());
+        let (id, title) = (short.shortest(id), text::line(edited.unwrap_or(title), 80));
         let _ = writeln!(text, "  {what}  {id}  {scope}  {title}{more}");
     }
+    let consequence = match *written {
+        0 => "",
+        _ => ": nothing was written about it",
+    };
     for id in changed {
         let id = short.shortest(id);
         let _ = writeln!(
             text,
-            "  {id} changed, or somebody decided about it, since it was read; nothing was decided \
-             about it"
+            "  {id} changed after you read it, or somebody decided about it{consequence}"
         );
     }
     text.push_str(&side_effect_lines(side_effects, &short));
