@@ -5,8 +5,12 @@ mod typed;
 mod undoing;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, DecisionPlace, Verdict};
@@ -21,6 +25,7 @@ use super::render::count;
 use super::{progress, prompt, signals, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
+use crate::connect::quoted;
 use crate::curate::find::{Filter, queue, short_ids, unmatched};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, ReviewSession, stale, status_in_words, write};
@@ -121,16 +126,7 @@ impl Caller<'_> {
         if let Some(given_token) =
             std::env::var_os(ENV_TOKEN).filter(|given_token| !given_token.is_empty())
         {
-            let path = self.config.root.value.join(TOKEN_FILE);
-            let token = ack_sys::files::read(&path, 4_096).unwrap_or_default();
-            let token = String::from_utf8_lossy(&token);
-            let token = token.trim();
-            if token.len() < MIN_TOKEN_BYTES || given_token.to_string_lossy().trim() != token {
-                return Err(CliError::Curator {
-                    problem: "the token in ACK_MEM_CURATOR_TOKEN is not the one in the root's \
-                              curator-token",
-                });
-            }
+            check_token(&self.config.root.value.join(TOKEN_FILE), &given_token)?;
             return Ok(format!("process:{name}"));
         }
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
@@ -140,6 +136,32 @@ impl Caller<'_> {
             problem: "a person decides about memories, and there is no terminal",
         })
     }
+}
+
+/// Compares a token with the one in the owner's file, and warns if others may read the file.
+fn check_token(path: &Path, given: &OsStr) -> Result<(), CliError> {
+    let token = ack_sys::files::read(path, 4_096).unwrap_or_default();
+    let token = String::from_utf8_lossy(&token);
+    let token = token.trim();
+    let problem = if token.is_empty() {
+        "the root has no `curator-token`, or it cannot be read"
+    } else if token.len() < MIN_TOKEN_BYTES {
+        "the token in the root's `curator-token` is shorter than 16 characters"
+    } else if given.to_string_lossy().trim() != token {
+        "the token in ACK_MEM_CURATOR_TOKEN is not the one in the root's curator-token"
+    } else {
+        let mode = fs::metadata(path).map_or(0, |file| file.permissions().mode());
+        if mode & 0o077 != 0 {
+            let path = quoted(&path.display().to_string());
+            write_err(&format!(
+                "warning: others may read the token in {path} (mode {:o}), and decide with it; \
+                 `chmod 600 {path}` changes that\n",
+                mode & 0o777
+            ));
+        }
+        return Ok(());
+    };
+    Err(CliError::Curator { problem })
 }
 
 /// The reason for a decision. A blank one is none, as at the review desk.
