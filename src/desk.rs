@@ -276,6 +276,11 @@ impl Desk {
         head
     }
 
+    /// How many memories of the scopes are put off.
+    pub const fn put_off(&self) -> u64 {
+        self.numbers.put_off
+    }
+
     /// The card of a memory.
     pub fn card(&self, number: usize) -> Option<Card> {
         let item = self.items.get(number)?;
