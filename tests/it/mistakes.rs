@@ -405,9 +405,9 @@ fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
         let mut session = Session::start(review(&root, "true"));
         session
             .expect("q ? > ")
-            .press("r\n")
+            .press("r no\n")
             .expect("q ? > ")
-            .press("r\n");
+            .press("r no\n");
         session
             .expect("q ? > ")
             .press("q\n")
