@@ -12,6 +12,7 @@ use crate::cli::ack;
 use crate::curate::{approved, decide, log};
 use crate::desk::Desk;
 use crate::desk_session::{review, saved, waits};
+use crate::stale::repository;
 use crate::support::{Root, memory};
 use crate::terminal::Session;
 
@@ -205,6 +206,54 @@ fn two_lines_about_one_memory_are_refused() {
         refused.contains("line 2: line 1 decides about w0 too; keep one of them"),
         "{refused}"
     );
+}
+
+#[test]
+fn an_earlier_decision_counts_if_the_replacement_is_not_written() {
+    let root = queue();
+    let mut session = Session::start(review(&root));
+    session
+        .press("a\ns\nu w0\nq\n")
+        .expect("2 decisions: write?");
+    let database = root.scope_folder("alpha").join("memory.db");
+    rusqlite::Connection::open(database)
+        .unwrap()
+        .execute_batch("UPDATE memories SET narrative = 'New text.' WHERE id = 'w2'")
+        .unwrap();
+    session
+        .press("y\n")
+        .expect("wrote 1 decision:")
+        .expect("3/4")
+        .press("q\n")
+        .expect("nothing else was decided");
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(approved(root.path()), ["keep", "old", "w0"]);
+}
+
+#[test]
+fn a_stale_memory_that_was_kept_is_replaced_by_the_one_approved_in_its_place() {
+    let (root, folder) = repository();
+    let path = root.scope_folder("shop").join("memory.db");
+    let waiting = waits("w0", "Waits", json!({}));
+    crate::support::insert(&rusqlite::Connection::open(path).unwrap(), &[waiting]);
+    let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
+    let session = desk.enter();
+    let card = desk.ask(&session, "/card", json!({ "number": 1 })).json();
+    let stale = card["card"]["id"].as_str().unwrap();
+    for (number, choice) in [
+        (1, json!({ "do": "approve" })),
+        (0, json!({ "do": "supersede", "older": stale })),
+    ] {
+        let request = json!({ "numbers": [number], "choice": choice });
+        let chosen = desk.ask(&session, "/choose", request);
+        assert_eq!(chosen.status, 200, "{}", chosen.body);
+    }
+    let written = desk.ask(&session, "/write", json!({})).json();
+    assert_eq!(written["written"], 2, "{written}");
+    let lines = log(&root, "shop");
+    let replaced = lines.iter().find(|line| line.id == stale).unwrap();
+    assert_eq!(replaced.into.as_deref(), Some("w0"), "{lines:?}");
 }
 
 /// Keys that never end the session, whether they are typed at a card or at the last question.
