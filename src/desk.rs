@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod card;
 pub mod choice;
+mod effective;
 pub mod evidence;
 mod keep;
 pub mod near;
@@ -108,10 +109,6 @@ struct Pick {
 impl MadeChoice {
     fn numbers(&self) -> Vec<usize> {
         self.picks.iter().map(|pick| pick.number).collect()
-    }
-
-    fn is_about(&self, number: usize) -> bool {
-        self.picks.iter().any(|pick| pick.number == number)
     }
 }
 
@@ -279,6 +276,11 @@ impl Desk {
         head
     }
 
+    /// How many memories of the scopes are put off.
+    pub const fn put_off(&self) -> u64 {
+        self.numbers.put_off
+    }
+
     /// The card of a memory.
     pub fn card(&self, number: usize) -> Option<Card> {
         let item = self.items.get(number)?;
@@ -299,19 +301,6 @@ impl Desk {
             card.session_title = read.ok().flatten();
         }
         Some(card)
-    }
-
-    /// The unwritten choice for a memory.
-    pub fn chosen(&self, number: usize) -> Option<&Choice> {
-        let mut made = self.choices.iter();
-        let made = made.find(|made| made.is_about(number))?;
-        Some(&made.choice)
-    }
-
-    /// The same as a participle.
-    pub fn done(&self, number: usize) -> Option<&'static str> {
-        let is_stale = self.items.get(number)?.stale.is_some();
-        Some(self.chosen(number)?.done(is_stale))
     }
 
     /// The service that finds nearby memories.
@@ -549,16 +538,8 @@ impl Desk {
             into: other.memory().id.clone(),
             reason: reason.to_owned(),
         };
-        let is_removed = self.choices.iter().any(|made| {
-            made.choice.removes()
-                && made.picks.iter().any(|pick| {
-                    self.items.get(pick.number).is_some_and(|item| {
-                        item.candidate.memory().id == other.memory().id
-                            && item.candidate.scope.name == other.scope.name
-                    })
-                })
-        });
-        if is_removed && !matches!(choice, Choice::Supersede { .. }) {
+        let is_replaced_anyway = matches!(choice, Choice::Supersede { .. });
+        if !is_replaced_anyway && self.is_removed(&other) {
             return Err(refuse("you decided to remove that memory too"));
         }
         Ok(Some(other))

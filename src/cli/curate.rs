@@ -5,8 +5,12 @@ mod typed;
 mod undoing;
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, DecisionPlace, Verdict};
@@ -21,6 +25,7 @@ use super::render::count;
 use super::{progress, prompt, signals, write_err, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
+use crate::connect::quoted;
 use crate::curate::find::{Filter, queue, short_ids, unmatched};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, ReviewSession, stale, status_in_words, write};
@@ -121,16 +126,7 @@ impl Caller<'_> {
         if let Some(given_token) =
             std::env::var_os(ENV_TOKEN).filter(|given_token| !given_token.is_empty())
         {
-            let path = self.config.root.value.join(TOKEN_FILE);
-            let token = ack_sys::files::read(&path, 4_096).unwrap_or_default();
-            let token = String::from_utf8_lossy(&token);
-            let token = token.trim();
-            if token.len() < MIN_TOKEN_BYTES || given_token.to_string_lossy().trim() != token {
-                return Err(CliError::Curator {
-                    problem: "the token in ACK_MEM_CURATOR_TOKEN is not the one in the root's \
-                              curator-token",
-                });
-            }
+            check_token(&self.config.root.value.join(TOKEN_FILE), &given_token)?;
             return Ok(format!("process:{name}"));
         }
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
@@ -140,6 +136,32 @@ impl Caller<'_> {
             problem: "a person decides about memories, and there is no terminal",
         })
     }
+}
+
+/// Compares a token with the one in the owner's file, and warns if others may read the file.
+fn check_token(path: &Path, given: &OsStr) -> Result<(), CliError> {
+    let token = ack_sys::files::read(path, 4_096).unwrap_or_default();
+    let token = String::from_utf8_lossy(&token);
+    let token = token.trim();
+    let problem = if token.is_empty() {
+        "the root has no `curator-token`, or it cannot be read"
+    } else if token.len() < MIN_TOKEN_BYTES {
+        "the token in the root's `curator-token` is shorter than 16 characters"
+    } else if given.to_string_lossy().trim() != token {
+        "the token in ACK_MEM_CURATOR_TOKEN is not the one in the root's curator-token"
+    } else {
+        let mode = fs::metadata(path).map_or(0, |file| file.permissions().mode());
+        if mode & 0o077 != 0 {
+            let path = quoted(&path.display().to_string());
+            write_err(&format!(
+                "warning: others may read the token in {path} (mode {:o}), and decide with it; \
+                 `chmod 600 {path}` changes that\n",
+                mode & 0o777
+            ));
+        }
+        return Ok(());
+    };
+    Err(CliError::Curator { problem })
 }
 
 /// The reason for a decision. A blank one is none, as at the review desk.
@@ -417,21 +439,30 @@ pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<()
     }
     let short = short_ids(&caller.scopes(None).unwrap_or_default());
     let wrote = if dry_run { "would write" } else { "wrote" };
-    let mut text = format!("{wrote} {}:\n", decided_text(*written));
+    let mut text = match *written {
+        0 if !changed.is_empty() => "nothing was written:\n".to_owned(),
+        written => format!("{wrote} {}:\n", decided_text(written)),
+    };
     let is_written = |about: &&About| !changed.contains(&about.id);
     let made: HashMap<&str, &Decision> = decisions.iter().map(|it| (it.id.as_str(), it)).collect();
     for About { id, scope, title } in about.iter().filter(is_written) {
         let decision = made.get(id.as_str());
-        let (what, more) = decision.map_or_else(Default::default, |made| in_words(made, &short));
-        let (id, title) = (short.shortest(id), text::line(title, 80));
+        // A memory stays as it is if the one that would have replaced it is rejected, too.
+        let unchanged = || ("not decided", String::new());
+        let (what, more) = decision.map_or_else(unchanged, |made| in_words(made, &short));
+        let edited = decision.and_then(|made| made.edit.as_ref()?.title.as_ref());
+        let (id, title) = (short.shortest(id), text::line(edited.unwrap_or(title), 80));
         let _ = writeln!(text, "  {what}  {id}  {scope}  {title}{more}");
     }
+    let consequence = match *written {
+        0 => "",
+        _ => ": nothing was written about it",
+    };
     for id in changed {
         let id = short.shortest(id);
         let _ = writeln!(
             text,
-            "  {id} changed, or somebody decided about it, since it was read; nothing was decided \
-             about it"
+            "  {id} changed after you read it, or somebody decided about it{consequence}"
         );
     }
     text.push_str(&side_effect_lines(side_effects, &short));

@@ -93,7 +93,8 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         desk.set_first_queue(QueueKind::Stale);
         desk.add_stale(found);
     } else if desk.items().is_empty() {
-        return write_plain("no memories wait for review\n");
+        let put_off = put_off_text(&desk, is_filtered);
+        return write_plain(&format!("no memories wait for review{put_off}\n"));
     }
     let review_session = caller.session(None)?;
     unwritten::report_earlier(caller.config);
@@ -102,6 +103,17 @@ fn decide(caller: Caller<'_>, service: &'static Service, args: ReviewArgs) -> Re
         browser::show(caller, desk, &review_session)
     } else {
         terminal::run_terminal_desk(caller, desk, &review_session)
+    }
+}
+
+/// How many memories are put off, if nothing else waits. With a filter, it is not known which of
+/// them match.
+fn put_off_text(desk: &Desk, is_filtered: bool) -> String {
+    match desk.put_off() {
+        0 => String::new(),
+        _ if is_filtered => String::new(),
+        1 => "; 1 is put off".to_owned(),
+        many => format!("; {many} are put off"),
     }
 }
 
@@ -231,10 +243,12 @@ fn list(caller: Caller<'_>, desk: &mut Desk, is_filtered: bool) -> Result<(), Cl
         return print_json(&json!({ "total": entries.len(), "waiting": entries }));
     }
     if desk.items().is_empty() {
-        return write_plain(match is_filtered {
-            true => "nothing that waits for review matches\n",
-            false => "nothing waits for review\n",
-        });
+        let what = match is_filtered {
+            true => "nothing that waits for review matches",
+            false => "nothing waits for review",
+        };
+        let put_off = put_off_text(desk, is_filtered);
+        return write_plain(&format!("{what}{put_off}\n"));
     }
     let screen = Screen::of_output();
     let head = desk.head().text;
@@ -295,7 +309,10 @@ fn apply(
             .position(is_same)
             .and_then(|at| lines.get(at))
         {
-            let reason = format!("line {first} decides about {} too", line.id);
+            let reason = format!(
+                "line {first} decides about {} too; keep one of them",
+                line.id
+            );
             return Err(wrong(number, &reason));
         }
         candidates.push(candidate);

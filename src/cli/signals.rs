@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, raise};
 
 use crate::mcp::signals::is_ignored;
 use ack_store::copies;
@@ -20,23 +20,41 @@ pub fn on_interrupt(act: impl Fn() + Send + 'static) {
     *ON_INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
 }
 
+/// What is done when the process goes on after Ctrl-Z.
+static ON_RESUME: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+
+/// Calls `act` whenever the process goes on after it was stopped.
+pub fn on_resume(act: impl Fn() + Send + 'static) {
+    *ON_RESUME.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
+}
+
+fn resumed() {
+    let act = ON_RESUME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(act) = act.as_ref() {
+        act();
+    }
+}
+
 /// What is done before a signal ends the process.
 static AT_EXIT: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
-/// Makes the signals that end the process call `act` first: a closed terminal, and a request to
-/// end. Ctrl-C is for [`on_interrupt`].
+/// Makes the signals that end the process call `act` first: a closed terminal, a request to end,
+/// and Ctrl-\. Ctrl-C is for [`on_interrupt`].
 pub fn at_exit(act: impl Fn() + Send + 'static) {
     *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
 }
 
 /// Ends the process as Ctrl-C does.
 pub fn end_by_interrupt() -> ! {
+    exiting();
+    end(Signal::SIGINT as i32)
+}
+
+fn exiting() {
     let act = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(act) = act.as_ref() {
         act();
     }
-    drop(act);
-    end(Signal::SIGINT as i32)
 }
 
 fn interrupted() -> bool {
@@ -44,7 +62,7 @@ fn interrupted() -> bool {
     act.take().map(|act| act()).is_some()
 }
 
-/// Leaves Ctrl-C to a child process, or takes it back.
+/// Leaves Ctrl-C and Ctrl-\ to a child process, or takes them back.
 pub fn ignore_interrupts(leave: bool) {
     INTERRUPTS_LEFT.store(leave, Ordering::Relaxed);
 }
@@ -52,26 +70,31 @@ pub fn ignore_interrupts(leave: bool) {
 /// Starts a thread that waits for the signals that end this process, and ends it. Must be called
 /// before any other thread starts, so that no other thread receives the signals.
 pub fn watch() {
-    let mut set = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
-    if !is_ignored(Signal::SIGHUP as i32) {
-        set.add(Signal::SIGHUP);
+    let mut set = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGCONT]);
+    for signal in [Signal::SIGHUP, Signal::SIGQUIT] {
+        if !is_ignored(signal as i32) {
+            set.add(signal);
+        }
     }
     if set.thread_block().is_err() {
         return;
     }
     let wait = move || {
         while let Ok(signal) = set.wait() {
-            if signal == Signal::SIGINT
-                && (INTERRUPTS_LEFT.load(Ordering::Relaxed) || interrupted())
-            {
-                continue;
+            let is_for_child = INTERRUPTS_LEFT.load(Ordering::Relaxed);
+            match signal {
+                Signal::SIGCONT => resumed(),
+                Signal::SIGINT | Signal::SIGQUIT if is_for_child => {}
+                Signal::SIGINT if interrupted() => {}
+                Signal::SIGQUIT => {
+                    exiting();
+                    quit(&set);
+                }
+                signal => {
+                    exiting();
+                    end(signal as i32);
+                }
             }
-            let act = AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(act) = act.as_ref() {
-                act();
-            }
-            drop(act);
-            end(signal as i32);
         }
     };
     if std::thread::Builder::new()
@@ -82,6 +105,14 @@ pub fn watch() {
         // Without the thread, signals end the process as usual.
         let _ = set.thread_unblock();
     }
+}
+
+/// Ends the process as Ctrl-\ does by default, so that the system can write a core dump.
+fn quit(set: &SigSet) -> ! {
+    super::prompt::restore();
+    copies::shut_down();
+    let _ = set.thread_unblock().and_then(|()| raise(Signal::SIGQUIT));
+    end(Signal::SIGQUIT as i32)
 }
 
 /// Ends the process with the status that a shell expects after a signal.

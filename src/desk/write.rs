@@ -4,7 +4,7 @@
 //! moment. A choice counts only if every memory it names is still what the curator saw; otherwise
 //! the whole choice is put back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, Edit, Verdict};
@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::Desk;
 use super::choice::{Choice, ChoiceOnMemory};
+use super::effective::overridden;
 use super::queue::{Item, State};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, CurateError, ReviewSession, merge_edits, write};
@@ -32,7 +33,7 @@ pub struct Outcome {
     pub changed: Vec<String>,
     /// The decisions.
     pub decisions: Vec<Decision>,
-    /// The memories that had a choice.
+    /// The memories that had a choice, and others that were decided about because of one.
     pub about: Vec<About>,
     /// What else changed.
     #[serde(flatten)]
@@ -99,12 +100,11 @@ impl Desk {
                 older.push(decision.id.clone());
             }
         }
+        let about = about(choices, &outcome_of_write.decisions);
         outcome.written += outcome_of_write.decisions.len();
         outcome.decisions.extend(outcome_of_write.decisions);
         outcome.side_effects.add(outcome_of_write.side_effects);
-        outcome
-            .about
-            .extend(choices.iter().map(|planned| About::of(&planned.candidate)));
+        outcome.about.extend(about);
         let broken: Vec<usize> = broken.iter().map(|planned| planned.number).collect();
         for planned in choices {
             self.update_item(planned, broken.contains(&planned.number), outcome);
@@ -183,6 +183,23 @@ impl PlannedChoice {
     }
 }
 
+/// The memories with a choice, and the others that were decided about because of one.
+fn about(choices: &[PlannedChoice], decisions: &[Decision]) -> Vec<About> {
+    let decided: HashSet<&str> = decisions.iter().map(|it| it.id.as_str()).collect();
+    let chosen = choices.iter().map(|planned| &planned.candidate);
+    let mut seen: HashSet<&str> = chosen.map(|chosen| chosen.memory().id.as_str()).collect();
+    let mut about = Vec::new();
+    for planned in choices {
+        about.push(About::of(&planned.candidate));
+        let other = planned.other.iter().filter(|other| {
+            let id = other.memory().id.as_str();
+            decided.contains(id) && seen.insert(id)
+        });
+        about.extend(other.map(About::of));
+    }
+    about
+}
+
 /// The decisions for some choices of one scope. Several may edit the same memory. Only the newest
 /// line about a memory counts, so the last edit includes the earlier ones.
 fn decisions(
@@ -191,7 +208,15 @@ fn decisions(
 ) -> Result<Vec<Decision>, CurateError> {
     let mut all: Vec<Decision> = Vec::new();
     let mut edits = HashMap::<String, Edit>::new();
-    for planned in choices {
+    let overridden = overridden(choices.iter().map(|planned| {
+        let other = planned.other.as_ref();
+        (&planned.choice, &planned.candidate, other)
+    }));
+    for (position, planned) in choices.iter().enumerate() {
+        let is_overridden = overridden.contains(&position);
+        if is_overridden && !matches!(planned.choice, Choice::Supersede { .. }) {
+            continue;
+        }
         let mut other = planned.other.clone();
         if let Some(other) = &mut other
             && let Some(edit) = edits.get(&other.memory().id)
@@ -209,6 +234,10 @@ fn decisions(
         for mut decision in on_memory.decisions(session)? {
             decision.reason = planned.reason.clone().or(decision.reason);
             let is_own = decision.id == planned.candidate.memory().id;
+            if is_own && is_overridden {
+                // What it replaces stays replaced.
+                continue;
+            }
             let earlier = all.iter().position(|earlier| earlier.id == decision.id);
             if let Some(earlier) = earlier {
                 decision = combine(all.remove(earlier), decision, is_own);
@@ -222,17 +251,24 @@ fn decisions(
             all.push(decision);
         }
     }
-    Ok(without_rejected_targets(all))
+    let mut all = without_rejected_targets(all);
+    follow_replaced_targets(&mut all);
+    Ok(all)
 }
 
 /// One decision about a memory for two choices of a session. `is_own`: the later choice is about
-/// the memory itself; otherwise another memory was merged into it.
+/// the memory itself; otherwise another memory replaces it or was merged into it.
 fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision {
     let edit = match (earlier.edit.take(), later.edit.take()) {
         (Some(before), Some(new)) => Some(merge_edits(new, before)),
         (before, new) => new.or(before),
     };
-    let counts = if is_own { later } else { earlier };
+    let is_replaced = later.verdict == Verdict::Supersede;
+    let counts = if is_own || is_replaced {
+        later
+    } else {
+        earlier
+    };
     Decision {
         edit: edit.filter(|_| counts.verdict.keeps_text()),
         ..counts
@@ -255,6 +291,26 @@ fn without_rejected_targets(mut decisions: Vec<Decision>) -> Vec<Decision> {
                 .is_some_and(|into| rejected.contains(into))
     });
     decisions
+}
+
+/// Names the memory that is left in the end, if the one that takes a place is replaced in the same
+/// session before agents ever saw it.
+fn follow_replaced_targets(decisions: &mut [Decision]) {
+    let unseen = decisions.iter().filter(|it| !it.was.is_served());
+    let next: HashMap<String, String> = unseen
+        .filter_map(|replaced| Some((replaced.id.clone(), replaced.into.clone()?)))
+        .collect();
+    for decision in decisions {
+        let Some(target) = &mut decision.into else {
+            continue;
+        };
+        for _ in 0..next.len() {
+            match next.get(target) {
+                Some(further) if *further != decision.id => target.clone_from(further),
+                _ => break,
+            }
+        }
+    }
 }
 
 /// Copies the lists of an edit into a memory.

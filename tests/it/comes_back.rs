@@ -269,7 +269,7 @@ fn the_desk_says_before_and_after_what_comes_back() {
         let mut review = Session::start(command);
         review
             .expect("if you reject it, waits again: first  Use npm")
-            .press("r\n");
+            .press("r no\n");
         review
             .expect("Reject, 1 waits again")
             .expect("waits again: first  Use npm")

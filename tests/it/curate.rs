@@ -2,6 +2,7 @@
 //! or half written.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub fn with_token(root: &Path, arguments: &[&str]) -> Command {
     let file = root.join("curator-token");
     if !file.exists() {
         fs::write(&file, format!("{TOKEN}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     }
     let mut command = binary();
     command
@@ -47,6 +49,44 @@ pub fn staged(root: &Root, scope: &str, count: usize) {
         })
         .collect();
     root.store(scope, &memories);
+}
+
+#[test]
+fn what_is_wrong_with_the_owners_token_is_said() {
+    let root = Root::new();
+    staged(&root, "alpha", 1);
+    let file = root.path().join("curator-token");
+    let with = |token: &str, mode: u32| {
+        fs::write(&file, token).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = with_token(root.path(), &["stage", "alpha-0000"]);
+        command.env("ACK_MEM_CURATOR_TOKEN", token);
+        run(&mut command)
+    };
+    let short = with("short", 0o600).fails(1);
+    let problem = "the token in the root's `curator-token` is shorter than 16 characters";
+    assert!(short.contains(problem), "{short}");
+    let open = with(TOKEN, 0o644);
+    let warning = format!(
+        "warning: others may read the token in {0} (mode 644), and decide with it; \
+         `chmod 600 {0}` changes that",
+        file.display()
+    );
+    assert!(open.err.contains(&warning), "{}", open.err);
+    open.ok();
+    let closed = with(TOKEN, 0o600);
+    assert!(!closed.err.contains("chmod"), "{}", closed.err);
+    fs::remove_file(&file).unwrap();
+    let mut command = binary();
+    command
+        .env("ACK_MEM_CURATOR_TOKEN", TOKEN)
+        .arg("--root")
+        .arg(root.path());
+    let missing = run(command.args(["stage", "alpha-0000"])).fails(1);
+    assert!(
+        missing.contains("the root has no `curator-token`"),
+        "{missing}"
+    );
 }
 
 /// The lines of a scope's log; each must be a decision.

@@ -116,6 +116,14 @@ impl Desk {
         )
     }
 
+    /// Sends a signal that ends it, and waits for the end.
+    pub fn signal(&mut self, signal: nix::sys::signal::Signal) -> Option<i32> {
+        let id = self.child.as_ref().unwrap().id();
+        let process = nix::unistd::Pid::from_raw(id.try_into().unwrap());
+        nix::sys::signal::kill(process, signal).unwrap();
+        self.ended()
+    }
+
     /// Waits until it has ended.
     fn ended(&mut self) -> Option<i32> {
         let since = Instant::now();

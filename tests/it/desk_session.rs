@@ -15,7 +15,7 @@ use crate::support::{Root, memory};
 use crate::terminal::Session;
 
 /// `review --tty` of a person.
-fn review(root: &Root) -> Command {
+pub fn review(root: &Root) -> Command {
     let mut command = binary();
     command
         .env("USER", "ana")
@@ -27,14 +27,14 @@ fn review(root: &Root) -> Command {
     command
 }
 
-fn waits(id: &str, title: &str, rest: Value) -> Value {
+pub fn waits(id: &str, title: &str, rest: Value) -> Value {
     let mut memory = memory(id, title, rest);
     memory["status"] = json!("staging");
     memory
 }
 
 /// Three lessons that have nothing in common, oldest first.
-fn three() -> Root {
+pub fn three() -> Root {
     let root = Root::new();
     let lessons = [
         ("w0", "Fonts come from the disk of the kiosk", "2026-01-01"),
@@ -53,7 +53,7 @@ fn three() -> Root {
 }
 
 /// The files that decisions were saved to.
-fn saved(root: &Root) -> Vec<PathBuf> {
+pub fn saved(root: &Root) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.path()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut saved: Vec<PathBuf> = paths
@@ -143,7 +143,7 @@ fn after_the_last_card_every_card_can_be_reached_again() {
     let root = three();
     let mut session = Session::start(review(&root));
     session
-        .press("a\ns\nr\n")
+        .press("a\ns\nr no\n")
         .expect("2 decisions: write? [y/n]")
         .press("what\n")
         .expect("`what` is not an answer")
@@ -158,7 +158,7 @@ fn after_the_last_card_every_card_can_be_reached_again() {
         .press("k\n")
         .expect("1/3")
         .expect("  approved\n".replace('\n', "\r\n").as_str())
-        .press("r\n")
+        .press("r no\n")
         .expect("2/3")
         .press("s\n")
         .expect("2 decisions: write? [y/n]")

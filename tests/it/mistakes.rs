@@ -405,9 +405,9 @@ fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
         let mut session = Session::start(review(&root, "true"));
         session
             .expect("q ? > ")
-            .press("r\n")
+            .press("r no\n")
             .expect("q ? > ")
-            .press("r\n");
+            .press("r no\n");
         session
             .expect("q ? > ")
             .press("q\n")
@@ -417,7 +417,7 @@ fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
             .press("y\n")
             .expect("wrote 1 decision:")
             .expect("rejected  les-0002")
-            .expect("les-0001 changed, or somebody decided about it, since it was read")
+            .expect("les-0001 changed after you read it, or somebody decided about it")
             .expect("undo: ");
         session.end();
         assert_eq!(

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -125,6 +125,18 @@ impl Session {
         Self::at(&Pty::open(80, 24), &mut command, None)
     }
 
+    /// The same at a terminal of a given size.
+    pub fn sized(columns: u16, rows: u16, mut command: Command) -> Self {
+        Self::at(&Pty::open(columns, rows), &mut command, None)
+    }
+
+    /// The last lines that came so far, as many as a terminal shows.
+    pub fn last_lines(&self, rows: usize) -> String {
+        let screen = self.screen();
+        let lines: Vec<&str> = screen.lines().collect();
+        lines[lines.len().saturating_sub(rows)..].join("\n")
+    }
+
     /// Starts a command whose output goes elsewhere: what it asks is still seen.
     pub fn with_output(mut command: Command, output: File) -> Self {
         Self::at(&Pty::open(80, 24), &mut command, Some(output))
@@ -207,14 +219,20 @@ impl Session {
     }
 
     /// Waits for the end: the exit code, and everything that was on the screen.
-    pub fn end(mut self) -> (Option<i32>, String) {
+    pub fn end(self) -> (Option<i32>, String) {
+        let (status, screen) = self.end_with_status();
+        (status.code(), screen)
+    }
+
+    /// The same, with the signal that ended it.
+    pub fn end_with_status(mut self) -> (ExitStatus, String) {
         let mut since = Instant::now();
         loop {
             let ended = self.child.try_wait().unwrap();
             if self.read() {
                 since = Instant::now();
             } else if let Some(status) = ended {
-                return (status.code(), self.screen());
+                return (status, self.screen());
             } else if since.elapsed() > TIMEOUT {
                 let _ = self.child.kill();
                 panic!("the command never ended:\n{}", self.screen());

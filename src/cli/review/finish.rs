@@ -12,6 +12,7 @@ use crate::cli::{write_err, write_plain};
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::count_text;
+use crate::desk::queue::State;
 
 /// Where the person can go from the last question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub enum ReturnTo {
     Undecided,
     /// The card of the decision that was undone.
     Undone(usize),
+    /// The first card whose decision was not written, because its memory had changed.
+    PutBack,
 }
 
 /// How the last question was left.
@@ -54,7 +57,7 @@ pub fn finish(
     loop {
         let count = desk.lock().unwritten();
         if count == 0 {
-            return write_plain("nothing was decided\n").map(|()| LeaveOutcome::Done);
+            return leave_undecided(desk);
         }
         let line = match ask(&question(count, ways, has_failed)) {
             Typed::Line(line) => line,
@@ -63,10 +66,13 @@ pub fn finish(
         let back = ways != ReturnOptions::None;
         match line.as_str() {
             "y" | "yes" => match write(caller, desk, session)? {
+                true if back && has_put_back(&desk.lock()) => {
+                    return Ok(LeaveOutcome::Return(ReturnTo::PutBack));
+                }
                 true => return Ok(LeaveOutcome::Done),
                 false => has_failed = true,
             },
-            "n" | "no" => return write_plain("nothing was decided\n").map(|()| LeaveOutcome::Done),
+            "n" | "no" => return leave_undecided(desk),
             "s" => return save(caller, desk, session),
             "k" if back => return Ok(LeaveOutcome::Return(ReturnTo::Card)),
             "j" if back && ways != ReturnOptions::Cards(0) => {
@@ -80,6 +86,20 @@ pub fn finish(
             line => write_err(&help(line, ways)),
         }
     }
+}
+
+fn leave_undecided(desk: &Mutex<Desk>) -> Result<LeaveOutcome, CliError> {
+    let message = match desk.lock().head().written {
+        0 => "nothing was decided\n",
+        _ => "nothing else was decided\n",
+    };
+    write_plain(message).map(|()| LeaveOutcome::Done)
+}
+
+/// Whether a decision was not written, and its memory still waits.
+fn has_put_back(desk: &Desk) -> bool {
+    let mut items = desk.items().iter();
+    items.any(|item| item.was_put_back && item.state == State::Waiting)
 }
 
 fn question(count: usize, ways: ReturnOptions, has_failed: bool) -> String {

@@ -4,14 +4,17 @@
 mod card;
 mod group;
 mod input;
+mod why;
 
 use std::sync::Arc;
 
 use ack_api::Diagnostic;
 use ack_api::text;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use self::card::card_text;
+use self::card::{CardFormat, card_text};
+use self::why::{WhyAnswer, reasons};
 use super::editor::edit_in_editor;
 use super::finish::{LeaveOutcome, ReturnOptions, ReturnTo, finish};
 use super::unwritten;
@@ -21,11 +24,11 @@ use crate::cli::error::CliError;
 use crate::cli::write_err;
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
-use crate::desk::choice::{Choice, REASONS, reason};
-use crate::desk::queue::{QueueKind, State};
+use crate::desk::choice::{Choice, reason};
+use crate::desk::queue::{Item, QueueKind, State};
 
 const HELP: &str = "\
-a         approve            r [WHY]   reject; a digit is a common reason
+a         approve            r [WHY]   reject; asks for a reason without WHY
 p         promote            s         skip
 h DAY     put off until a date, or for 7d, 2w
 m ID      merge into ID      d ID      duplicate of ID
@@ -37,12 +40,15 @@ R [WHY]   reject it and those that say nearly the same
 j         next               k         previous
 z         undo the last choice
 q         finish: write the choices, or quit
+Enter     show the card again
 ";
 /// What the keys do, before the first card.
 const BEGIN: &str = "type a letter and Enter: a approve, r reject, e edit, h DAY put off, s skip,\n\
                      z undo, q finish; ? explains all keys\n";
 const BEGIN_STALE: &str = "type a letter and Enter: a keep, r reject, e edit, o ID replaced by\n\
                            another one, s skip, z undo, q finish; ? explains all keys\n";
+/// Keys with nothing after them.
+const LONE_KEYS: [&str; 12] = ["a", "p", "e", "g", "A", "s", "j", "k", "n", "z", "q", "?"];
 /// Keys that only the page has.
 const PAGE_ONLY_KEYS: [&str; 4] = ["c", "l", "x", "/"];
 
@@ -51,8 +57,10 @@ pub use self::input::{Input, Typed};
 
 /// The next step after a key.
 enum Step {
+    /// Ask again below a message. The card is still on the screen.
+    Ask,
     /// Show the same card again.
-    Stay,
+    Show,
     /// Show its full text.
     ShowAll,
     /// Show another card.
@@ -73,6 +81,10 @@ struct QueueWalk<'a> {
     position: usize,
     /// Whether the next card shows the whole text.
     show_all: bool,
+    /// How many lines above the next card should stay on the screen.
+    lines_above: usize,
+    /// Whether only the memories wait that changed before their decisions were written.
+    only_put_back: bool,
 }
 
 /// Goes through the queue, and writes the choices.
@@ -91,14 +103,21 @@ pub fn run_terminal_desk(
     let desk = Arc::new(Mutex::new(desk));
     unwritten::save_at_exit(caller, &desk, session);
     let mut walk = QueueWalk::new(&desk);
+    let mut session = session.clone();
     loop {
         walk.cards();
         let options = ReturnOptions::Cards(walk.undecided());
-        match finish(caller, &desk, session, options, |question| {
+        match finish(caller, &desk, &session, options, |question| {
             walk.input.ask(question)
         })? {
             LeaveOutcome::Done => return Ok(()),
-            LeaveOutcome::Return(to) => walk.go_back(to),
+            LeaveOutcome::Return(to) => {
+                if to == ReturnTo::PutBack {
+                    // What follows is another batch: `undo` undoes it alone.
+                    session = ReviewSession::begin(session.actor, session.reason, Timestamp::now());
+                }
+                walk.go_back(to);
+            }
         }
     }
 }
@@ -124,39 +143,54 @@ impl<'a> QueueWalk<'a> {
             end,
             position: first,
             show_all: false,
+            lines_above: 0,
+            only_put_back: false,
         }
     }
 
     /// Shows cards until the person is done or wants to leave.
     fn cards(&mut self) {
+        let mut shows_card = true;
         while self.position < self.end {
-            let position_text = format!(
-                "{}/{}",
-                self.position + 1 - self.first,
-                self.end - self.first
-            );
-            let show_all = std::mem::take(&mut self.show_all);
-            write_err(&card_text(
-                self.desk,
-                self.position,
-                &position_text,
-                show_all,
-            ));
+            if shows_card {
+                self.show_card();
+            }
             let keys = match self.queue {
                 QueueKind::Waiting => "a r p e h m d u g A R s j k n z q ? > ",
                 QueueKind::Stale => "a (keep) r m d o e s j k n z q ? > ",
             };
-            let Typed::Line(line) = self.input.ask(keys) else {
-                return;
+            shows_card = true;
+            let line = match self.input.ask_once(keys) {
+                Some(Typed::Line(line)) => line,
+                Some(Typed::Interrupt | Typed::End) => return,
+                None => {
+                    write_err("\n");
+                    continue;
+                }
             };
             match self.handle_line(&line) {
-                Ok(Step::Stay) => {}
+                Ok(Step::Ask) => shows_card = false,
+                Ok(Step::Show) => {}
                 Ok(Step::ShowAll) => self.show_all = true,
                 Ok(Step::To(next)) => self.position = next,
                 Ok(Step::Finish) => return,
-                Err(error) => write_err(&problem(&error)),
+                Err(error) => {
+                    write_err(&problem(&error));
+                    shows_card = false;
+                }
             }
         }
+    }
+
+    /// Shows the card at the present position.
+    fn show_card(&mut self) {
+        let position = self.position + 1 - self.first;
+        let format = CardFormat {
+            position: format!("{position}/{}", self.end - self.first),
+            show_all: std::mem::take(&mut self.show_all),
+            lines_above: std::mem::take(&mut self.lines_above),
+        };
+        write_err(&card_text(self.desk, self.position, &format));
     }
 
     /// How many memories have no decision.
@@ -164,7 +198,11 @@ impl<'a> QueueWalk<'a> {
         let desk = self.desk.lock();
         let items = desk.items().iter().skip(self.first);
         let items = items.take(self.end - self.first);
-        items.filter(|item| item.state == State::Waiting).count()
+        items.filter(|item| self.is_undecided(item)).count()
+    }
+
+    fn is_undecided(&self, item: &Item) -> bool {
+        item.state == State::Waiting && (item.was_put_back || !self.only_put_back)
     }
 
     /// The next memory without a decision after this one, or the end.
@@ -177,15 +215,18 @@ impl<'a> QueueWalk<'a> {
         let items = desk.items();
         (from..self.end).find(|number| {
             let item = items.get(*number);
-            item.is_some_and(|item| item.state == State::Waiting)
+            item.is_some_and(|item| self.is_undecided(item))
         })
     }
 
     /// Returns to a card from the last question.
     fn go_back(&mut self, to: ReturnTo) {
+        self.only_put_back |= to == ReturnTo::PutBack;
         self.position = match to {
             ReturnTo::Card => self.position.min(self.end.saturating_sub(1)),
-            ReturnTo::Undecided => self.next_from(self.first).unwrap_or(self.first),
+            ReturnTo::Undecided | ReturnTo::PutBack => {
+                self.next_from(self.first).unwrap_or(self.first)
+            }
             ReturnTo::Undone(number) => number,
         };
     }
@@ -199,7 +240,13 @@ impl<'a> QueueWalk<'a> {
                 "`{key}` does not work here; use a (keep), e, r, or m/d/o with an ID"
             )));
         }
+        if LONE_KEYS.contains(&key) && !rest.is_empty() {
+            return Ok(report_invalid(&format!(
+                "`{key}` takes nothing after it; type `{key}` alone, or ? for all keys"
+            )));
+        }
         Ok(match key {
+            "" => Step::Show,
             "n" => Step::ShowAll,
             "s" => Step::To(self.next()),
             "j" => Step::To(self.position + 1),
@@ -212,8 +259,14 @@ impl<'a> QueueWalk<'a> {
             "q" => Step::Finish,
             "g" => self.keep_one()?,
             "A" => self.decide_group(Choice::Approve, None)?,
+            "r" | "R" if rest.is_empty() => match self.ask_reason() {
+                WhyAnswer::Reason(why) if key == "r" => self.choose(Choice::Reject, why)?,
+                WhyAnswer::Reason(why) => self.decide_group(Choice::Reject, why)?,
+                WhyAnswer::Back => Step::Show,
+                WhyAnswer::Leave => Step::Finish,
+            },
             "R" => self.decide_group(Choice::Reject, reason(rest))?,
-            "" | "?" => help(),
+            "?" => help(),
             _ => match self.choice(key, rest)? {
                 Some((choice, why)) => self.choose(choice, why)?,
                 None => report_invalid(&unknown_command(line, key)),
@@ -254,7 +307,7 @@ impl<'a> QueueWalk<'a> {
     }
 
     /// Records a choice for the card that is shown.
-    fn choose(&self, choice: Choice, why: Option<String>) -> Result<Step, CliError> {
+    fn choose(&mut self, choice: Choice, why: Option<String>) -> Result<Step, CliError> {
         let numbers = [self.position];
         let mut desk = self.desk.lock();
         let preview = desk.preview(&numbers, &choice)?;
@@ -264,6 +317,7 @@ impl<'a> QueueWalk<'a> {
         for line in &preview.side_effects {
             write_err(&format!("  {line}\n"));
         }
+        self.lines_above = 1 + preview.side_effects.len();
         Ok(Step::To(self.next()))
     }
 }
@@ -273,6 +327,9 @@ fn unknown_command(line: &str, key: &str) -> String {
     match key {
         "m" | "d" | "u" | "o" => format!("`{key}` needs an id: {key} ID"),
         "h" => "`h` needs a day: h 2026-03-14, h 7d, h 2w".to_owned(),
+        "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" => {
+            format!("`{key}` takes nothing after it; for a reason of your own: r WHY")
+        }
         key if PAGE_ONLY_KEYS.contains(&key) => {
             format!("`{key}` works only on the page; ? lists the keys")
         }
@@ -283,15 +340,13 @@ fn unknown_command(line: &str, key: &str) -> String {
 /// Reports an invalid line. Decides nothing.
 fn report_invalid(problem: &str) -> Step {
     write_err(&format!("{problem}\n"));
-    Step::Stay
+    Step::Ask
 }
 
 fn help() -> Step {
     write_err(HELP);
-    for (digit, reason) in (1..).zip(REASONS) {
-        write_err(&format!("{digit}         reject: {reason}\n"));
-    }
-    Step::Stay
+    write_err(&format!("reject at once for a reason:\n{}", reasons()));
+    Step::Ask
 }
 
 /// An error with what to do about it.

@@ -13,10 +13,22 @@ use crate::desk::near::{Near, Part, neighbours};
 
 /// How many lines of a narrative, or of a comparison, a card shows.
 const FOLDED_LINES: usize = 12;
+/// The fewest lines of a card, however low the terminal is.
+const MIN_ROWS: usize = 6;
+
+/// How a card is shown.
+pub struct CardFormat {
+    /// Its place in the queue: `2/7`.
+    pub position: String,
+    /// Whether it shows the whole text. Otherwise it fits the terminal.
+    pub show_all: bool,
+    /// How many lines above it should stay on the screen.
+    pub lines_above: usize,
+}
 
 /// The card of a memory, with what the desk knows about similar memories, and the nearest approved
 /// ones.
-pub fn card_text(desk: &Mutex<Desk>, number: usize, position_text: &str, show_all: bool) -> String {
+pub fn card_text(desk: &Mutex<Desk>, number: usize, format: &CardFormat) -> String {
     let (candidate, card, lines, service, now, decision, meta) = {
         let desk = desk.lock();
         let Some(item) = desk.items().get(number) else {
@@ -46,14 +58,82 @@ pub fn card_text(desk: &Mutex<Desk>, number: usize, position_text: &str, show_al
     // The searches may take a while, and the desk is not locked meanwhile.
     let evidence = evidence(service, &candidate).unwrap_or_default();
     let neighbours = neighbours(service, &candidate, now);
-    let mut text = format!("\n{position_text}  {meta}\n");
-    text.push_str(&memory_text(&card, show_all));
-    for line in lines.iter().chain(&evidence) {
-        let _ = writeln!(text, "{}", wrapped(line, "  "));
+    let neighbours: Vec<(String, Near)> = neighbours
+        .into_iter()
+        .map(|near| (desk.lock().short_ids().shortest(&near.id), near))
+        .collect();
+    let mut head = format!(
+        "\n{}\n",
+        wrapped(&format!("{}  {meta}", format.position), "")
+    );
+    head += &head_text(&card, decision);
+    let foot = |fold: usize| {
+        let lines = lines.iter().chain(&evidence);
+        let mut text: String = lines.map(|line| wrapped(line, "  ") + "\n").collect();
+        for (position, (id, near)) in neighbours.iter().enumerate() {
+            let fold = if position == 0 { fold } else { 0 };
+            text.push_str(&approved_text(near, id, fold));
+        }
+        text
+    };
+    let parts = CardParts {
+        head: &head,
+        body: &|fold| body_text(&card, fold),
+        foot: &foot,
+    };
+    let rows = Screen::of_errors().height.filter(|_| !format.show_all);
+    match rows {
+        _ if format.show_all => parts.folded(usize::MAX),
+        None => parts.folded(FOLDED_LINES),
+        // The last line of the screen is for the keys.
+        Some(rows) => parts.within(rows.saturating_sub(1 + format.lines_above).max(MIN_ROWS)),
     }
-    for (position, neighbours) in neighbours.iter().enumerate() {
-        let id = desk.lock().short_ids().shortest(&neighbours.id);
-        text.push_str(&approved_text(neighbours, &id, position == 0, show_all));
+}
+
+/// The parts of a card. Long texts are folded to a number of lines.
+struct CardParts<'a> {
+    head: &'a str,
+    body: &'a dyn Fn(usize) -> String,
+    /// What is known about other memories.
+    foot: &'a dyn Fn(usize) -> String,
+}
+
+impl CardParts<'_> {
+    fn folded(&self, fold: usize) -> String {
+        [self.head, &(self.body)(fold), &(self.foot)(fold)].concat()
+    }
+
+    /// A card of at most this many lines: the head first, then as much of the rest as fits.
+    fn within(&self, rows: usize) -> String {
+        for fold in [FOLDED_LINES, FOLDED_LINES / 2, FOLDED_LINES / 4] {
+            let text = self.folded(fold);
+            if text.lines().count() <= rows {
+                return text;
+            }
+        }
+        let all = self.folded(usize::MAX).lines().count();
+        let (body, foot) = ((self.body)(usize::MAX), (self.foot)(0));
+        let (body, foot): (Vec<&str>, Vec<&str>) = (body.lines().collect(), foot.lines().collect());
+        let room = rows.saturating_sub(1);
+        let head: Vec<&str> = self.head.lines().take(room).collect();
+        let room = room - head.len();
+        let body_lines = body.len().min(room - foot.len().min(room / 2));
+        let foot_lines = foot.len().min(room - body_lines);
+        let shown = head.len() + body_lines + foot_lines;
+        let more = format!("  … {} more lines: n", all - shown);
+        let lines = head.into_iter();
+        let lines = lines.chain(body.into_iter().take(body_lines));
+        let lines = lines.chain([more.as_str()]);
+        let lines = lines.chain(foot.into_iter().take(foot_lines));
+        lines.map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// What should be seen first: the title, the marks, and the decision of this session.
+fn head_text(card: &Card, decision: Option<&str>) -> String {
+    let mut text = wrapped(&card.title, "") + "\n";
+    for mark in &card.marks {
+        let _ = writeln!(text, "{}", wrapped(mark, "  ! "));
     }
     if let Some(decision) = decision {
         let _ = writeln!(text, "  {decision}");
@@ -61,9 +141,9 @@ pub fn card_text(desk: &Mutex<Desk>, number: usize, position_text: &str, show_al
     text
 }
 
-/// The text of the memory itself, with its marks.
-fn memory_text(card: &Card, show_all: bool) -> String {
-    let mut text = wrapped(&card.title, "") + "\n";
+/// The text of the memory itself.
+fn body_text(card: &Card, fold: usize) -> String {
+    let mut text = String::new();
     if let Some(subtitle) = &card.subtitle {
         let _ = writeln!(text, "{}", wrapped(subtitle, "  "));
     }
@@ -71,7 +151,7 @@ fn memory_text(card: &Card, show_all: bool) -> String {
         let _ = writeln!(text, "{}", wrapped(fact, "  - "));
     }
     if let Some(narrative) = &card.narrative {
-        let _ = writeln!(text, "\n{}", fold_lines(narrative, "  ", show_all));
+        let _ = writeln!(text, "\n{}", fold_lines(narrative, "  ", fold));
     }
     for (name, values) in [("tags", &card.concepts), ("files", &card.files)] {
         if !values.is_empty() {
@@ -84,9 +164,6 @@ fn memory_text(card: &Card, show_all: bool) -> String {
     }
     for served in &card.served {
         let _ = writeln!(text, "{}", wrapped(served, "  "));
-    }
-    for mark in &card.marks {
-        let _ = writeln!(text, "{}", wrapped(mark, "  ! "));
     }
     text
 }
@@ -116,8 +193,8 @@ fn similar_text(desk: &Desk, number: usize) -> Vec<String> {
     waits.into_iter().chain(decided).collect()
 }
 
-/// An approved memory. The nearest one is compared word by word.
-fn approved_text(near: &Near, id: &str, is_nearest: bool, show_all: bool) -> String {
+/// An approved memory. The nearest one is compared word by word, in `fold` lines.
+fn approved_text(near: &Near, id: &str, fold: usize) -> String {
     let relation = near.relation_in_words();
     let line = format!("approved: {id}  {}  ({relation})", near.title);
     let mut lines = wrapped(&line, "  ") + "\n";
@@ -125,14 +202,14 @@ fn approved_text(near: &Near, id: &str, is_nearest: bool, show_all: bool) -> Str
         let _ = writeln!(lines, "{}", wrapped(&conflict.newer, "    here:  "));
         let _ = writeln!(lines, "{}", wrapped(&conflict.older, "    there: "));
     }
-    if !is_nearest {
+    if fold == 0 {
         return lines;
     }
     if let Some(diff) = &near.diff {
         lines.push_str("    [-only there-] {+only here+}\n");
-        lines.push_str(&fold_lines(&diff_text(diff), "    ", show_all));
+        lines.push_str(&fold_lines(&diff_text(diff), "    ", fold));
     } else if let Some(text) = &near.text {
-        lines.push_str(&fold_lines(text, "    ", show_all));
+        lines.push_str(&fold_lines(text, "    ", fold));
     }
     lines
 }
@@ -152,15 +229,11 @@ fn diff_text(diff: &[Part]) -> String {
     marked.collect()
 }
 
-/// A text cut to a few lines, unless all of it is wanted.
-fn fold_lines(text: &str, indent: &str, show_all: bool) -> String {
+/// A text cut to a few lines.
+fn fold_lines(text: &str, indent: &str, fold: usize) -> String {
     let text = wrapped(text, indent);
     let lines: Vec<&str> = text.lines().collect();
-    let line_count = if show_all {
-        lines.len()
-    } else {
-        FOLDED_LINES.min(lines.len())
-    };
+    let line_count = fold.min(lines.len());
     let mut folded_text = String::new();
     for line in lines.iter().take(line_count) {
         let _ = writeln!(folded_text, "{line}");

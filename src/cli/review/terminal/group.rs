@@ -23,7 +23,7 @@ impl QueueWalk<'_> {
         let preview = self.desk.lock().preview(&numbers, &choice)?;
         match self.confirm(&preview.label, &preview.effects) {
             Some(true) => {}
-            Some(false) => return Ok(Step::Stay),
+            Some(false) => return Ok(Step::Show),
             None => return Ok(Step::Finish),
         }
         self.desk.lock().choose(&numbers, choice, why)?;
@@ -49,7 +49,7 @@ impl QueueWalk<'_> {
         let label = format!("Approve {shown}, with {duplicates}");
         match self.confirm(&label, &effects) {
             Some(true) => {}
-            Some(false) => return Ok(Step::Stay),
+            Some(false) => return Ok(Step::Show),
             None => return Ok(Step::Finish),
         }
         let mut desk = self.desk.lock();

@@ -1,0 +1,294 @@
+//! Several choices about one memory in a review session: the last one counts, and a file with
+//! unwritten decisions decides the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use nix::sys::signal::Signal;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::cli::ack;
+use crate::curate::{approved, decide, log};
+use crate::desk::Desk;
+use crate::desk_session::{review, saved, waits};
+use crate::stale::repository;
+use crate::support::{Root, memory};
+use crate::terminal::Session;
+
+/// An approved memory, an older one, and four that wait, oldest first.
+fn queue() -> Root {
+    let root = Root::new();
+    let waiting = [
+        ("w0", "Fonts come from the disk of the kiosk", "fonts"),
+        ("w1", "Retries need jitter", "retry"),
+        ("w2", "The lock is held by two writers", "lock"),
+        ("w3", "Deploys leave at midday", "ops"),
+    ];
+    let waiting = waiting
+        .into_iter()
+        .enumerate()
+        .map(|(day, (id, title, tag))| {
+            let created = format!("2026-01-0{}T00:00:00Z", day + 1);
+            let fact = format!("Seen on {tag}");
+            waits(
+                id,
+                title,
+                json!({ "created_at": created, "concepts": [tag], "facts": [fact] }),
+            )
+        });
+    let served = [("keep", "Ports are numbers"), ("old", "The kiosk is dark")];
+    let served = served.map(|(id, title)| memory(id, title, json!({})));
+    let memories: Vec<Value> = served.into_iter().chain(waiting).collect();
+    root.store("alpha", &memories);
+    root
+}
+
+/// Types keys into a review session to its end.
+fn sit(root: &Root, keys: &str) -> String {
+    let mut session = Session::start(review(root));
+    session.press(keys);
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    shown
+}
+
+/// Applies the file that the session saved.
+fn apply(root: &Root) {
+    for file in saved(root) {
+        decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).ok();
+    }
+}
+
+/// The last decision about each memory: what it was, and the other memory.
+fn last(root: &Root) -> BTreeMap<String, Value> {
+    let lines = log(root, "alpha").into_iter();
+    lines
+        .map(|line| {
+            let said = json!([line.verdict, line.into, line.until, line.edit, line.reason]);
+            (line.id, said)
+        })
+        .collect()
+}
+
+fn verdict(root: &Root, id: &str) -> String {
+    last(root)[id][0].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_memory_that_was_decided_before_is_replaced_by_the_one_approved_in_its_place() {
+    for before in ["a", "p", "h 2w", "r no", "m keep"] {
+        for end in ["y", "s"] {
+            let root = queue();
+            let shown = sit(&root, &format!("{before}\ns\nu w0\nk\nk\nk\nq\n{end}\n"));
+            assert!(
+                shown.contains("Approve in its place, hides 1 older"),
+                "{shown}"
+            );
+            // The card says so when it is shown again.
+            let again = shown.rsplit("1/4").next().unwrap();
+            assert!(again.contains("\n  replaced\n"), "{again}");
+            apply(&root);
+            let decided = last(&root);
+            assert_eq!(decided["w2"][0], "approve", "{before} {end}: {decided:?}");
+            assert_eq!(decided["w0"], json!(["supersede", "w2", null, null, null]));
+            assert_eq!(decided.len(), 2, "{before} {end}: {decided:?}");
+            assert_eq!(
+                approved(root.path()),
+                ["keep", "old", "w2"],
+                "{before} {end}"
+            );
+        }
+    }
+}
+
+#[test]
+fn undoing_the_replacement_brings_the_earlier_decision_back() {
+    let root = queue();
+    sit(&root, "h 2w\ns\nu w0\nz\nq\ny\n");
+    assert_eq!(last(&root).keys().collect::<Vec<_>>(), ["w0"]);
+    assert_eq!(verdict(&root, "w0"), "stage");
+    // A later decision about the replaced memory counts.
+    let root = queue();
+    sit(&root, "s\ns\nu w0\nk\nk\nk\np\nq\ny\n");
+    assert_eq!(verdict(&root, "w0"), "promote");
+    assert_eq!(verdict(&root, "w2"), "approve");
+    // What it replaced stays replaced.
+    let root = queue();
+    sit(&root, "u old\nu w0\nq\ny\n");
+    assert_eq!(last(&root)["old"][1], "w1");
+    assert_eq!(approved(root.path()), ["keep", "w1"]);
+}
+
+#[test]
+fn nothing_is_merged_into_a_memory_that_is_replaced() {
+    let root = queue();
+    let shown = sit(&root, "u keep\nm keep\nq\ny\n");
+    assert!(
+        shown.contains(
+            "`keep` cannot take the place of `w1`: you decided to remove that memory too"
+        ),
+        "{shown}"
+    );
+    assert_eq!(approved(root.path()), ["old", "w0"]);
+}
+
+#[test]
+fn a_file_with_two_replacements_of_one_memory_can_be_applied() {
+    let root = queue();
+    let shown = sit(&root, "u keep\nu keep\nq\ns\n");
+    assert!(
+        shown.contains("2 decisions are not written, and kept"),
+        "{shown}"
+    );
+    apply(&root);
+    assert_eq!(approved(root.path()), ["old", "w0", "w1"]);
+    assert_eq!(last(&root)["keep"][1], "w1");
+}
+
+#[test]
+fn a_memory_that_is_replaced_on_the_page_is_replaced_whatever_was_chosen_before() {
+    let root = queue();
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let choose = |number: usize, choice: Value| {
+        let request = json!({ "numbers": [number], "choice": choice });
+        let chosen = desk.ask(&session, "/choose", request);
+        assert_eq!(chosen.status, 200, "{}", chosen.body);
+    };
+    choose(0, json!({ "do": "approve" }));
+    choose(1, json!({ "do": "supersede", "older": "w0" }));
+    let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+    assert_eq!(card["chosen"], "replaced");
+    let written = desk.ask(&session, "/write", json!({})).json();
+    assert_eq!(written["written"], 2, "{written}");
+    assert_eq!(approved(root.path()), ["keep", "old", "w1"]);
+}
+
+#[test]
+fn a_file_can_be_applied_after_a_choice_in_the_middle_was_taken_back() {
+    let root = queue();
+    let mut desk = Desk::open(&root);
+    let session = desk.enter();
+    let choose = |number: usize, choice: Value| {
+        let request = json!({ "numbers": [number], "choice": choice });
+        let chosen = desk.ask(&session, "/choose", request);
+        assert_eq!(chosen.status, 200, "{}", chosen.body);
+        let answer = chosen.json();
+        answer["summary"]["recent"][0]["key"].clone()
+    };
+    choose(1, json!({ "do": "supersede", "older": "w0" }));
+    let key = choose(0, json!({ "do": "promote" }));
+    choose(2, json!({ "do": "merge", "into": "w0" }));
+    let back = desk.ask(&session, "/back", json!({ "key": key }));
+    assert_eq!(back.status, 200, "{}", back.body);
+    desk.signal(Signal::SIGTERM);
+    apply(&root);
+    let decided = last(&root);
+    assert_eq!(decided["w2"][1], "w1", "{decided:?}");
+    assert_eq!(decided["w0"][1], "w1", "{decided:?}");
+    assert_eq!(approved(root.path()), ["keep", "old", "w1"]);
+}
+
+#[test]
+fn two_lines_about_one_memory_are_refused() {
+    let root = queue();
+    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
+    let line = |verdict: &str| {
+        let mut entry = listed["waiting"][0].clone();
+        entry["verdict"] = json!(verdict);
+        entry.to_string() + "\n"
+    };
+    let file = root.path().join("decisions.txt");
+    fs::write(&file, line("approve") + &line("reject")).unwrap();
+    let refused = decide(root.path(), &["review", "--apply", file.to_str().unwrap()]).fails(2);
+    assert!(
+        refused.contains("line 2: line 1 decides about w0 too; keep one of them"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_earlier_decision_counts_if_the_replacement_is_not_written() {
+    let root = queue();
+    let mut session = Session::start(review(&root));
+    session
+        .press("a\ns\nu w0\nq\n")
+        .expect("2 decisions: write?");
+    let database = root.scope_folder("alpha").join("memory.db");
+    rusqlite::Connection::open(database)
+        .unwrap()
+        .execute_batch("UPDATE memories SET narrative = 'New text.' WHERE id = 'w2'")
+        .unwrap();
+    session
+        .press("y\n")
+        .expect("wrote 1 decision:")
+        .expect("3/4")
+        .press("q\n")
+        .expect("nothing else was decided");
+    let (code, shown) = session.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(approved(root.path()), ["keep", "old", "w0"]);
+}
+
+#[test]
+fn a_stale_memory_that_was_kept_is_replaced_by_the_one_approved_in_its_place() {
+    let (root, folder) = repository();
+    let path = root.scope_folder("shop").join("memory.db");
+    let waiting = waits("w0", "Waits", json!({}));
+    crate::support::insert(&rusqlite::Connection::open(path).unwrap(), &[waiting]);
+    let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
+    let session = desk.enter();
+    let card = desk.ask(&session, "/card", json!({ "number": 1 })).json();
+    let stale = card["card"]["id"].as_str().unwrap();
+    for (number, choice) in [
+        (1, json!({ "do": "approve" })),
+        (0, json!({ "do": "supersede", "older": stale })),
+    ] {
+        let request = json!({ "numbers": [number], "choice": choice });
+        let chosen = desk.ask(&session, "/choose", request);
+        assert_eq!(chosen.status, 200, "{}", chosen.body);
+    }
+    let written = desk.ask(&session, "/write", json!({})).json();
+    assert_eq!(written["written"], 2, "{written}");
+    let lines = log(&root, "shop");
+    let replaced = lines.iter().find(|line| line.id == stale).unwrap();
+    assert_eq!(replaced.into.as_deref(), Some("w0"), "{lines:?}");
+}
+
+/// Keys that never end the session, whether they are typed at a card or at the last question.
+fn key() -> impl Strategy<Value = String> {
+    let id = prop::sample::select(vec!["keep", "old", "w0", "w1", "w2", "w3"]);
+    let with_id = (prop::sample::select(vec!["m", "d", "u", "u", "o"]), id);
+    prop_oneof![
+        3 => prop::sample::select(vec!["a", "p", "r no", "4", "h 2w", "j", "j", "k", "k", "k", "z"])
+            .prop_map(str::to_owned),
+        3 => with_id.prop_map(|(key, id)| format!("{key} {id}")),
+    ]
+}
+
+/// How many sessions are tried.
+fn cases() -> u32 {
+    let asked = std::env::var("ACK_TEST_DESK_CASES").ok();
+    asked.map_or(12, |cases| cases.parse().unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: None,
+        max_shrink_iters: 60,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_saved_session_decides_the_same_as_a_written_one(keys in prop::collection::vec(key(), 1..16)) {
+        let keys = keys.join("\n");
+        let (written, applied) = (queue(), queue());
+        sit(&written, &format!("{keys}\nq\ny\n"));
+        sit(&applied, &format!("{keys}\nq\ns\n"));
+        apply(&applied);
+        prop_assert_eq!(last(&written), last(&applied));
+        prop_assert_eq!(approved(written.path()), approved(applied.path()));
+    }
+}
