@@ -539,8 +539,8 @@ impl Desk {
             reason: reason.to_owned(),
         };
         let is_replaced_anyway = matches!(choice, Choice::Supersede { .. });
-        if !is_replaced_anyway && self.is_removed(&other) {
-            return Err(refuse("you decided to remove that memory too"));
+        if let Some(reason) = self.removal(&other).filter(|_| !is_replaced_anyway) {
+            return Err(refuse(reason));
         }
         Ok(Some(other))
     }

@@ -55,12 +55,16 @@ impl Desk {
         last
     }
 
-    /// Whether the choices remove a memory.
-    pub(super) fn is_removed(&self, candidate: &Candidate) -> bool {
+    /// Why nothing can be merged into a memory, or be replaced by it: the choices remove it.
+    pub(super) fn removal(&self, candidate: &Candidate) -> Option<&'static str> {
         match self.last_choice(key(candidate)) {
-            LastChoice::None => false,
-            LastChoice::Own(choice) => choice.removes(),
-            LastChoice::Replaced => true,
+            LastChoice::Own(choice) if choice.removes() => {
+                Some("you decided to remove that memory too")
+            }
+            LastChoice::Replaced => Some(
+                "you approved another memory in its place; name that one, or undo that choice first",
+            ),
+            LastChoice::None | LastChoice::Own(_) => None,
         }
     }
 

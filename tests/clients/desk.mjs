@@ -359,12 +359,18 @@ const CHECKS = {
     };
     await beside("u");
     assert.equal(await shown(page), "w1");
+    // What was merged into a memory that is replaced would be hidden with it.
+    await beside("m");
+    await page.locator("#said", { hasText: "another memory in its place" }).waitFor();
+    assert.equal(await shown(page), "w1");
+    await press(page, "z");
+    assert.match(await page.textContent("#head"), /^3 memories wait/);
+    await press(page, "s");
     await beside("m");
     assert.equal(await shown(page), "w2");
     await beside("d");
-    await press(page, "z", "z", "z");
+    await press(page, "z", "z");
     assert.match(await page.textContent("#head"), /^3 memories wait/);
-    await press(page, "s");
     await beside("m");
     await beside("d");
     await press(page, "c");

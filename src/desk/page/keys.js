@@ -144,13 +144,14 @@ function markNext() {
 
 /** Does what a key does to the approved memory that is marked. */
 function nearAction(key) {
-  const action = state.near?.[state.current]?.actions?.find((action) => action.key === key);
+  const marked = state.near?.[state.current];
+  const action = marked?.actions?.find((action) => action.key === key);
   if (!action) {
-    say(
+    const reason =
       state.near === null
         ? "The approved memories are still looked for."
-        : "No approved memory is shown.",
-    );
+        : "No approved memory is shown.";
+    say(marked?.refusal ? `${capitalised(marked.refusal)}.` : reason);
     return undefined;
   }
   return choose(action.choice);

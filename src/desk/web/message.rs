@@ -118,6 +118,8 @@ pub struct ShownNear {
     pub near: Near,
     /// The possible actions for the pair.
     pub actions: Vec<Action>,
+    /// Why the first of the others is not possible.
+    pub refusal: Option<String>,
 }
 
 /// A card and its position.

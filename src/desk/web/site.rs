@@ -459,17 +459,23 @@ impl Site {
                     false => ('u', Choice::Supersede { older: id() }),
                 },
             ];
+            let mut refusal = None;
             let actions = choices.into_iter().filter_map(|(key, choice)| {
-                // A choice that is not possible is not an action.
-                let preview = desk.preview(&[request.number], &choice).ok()?;
-                Some(Action {
-                    key,
-                    choice,
-                    preview,
-                })
+                match desk.preview(&[request.number], &choice) {
+                    Ok(preview) => Some(Action {
+                        key,
+                        choice,
+                        preview,
+                    }),
+                    Err(error) => {
+                        refusal.get_or_insert(error.to_string());
+                        None
+                    }
+                }
             });
             ShownNear {
                 actions: actions.collect(),
+                refusal,
                 near,
             }
         });
