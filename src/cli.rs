@@ -2,6 +2,7 @@
 //! standard input, and only this module prints. Reading commands call the same service as the tools
 //! and print the same answers.
 
+mod answer;
 pub mod args;
 mod check;
 mod command;
@@ -21,6 +22,7 @@ mod index;
 mod log;
 mod machine;
 mod model;
+mod output;
 mod pager;
 pub mod panics;
 mod progress;
@@ -29,41 +31,40 @@ mod publish;
 mod query;
 mod recall;
 mod render;
+mod report;
+mod requests;
 mod review;
 mod scopes;
 mod screen;
 mod serve;
+mod service;
+mod settings;
 mod setup;
 mod show;
 mod signals;
 mod token;
 mod words;
 
-use ack_api::Diagnostic;
 use ack_api::decision::Verdict;
 use std::collections::HashMap;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use directories::BaseDirs;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::json;
 
-use self::args::{
-    ChosenArgs, Cli, ColorArg, Command, ContextArgs, Global, ShownStatuses, StatusArg,
-};
+use self::answer::{print, untagged};
+use self::args::{ChosenArgs, Cli, ColorArg, Command, Global};
+use self::output::{write_err, write_out};
 use self::render::Listing;
-use self::screen::Screen;
+use self::report::report;
+use self::requests::context_request;
+use self::service::CloseOnDrop;
+use self::settings::{config, inputs, load};
 use crate::cli::error::CliError;
-use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs, Source};
-use crate::scope::ScopeError;
-use crate::service::Error;
+use crate::config::{ENV_PROJECT, Source};
 use crate::service::Service;
-use ack_api::memory::StatusFilter;
 use ack_api::text;
-use ack_api::{ContextRequest, ContextResponse, ListScopesRequest, ListScopesResponse, NoteKind};
 use ack_store::copies;
 use ack_sys::files::expand_home;
 use ack_sys::heap;
@@ -199,45 +200,6 @@ fn run_curator_command(
     })
 }
 
-/// Lists the scopes, or shows one of them in detail.
-fn list_scopes(global: &Global, scope: Option<String>) -> Result<(), CliError> {
-    let service = CloseOnDrop(Service::new(config(global)?).leak());
-    let all = progress::while_reading(|| all_scopes(service.0, scope));
-    let all = all.map_err(|error| match error {
-        CliError::Request(Error::Scope(ScopeError::NotFound { name, known, .. })) => {
-            CliError::NoScope { name, known }
-        }
-        error => error,
-    })?;
-    print(&all, global, render::scopes)?;
-    here::check_database(service.0)
-}
-
-/// The scopes of all pages.
-fn all_scopes(service: &Service, scope: Option<String>) -> Result<ListScopesResponse, CliError> {
-    let mut request = ListScopesRequest {
-        scope,
-        ..ListScopesRequest::default()
-    };
-    let mut all = service.list_scopes(&request)?;
-    while let Some(cursor) = all.next_cursor.take() {
-        request.cursor = Some(cursor);
-        let page = service.list_scopes(&request)?;
-        all.scopes.extend(page.scopes);
-        all.next_cursor = page.next_cursor;
-    }
-    Ok(all)
-}
-
-/// Closes the service at the end of a command.
-struct CloseOnDrop(&'static Service);
-
-impl Drop for CloseOnDrop {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
 /// Rejects a `-C` folder that does not exist, because it is probably a typo. A host may name a
 /// folder that was deleted later, so hooks still answer, and a server started by a host serves the
 /// shared scopes.
@@ -296,7 +258,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Get(args) => return get::run(&cli.global, &args),
         Command::Scopes(args) => match args.command {
             Some(command) => scopes::run(&cli.global, &command),
-            None => list_scopes(&cli.global, args.scope),
+            None => scopes::list::run(&cli.global, args.scope),
         },
         Command::Context(args) => {
             let service = CloseOnDrop(Service::new(config(&cli.global)?).leak());
@@ -368,174 +330,6 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         }
     };
     outcome.map(|()| ExitCode::SUCCESS)
-}
-
-/// The inputs: flags, environment, home, working directory.
-fn inputs(global: &Global) -> Result<Inputs, CliError> {
-    if global.unreviewed.is_some() && global.db.is_none() {
-        let message = "`--unreviewed` needs `--db FILE`";
-        let hint = "for a scope: `ack-memory scopes set NAME unreviewed=approved`";
-        return Err(CliError::usage("--unreviewed", message).with_hint(hint));
-    }
-    let inputs = Inputs {
-        root: global.setting(global.root.as_ref(), "--root", ENV_ROOT),
-        db: global.setting(global.db.as_ref(), "--db", ENV_DB),
-        unreviewed: global.unreviewed,
-        pinned: global.setting(global.pin.as_ref(), "--pin", ENV_SCOPE),
-        project: global.setting(global.dir.as_ref(), "-C", ENV_PROJECT),
-        home: BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
-        working_directory: std::path::PathBuf::new(),
-    };
-    match std::env::current_dir() {
-        Ok(working_directory) => Ok(Inputs {
-            working_directory,
-            ..inputs
-        }),
-        // A removed working directory is no project. Only a relative path needs one.
-        Err(_) if !inputs.needs_working_directory() => Ok(inputs),
-        Err(source) => Err(CliError::Io {
-            action: "find",
-            path: "the working directory".into(),
-            source,
-        }),
-    }
-}
-
-/// The effective settings.
-fn load(global: &Global) -> Result<Config, CliError> {
-    let mut config = Config::load(inputs(global)?)?;
-    config.offline = global.offline;
-    Ok(config)
-}
-
-/// The effective settings, logged to standard error with `--verbose`.
-fn config(global: &Global) -> Result<Config, CliError> {
-    let config = load(global)?;
-    if global.verbose {
-        log::settings(&config);
-    }
-    Ok(config)
-}
-
-const fn status(argument: StatusArg) -> StatusFilter {
-    match argument {
-        StatusArg::Approved => StatusFilter::Approved,
-        StatusArg::Staging => StatusFilter::Staging,
-        StatusArg::All => StatusFilter::All,
-    }
-}
-
-/// The status from `--status` or `--all`.
-fn chosen_status(shown: ShownStatuses) -> Option<StatusFilter> {
-    let status_flag = shown.status.map(status);
-    status_flag.or(shown.all.then_some(StatusFilter::All))
-}
-
-fn context_request(args: &ContextArgs) -> ContextRequest {
-    ContextRequest {
-        project_path: None,
-        include_cross_project: args.own_only.then_some(false),
-        max_memories: args.max_memories,
-        max_tokens: args.max_tokens,
-        focus: (!args.focus.is_empty()).then(|| args.focus.join(" ")),
-        by_agent: false,
-    }
-}
-
-/// An answer without the tags that have a meaning for hosts, because it is inserted into
-/// conversations unchanged.
-fn untagged(answer: ContextResponse) -> ContextResponse {
-    let Ok(mut value) = serde_json::to_value(&answer) else {
-        return answer;
-    };
-    text::untag(&mut value);
-    serde_json::from_value(value).unwrap_or(answer)
-}
-
-/// Prints an answer: the tools' JSON, or text for people.
-fn print<A: Serialize + DeserializeOwned>(
-    answer: &A,
-    global: &Global,
-    render: impl FnOnce(&A, &Screen) -> String,
-) -> Result<(), CliError> {
-    if global.json {
-        return write_json(answer);
-    }
-    let screen = Screen::of_output();
-    pager::show_paged(
-        &render(&make_printable(answer, global)?, &screen),
-        &screen,
-        global,
-    )
-}
-
-/// Writes an answer as JSON, safe to print.
-fn write_json<A: Serialize>(answer: &A) -> Result<(), CliError> {
-    let mut safe = serde_json::to_value(answer).unwrap_or_default();
-    text::clean_json(&mut safe);
-    write_out(&(serde_json::to_string_pretty(&safe).unwrap_or_default() + "\n"))
-}
-
-/// An answer with texts that are safe to print. With `--quiet`, most notes are left out.
-fn make_printable<A: Serialize + DeserializeOwned>(
-    answer: &A,
-    global: &Global,
-) -> Result<A, CliError> {
-    let mut safe = serde_json::to_value(answer).unwrap_or_default();
-    let notes = safe
-        .get_mut("notes")
-        .and_then(serde_json::Value::as_array_mut);
-    if let Some(notes) = notes.filter(|_| global.quiet) {
-        // Keep the notes that distinguish near matches from real ones.
-        let nearest = [NoteKind::NoWordMatches, NoteKind::NothingCertain].map(|kind| json!(kind));
-        notes.retain(|note| note.get("kind").is_some_and(|kind| nearest.contains(kind)));
-    }
-    text::clean_json(&mut safe);
-    let safe = serde_json::from_value(safe).map_err(|error| Error::Internal {
-        operation: "the answer".to_owned(),
-        message: error.to_string(),
-    })?;
-    Ok(safe)
-}
-
-/// Writes to standard output. A closed pipe (`| head`) is not an error.
-fn write_out(text: &str) -> Result<(), CliError> {
-    match anstream::stdout().lock().write_all(text.as_bytes()) {
-        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => Err(CliError::Io {
-            action: "write to",
-            path: "standard output".into(),
-            source,
-        }),
-        _ => Ok(()),
-    }
-}
-
-fn report(error: &CliError, json: bool) {
-    let mut body = error.body();
-    for text in [&mut body.hint, &mut body.example].into_iter().flatten() {
-        *text = command::in_text(text);
-    }
-    let text = if json {
-        serde_json::to_string_pretty(&body).unwrap_or_default() + "\n"
-    } else {
-        let screen = Screen::of_errors();
-        render::error(&body, &screen) + &error.candidates(&screen)
-    };
-    // The text is styled already, and quoted words in it are safe.
-    let _ = anstream::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Writes text without colours to standard error, safe to print. Ignores errors, because there is
-/// nowhere to report them.
-fn write_err(text: &str) {
-    let _ = anstream::stderr()
-        .lock()
-        .write_all(text::safe(text).as_bytes());
-}
-
-/// Writes text without colours to standard output, safe to print.
-fn write_plain(text: &str) -> Result<(), CliError> {
-    write_out(&text::safe(text))
 }
 
 /// Prints clap's message. Without colours if the command line contains control characters.

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use super::args::{CheckArgs, CheckFormat};
+use super::output::{write_json, write_out, write_plain};
 use super::scopes::add;
-use super::{write_json, write_out, write_plain};
 use crate::check::{Finding, Report, Severity, check};
 use crate::cli::error::CliError;
 use crate::config::Config;

@@ -19,7 +19,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 
 use super::args::{self, Global};
 use super::error::CliError;
-use super::load;
+use super::settings::load;
 use crate::service::Service;
 use crate::service::labels::Reach;
 use crate::service::short_id::completion_of;

@@ -11,7 +11,9 @@ use serde_json::json;
 use super::args::{ConfigCommand, Global};
 use super::doctor::settings;
 use super::error::CliError;
-use super::{inputs, prompt, signals, write_err, write_out, write_plain};
+use super::output::{write_err, write_out, write_plain};
+use super::settings::inputs;
+use super::{prompt, signals};
 use crate::config::{Config, ConfigFile, SettingsError};
 use crate::offer::Offer;
 use ack_api::Diagnostic;
@@ -42,7 +44,7 @@ fn show(config: &Config, json: bool) -> Result<(), CliError> {
         let settings = settings
             .map(|(name, value, source)| json!({ "name": name, "value": value, "source": source }));
         let settings: Vec<_> = settings.collect();
-        return super::write_json(&settings);
+        return super::output::write_json(&settings);
     }
     let width = settings
         .iter()

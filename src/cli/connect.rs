@@ -5,7 +5,10 @@ mod plan;
 use std::fmt::Write as _;
 
 use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
-use super::{command, config, prompt, write_err, write_out};
+use super::output::{write_err, write_out};
+use super::report::report;
+use super::settings::config;
+use super::{command, prompt};
 use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Client, Extras, Launch, NAME};
@@ -91,7 +94,7 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
             Err(error) if clients.len() == 1 => return Err(error),
             Err(error) => {
                 if let Some(earlier) = failed.replace(error) {
-                    super::report(&earlier, global.json);
+                    report(&earlier, global.json);
                 }
             }
         }

@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 
 use self::checks::{Finding, Level};
 use super::args::{DoctorArgs, Global};
+use super::output::write_out;
 use super::render::{BOLD, DIM, paint};
 use super::screen::Screen;
-use super::{command, connect, machine, pager, progress, write_out};
+use super::{command, connect, machine, pager, progress};
 use crate::cli::error::CliError;
 use crate::config::{Config, Inputs};
 use crate::scope::Scope;

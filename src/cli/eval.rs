@@ -9,8 +9,9 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::EvalArgs;
+use super::output::write_out;
 use super::render::{count, grouped, verb};
-use super::write_out;
+use super::service::CloseOnDrop;
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::eval::metrics::Estimate;
@@ -26,7 +27,7 @@ pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliErr
     })?;
     let mut queries = parse(BufReader::new(file)).map_err(|error| wrong(&error))?;
     let modes = [Mode::Lexical, Mode::Semantic, Mode::Hybrid];
-    let service = super::CloseOnDrop(Service::new(config).leak());
+    let service = CloseOnDrop(Service::new(config).leak());
     complete_ids(service.0, &mut queries).map_err(|error| wrong(&error))?;
     let style =
         ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} queries, {eta} left");

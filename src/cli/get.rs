@@ -5,15 +5,17 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 
+use super::answer::make_printable;
 use super::args::{GetArgs, Global, IncludeArg, WithinArg};
 use super::curate::Caller;
 use super::error::CliError;
+use super::output::{write_json, write_plain};
 use super::recall::{Recall, RecallStore};
+use super::requests::chosen_status;
 use super::screen::Screen;
-use super::{
-    CloseOnDrop, chosen_status, config, make_printable, pager, progress, render, write_json,
-    write_plain,
-};
+use super::service::CloseOnDrop;
+use super::settings::config;
+use super::{pager, progress, render};
 use crate::curate::find::by_whole_id;
 use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;

@@ -4,11 +4,12 @@ use serde_json::json;
 
 use super::args::Global;
 use super::error::CliError;
+use super::output::write_json;
 use super::render::{BOLD, DIM, PLAIN, QueryWords, block, count, grouped, paint};
 use super::screen::Screen;
-use super::{
-    CloseOnDrop, all_scopes, command, config, connect, doctor, pager, progress, write_json,
-};
+use super::service::{CloseOnDrop, all_scopes};
+use super::settings::config;
+use super::{command, connect, doctor, pager, progress};
 use crate::config::Config;
 use crate::connect::Client;
 use crate::connect::status::{Start, status};

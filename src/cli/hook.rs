@@ -12,8 +12,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use super::args::{Global, HookArgs, HookCommand, HostArg};
+use super::command;
 use super::connect::settings_call_hook;
-use super::{command, load, write_err, write_out};
+use super::output::{write_err, write_out};
+use super::settings::load;
 use crate::cli::error::CliError;
 use crate::config::Source;
 use crate::hook;

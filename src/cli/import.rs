@@ -7,8 +7,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::ImportArgs;
+use super::output::{write_err, write_out, write_plain};
 use super::render::{count, grouped, verb};
-use super::{write_err, write_out, write_plain};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::import::{Options, Refusal, check_name, run as import};

@@ -8,8 +8,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::args::IndexArgs;
+use super::output::{write_err, write_out};
 use super::render::{count, grouped, verb};
-use super::{write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::scope::resolve::{check_usable, find};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::write_err;
+use super::output::write_err;
 use crate::config::Config;
 use crate::offer::Offer;
 use crate::scope::Scope;

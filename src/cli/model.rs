@@ -7,7 +7,7 @@ use super::error::CliError;
 pub fn run(args: &ModelArgs) -> Result<(), CliError> {
     let super::args::ModelCommand::Fetch { to } = &args.command;
     let file = ack_transformer::fetch(to)?;
-    super::write_out(&format!(
+    super::output::write_out(&format!(
         "{}\nIt reproduces the reference vectors. Next: {}\n",
         file.display(),
         super::command::command(&format!("index --all --model {}", to.display()))

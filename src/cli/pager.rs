@@ -7,8 +7,9 @@ use anstream::{AutoStream, ColorChoice};
 
 use super::args::Global;
 use super::error::CliError;
+use super::output::write_out;
 use super::screen::Screen;
-use super::{signals, write_out};
+use super::signals;
 use crate::config::ENV_PAGER;
 
 /// Writes an answer to standard output, through a pager if it is longer than the terminal.

@@ -4,7 +4,7 @@
 
 use std::panic::PanicHookInfo;
 
-use super::write_err;
+use super::output::write_err;
 use ack_api::text;
 
 /// Makes panics print one line, or everything if the environment asks for backtraces.

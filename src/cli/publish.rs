@@ -10,8 +10,9 @@ use serde_json::json;
 
 use super::args::PublishArgs;
 use super::command::command;
+use super::output::{write_json, write_plain};
+use super::prompt;
 use super::scopes::{add, set};
-use super::{prompt, write_json, write_plain};
 use crate::cli::error::CliError;
 use crate::config::{Config, FULL_BUILD};
 use crate::connect::quoted;

@@ -5,15 +5,17 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 
+use super::answer::make_printable;
 use super::args::{Global, ModeArg, QueryArgs};
 use super::error::CliError;
+use super::output::{write_err, write_json};
 use super::recall::{Recall, RecallStore};
 use super::render::{Listing, QueryWords};
+use super::requests::chosen_status;
 use super::screen::Screen;
-use super::{
-    CloseOnDrop, chosen_status, config, make_printable, pager, progress, render, write_err,
-    write_json,
-};
+use super::service::CloseOnDrop;
+use super::settings::config;
+use super::{pager, progress, render};
 use crate::service::Service;
 use ack_api::memory::StatusFilter;
 use ack_api::{Also, Detail, MatchTags, Mode, Note, NoteKind, Order, QueryRequest, QueryResponse};

@@ -18,8 +18,9 @@ use serde_json::json;
 
 use super::args::ReviewArgs;
 use super::curate::{Caller, print_json, report};
+use super::output::{write_err, write_plain};
 use super::screen::Screen;
-use super::{progress, render, write_err, write_plain};
+use super::{progress, render};
 use crate::cli::error::CliError;
 use crate::curate::Candidate;
 use crate::curate::find::{Filter, short_ids};

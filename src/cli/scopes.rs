@@ -2,20 +2,21 @@
 
 pub mod add;
 pub mod discover;
+pub mod list;
 pub mod offer;
 pub mod remove;
 pub mod set;
 
 use crate::cli::args::{Global, ScopesCommand};
 use crate::cli::error::CliError;
-use crate::cli::{config, list_scopes};
+use crate::cli::settings::config;
 
 /// Runs one of them.
 pub fn run(global: &Global, command: &ScopesCommand) -> Result<(), CliError> {
     let json = global.json;
     let config = &match command {
-        ScopesCommand::List => return list_scopes(global, None),
-        ScopesCommand::Show { name } => return list_scopes(global, Some(name.clone())),
+        ScopesCommand::List => return list::run(global, None),
+        ScopesCommand::Show { name } => return list::run(global, Some(name.clone())),
         _ => config(global)?,
     };
     match command {

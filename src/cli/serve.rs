@@ -12,7 +12,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use super::args::{Global, ServeArgs};
-use super::{command, log, signals, write_err, write_out};
+use super::output::{write_err, write_out};
+use super::{command, log, signals};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_TOKEN};
 use crate::gate::Token;

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::output::write_out;
+use super::render;
 use super::render::{Listing, QueryWords};
 use super::screen::Screen;
-use super::{render, write_out};
 use crate::cli::error::CliError;
 use crate::config::{Config, Inputs, Setting};
 use crate::service::Service;

@@ -11,8 +11,8 @@ use jiff::tz::TimeZone;
 use toml_edit::DocumentMut;
 
 use super::args::TokenArgs;
+use super::output::{write_err, write_out};
 use super::serve::new_token;
-use super::{write_err, write_out};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::mcp::http::ServeError;

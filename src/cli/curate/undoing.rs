@@ -8,7 +8,8 @@ use super::{Caller, decided_text, dry_run_session, print_json, side_effect_lines
 use crate::cli::args::UndoArgs;
 use crate::cli::error::CliError;
 use crate::cli::machine::user_name;
-use crate::cli::{progress, write_err, write_plain};
+use crate::cli::output::{write_err, write_plain};
+use crate::cli::progress;
 use crate::curate::find::short_ids;
 use crate::curate::side_effects::SideEffects;
 use crate::curate::undo;

@@ -6,7 +6,7 @@ use ack_api::text;
 use super::terminal::{Input, Typed, problem};
 use crate::cli::config_file::{editor, open_editor};
 use crate::cli::error::CliError;
-use crate::cli::write_err;
+use crate::cli::output::write_err;
 use crate::curate::Candidate;
 
 /// Opens a memory in the user's editor. `None` if nothing was changed. If what was written cannot

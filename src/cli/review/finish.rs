@@ -8,7 +8,7 @@ use super::terminal::{Typed, problem};
 use super::unwritten;
 use crate::cli::curate::{Caller, report};
 use crate::cli::error::CliError;
-use crate::cli::{write_err, write_plain};
+use crate::cli::output::{write_err, write_plain};
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::count_text;

@@ -21,7 +21,7 @@ use super::unwritten;
 use crate::cli::args::day::parse_later_day;
 use crate::cli::curate::Caller;
 use crate::cli::error::CliError;
-use crate::cli::write_err;
+use crate::cli::output::write_err;
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::{Choice, reason};

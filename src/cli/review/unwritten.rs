@@ -10,7 +10,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::cli::curate::Caller;
-use crate::cli::{signals, write_err};
+use crate::cli::output::write_err;
+use crate::cli::signals;
 use crate::config::Config;
 use crate::connect::quoted;
 use crate::curate::ReviewSession;

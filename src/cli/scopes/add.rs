@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::AddArgs;
+use crate::cli::command;
 use crate::cli::error::CliError;
-use crate::cli::{command, write_plain};
+use crate::cli::output::write_plain;
 use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
 use crate::import::check_name;

@@ -15,8 +15,9 @@ use toml_edit::{Array, Value};
 
 use super::add;
 use crate::cli::args::{ClaimArgs, SetArgs};
+use crate::cli::command;
 use crate::cli::error::CliError;
-use crate::cli::{command, write_err, write_out, write_plain};
+use crate::cli::output::{write_err, write_out, write_plain};
 use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
 use crate::curate::CurateError;

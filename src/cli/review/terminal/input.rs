@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::cli::{signals, write_err};
+use crate::cli::output::write_err;
+use crate::cli::signals;
 
 /// An answer to a question.
 #[derive(Debug)]

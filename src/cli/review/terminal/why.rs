@@ -3,7 +3,7 @@
 use ack_api::text;
 
 use super::{QueueWalk, Typed};
-use crate::cli::write_err;
+use crate::cli::output::write_err;
 use crate::desk::choice::{REASONS, reason};
 
 const QUESTION: &str = "why? 1-9 (? lists them), words, Enter for none, q back > ";

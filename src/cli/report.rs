@@ -1,0 +1,25 @@
+//! Reports an error.
+
+use std::io::Write;
+
+use ack_api::Diagnostic;
+
+use super::error::CliError;
+use super::screen::Screen;
+use super::{command, render};
+
+/// Writes an error to standard error, with a hint that names this program as it was started.
+pub(super) fn report(error: &CliError, json: bool) {
+    let mut body = error.body();
+    for text in [&mut body.hint, &mut body.example].into_iter().flatten() {
+        *text = command::in_text(text);
+    }
+    let text = if json {
+        serde_json::to_string_pretty(&body).unwrap_or_default() + "\n"
+    } else {
+        let screen = Screen::of_errors();
+        render::error(&body, &screen) + &error.candidates(&screen)
+    };
+    // The text is styled already, and quoted words in it are safe.
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,24 @@
+//! `ack-memory scopes`, and `scopes show`.
+
+use crate::cli::answer::print;
+use crate::cli::args::Global;
+use crate::cli::error::CliError;
+use crate::cli::service::{CloseOnDrop, all_scopes};
+use crate::cli::settings::config;
+use crate::cli::{here, progress, render};
+use crate::scope::ScopeError;
+use crate::service::{Error, Service};
+
+/// Lists the scopes, or shows one of them in detail.
+pub fn run(global: &Global, scope: Option<String>) -> Result<(), CliError> {
+    let service = CloseOnDrop(Service::new(config(global)?).leak());
+    let all = progress::while_reading(|| all_scopes(service.0, scope));
+    let all = all.map_err(|error| match error {
+        CliError::Request(Error::Scope(ScopeError::NotFound { name, known, .. })) => {
+            CliError::NoScope { name, known }
+        }
+        error => error,
+    })?;
+    print(&all, global, render::scopes)?;
+    here::check_database(service.0)
+}

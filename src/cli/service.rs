@@ -1,0 +1,34 @@
+//! The service of one command: closed at its end, with the pages of a list put together.
+
+use ack_api::{ListScopesRequest, ListScopesResponse};
+
+use super::error::CliError;
+use crate::service::Service;
+
+/// Closes the service at the end of a command.
+pub(super) struct CloseOnDrop(pub(super) &'static Service);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The scopes of all pages.
+pub(super) fn all_scopes(
+    service: &Service,
+    scope: Option<String>,
+) -> Result<ListScopesResponse, CliError> {
+    let mut request = ListScopesRequest {
+        scope,
+        ..ListScopesRequest::default()
+    };
+    let mut all = service.list_scopes(&request)?;
+    while let Some(cursor) = all.next_cursor.take() {
+        request.cursor = Some(cursor);
+        let page = service.list_scopes(&request)?;
+        all.scopes.extend(page.scopes);
+        all.next_cursor = page.next_cursor;
+    }
+    Ok(all)
+}

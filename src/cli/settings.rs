@@ -1,0 +1,55 @@
+//! The settings of a command: from its flags, the environment, and the configuration file.
+
+use directories::BaseDirs;
+
+use super::args::Global;
+use super::error::CliError;
+use super::log;
+use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
+
+/// The inputs: flags, environment, home, working directory.
+pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
+    if global.unreviewed.is_some() && global.db.is_none() {
+        let message = "`--unreviewed` needs `--db FILE`";
+        let hint = "for a scope: `ack-memory scopes set NAME unreviewed=approved`";
+        return Err(CliError::usage("--unreviewed", message).with_hint(hint));
+    }
+    let inputs = Inputs {
+        root: global.setting(global.root.as_ref(), "--root", ENV_ROOT),
+        db: global.setting(global.db.as_ref(), "--db", ENV_DB),
+        unreviewed: global.unreviewed,
+        pinned: global.setting(global.pin.as_ref(), "--pin", ENV_SCOPE),
+        project: global.setting(global.dir.as_ref(), "-C", ENV_PROJECT),
+        home: BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+        working_directory: std::path::PathBuf::new(),
+    };
+    match std::env::current_dir() {
+        Ok(working_directory) => Ok(Inputs {
+            working_directory,
+            ..inputs
+        }),
+        // A removed working directory is no project. Only a relative path needs one.
+        Err(_) if !inputs.needs_working_directory() => Ok(inputs),
+        Err(source) => Err(CliError::Io {
+            action: "find",
+            path: "the working directory".into(),
+            source,
+        }),
+    }
+}
+
+/// The effective settings.
+pub(super) fn load(global: &Global) -> Result<Config, CliError> {
+    let mut config = Config::load(inputs(global)?)?;
+    config.offline = global.offline;
+    Ok(config)
+}
+
+/// The effective settings, logged to standard error with `--verbose`.
+pub(super) fn config(global: &Global) -> Result<Config, CliError> {
+    let config = load(global)?;
+    if global.verbose {
+        log::settings(&config);
+    }
+    Ok(config)
+}
