@@ -25,6 +25,7 @@ mod model;
 mod output;
 mod pager;
 pub mod panics;
+mod program;
 mod progress;
 mod prompt;
 mod publish;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use directories::BaseDirs;
 
 use super::args::{Cli, Command, Global};
-use super::connect;
+use super::program;
 use crate::config::{ENV_DB, ENV_ROOT, ENV_SCOPE};
 use crate::connect::quoted;
 use ack_api::text;
@@ -85,7 +85,7 @@ pub fn in_text(text: &str) -> String {
         return text.to_owned();
     }
     let starts = STARTS.get_or_init(|| {
-        let runner = connect::runner();
+        let runner = program::runner();
         runner.map_or_else(|| PROGRAM.trim_end().to_owned(), |runner| runner.command())
     });
     with_flags(text, starts, FLAGS.get().map_or("", String::as_str))

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::connect::file::{self, Action, Change};
 use crate::connect::{Client, Extras, Launch, NAME};
 
-pub use self::plan::{Planned, installed, places, repository, runner, settings_call_hook};
+pub use self::plan::{Planned, installed, places, repository, settings_call_hook};
 use self::plan::{carry_out, extras, files, launch, next_step, plan, warnings};
 
 /// Runs `print-config`.

@@ -19,7 +19,7 @@ use nix::libc;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::lock;
+use super::mutex::lock;
 use super::open::{Opening, Sidecars, connect, recover, sidecar_path};
 use crate::StoreError;
 use ack_sys::files;

@@ -11,11 +11,12 @@ use std::time::{Duration, SystemTime};
 
 use self::locked::LockState;
 use crate::copies::PrivateCopy;
+use crate::mutex::lock;
 use crate::open::{self, FileState};
 use crate::quick_state::{self, QuickState};
 use crate::source::{Access, Origin, ReadResult};
 use crate::turns::Turns;
-use crate::{StoreError, idle, lock};
+use crate::{StoreError, idle};
 
 /// The largest database that is copied after one slow read, or because of a lock.
 const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;

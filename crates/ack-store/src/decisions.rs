@@ -25,9 +25,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use self::contents::Contents;
 pub use self::contents::Exclusion;
+use crate::error::StoreError;
 use crate::layout::{Field, MemorySource};
+use crate::mutex::lock;
 use crate::quick_state::{self, QuickState};
-use crate::{StoreError, lock};
 
 /// The largest log that is read.
 const MAX_LOG_BYTES: u64 = 256 << 20;

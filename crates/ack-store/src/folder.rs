@@ -40,8 +40,9 @@ use self::listing::{FileEntry, Listing};
 use self::note::Note;
 use self::reference::Reference;
 use self::rows::{Content, NoteRow, Rows, TextOrigin, display_path};
+use crate::error::{NamedBy, StoreError};
 use crate::layout::Profile;
-use crate::{NamedBy, StoreError, lock};
+use crate::mutex::lock;
 
 /// A listing that is at most this old belongs to the same request, which first asks for the state
 /// of the files and then reads them.

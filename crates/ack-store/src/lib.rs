@@ -36,6 +36,7 @@ pub mod labels;
 pub mod layout;
 pub mod links;
 pub mod mcp_memory_service;
+mod mutex;
 pub mod open;
 pub mod outline;
 mod parallel_scan;
@@ -55,14 +56,6 @@ mod turns;
 pub mod values;
 pub mod vfs;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use self::error::{NamedBy, StoreError};
 pub use self::snapshot::Snapshot;
 pub use self::store::{READ_TIMEOUT, Store};
-
-/// Locks a mutex. The values stay usable after a panic in another thread: each is replaced as a
-/// whole.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

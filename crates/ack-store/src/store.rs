@@ -17,9 +17,10 @@ use crate::database::Database;
 use crate::decisions::{DecisionLog, Decisions};
 use crate::folder::Notes;
 use crate::layout::{self, Layout, Profile};
+use crate::mutex::lock;
 use crate::open::{FileState, Opening};
 use crate::source::{Access, Origin, ReadResult, Source};
-use crate::{NamedBy, Snapshot, StoreError, lock, parallel_scan};
+use crate::{NamedBy, Snapshot, StoreError, parallel_scan};
 
 /// How long a read retries while the store changes.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(4);

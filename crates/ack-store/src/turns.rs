@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::lock;
+use crate::mutex::lock;
 
 /// Access to one database.
 #[derive(Debug, Default)]

@@ -9,9 +9,10 @@ use ack_sys::heap;
 
 use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::copies::{CopyFiles, PrivateCopy};
+use crate::mutex::lock;
 use crate::open::{self, FileState, Opening, Sidecars};
 use crate::source::{Access, Origin, ReadResult};
-use crate::{StoreError, idle, image, lock};
+use crate::{StoreError, idle, image};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::{Database, MAX_EAGER_COPY_BYTES};
+use crate::error::StoreError;
+use crate::mutex::lock;
 use crate::open::{FileState, Opening, Sidecars};
 use crate::source::{Origin, ReadResult};
-use crate::{StoreError, lock};
 
 /// How long to wait for a lock while the files under it do not change.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
