@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ack_api::memory::Unreviewed;
+use ack_store::folder::instructions::INSTRUCTIONS;
 use ack_store::layout::Profile;
 use ack_store::{Store, StoreError};
 use ack_sys::files;
@@ -20,19 +21,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_DATABASE_BYTES: u64 = 4 << 30;
 /// Larger files of JSON lines are not counted.
 const MAX_LINES_BYTES: u64 = 64 << 20;
-/// Files that hosts read as instructions.
-pub const INSTRUCTIONS: [&str; 9] = [
-    "CLAUDE.md",
-    "CLAUDE.local.md",
-    "AGENTS.md",
-    "AGENTS.override.md",
-    "GEMINI.md",
-    "QWEN.md",
-    ".cursorrules",
-    ".windsurfrules",
-    "copilot-instructions.md",
-];
-
 /// What a file is.
 pub fn recognise(path: &Path) -> Option<FoundStore> {
     files::check(path).ok()?;

@@ -11,21 +11,12 @@ use std::path::{Path, PathBuf};
 use ack_api::memory::Memory;
 use ack_api::{ConflictingStatements, InstructionEntry, RelationKind, text};
 use ack_compare::{Profile, relate};
+use ack_store::folder::instructions::{INSTRUCTIONS, RULE_FOLDERS};
 use ack_sys::files;
 
-use crate::recogniser::INSTRUCTIONS;
 use crate::scope::Scope;
 use crate::scope::resolve::Current;
 
-/// Folders with rules, relative to the top of the project.
-const FOLDERS: [&str; 6] = [
-    ".claude/rules",
-    ".clinerules",
-    ".cursor/rules",
-    ".github/instructions",
-    ".roo/rules",
-    ".windsurf/rules",
-];
 /// Folders with a file of [`INSTRUCTIONS`], relative to the top of the project.
 const INSTRUCTION_FOLDERS: [&str; 3] = ["", ".claude", ".github"];
 /// Maximum files to read.
@@ -161,7 +152,7 @@ fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
     {
         paths.extend(INSTRUCTIONS.iter().map(|name| folder_name.join(name)));
     }
-    for rules in FOLDERS {
+    for rules in RULE_FOLDERS {
         let entries = fs::read_dir(top.join(rules))
             .into_iter()
             .flatten()
