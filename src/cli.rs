@@ -405,6 +405,7 @@ fn inputs(global: &Global) -> Result<Inputs, CliError> {
 fn load(global: &Global) -> Result<Config, CliError> {
     let mut config = Config::load(inputs(global)?)?;
     config.offline = global.offline;
+    config.with_flags = command::in_text;
     Ok(config)
 }
 

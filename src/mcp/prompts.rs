@@ -159,7 +159,11 @@ impl Server {
                 return Err(Error::ReviewWithheld);
             }
             let offset = offset(arguments_by_name.remove("offset"))?;
-            let desk = how_to_decide(scope.as_deref());
+            let mut desk = how_to_decide(scope.as_deref());
+            // A client on another machine learns no paths of this one.
+            if !self.is_shared {
+                desk = (self.service.config.with_flags)(&desk);
+            }
             let found = self.run_blocking(offered.name, move |service| {
                 service.pending_review(scope.as_deref(), offset)
             });

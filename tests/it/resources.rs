@@ -725,9 +725,14 @@ fn a_review_has_pages_ages_groups_and_contradictions_and_names_the_desk() {
     root.store("team", &memories);
     let mut server = Server::initialized(root.path());
     let text = prompt(&mut server, "curate_pending", json!({ "scope": "team" }));
+    // The command acts on the root that the server was started with.
     assert_eq!(
         text.lines().last().unwrap(),
-        "To decide, run `ack-memory review --scope team` in a terminal: it opens the review page."
+        format!(
+            "To decide, run `ack-memory --root {} review --scope team` in a terminal: it opens the \
+             review page.",
+            root.path().display()
+        )
     );
     let review = json_block(&text);
     let pending = &review["pending"];
