@@ -29,6 +29,7 @@ use ack_store::read::CuratedMemory;
 use std::borrow::Cow;
 
 use crate::scope::Scope;
+use crate::service::stale::withdrawn_mark;
 
 /// Why a decision cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -301,6 +302,12 @@ impl ReviewSession {
     /// A decision about a memory. It keeps the text that the curator sees.
     pub fn decision(&self, candidate: &Candidate, verdict: Verdict) -> Decision {
         let edit = verdict.keeps_text().then(|| candidate.previous_edit());
+        // The card says what the author thinks of it.
+        let serves = matches!(verdict, Verdict::Approve | Verdict::Promote | Verdict::Edit);
+        let despite = serves.then(|| {
+            let mark = withdrawn_mark(candidate.memory())?;
+            Some(stale::marks_kept_despite(candidate.memory(), &mark))
+        });
         Decision {
             id: candidate.memory().id.clone(),
             digest: candidate.curated.digest.clone(),
@@ -310,7 +317,7 @@ impl ReviewSession {
             edit: edit.filter(|edit| *edit != Edit::default()),
             into: None,
             until: None,
-            despite: None,
+            despite: despite.flatten(),
             reason: self.reason.clone(),
             actor: self.actor.clone(),
             batch: Some(self.batch.clone()),

@@ -118,6 +118,40 @@ fn the_card_shows_the_objections_of_the_author() {
 }
 
 #[test]
+fn an_approved_note_that_its_author_withdraws_is_marked_until_a_person_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let note =
+        |status: &str| format!("---\nid: a\nstatus: {status}\ntype: x\n---\n# Deploy by hand\n");
+    write(folder.path(), "a.md", note("stable"));
+    let root = serve_notes(folder.path());
+    decide(root.path(), &["approve", "a"]).ok();
+    let stale = || {
+        let found = ack(root.path(), &["query", "deploy", "--json"]).json();
+        found["results"][0]["stale"].clone()
+    };
+    let listed = || ack(root.path(), &["review", "--stale", "--list", "--json"]).json();
+    assert_eq!(stale(), Value::Null);
+    write(folder.path(), "a.md", note("Deprecated, see b"));
+    let mark = "its author marked it deprecated";
+    assert_eq!(stale(), mark);
+    let list = listed();
+    assert!(list.to_string().contains(mark), "{list}");
+    decide(root.path(), &["approve", "a"]).ok();
+    assert_eq!(stale(), Value::Null);
+    assert!(!listed().to_string().contains(mark));
+    let again = decide(root.path(), &["approve", "a"]);
+    assert!(again.err.contains("is approved already"), "{again:?}");
+    // Whoever approves a note that says so, knows it.
+    write(
+        folder.path(),
+        "b.md",
+        "---\nid: b\nstatus: archived\n---\n# Deploy at night\n",
+    );
+    decide(root.path(), &["approve", "b"]).ok();
+    assert!(!listed().to_string().contains("marked it archived"));
+}
+
+#[test]
 fn a_note_without_the_required_type_is_named_where_the_folder_follows_the_format() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();
