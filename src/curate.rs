@@ -96,6 +96,14 @@ pub enum CurateError {
         /// The error from the system.
         source: std::io::Error,
     },
+    /// A rule of the store refuses the decision: a CHECK, a trigger, a unique index.
+    #[error("`{}` refuses the decision: {source}", path.display())]
+    Constraint {
+        /// The store.
+        path: PathBuf,
+        /// What it says.
+        source: std::io::Error,
+    },
     /// Decisions go into the store, but the store belongs to another program.
     #[error(
         "scope `{scope}` says `decisions = \"store\"`, and its store is not a native one ({profile})"
@@ -162,9 +170,10 @@ impl Diagnostic for CurateError {
             | Self::NothingToUndo { .. }
             | Self::OthersOnly { .. }
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
-            Self::NotNative { .. } | Self::NoColumn { .. } | Self::DuplicateId { .. } => {
-                ErrorCode::DecisionRefused
-            }
+            Self::NotNative { .. }
+            | Self::NoColumn { .. }
+            | Self::DuplicateId { .. }
+            | Self::Constraint { .. } => ErrorCode::DecisionRefused,
             Self::Write { .. } | Self::Locked { .. } => ErrorCode::IoError,
             Self::PartlyWritten { source, .. } => source.code(),
             Self::Store(error) => error.code(),
@@ -193,6 +202,11 @@ impl Diagnostic for CurateError {
             }
             Self::Write { .. } => {
                 "nothing was decided; check the folder's permissions and the free space".into()
+            }
+            Self::Constraint { .. } => {
+                "nothing was decided; the store's own rules refuse this: change the rule in the \
+                 store, or keep decisions in the log (`decisions = \"log\"` in scope.toml)"
+                    .into()
             }
             Self::NotNative { scope, .. } => format!(
                 "nothing was decided; `ack-memory scopes set {scope} decisions=log` keeps decisions \
@@ -391,11 +405,16 @@ impl ReviewSession {
         if candidate.memory().id == into.memory().id {
             return Err(refuse("it is the same memory"));
         }
+        let already = format!(
+            "`{}` already replaces `{}`",
+            candidate.memory().id,
+            into.memory().id
+        );
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
-            return Err(refuse("that memory already replaced it"));
+            return Err(refuse(&already));
         }
         if cycle::has_replaced(into, candidate) {
-            return Err(refuse("that memory already replaced it, through others"));
+            return Err(refuse(&format!("{already}, through others")));
         }
         match (into.memory().status, &into.memory().superseded_by) {
             (Status::Rejected, Some(newer)) => Err(refuse(&format!("`{newer}` replaced it"))),

@@ -1,6 +1,7 @@
 //! Recognises files: a database by its tables, JSON lines by their members, instructions by their
 //! name.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
@@ -109,15 +110,19 @@ fn json_lines(path: &Path, start: &str) -> Option<FoundStore> {
     is("title").then(|| FoundStore::with_count(Kind::ImportLines, path, lines(path, |_| true)))
 }
 
+/// Counts the entities of a graph. Lines with the same name are one memory.
 fn entities(path: &Path) -> Result<u64, String> {
+    let mut names = HashSet::new();
     lines(path, |line| {
-        let value = serde_json::from_str::<Value>(line);
-        value.is_ok_and(|value| value.get("type").is_some_and(|kind| kind == "entity"))
+        let value = serde_json::from_str::<Value>(line).unwrap_or_default();
+        let member = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let name = member("name");
+        member("type") == "entity" && !name.trim().is_empty() && names.insert(name.to_owned())
     })
 }
 
 /// Counts the non-empty lines that `counts` accepts.
-fn lines(path: &Path, counts: impl Fn(&str) -> bool) -> Result<u64, String> {
+fn lines(path: &Path, mut counts: impl FnMut(&str) -> bool) -> Result<u64, String> {
     let file = files::open(path).map_err(|error| error.to_string())?;
     if file
         .metadata()

@@ -48,6 +48,22 @@ pub enum Verdict {
     Withdraw,
 }
 
+impl Decision {
+    /// The reason, with the memory or the day that the decision names; `None` if there is neither.
+    pub fn reason_in_full(&self) -> Option<String> {
+        let until = self.until.as_ref().map(|until| format!("until {until}"));
+        let into = self.into.as_ref().map(|into| match self.verdict {
+            Verdict::Supersede => format!("by `{into}`"),
+            _ => format!("into `{into}`"),
+        });
+        let parts: Vec<String> = [until, into, self.reason.clone()]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
 impl Verdict {
     /// The status that the verdict gives a memory, if it does not depend on anything else.
     pub const fn status(self) -> Option<Status> {

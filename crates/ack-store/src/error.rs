@@ -233,7 +233,7 @@ impl StoreError {
             Self::NoNotes { .. } => "name a database, or a folder with `.md` files",
             Self::Instructions { .. } => "name a folder of notes instead",
             Self::NotAGraph { .. } => {
-                "check the scope's `store` path; restore the file from a backup if it should be a graph"
+                "check the scope's `store` path; restore the file from a backup if it should be server-memory's file"
             }
             Self::ImportLines { .. } => {
                 "run `ack-memory import FILE --scope NAME`, or name the folder that it is in"

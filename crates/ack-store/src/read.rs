@@ -426,7 +426,7 @@ impl Snapshot<'_> {
                     .verdict
                     .status()
                     .map(|status| status.as_str().to_owned()),
-                reason: match decision.reason.as_deref() {
+                reason: match decision.reason_in_full().as_deref() {
                     reason if text::id(&decision.id) == id => reason.map(line),
                     Some(reason) => Some(line(&format!("{reason} ({about_other})"))),
                     None => Some(line(&about_other)),
