@@ -15,7 +15,6 @@ pub mod nearest;
 pub mod side_effects;
 pub mod stale;
 pub mod undo;
-pub mod warnings;
 pub mod write;
 
 use std::path::PathBuf;

@@ -6,8 +6,10 @@ use ack_api::text;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::curate::{Candidate, warnings, warnings::Warning};
+use crate::curate::Candidate;
 use crate::service::short_id::ShortIds;
+use crate::warnings;
+use ack_api::Warning;
 
 /// A waiting memory, with what a curator should know.
 #[derive(Debug, Clone, Serialize)]

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ack_api::memory::Memory;
-use ack_api::{ConflictingStatements, InstructionEntry, RelationKind, text};
+use ack_api::{InstructionConflict, InstructionEntry, RelationKind, text};
 use ack_compare::{Profile, relate};
 use ack_store::folder::instructions::{INSTRUCTIONS, RULE_FOLDERS};
 use ack_sys::files;
@@ -129,8 +129,9 @@ impl Instructions {
                 line: passage.lines.0 as u64,
                 relation: relation.kind,
                 says: statement(&passage.text),
-                conflict: relation.conflict.map(|conflict| ConflictingStatements {
+                conflict: relation.conflict.map(|conflict| InstructionConflict {
                     waiting: statement(&conflict.newer),
+                    instruction: statement(&conflict.older),
                     approved: statement(&conflict.older),
                 }),
             };

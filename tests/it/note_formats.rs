@@ -182,10 +182,7 @@ fn the_title_of_an_entity_is_not_repeated_after_its_name() {
     );
     decide(root.path(), &["undo"]).ok();
     let history = decide(root.path(), &["get", "Ana", "--include", "history"]).ok();
-    assert!(
-        history.contains("left to its store (was "),
-        "{history}"
-    );
+    assert!(history.contains("left to its store (was "), "{history}");
 }
 
 #[test]
