@@ -99,7 +99,7 @@ fn decisions_are_written_to_the_store_and_undo_restores_every_value() {
             "alpha-0000 approve staging approved read it",
             "alpha-0001 approve staging approved read it",
             "alpha-0002 reject staging rejected -",
-            "alpha-0001 supersede approved approved by `alpha-0000`",
+            "alpha-0001 supersede approved approved -",
         ]
     );
     let links = "SELECT from_id || ' ' || kind || ' ' || to_id FROM memory_links";
@@ -245,13 +245,18 @@ fn the_history_names_the_day_and_the_other_memory_in_either_place() {
         let until = ["stage", "alpha-0000", "--until", "2099-01-01"];
         decide(root.path(), &[&until[..], &["--because", "later"]].concat()).ok();
         let merge = ["merge", "alpha-0000", "--into", "alpha-0001"];
+        decide(root.path(), &["approve", "alpha-0001"]).ok();
         decide(root.path(), &merge).ok();
         let history = ["get", "alpha-0000", "--include", "history"];
         let shown = decide(root.path(), &history).ok();
         let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in [": until 2099-01-01; later", ": into `alpha-0001`"] {
+        for part in [": until 2099-01-01; later", ", into alpha-0001"] {
             assert!(shown.contains(part), "{settings} {part}: {shown}");
         }
+        // What was rejected is not named.
+        decide(root.path(), &["reject", "alpha-0001"]).ok();
+        let shown = decide(root.path(), &history).out;
+        assert!(!shown.contains("into alpha-0001"), "{shown}");
     }
 }
 

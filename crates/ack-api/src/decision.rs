@@ -49,17 +49,10 @@ pub enum Verdict {
 }
 
 impl Decision {
-    /// The reason, with the memory or the day that the decision names; `None` if there is neither.
-    pub fn reason_in_full(&self) -> Option<String> {
+    /// The reason, with the day until which the memory is put off; `None` if there is neither.
+    pub fn reason_with_day(&self) -> Option<String> {
         let until = self.until.as_ref().map(|until| format!("until {until}"));
-        let into = self.into.as_ref().map(|into| match self.verdict {
-            Verdict::Supersede => format!("by `{into}`"),
-            _ => format!("into `{into}`"),
-        });
-        let parts: Vec<String> = [until, into, self.reason.clone()]
-            .into_iter()
-            .flatten()
-            .collect();
+        let parts: Vec<String> = [until, self.reason.clone()].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

@@ -185,11 +185,16 @@ pub fn history(history: &[HistoryEntry], screen: &Screen) -> String {
         };
         let by = entry.actor.as_ref();
         let by = by.map_or_else(String::new, |actor| format!(" by {actor}"));
+        let into = entry.into.as_ref();
+        let into = into.map_or_else(String::new, |into| match entry.action.as_str() {
+            "supersede" => format!(", replaced by {into}"),
+            _ => format!(", into {into}"),
+        });
         let reason = entry.reason.as_ref();
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         let at = entry.created_at.as_ref();
         let at = at.map_or_else(|| "-".to_owned(), |at| exact_time(at, screen));
-        out += &item(&format!("{at} {action}{change}{by}{reason}"), screen);
+        out += &item(&format!("{at} {action}{change}{by}{into}{reason}"), screen);
     }
     out
 }
