@@ -11,6 +11,7 @@ mod yaml;
 
 use std::path::{Path, PathBuf};
 
+use ack_store::folder::instructions::is_instructions;
 use ack_store::folder::is_skipped;
 use ack_sys::files;
 use ack_worktree::repository::Repository;
@@ -102,11 +103,12 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
     } else {
         files::check(&path)?;
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-        let names = vec![PathBuf::from(path.file_name().unwrap_or_default())];
-        let listed = Listed {
-            names,
-            ..Listed::default()
-        };
+        let name = vec![PathBuf::from(path.file_name().unwrap_or_default())];
+        let mut listed = Listed::default();
+        match is_instructions(&path) {
+            true => listed.instructions = name,
+            false => listed.names = name,
+        }
         (folder, listed)
     };
     let repository = Repository::discover(&folder, None);
@@ -125,6 +127,9 @@ pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
     for link in &listed.links {
         checked.report_link(&place, link);
     }
+    for file in &listed.instructions {
+        checked.report_instructions(&place, file);
+    }
     for name in &listed.names {
         checked.read(&place, name);
     }
@@ -140,6 +145,8 @@ struct Listed {
     closed: Vec<(PathBuf, String)>,
     /// Symbolic links behind which there may be notes that are not read.
     links: Vec<PathBuf>,
+    /// Instructions for agents, which are never memories.
+    instructions: Vec<PathBuf>,
 }
 
 /// Lists a folder. Does not follow links.
@@ -165,6 +172,10 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
         let Ok(relative) = entry.path().strip_prefix(folder) else {
             continue;
         };
+        if entry.file_type().is_file() && is_instructions(relative) {
+            listed.instructions.push(relative.to_owned());
+            continue;
+        }
         let is_notes = crate::recogniser::tally::is_markdown(relative)
             && !["index.md", "log.md", "MEMORY.md"].contains(&&*relative.to_string_lossy());
         let is_lines = ack_store::folder::note::is_json_lines(relative);

@@ -314,6 +314,8 @@ pub struct Config {
     pub offline: bool,
     /// The clock.
     pub clock: fn() -> jiff::Timestamp,
+    /// Adds the flags with which this process was started to the commands in a text.
+    pub with_flags: fn(&str) -> String,
 }
 
 impl Config {
@@ -406,6 +408,7 @@ impl Config {
             offline: false,
             file: None,
             clock: jiff::Timestamp::now,
+            with_flags: str::to_owned,
         };
         config.with_file(read)
     }

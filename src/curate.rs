@@ -15,7 +15,6 @@ pub mod nearest;
 pub mod side_effects;
 pub mod stale;
 pub mod undo;
-pub mod warnings;
 pub mod write;
 
 use std::path::PathBuf;
@@ -29,6 +28,7 @@ use ack_store::read::CuratedMemory;
 use std::borrow::Cow;
 
 use crate::scope::Scope;
+use crate::service::stale::withdrawn_mark;
 
 /// Why a decision cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +93,14 @@ pub enum CurateError {
         /// The log.
         path: PathBuf,
         /// The error from the system.
+        source: std::io::Error,
+    },
+    /// A rule of the store refuses the decision: a CHECK, a trigger, a unique index.
+    #[error("`{}` refuses the decision: {source}", path.display())]
+    Constraint {
+        /// The store.
+        path: PathBuf,
+        /// What it says.
         source: std::io::Error,
     },
     /// Decisions go into the store, but the store belongs to another program.
@@ -161,9 +169,10 @@ impl Diagnostic for CurateError {
             | Self::NothingToUndo { .. }
             | Self::OthersOnly { .. }
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
-            Self::NotNative { .. } | Self::NoColumn { .. } | Self::DuplicateId { .. } => {
-                ErrorCode::DecisionRefused
-            }
+            Self::NotNative { .. }
+            | Self::NoColumn { .. }
+            | Self::DuplicateId { .. }
+            | Self::Constraint { .. } => ErrorCode::DecisionRefused,
             Self::Write { .. } | Self::Locked { .. } => ErrorCode::IoError,
             Self::PartlyWritten { source, .. } => source.code(),
             Self::Store(error) => error.code(),
@@ -192,6 +201,11 @@ impl Diagnostic for CurateError {
             }
             Self::Write { .. } => {
                 "nothing was decided; check the folder's permissions and the free space".into()
+            }
+            Self::Constraint { .. } => {
+                "nothing was decided; the store's own rules refuse this: change the rule in the \
+                 store, or keep decisions in the log (`decisions = \"log\"` in scope.toml)"
+                    .into()
             }
             Self::NotNative { scope, .. } => format!(
                 "nothing was decided; `ack-memory scopes set {scope} decisions=log` keeps decisions \
@@ -301,6 +315,12 @@ impl ReviewSession {
     /// A decision about a memory. It keeps the text that the curator sees.
     pub fn decision(&self, candidate: &Candidate, verdict: Verdict) -> Decision {
         let edit = verdict.keeps_text().then(|| candidate.previous_edit());
+        // The card says what the author thinks of it.
+        let serves = matches!(verdict, Verdict::Approve | Verdict::Promote | Verdict::Edit);
+        let despite = serves.then(|| {
+            let mark = withdrawn_mark(candidate.memory())?;
+            Some(stale::marks_kept_despite(candidate.memory(), &mark))
+        });
         Decision {
             id: candidate.memory().id.clone(),
             digest: candidate.curated.digest.clone(),
@@ -310,7 +330,7 @@ impl ReviewSession {
             edit: edit.filter(|edit| *edit != Edit::default()),
             into: None,
             until: None,
-            despite: None,
+            despite: despite.flatten(),
             reason: self.reason.clone(),
             actor: self.actor.clone(),
             batch: Some(self.batch.clone()),
@@ -384,11 +404,16 @@ impl ReviewSession {
         if candidate.memory().id == into.memory().id {
             return Err(refuse("it is the same memory"));
         }
+        let already = format!(
+            "`{}` already replaces `{}`",
+            candidate.memory().id,
+            into.memory().id
+        );
         if into.memory().superseded_by.as_ref() == Some(&candidate.memory().id) {
-            return Err(refuse("that memory already replaced it"));
+            return Err(refuse(&already));
         }
         if cycle::has_replaced(into, candidate) {
-            return Err(refuse("that memory already replaced it, through others"));
+            return Err(refuse(&format!("{already}, through others")));
         }
         match (into.memory().status, &into.memory().superseded_by) {
             (Status::Rejected, Some(newer)) => Err(refuse(&format!("`{newer}` replaced it"))),

@@ -101,3 +101,4 @@ pub mod scope;
 pub mod service;
 #[doc(hidden)]
 pub mod toolset;
+pub mod warnings;

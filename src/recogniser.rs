@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use ack_api::number::count;
 use serde::Serialize;
 
-pub use self::file::INSTRUCTIONS;
 pub use self::places::Places;
 use self::tally::Budget;
 
@@ -155,7 +154,7 @@ impl FoundStore {
             Support::Served => format!("`ack-memory scopes add NAME --store PATH` ({what})"),
             Support::Import => format!("`ack-memory import FILE --scope NAME` ({what})"),
             Support::Reference => {
-                "name a store of memories; hosts load this file themselves".to_owned()
+                "name a store of memories; hosts load instructions themselves".to_owned()
             }
         }
     }

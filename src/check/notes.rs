@@ -106,6 +106,13 @@ impl CheckState {
         self.warn("link", (&place.shown_path(relative), 1), message);
     }
 
+    /// Reports a file with instructions, which is not a note.
+    pub fn report_instructions(&mut self, place: &NoteFolder, relative: &Path) {
+        let message = "has the name of instructions for agents, which hosts load themselves, so it \
+                       is left out and never served; rename it if it should be a note";
+        self.warn("instructions", (&place.shown_path(relative), 1), message);
+    }
+
     /// Reads and checks a file.
     pub fn read(&mut self, place: &NoteFolder, relative: &Path) {
         let shown_path = place.shown_path(relative);

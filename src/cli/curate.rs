@@ -272,7 +272,7 @@ fn repeats(candidate: &Candidate, decision: &Decision) -> bool {
         DecisionPlace::Store => memory.reviewed_by.is_some(),
     };
     let says_more = decision.reason.is_some()
-        || decision.despite.is_some()
+        || decision.despite.is_some() && decision.despite != memory.kept_despite
         || decision.until.is_some()
         || curated.put_off_until.is_some()
         || memory.superseded_by.is_some();

@@ -99,10 +99,11 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     findings.extend(checks::unserved_stores(&stores, &discovery.scopes, config));
     // Texts that may come from others: names, paths, messages.
     for finding in &mut findings {
-        let texts = [&mut finding.subject, &mut finding.message].into_iter();
-        for advice in &mut finding.advice {
-            *advice = command::in_text(advice);
+        let messages = std::iter::once(&mut finding.message).chain(&mut finding.advice);
+        for message in messages {
+            *message = command::in_text(message);
         }
+        let texts = [&mut finding.subject, &mut finding.message].into_iter();
         for current_scope in texts.chain(&mut finding.place).chain(&mut finding.advice) {
             *current_scope = text::line(current_scope, 1_000);
         }

@@ -4,7 +4,7 @@ use directories::BaseDirs;
 
 use super::args::Global;
 use super::error::CliError;
-use super::log;
+use super::{command, log};
 use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 
 /// The inputs: flags, environment, home, working directory.
@@ -42,6 +42,7 @@ pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
 pub(super) fn load(global: &Global) -> Result<Config, CliError> {
     let mut config = Config::load(inputs(global)?)?;
     config.offline = global.offline;
+    config.with_flags = command::in_text;
     Ok(config)
 }
 

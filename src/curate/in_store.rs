@@ -22,7 +22,7 @@ use ack_store::layout::{Field, Layout, MemorySource, Profile};
 use ack_store::read::CuratedMemory;
 use ack_store::{Snapshot, StoreError};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 pub use self::undo::{Batch, batches, dry_run_undo, undo_batch};
 use super::CurateError;
@@ -207,6 +207,12 @@ fn open(path: &Path) -> Result<Connection, CurateError> {
 
 /// Converts an SQLite write error.
 fn write_error(path: &Path, error: rusqlite::Error) -> CurateError {
+    if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) {
+        return CurateError::Constraint {
+            path: path.to_owned(),
+            source: std::io::Error::other(error),
+        };
+    }
     match StoreError::sqlite(path, error) {
         StoreError::Sqlite { path, source } => CurateError::Write {
             path,

@@ -6,8 +6,10 @@ use ack_api::text;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::curate::{Candidate, warnings, warnings::Warning};
+use crate::curate::Candidate;
 use crate::service::short_id::ShortIds;
+use crate::warnings;
+use ack_api::Warning;
 
 /// A waiting memory, with what a curator should know.
 #[derive(Debug, Clone, Serialize)]
@@ -146,7 +148,7 @@ fn outdated_reason(candidate: &Candidate) -> String {
 
 /// What its author says against a memory: that it is no longer valid, or that its day has passed.
 fn author_objections(candidate: &Candidate, now: jiff::Timestamp) -> impl Iterator<Item = String> {
-    let word = candidate.curated.withdrawn.as_ref();
+    let word = candidate.memory().withdrawn.as_ref();
     let word = word.map(|word| format!("its header says `{}`", text::line(word, 40)));
     let today = now.to_zoned(TimeZone::UTC).date();
     let day = candidate.memory().stale_after.filter(|day| *day < today);

@@ -41,7 +41,7 @@ pub fn evidence(service: &Service, candidate: &Candidate) -> Option<Vec<String>>
 /// `CLAUDE.md:12 contradicts it: Use npm`
 fn instruction(entry: &InstructionEntry) -> String {
     let statement = entry.conflict.as_ref();
-    let statement = statement.map_or(&entry.says, |conflict| &conflict.approved);
+    let statement = statement.map_or(&entry.says, |conflict| &conflict.instruction);
     let relation = match entry.relation {
         RelationKind::Contradicts => "contradicts it",
         _ => "says it already",

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::card::{age_in_days, days};
-use crate::curate::{Candidate, warnings};
+use crate::curate::Candidate;
+use crate::warnings;
 
 /// The state of a memory on the desk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

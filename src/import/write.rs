@@ -42,6 +42,17 @@ const COLUMNS: [&str; 19] = [
     "created_at",
     "updated_at",
 ];
+/// The columns that make up the content that a decision is about.
+const CONTENT_COLUMNS: [&str; 8] = [
+    "project",
+    "type",
+    "title",
+    "subtitle",
+    "facts",
+    "concepts",
+    "files",
+    "narrative",
+];
 /// Columns that a curator fills. They stay as they are if a line does not set them.
 const CURATED_COLUMNS: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "superseded_by"];
 /// The name prefix of folders in which new stores are built. Discovery skips them.
@@ -269,8 +280,11 @@ fn compare(
         };
         let mut adjusted = row.clone();
         if update && decided.contains(&row.id) {
-            keep_decision(&mut adjusted, &stored, &status);
+            keep_decision(&mut adjusted);
             plan.decided += usize::from(sets_curated_column(row));
+        }
+        if update && !adjusted.has_status && is_served(&status) && changes_content(row, &stored) {
+            wait_for_review(&mut adjusted);
         }
         if !would_change(&adjusted, &stored, update) {
             plan.unchanged += 1;
@@ -316,19 +330,32 @@ fn decided_ids(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
     ids.collect()
 }
 
-/// Drops the fields of a line that a person decided about. If the line changes a text that agents
-/// see, the memory waits for review again.
-fn keep_decision(row: &mut Row, stored: &[Value], status: &str) {
+/// Drops the fields of a line that a person decided about.
+fn keep_decision(row: &mut Row) {
     row.given_fields
         .retain(|field| !CURATED_COLUMNS.contains(&field.as_str()));
     row.has_status = false;
-    let is_served = Status::parse(status).is_some_and(Status::is_served);
-    if is_served && would_change(row, stored, true) {
-        row.given_fields.push("status".to_owned());
-        row.status = Status::Staging;
-        row.line.status = Some(Status::Staging.as_str().to_owned());
-        row.has_status = true;
-    }
+}
+
+/// Whether a stored status makes a memory visible to agents.
+fn is_served(status: &str) -> bool {
+    Status::parse(status).is_some_and(Status::is_served)
+}
+
+/// Whether a line changes what a decision is about.
+fn changes_content(row: &Row, stored: &[Value]) -> bool {
+    let columns = COLUMNS.iter().zip(stored.iter().zip(values(row)));
+    columns.into_iter().any(|(column, (stored, wanted))| {
+        CONTENT_COLUMNS.contains(column) && *stored != wanted && sets_column(row, column)
+    })
+}
+
+/// Nobody has approved the text of this line, so the memory waits for review.
+fn wait_for_review(row: &mut Row) {
+    row.given_fields.push("status".to_owned());
+    row.status = Status::Staging;
+    row.line.status = Some(Status::Staging.as_str().to_owned());
+    row.has_status = true;
 }
 
 fn sets_curated_column(row: &Row) -> bool {

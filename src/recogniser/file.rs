@@ -1,11 +1,13 @@
 //! Recognises files: a database by its tables, JSON lines by their members, instructions by their
 //! name.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
 use ack_api::memory::Unreviewed;
+use ack_store::folder::instructions::INSTRUCTIONS;
 use ack_store::layout::Profile;
 use ack_store::{Store, StoreError};
 use ack_sys::files;
@@ -20,19 +22,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_DATABASE_BYTES: u64 = 4 << 30;
 /// Larger files of JSON lines are not counted.
 const MAX_LINES_BYTES: u64 = 64 << 20;
-/// Files that hosts read as instructions.
-pub const INSTRUCTIONS: [&str; 9] = [
-    "CLAUDE.md",
-    "CLAUDE.local.md",
-    "AGENTS.md",
-    "AGENTS.override.md",
-    "GEMINI.md",
-    "QWEN.md",
-    ".cursorrules",
-    ".windsurfrules",
-    "copilot-instructions.md",
-];
-
 /// What a file is.
 pub fn recognise(path: &Path) -> Option<FoundStore> {
     files::check(path).ok()?;
@@ -121,15 +110,19 @@ fn json_lines(path: &Path, start: &str) -> Option<FoundStore> {
     is("title").then(|| FoundStore::with_count(Kind::ImportLines, path, lines(path, |_| true)))
 }
 
+/// Counts the entities of a graph. Lines with the same name are one memory.
 fn entities(path: &Path) -> Result<u64, String> {
+    let mut names = HashSet::new();
     lines(path, |line| {
-        let value = serde_json::from_str::<Value>(line);
-        value.is_ok_and(|value| value.get("type").is_some_and(|kind| kind == "entity"))
+        let value = serde_json::from_str::<Value>(line).unwrap_or_default();
+        let member = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let name = member("name");
+        member("type") == "entity" && !name.trim().is_empty() && names.insert(name.to_owned())
     })
 }
 
 /// Counts the non-empty lines that `counts` accepts.
-fn lines(path: &Path, counts: impl Fn(&str) -> bool) -> Result<u64, String> {
+fn lines(path: &Path, mut counts: impl FnMut(&str) -> bool) -> Result<u64, String> {
     let file = files::open(path).map_err(|error| error.to_string())?;
     if file
         .metadata()

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use ack_store::folder::instructions::is_rule_folder;
+
 use super::tally::{Budget, has_key, head, is_markdown, is_named};
 use super::{FoundStore, Kind, file};
 use crate::scope::DATABASE_NAMES;
@@ -13,6 +15,9 @@ const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
 /// What a folder is.
 pub fn recognise(path: &Path, budget: &Budget) -> Option<FoundStore> {
+    if is_rule_folder(path) {
+        return Some(FoundStore::uncounted(Kind::Instructions, path));
+    }
     let inside = DATABASE_NAMES
         .iter()
         .copied()

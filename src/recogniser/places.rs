@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use ack_store::folder::instructions::INSTRUCTIONS;
 use ack_sys::files::{self, expand_home};
 use serde_json::Value;
 
@@ -192,7 +193,7 @@ fn in_project(project: &Path, budget: &Budget) -> Vec<FoundStore> {
         .into_iter()
         .chain(top);
     found.extend(folders.filter_map(|folder| folder::knowledge_format(&folder, budget)));
-    let instructions = file::INSTRUCTIONS.map(|name| project.join(name));
+    let instructions = INSTRUCTIONS.map(|name| project.join(name));
     found.extend(
         instructions
             .iter()

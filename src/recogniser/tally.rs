@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ack_store::folder::instructions::is_instructions;
 use ack_sys::files;
 use walkdir::WalkDir;
 
@@ -62,8 +63,8 @@ impl Budget {
                 None => "a folder contains itself through a link".to_owned(),
             })?;
             let path = entry.path();
-            memories +=
-                u64::from(entry.file_type().is_file() && is_markdown(path) && is_memory(path));
+            let is_note = is_markdown(path) && !is_instructions(path);
+            memories += u64::from(entry.file_type().is_file() && is_note && is_memory(path));
         }
         Ok(memories)
     }

@@ -9,23 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ack_api::memory::Memory;
-use ack_api::{ConflictingStatements, InstructionEntry, RelationKind, text};
+use ack_api::{InstructionConflict, InstructionEntry, RelationKind, text};
 use ack_compare::{Profile, relate};
+use ack_store::folder::instructions::{INSTRUCTIONS, RULE_FOLDERS};
 use ack_sys::files;
 
-use crate::recogniser::INSTRUCTIONS;
 use crate::scope::Scope;
 use crate::scope::resolve::Current;
 
-/// Folders with rules, relative to the top of the project.
-const FOLDERS: [&str; 6] = [
-    ".claude/rules",
-    ".clinerules",
-    ".cursor/rules",
-    ".github/instructions",
-    ".roo/rules",
-    ".windsurf/rules",
-];
 /// Folders with a file of [`INSTRUCTIONS`], relative to the top of the project.
 const INSTRUCTION_FOLDERS: [&str; 3] = ["", ".claude", ".github"];
 /// Maximum files to read.
@@ -138,8 +129,9 @@ impl Instructions {
                 line: passage.lines.0 as u64,
                 relation: relation.kind,
                 says: statement(&passage.text),
-                conflict: relation.conflict.map(|conflict| ConflictingStatements {
+                conflict: relation.conflict.map(|conflict| InstructionConflict {
                     waiting: statement(&conflict.newer),
+                    instruction: statement(&conflict.older),
                     approved: statement(&conflict.older),
                 }),
             };
@@ -161,7 +153,7 @@ fn paths(top: &Path, folder: &Path) -> Vec<PathBuf> {
     {
         paths.extend(INSTRUCTIONS.iter().map(|name| folder_name.join(name)));
     }
-    for rules in FOLDERS {
+    for rules in RULE_FOLDERS {
         let entries = fs::read_dir(top.join(rules))
             .into_iter()
             .flatten()

@@ -8,11 +8,12 @@ use super::open::{OpenScope, RecordKey};
 use super::validate::check_length;
 use super::{answer, bounds, nearest};
 use crate::service::error::Error;
+use crate::warnings::{self, without_secret, without_secrets};
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::{
     ConflictingStatements, Detail, NearEntry, Note, NoteKind, RelationKind, Review, ReviewItem,
-    text,
+    Warning, text,
 };
 use ack_compare::Profile;
 
@@ -81,7 +82,8 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     let mut is_cut = false;
     let instructions = Instructions::of(&selection.current);
     for (scope, memory) in &memories {
-        let mut hit = answer::hit(memory, scope, Detail::Full);
+        let shown = without_secrets(memory);
+        let mut hit = answer::hit(&shown, scope, Detail::Full);
         if let Some(index) = opened.named(scope).and_then(OpenScope::index) {
             answer::hide_successor(&mut hit, index, StatusFilter::All);
         }
@@ -94,6 +96,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         let neighbours = |status| nearest::of(&opened, &selection, scope_number, &profile, status);
         review.pending.push(ReviewItem {
             memory: hit,
+            warnings: warnings_about(opened.named(scope), memory)?,
             age_days: age_days(service, memory),
             group: neighbours(StatusFilter::Staging)?
                 .into_iter()
@@ -105,7 +108,12 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
                 .map(entry)
                 .collect(),
             instructions: opened.named(scope).map_or_else(Vec::new, |open| {
-                instructions.about(memory, &open.scope, &selection.current)
+                let mut entries = instructions.about(memory, &open.scope, &selection.current);
+                let conflicts = entries
+                    .iter_mut()
+                    .filter_map(|entry| entry.conflict.as_mut());
+                conflicts.for_each(|it| it.waiting = without_secret(&it.waiting));
+                entries
             }),
         });
     }
@@ -136,6 +144,16 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
     Ok(review)
 }
 
+/// What a person should look at first.
+fn warnings_about(open: Option<&OpenScope>, memory: &Memory) -> Result<Vec<Warning>, Error> {
+    let Some(open) = open else {
+        return Ok(Vec::new());
+    };
+    let store = &open.scope.store;
+    let curated = store.snapshot(|snapshot| snapshot.curated(&memory.id))?;
+    Ok(curated.map_or_else(Vec::new, |curated| warnings::about(&curated)))
+}
+
 /// The age of a memory in days.
 fn age_days(service: &Service, memory: &Memory) -> Option<i64> {
     let now = (service.config.clock)();
@@ -163,7 +181,7 @@ fn entry(neighbour: nearest::NearMemory) -> NearEntry {
             .relation
             .conflict
             .map(|conflict| ConflictingStatements {
-                waiting: statement(&conflict.newer),
+                waiting: without_secret(&statement(&conflict.newer)),
                 approved: statement(&conflict.older),
             }),
     }

@@ -1,7 +1,7 @@
 //! Reasons why an approved memory may be out of date, in a few words.
 //!
-//! There are three checks, cheapest first: the day set by its author (`stale_after`); a newer
-//! approved memory that contradicts it by a link, which answers show in `contradicts`; and, for
+//! There are four checks, cheapest first: the day set by its author (`stale_after`); what its
+//! author says about it in its header (`status: deprecated`); a newer approved memory that contradicts it by a link, which answers show in `contradicts`; and, for
 //! memories of the current project, whether all the files it cites are missing from the working
 //! tree. The tree counts only if git tracks files there, and the check has limits
 //! ([`Bounds::ANSWER`]). A decision after the author's day clears that mark. A decision that names
@@ -61,6 +61,7 @@ impl Staleness {
         }
         let counts = |mark: &String| !is_dismissed(memory, mark);
         let marks = self.expired(memory).filter(counts);
+        let marks = marks.or_else(|| withdrawn_mark(memory).filter(counts));
         let newer = contradictions.iter().filter(|other| other.is_newer());
         let marks = marks.or_else(|| newer.map(contradiction_mark).find(counts));
         marks.or_else(|| self.missing_files(memory, scope).filter(counts))
@@ -137,6 +138,13 @@ pub fn is_dismissed(memory: &Memory, mark: &str) -> bool {
         .iter()
         .flat_map(|dismissed| dismissed.split(MARK_SEPARATOR));
     dismissed.any(|dismissed| dismissed == mark)
+}
+
+/// The mark of a note whose header says that it is no longer valid. The word is one of a few.
+pub fn withdrawn_mark(memory: &Memory) -> Option<String> {
+    let status = memory.withdrawn.as_ref()?.to_lowercase();
+    let word = status.split(|c: char| !c.is_alphanumeric()).next();
+    Some(format!("its author marked it {}", word.unwrap_or_default()))
 }
 
 /// The mark of a memory that a newer one contradicts.

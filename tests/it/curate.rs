@@ -544,16 +544,10 @@ fn memories_cannot_replace_each_other_in_a_cycle() {
     );
     decide(root.path(), &["supersede", "a", "--by", "b"]).ok();
     let direct = decide(root.path(), &["supersede", "b", "--by", "a"]).fails(1);
-    assert!(
-        direct.contains("that memory already replaced it"),
-        "{direct}"
-    );
+    assert!(direct.contains(" already replaces `"), "{direct}");
     decide(root.path(), &["supersede", "b", "--by", "c"]).ok();
     let circle = decide(root.path(), &["supersede", "c", "--by", "a"]).fails(1);
-    assert!(
-        circle.contains("already replaced it, through others"),
-        "{circle}"
-    );
+    assert!(circle.contains(", through others"), "{circle}");
     assert_eq!(log(&root, "alpha").len(), 2);
 }
 

@@ -238,6 +238,48 @@ fn a_dry_run_of_undo_leaves_out_what_undo_leaves_out() {
 }
 
 #[test]
+fn the_history_names_the_day_and_the_other_memory_in_either_place() {
+    for settings in ["", IN_STORE] {
+        let root = waiting(2);
+        root.manifest("alpha", settings);
+        let until = ["stage", "alpha-0000", "--until", "2099-01-01"];
+        decide(root.path(), &[&until[..], &["--because", "later"]].concat()).ok();
+        let merge = ["merge", "alpha-0000", "--into", "alpha-0001"];
+        decide(root.path(), &["approve", "alpha-0001"]).ok();
+        decide(root.path(), &merge).ok();
+        let history = ["get", "alpha-0000", "--include", "history"];
+        let shown = decide(root.path(), &history).ok();
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [": until 2099-01-01; later", ", into alpha-0001"] {
+            assert!(shown.contains(part), "{settings} {part}: {shown}");
+        }
+        // What was rejected is not named.
+        decide(root.path(), &["reject", "alpha-0001"]).ok();
+        let shown = decide(root.path(), &history).out;
+        assert!(!shown.contains("into alpha-0001"), "{shown}");
+    }
+}
+
+#[test]
+fn a_rule_of_the_store_that_refuses_a_decision_is_named() {
+    let root = waiting(1);
+    open(&root)
+        .execute_batch(
+            "CREATE TRIGGER no BEFORE UPDATE OF status ON memories
+             BEGIN SELECT RAISE(ABORT, 'only on Mondays'); END",
+        )
+        .unwrap();
+    let refused = decide(root.path(), &["approve", "alpha-0000"]).fails(1);
+    for part in [
+        "refuses the decision: only on Mondays",
+        "the store's own rules",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert!(!refused.contains("free space"), "{refused}");
+}
+
+#[test]
 fn a_store_without_decision_columns_is_refused_clearly() {
     let root = Root::new();
     let folder = root.scope_folder("alpha");

@@ -319,7 +319,7 @@ fn matching_project_instructions_are_shown_on_the_card_in_the_list_and_in_the_re
         entry["conflict"],
         json!({
             "waiting": "The shop API listens on port 8081",
-            "approved": "The shop API listens on port 8080."
+            "instruction": "The shop API listens on port 8080.", "approved": "The shop API listens on port 8080."
         })
     );
     assert!(

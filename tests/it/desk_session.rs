@@ -85,7 +85,7 @@ fn a_first_interrupt_asks_and_a_second_saves_the_choices() {
         .interrupt()
         .expect("2 decisions: write? [y/n]")
         .interrupt()
-        .expect("2 decisions are not written, and kept: ack-memory review --apply");
+        .expect("2 decisions are not written, and kept: ack-memory --root");
     let (code, shown) = session.end();
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(verdicts(&root), []);

@@ -11,7 +11,9 @@ use nix::sys::stat::{Mode, mkdirat};
 use serde_json::{Value, json};
 
 use crate::arguments::call;
+use crate::changes::git;
 use crate::cli::ack;
+use crate::curate::decide;
 use crate::support::{Root, fingerprint, outside};
 
 /// A scope over a folder or file, trusted, and its service.
@@ -504,6 +506,75 @@ fn json_lines_among_notes_are_memories_line_by_line() {
     let mut ids = with_words(&service, "deadlocks");
     ids.sort();
     assert_eq!(ids, ["b", "note"]);
+}
+
+#[test]
+fn instructions_for_agents_among_notes_are_no_memories() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    git(inside, &["init", "-q"]);
+    write(inside, "deploy.md", "# Deploy on Mondays");
+    write(inside, "agents.md", "# Deploy with agents");
+    let (root, service) = serve_notes(inside);
+    assert_eq!(found(&service, "deploy").len(), 2);
+    for name in [
+        "CLAUDE.md",
+        "sub/AGENTS.md",
+        "CLAUDE.local.md",
+        "a/b/GEMINI.md",
+    ] {
+        write(inside, name, "# Deploy whenever you like\n\nAsk nobody.");
+    }
+    git(inside, &["add", "-A"]);
+    git(inside, &["commit", "-q", "-m", "notes"]);
+    for service in [&service, &root.service()] {
+        let mut ids = found(service, "deploy");
+        ids.sort();
+        assert_eq!(ids, ["agents", "deploy"]);
+        let scopes = call(service, "list_scopes", json!({})).unwrap();
+        let problems = &scopes["scopes"][0]["health"]["problems"];
+        let expected =
+            "`CLAUDE.local.md`, `CLAUDE.md`, `a/b/GEMINI.md`, `sub/AGENTS.md` are left out";
+        let said = problems.as_array().unwrap().iter();
+        let said = said.filter(|problem| problem.as_str().unwrap().starts_with(expected));
+        assert_eq!(said.count(), 1, "{problems}");
+    }
+    let doctor = ack(root.path(), &["doctor"]);
+    assert!(doctor.out.contains("sub/AGENTS.md"), "{}", doctor.out);
+    let approved = decide(root.path(), &["approve", "CLAUDE"]);
+    assert_eq!(approved.code, Some(1), "{}", approved.out);
+    // A commit does not make them memories either.
+    let referred = format!("store = '{}'\nref = 'HEAD'", inside.display());
+    root.manifest("notes", &referred);
+    let mut ids = found(&root.service(), "deploy");
+    ids.sort();
+    assert_eq!(ids, ["agents", "deploy"]);
+}
+
+#[test]
+fn a_folder_with_rules_for_agents_is_not_a_store() {
+    let project = tempfile::tempdir().unwrap();
+    write(
+        project.path(),
+        ".cursor/rules/deploy.md",
+        "# Deploy whenever",
+    );
+    let rules = project.path().join(".cursor/rules");
+    let root = Root::new();
+    let store = rules.to_str().unwrap();
+    let added = ack(
+        root.path(),
+        &["scopes", "add", "rules", "--store", store, "--yes"],
+    );
+    assert_eq!(added.code, Some(2), "{}", added.out);
+    assert!(
+        added.err.contains("instructions for agents"),
+        "{}",
+        added.err
+    );
+    let (_root, service) = serve_notes(&rules);
+    let answer = call(&service, "query_memories", json!({ "query": "deploy" }));
+    assert!(format!("{answer:?}").contains("Instructions"), "{answer:?}");
 }
 
 #[test]

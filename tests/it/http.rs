@@ -299,6 +299,7 @@ fn both_protocol_versions_are_answered_as_over_standard_input() {
         let name = here.file_name().unwrap().to_string_lossy();
         let wanted = wanted["result"]
             .to_string()
+            .replace(&format!(" --root {}", root.path().display()), "")
             .replace(&format!("{}/scopes/", root.path().display()), "")
             .replace(&format!("`{}`", here.display()), &format!("`{name}`"));
         let wanted: Value = serde_json::from_str(&wanted).unwrap();

@@ -450,7 +450,7 @@ fn decisions_of_a_curator_survive_an_import() {
 }
 
 #[test]
-fn an_update_of_a_line_that_names_no_status_keeps_the_curators() {
+fn an_update_that_changes_an_approved_text_waits_unless_the_line_says_its_status() {
     let case = Case::new();
     case.import(
         lines(&[json!({ "id": "a", "title": "Will be approved" })]),
@@ -462,16 +462,21 @@ fn an_update_of_a_line_that_names_no_status_keeps_the_curators() {
             "UPDATE memories SET status = 'approved', reviewed_by = 'ines' WHERE id = 'a'",
         )
         .unwrap();
-    case.import(
-        lines(&[json!({ "id": "a", "title": "Was approved, with a better title" })]),
-        &["--update"],
-    )
-    .ok();
-    let (_, title, status) = case.rows().remove(0);
-    assert_eq!(
-        (title.as_str(), status.as_str()),
-        ("Was approved, with a better title", "approved")
-    );
+    let update = |line: Value| {
+        case.import(lines(&[line]), &["--update"]).ok();
+        let (_, title, status) = case.rows().remove(0);
+        format!("{status}: {title}")
+    };
+    // What is not content changes nothing about the status.
+    let same =
+        json!({ "id": "a", "title": "Will be approved", "session": "other", "confidence": 0.9 });
+    assert_eq!(update(same), "approved: Will be approved");
+    let other = json!({ "id": "a", "title": "With another title" });
+    assert_eq!(update(other.clone()), "staging: With another title");
+    // The owner vouches for the text of the same line.
+    let vouched = json!({ "id": "a", "title": "With a third title", "status": "approved" });
+    assert_eq!(update(vouched), "approved: With a third title");
+    assert_eq!(update(other), "staging: With another title");
 }
 
 #[test]

@@ -118,6 +118,74 @@ fn the_card_shows_the_objections_of_the_author() {
 }
 
 #[test]
+fn an_approved_note_that_its_author_withdraws_is_marked_until_a_person_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let note =
+        |status: &str| format!("---\nid: a\nstatus: {status}\ntype: x\n---\n# Deploy by hand\n");
+    write(folder.path(), "a.md", note("stable"));
+    let root = serve_notes(folder.path());
+    decide(root.path(), &["approve", "a"]).ok();
+    let stale = || {
+        let found = ack(root.path(), &["query", "deploy", "--json"]).json();
+        found["results"][0]["stale"].clone()
+    };
+    let listed = || ack(root.path(), &["review", "--stale", "--list", "--json"]).json();
+    assert_eq!(stale(), Value::Null);
+    write(folder.path(), "a.md", note("Deprecated, see b"));
+    let mark = "its author marked it deprecated";
+    assert_eq!(stale(), mark);
+    let list = listed();
+    assert!(list.to_string().contains(mark), "{list}");
+    decide(root.path(), &["approve", "a"]).ok();
+    assert_eq!(stale(), Value::Null);
+    assert!(!listed().to_string().contains(mark));
+    let again = decide(root.path(), &["approve", "a"]);
+    assert!(again.err.contains("is approved already"), "{again:?}");
+    // Whoever approves a note that says so, knows it.
+    write(
+        folder.path(),
+        "b.md",
+        "---\nid: b\nstatus: archived\n---\n# Deploy at night\n",
+    );
+    decide(root.path(), &["approve", "b"]).ok();
+    assert!(!listed().to_string().contains("marked it archived"));
+}
+
+#[test]
+fn a_tag_that_a_header_repeats_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let note =
+        "---\nmodule: cache\ncomponent: Redis\ntags: [redis, cache, redis]\n---\n# Evicted\n";
+    write(folder.path(), "a.md", note);
+    let root = serve_notes(folder.path());
+    assert_eq!(waiting(&root)[0]["concepts"], json!(["redis", "cache"]));
+}
+
+#[test]
+fn the_title_of_an_entity_is_not_repeated_after_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = [
+        json!({ "type": "entity", "name": "Ana", "entityType": "person", "observations": ["a"] }),
+        json!({ "type": "entity", "name": "Payment gateway", "entityType": "t", "observations": [] }),
+        json!({ "type": "relation", "from": "Ana", "to": "Payment gateway", "relationType": "owns" }),
+    ];
+    let graph = graph.map(|line| line.to_string() + "\n").concat();
+    write(folder.path(), "memory.jsonl", graph);
+    let root = serve_notes(&folder.path().join("memory.jsonl"));
+    decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
+    let shown = ack(root.path(), &["get", "Ana", "--include", "links"]).ok();
+    assert!(shown.contains("owns Payment gateway\n"), "{shown}");
+    let scope = ack(root.path(), &["scopes", "--scope", "notes"]).ok();
+    assert!(
+        scope.contains("; its files are read into memory"),
+        "{scope}"
+    );
+    decide(root.path(), &["undo"]).ok();
+    let history = decide(root.path(), &["get", "Ana", "--include", "history"]).ok();
+    assert!(history.contains("left to its store (was "), "{history}");
+}
+
+#[test]
 fn a_note_without_the_required_type_is_named_where_the_folder_follows_the_format() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path();

@@ -150,6 +150,21 @@ fn the_user_is_warned_about_a_queue_that_grows_too_fast() {
 }
 
 #[test]
+fn in_a_folder_of_no_scope_the_user_is_warned_about_all_queues_together() {
+    let root = Root::new();
+    for scope in ["p", "q"] {
+        let fresh = (0..30).map(|n| waiting(&format!("{scope}-w{n}"), 2));
+        let mut memories: Vec<Value> = fresh.collect();
+        memories.push(reviewed(&format!("{scope}-d"), "approved", 30, 3));
+        root.store(scope, &memories);
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    let line = message(start(root.path(), &event(elsewhere.path(), "startup"))).unwrap();
+    let expected = "60 memories are waiting for review (last 7 days: 60 new, 2 decided)";
+    assert!(line.contains(expected), "{line}");
+}
+
+#[test]
 fn scopes_and_doctor_report_the_pace_of_the_queue() {
     let root = Root::new();
     let mut memories = vec![waiting("w0", 2), waiting("w1", 30)];

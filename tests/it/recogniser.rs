@@ -126,7 +126,7 @@ fn every_real_store_is_recognised_in_its_default_place() {
                 ".claude/projects/-home-dana-src-kiosk-web/memory".into(),
                 Some(12)
             ),
-            (Kind::ServerMemory, "graph/memory.jsonl".into(), Some(99)),
+            (Kind::ServerMemory, "graph/memory.jsonl".into(), Some(98)),
             (Kind::BasicMemory, "basic-memory".into(), Some(83)),
             (Kind::McpMemoryService, service.into(), Some(201)),
         ]
@@ -308,9 +308,9 @@ fn discover_lists_stores_with_the_next_step() {
     let output = run(&["scopes", "discover"]).ok();
     let expected = format!(
         "claude-mem: 1 memory, ~/.claude-mem/claude-mem.db
-  add it: ack-memory scopes add claude-mem --store {}
+  add it (a preview; --yes writes it): ack-memory scopes add claude-mem --store {}
 Serena memories: 1 memory, ~/src/shop/.serena/memories
-  add it: ack-memory scopes add serena-shop --store {}
+  add it (a preview; --yes writes it): ack-memory scopes add serena-shop --store {}
 
 instruction files that hosts load themselves: ~/src/shop/CLAUDE.md
 ",

@@ -89,6 +89,15 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// How many notes are approved, wait, and are rejected. A search folds equal ones.
+    fn counts(&self) -> [u64; 3] {
+        let listed = call(&self.service, "list_scopes", json!({})).unwrap();
+        let counts = &listed["scopes"][0]["counts"];
+        ["approved", "staging", "rejected"].map(|status| counts[status].as_u64().unwrap())
+    }
+}
+
 /// With a reference, and with every note counted as approved by its owner.
 const APPROVED: [&str; 2] = ["ref = 'HEAD'", "unreviewed = 'approved'"];
 
@@ -249,8 +258,76 @@ fn a_person_can_approve_the_copy_and_take_that_back() {
     assert_eq!(scene.ids("approved"), ["manual", "other"]);
 }
 
+/// Four files with one text.
+const EQUAL: [(&str, &str); 4] = [
+    ("a.md", PLAIN),
+    ("b.md", PLAIN),
+    ("c.md", PLAIN),
+    ("sub/d.md", PLAIN),
+];
+
 #[test]
-fn of_the_decisions_on_one_text_the_newest_counts_except_for_a_note_with_its_own() {
+fn copies_stay_rejected_as_long_as_one_copy_is_rejected() {
+    for settings in ["ref = 'HEAD'", "unreviewed = 'approved'", ""] {
+        let scene = Scene::new(settings, &EQUAL);
+        let root = scene.root.path();
+        let other = if settings.is_empty() { [0, 1] } else { [1, 0] };
+        let expected = |approved, rejected| [other[0] + approved, other[1], rejected];
+        let answer = decide(root, &["reject", "a", "b", "--json"]).json();
+        assert_eq!(ids(&answer["also_rejected"]), ["c", "sub/d"], "{answer}");
+        // `b` is still rejected.
+        let answer = decide(root, &["approve", "a", "--json"]).json();
+        for kind in ["also_rejected", "wait_again", "served_again"] {
+            assert_eq!(answer[kind], json!([]), "{settings} {kind}: {answer}");
+        }
+        assert_eq!(scene.counts(), expected(1, 3), "{settings}");
+        scene.write("new.md", PLAIN);
+        scene.commit();
+        assert_eq!(scene.counts(), expected(1, 4), "{settings}");
+        decide(root, &["undo"]).ok();
+        assert_eq!(scene.counts(), expected(0, 5), "{settings}");
+    }
+}
+
+#[test]
+fn approving_a_copy_leaves_the_rejected_note_and_its_other_copies_rejected() {
+    let scene = Scene::new("ref = 'HEAD'", &EQUAL);
+    scene.decide(&["reject", "a"]);
+    let answer = decide(scene.root.path(), &["approve", "b", "--json"]).json();
+    assert_eq!(answer["served_again"], json!([]), "{answer}");
+    assert_eq!(scene.counts(), [2, 0, 3]);
+    // A copy that was put back is no reason for another one to leave the rejected.
+    scene.decide(&["stage", "b"]);
+    assert_eq!(scene.counts(), [1, 1, 3]);
+}
+
+#[test]
+fn the_end_of_the_last_rejection_names_the_copies_that_come_back() {
+    for (settings, kind, line) in [
+        ("ref = 'HEAD'", "served_again", "served again: c"),
+        ("", "wait_again", "waits again: c"),
+    ] {
+        let scene = Scene::new(settings, &EQUAL);
+        let root = scene.root.path();
+        let before = scene.counts();
+        scene.decide(&["reject", "a"]);
+        let rejected = scene.counts();
+        assert_eq!(rejected[2], 4);
+        let seen = ack(root, &["approve", "a", "--dry-run"]).ok();
+        assert!(seen.contains(line), "{seen}");
+        let answer = decide(root, &["approve", "a", "--json"]).json();
+        assert_eq!(ids(&answer[kind]), ["b", "c", "sub/d"], "{answer}");
+        let answer = decide(root, &["undo", "--json"]).json();
+        let again = ids(&answer["also_rejected"]);
+        assert_eq!(again, ["b", "c", "sub/d"], "{answer}");
+        assert_eq!(scene.counts(), rejected, "{settings}");
+        decide(root, &["undo"]).ok();
+        assert_eq!(scene.counts(), before, "{settings}");
+    }
+}
+
+#[test]
+fn a_note_with_a_decision_of_its_own_keeps_it() {
     let names = ["one.md", "two.md", "three.md"];
     let scene = Scene::new("ref = 'HEAD'", &names.map(|name| (name, PLAIN)));
     scene.decide(&["reject", "one"]);

@@ -10,6 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cli::{Outcome, ack, add_scope, binary, claude_mem, run};
+use crate::curate::staged;
 use crate::support::{Root, fingerprint, memory};
 use crate::terminal::Session;
 
@@ -58,9 +59,8 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
             MANIFEST.replace("description = 'Payments'   # shown\n", ""),
         ),
         (
-            &["projects+=web", "unreviewed=approved"],
-            MANIFEST.replace("\n[projects]", "unreviewed = \"approved\"\n\n[projects]")
-                + "web = []\n",
+            &["projects+=web", "overviews=show"],
+            MANIFEST.replace("\n[projects]", "overviews = \"show\"\n\n[projects]") + "web = []\n",
         ),
         (
             &["paths=~/src/ledger, /srv/jobs"],
@@ -114,6 +114,43 @@ fn scopes_set_changes_the_named_keys_and_its_undo_restores_every_byte() {
             );
         }
     }
+}
+
+#[test]
+fn a_setting_that_changes_nothing_for_the_store_is_refused_and_not_recommended() {
+    let root = Root::new();
+    staged(&root, "ours", 1);
+    for (assignment, why) in [
+        ("unreviewed=approved", "keeps a review status of its own"),
+        ("ref=main", "only notes in a git repository"),
+    ] {
+        let refused = ack(root.path(), &["scopes", "set", "ours", assignment]);
+        assert_eq!(refused.code, Some(2), "{}", refused.out);
+        assert!(refused.err.contains(why), "{}", refused.err);
+        assert!(
+            refused.err.contains("review --scope ours"),
+            "{}",
+            refused.err
+        );
+    }
+    assert!(!root.scope_folder("ours").join("scope.toml").exists());
+    let doctor = ack(root.path(), &["doctor"]).out;
+    assert!(
+        doctor.contains("agents see none of them until you review\n"),
+        "{doctor}"
+    );
+    assert!(!doctor.contains("unreviewed=approved"), "{doctor}");
+    // Another program's store can be trusted.
+    claude_mem(&root.scope_folder("theirs").join("claude-mem.db"));
+    let doctor = ack(root.path(), &["doctor"]).out;
+    let command = "scopes set theirs unreviewed=approved";
+    assert!(doctor.contains(command), "{doctor}");
+    ack(
+        root.path(),
+        &["scopes", "set", "theirs", "unreviewed=approved"],
+    )
+    .ok();
+    ack(root.path(), &["scopes", "set", "theirs", "unreviewed="]).ok();
 }
 
 #[test]

@@ -48,6 +48,15 @@ pub enum Verdict {
     Withdraw,
 }
 
+impl Decision {
+    /// The reason, with the day until which the memory is put off; `None` if there is neither.
+    pub fn reason_with_day(&self) -> Option<String> {
+        let until = self.until.as_ref().map(|until| format!("until {until}"));
+        let parts: Vec<String> = [until, self.reason.clone()].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
 impl Verdict {
     /// The status that the verdict gives a memory, if it does not depend on anything else.
     pub const fn status(self) -> Option<Status> {

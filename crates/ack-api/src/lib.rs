@@ -38,8 +38,8 @@ pub use request::{
     MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order, QueryRequest, UNLISTED, Within,
 };
 pub use resource::{
-    Completions, ConflictingStatements, InstructionEntry, NearEntry, ResourceEntry, Review,
-    ReviewItem, ScopeResource,
+    Completions, ConflictingStatements, InstructionConflict, InstructionEntry, NearEntry,
+    ResourceEntry, Review, ReviewItem, ScopeResource, Warning,
 };
 pub use response::{
     Also, ContextResponse, Contradiction, Counts, Expected, Explanation, GetResponse, Health,

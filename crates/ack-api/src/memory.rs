@@ -183,6 +183,8 @@ pub struct Memory {
     pub stale_after: Option<Date>,
     /// The reasons against it that applied when a person kept it anyway.
     pub kept_despite: Option<String>,
+    /// The word by which its author says that it is no longer valid, such as `deprecated`.
+    pub withdrawn: Option<String>,
     /// The stored status, if it is not a known word. The memory then counts as rejected.
     pub unknown_status: Option<String>,
     /// The columns whose value was broken and was read as far as possible.
@@ -215,6 +217,7 @@ impl Memory {
             updated_at: None,
             stale_after: None,
             kept_despite: None,
+            withdrawn: None,
             unknown_status: None,
             repaired: Vec::new(),
         }

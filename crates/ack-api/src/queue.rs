@@ -1,6 +1,7 @@
 //! Statistics of the review queue: how much waits, how old it is, and whether people keep up.
 
 use std::fmt;
+use std::iter::Sum;
 
 use jiff::{Timestamp, ToSpan};
 
@@ -59,6 +60,15 @@ impl Flow {
     /// decided, and more than fifty wait.
     pub const fn outruns(self, waiting: u64) -> bool {
         waiting > MIN_ALERT_QUEUE && self.entered > 0 && self.entered >= self.decided * ALERT_FACTOR
+    }
+}
+
+impl Sum for Flow {
+    fn sum<I: Iterator<Item = Self>>(flows: I) -> Self {
+        flows.fold(Self::default(), |all, flow| Self {
+            entered: all.entered + flow.entered,
+            decided: all.decided + flow.decided,
+        })
     }
 }
 

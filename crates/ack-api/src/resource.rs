@@ -57,6 +57,9 @@ pub struct ReviewItem {
     /// The full memory.
     #[serde(flatten)]
     pub memory: MemoryHit,
+    /// What to look at first. Lines that look like a secret are left out of the memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// How many days ago it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_days: Option<i64>,
@@ -73,6 +76,32 @@ pub struct ReviewItem {
     pub instructions: Vec<InstructionEntry>,
 }
 
+/// Something to look at before a memory is approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Warning {
+    /// It holds what looks like a password, a key or a token.
+    Secret,
+    /// It gives an agent instructions instead of stating facts.
+    AddressesAgent,
+    /// It contains invisible characters: control characters, or characters that hide text.
+    Hidden,
+    /// A value was damaged.
+    Repaired,
+}
+
+impl Warning {
+    /// The warning in words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Secret => "looks like it contains a password, a key or a token",
+            Self::AddressesAgent => "addresses an agent",
+            Self::Hidden => "control or hidden characters were removed from what is shown",
+            Self::Repaired => "values were damaged",
+        }
+    }
+}
+
 /// A passage of a project's instructions that says the same as a memory, or the opposite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstructionEntry {
@@ -86,7 +115,18 @@ pub struct InstructionEntry {
     pub says: String,
     /// The statements that cannot both be true, if it is contradicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conflict: Option<ConflictingStatements>,
+    pub conflict: Option<InstructionConflict>,
+}
+
+/// A statement of a waiting memory and one of the instructions, which cannot both be true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InstructionConflict {
+    /// What the waiting memory says.
+    pub waiting: String,
+    /// What the instructions say.
+    pub instruction: String,
+    /// The same as `instruction`, which replaces this name.
+    pub approved: String,
 }
 
 /// An approved memory near one that waits for review.
@@ -114,7 +154,7 @@ pub struct NearEntry {
 pub struct ConflictingStatements {
     /// What the waiting memory says.
     pub waiting: String,
-    /// What the approved one, or the instruction, says.
+    /// What the approved one says.
     pub approved: String,
 }
 

@@ -1,10 +1,12 @@
 //! The answers of the four tools. Empty fields are left out.
 
+mod history;
 mod scopes;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::history::HistoryEntry;
 pub use self::scopes::{
     Counts, Health, HealthState, IndexInfo, ListScopesResponse, Pending, ScopeInfo, TagCount,
 };
@@ -475,28 +477,6 @@ pub struct LinkEntry {
     /// The writer's confidence, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-}
-
-/// One entry of the curation log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HistoryEntry {
-    /// What was done.
-    pub action: String,
-    /// Status before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previous_status: Option<String>,
-    /// Status after.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_status: Option<String>,
-    /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Who did it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actor: Option<String>,
-    /// When, UTC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_at: Option<String>,
 }
 
 /// An id of `ids` that was not returned.

@@ -41,6 +41,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::PutOffUntil, &["put_off_until"]),
             (Field::KeptDespite, &["kept_despite"]),
             (Field::TitleFromFile, &["title_from_file"]),
+            (Field::AuthorStatus, &["author_status"]),
         ],
     );
     source.narrative = memories

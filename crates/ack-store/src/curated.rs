@@ -40,8 +40,6 @@ pub struct CuratedMemory {
     pub hides_text: bool,
     /// Whether another row has the same id. A decision cannot tell the two apart.
     pub has_duplicate_id: bool,
-    /// The word in the header of a note that says it is no longer valid, such as `deprecated`.
-    pub withdrawn: Option<String>,
 }
 
 impl CuratedMemory {
@@ -108,7 +106,6 @@ impl JoinedRow<'_> {
                 put_off_until: record::put_off_until(row, joined)?,
                 hides_text: record::hides_text(row)?,
                 has_duplicate_id: false,
-                withdrawn: None,
             })
         };
         snapshot.map_sqlite(read())
@@ -211,10 +208,8 @@ impl Snapshot<'_> {
                 Ok(())
             })?;
         }
-        let withdrawn = self.withdrawn_notes(" WHERE id = ?1", &[&id])?.remove(id);
         Ok(found.map(|(_, curated)| CuratedMemory {
             has_duplicate_id: rows > 1,
-            withdrawn,
             ..curated
         }))
     }
@@ -307,13 +302,9 @@ impl Snapshot<'_> {
             waiting_replaced,
             ..QueueRows::default()
         };
-        let mut withdrawn = self.withdrawn_notes("", &[])?;
         for (row, review_dates, curated) in rows {
             queue.dates.push(review_dates);
-            queue.waiting.extend(curated.map(|curated| CuratedMemory {
-                withdrawn: withdrawn.remove(&curated.memory.id),
-                ..*curated
-            }));
+            queue.waiting.extend(curated.map(|curated| *curated));
             if row.status.is_served() {
                 let replaced = row.replaced.into_iter();
                 queue
@@ -386,22 +377,6 @@ impl Snapshot<'_> {
             (id, files)
         });
         Ok(named.collect())
-    }
-
-    /// The notes whose headers say that they are no longer valid: the word, by id.
-    fn withdrawn_notes(
-        &self,
-        clauses: &str,
-        parameters: &[&dyn ToSql],
-    ) -> Result<HashMap<String, String>, StoreError> {
-        if !self.layout.profile.is_notes() {
-            return Ok(HashMap::default());
-        }
-        let sql = format!("SELECT id, word FROM note_withdrawn{clauses}");
-        let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;
-        let word = |row: &Row<'_>| Ok((text::id(&row.get::<_, String>(0)?), row.get(1)?));
-        let words = self.map_sqlite(statement.query_map(parameters, word))?;
-        words.map(|word| self.map_sqlite(word)).collect()
     }
 
     /// Reads the chosen row of each id.

@@ -47,6 +47,12 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder contains rules that hosts load themselves.
+    #[error("`{}` holds instructions for agents, which hosts load themselves", path.display())]
+    Instructions {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The file is not an SQLite database.
     #[error("`{}` is not an SQLite database", path.display())]
     NotADatabase {
@@ -166,6 +172,7 @@ impl StoreError {
             Self::Missing { path, .. }
             | Self::Empty { path, .. }
             | Self::NoNotes { path }
+            | Self::Instructions { path }
             | Self::NotADatabase { path, .. }
             | Self::NotAGraph { path }
             | Self::ImportLines { path }
@@ -185,7 +192,9 @@ impl StoreError {
     pub const fn code(&self) -> ErrorCode {
         match self {
             Self::Missing { .. } => ErrorCode::StoreNotFound,
-            Self::Empty { .. } | Self::NoNotes { .. } => ErrorCode::StoreEmpty,
+            Self::Empty { .. } | Self::NoNotes { .. } | Self::Instructions { .. } => {
+                ErrorCode::StoreEmpty
+            }
             Self::NotADatabase { .. } | Self::NotAGraph { .. } | Self::ImportLines { .. } => {
                 ErrorCode::StoreNotSqlite
             }
@@ -222,8 +231,9 @@ impl StoreError {
             Self::NotADatabase { named, .. } => return not_a_database(named),
             Self::Foreign { named, .. } => return foreign(named),
             Self::NoNotes { .. } => "name a database, or a folder with `.md` files",
+            Self::Instructions { .. } => "name a folder of notes instead",
             Self::NotAGraph { .. } => {
-                "check the scope's `store` path; restore the file from a backup if it should be a graph"
+                "check the scope's `store` path; restore the file from a backup if it should be server-memory's file"
             }
             Self::ImportLines { .. } => {
                 "run `ack-memory import FILE --scope NAME`, or name the folder that it is in"

@@ -13,6 +13,7 @@ mod dialect;
 mod files;
 pub mod front_matter;
 mod graph;
+pub mod instructions;
 mod knowledge;
 pub mod lines;
 pub mod links;
@@ -98,6 +99,8 @@ struct LoadedNotes {
     /// A hash of all contents.
     version: u64,
     last_listing: Option<LastListing>,
+    /// The problems of the last listing.
+    listed_problems: Vec<String>,
 }
 
 /// When a folder was last listed, and how changes since then are detected.
@@ -251,6 +254,7 @@ impl LoadedNotes {
             partial_problems: FxHashMap::default(),
             version: 0,
             last_listing: None,
+            listed_problems: Vec::new(),
         })
     }
 
@@ -294,6 +298,7 @@ impl LoadedNotes {
             && self.version != 0
             && !has_moved
             && self.missing.is_empty()
+            && self.listed_problems == listing.problems
         {
             self.last_listing = Some(LastListing::now(listing.watch, folder));
             return Ok(());
@@ -329,6 +334,7 @@ impl LoadedNotes {
         }
         let problems = self.apply_plan(&plan, fresh, path)?;
         self.set_problems(&listing, problems);
+        self.listed_problems = std::mem::take(&mut listing.problems);
         self.bytes = listing.files.iter().map(|entry| entry.length).sum();
         self.version = self.hash();
         if self.files.values().any(|file| file.is_unreadable) {
@@ -341,6 +347,11 @@ impl LoadedNotes {
     /// Lists the files.
     fn list(&self, path: &Path) -> Result<Listing, StoreError> {
         let dialect = self.dialect;
+        if instructions::is_rule_folder(path) {
+            return Err(StoreError::Instructions {
+                path: path.to_owned(),
+            });
+        }
         let is_committed = self.reference.as_ref().is_some_and(Reference::has_folder);
         if self.reference.is_some() && !path.exists() {
             // Another branch is checked out.

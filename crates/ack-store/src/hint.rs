@@ -42,6 +42,9 @@ pub fn sqlite_hint(error: &rusqlite::Error) -> Option<&'static str> {
     match error.sqlite_error_code()? {
         ErrorCode::DiskFull => Some(NO_SPACE),
         ErrorCode::OutOfMemory => Some("the system is out of memory: close other programs"),
+        ErrorCode::ConstraintViolation => Some(
+            "the store's own rules refuse this (a CHECK, a trigger or a unique index); nothing was changed",
+        ),
         ErrorCode::SystemIoFailure => Some(BROKEN_DEVICE),
         ErrorCode::CannotOpen => Some(
             "check the permissions of the file and its folder, and the limit for open files (`ulimit -n`); \

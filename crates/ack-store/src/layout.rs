@@ -124,11 +124,12 @@ pub enum Field {
     PutOffUntil,
     KeptDespite,
     TitleFromFile,
+    AuthorStatus,
 }
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -154,6 +155,7 @@ impl Field {
         Self::PutOffUntil,
         Self::KeptDespite,
         Self::TitleFromFile,
+        Self::AuthorStatus,
     ];
 
     /// The position in a selected row, which starts with `rowid` and the id.

@@ -9,6 +9,7 @@ use rusqlite::types::ValueRef;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::decisions::{self, JoinedStatus, StatusRule};
+use super::folder::note::NoteStatus;
 use super::layout::{Field, MemorySource};
 use super::read::ReviewDates;
 use super::values::{self, ListKind};
@@ -166,6 +167,8 @@ pub fn memory(
     let superseded_by = one_line(Field::SupersededBy, "superseded_by", usize::MAX)?
         .map(|successor| text::id(&successor));
     let kept_despite = one_line(Field::KeptDespite, "kept_despite", 500)?;
+    let withdrawn = one_line(Field::AuthorStatus, "author_status", 40)?
+        .filter(|word| NoteStatus::parse(word) == Some(NoteStatus::Withdrawn));
     let mut lists =
         |field: Field, name: &'static str, kind: ListKind| -> rusqlite::Result<Vec<String>> {
             let (raw, is_lossy) = values::text_value(row.get_ref(field.position())?);
@@ -225,6 +228,7 @@ pub fn memory(
         updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
         stale_after: day_field(row, Field::StaleAfter)?,
         kept_despite,
+        withdrawn,
         repaired,
     };
     if let Some(decision) = joined.decision {

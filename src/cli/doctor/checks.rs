@@ -246,15 +246,24 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     };
     let mut found = vec![Finding::new(Level::Ok, name, message).at(&place)];
     if served == 0 && waiting > 0 {
-        let hidden = "agents see none of them until you review or trust the store";
-        found.push(
-            Finding::new(Level::Warning, "", hidden)
-                .advise(format!("ack-memory review --scope {}", quoted(name)))
-                .advise(format!(
-                    "ack-memory scopes set {} unreviewed=approved",
-                    quoted(name)
-                )),
-        );
+        // A store with a status of its own cannot be trusted as a whole.
+        let has_status = scope.store.snapshot(|it| Ok(it.layout.has_status()));
+        let has_status = has_status.unwrap_or(true);
+        let or_trust = if has_status {
+            ""
+        } else {
+            " or trust the store"
+        };
+        let hidden = format!("agents see none of them until you review{or_trust}");
+        let mut finding = Finding::new(Level::Warning, "", hidden)
+            .advise(format!("ack-memory review --scope {}", quoted(name)));
+        if !has_status {
+            finding = finding.advise(format!(
+                "ack-memory scopes set {} unreviewed=approved",
+                quoted(name)
+            ));
+        }
+        found.push(finding);
     }
     if let Some(problem) = writable::problem(scope) {
         // Not everybody who reads a scope decides about it.

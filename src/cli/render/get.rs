@@ -145,7 +145,8 @@ fn links(links: &[LinkEntry], own: &str, screen: &Screen) -> String {
     let mut out = format!("{INDENT}links:\n");
     for link in links {
         let mut text = format!("{} {} {}", link.from_id, link.kind, link.to_id);
-        if let Some(title) = &link.title {
+        let is_title = |title: &&String| **title != link.from_id && **title != link.to_id;
+        if let Some(title) = link.title.as_ref().filter(is_title) {
             let _ = write!(text, " {title}");
         }
         // Details of a link, other than its target.
@@ -172,22 +173,28 @@ fn links(links: &[LinkEntry], own: &str, screen: &Screen) -> String {
 pub fn history(history: &[HistoryEntry], screen: &Screen) -> String {
     let mut out = format!("{INDENT}history:\n");
     for entry in history {
+        let action = match entry.action.as_str() {
+            "withdraw" => "left to its store",
+            action => action,
+        };
         let change = match (&entry.previous_status, &entry.new_status) {
             (Some(before), Some(after)) => format!(" {before} → {after}"),
-            (Some(before), None) => format!(" {before} →"),
+            (Some(before), None) => format!(" (was {before})"),
             (None, Some(after)) => format!(" → {after}"),
             (None, None) => String::new(),
         };
         let by = entry.actor.as_ref();
         let by = by.map_or_else(String::new, |actor| format!(" by {actor}"));
+        let into = entry.into.as_ref();
+        let into = into.map_or_else(String::new, |into| match entry.action.as_str() {
+            "supersede" => format!(", replaced by {into}"),
+            _ => format!(", into {into}"),
+        });
         let reason = entry.reason.as_ref();
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         let at = entry.created_at.as_ref();
         let at = at.map_or_else(|| "-".to_owned(), |at| exact_time(at, screen));
-        out += &item(
-            &format!("{at} {}{change}{by}{reason}", entry.action),
-            screen,
-        );
+        out += &item(&format!("{at} {action}{change}{by}{into}{reason}"), screen);
     }
     out
 }

@@ -164,7 +164,11 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
     }
     if let Some(profile) = &scope.profile {
         let opened = scope.health.opened.as_deref().unwrap_or("-");
-        out += &line(&format!("profile: {profile}; opened {opened}"), screen);
+        let opened = match opened.starts_with("its files") {
+            true => opened.to_owned(),
+            false => format!("opened {opened}"),
+        };
+        out += &line(&format!("profile: {profile}; {opened}"), screen);
     }
     if let Some(table) = &scope.index {
         out += &line(&vectors(table, screen), screen);

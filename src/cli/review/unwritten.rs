@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::cli::command::command;
 use crate::cli::curate::Caller;
 use crate::cli::output::write_err;
 use crate::cli::signals;
@@ -61,8 +62,14 @@ pub fn save(folders: &[PathBuf], desk: &mut Desk, session: &ReviewSession) -> St
 
 fn saved_message(count: usize, file: &Path) -> String {
     let decisions = count_text(count, "decision is", "decisions are");
-    let command = quoted(&file.display().to_string());
-    format!("{decisions} not written, and kept: ack-memory review --apply {command}\n")
+    let command = apply_command(file);
+    format!("{decisions} not written, and kept: {command}\n")
+}
+
+/// The command that applies the decisions in a file.
+fn apply_command(file: &Path) -> String {
+    let file = quoted(&file.display().to_string());
+    command(&format!("review --apply {file}"))
 }
 
 fn create(file: &Path, lines: &str) -> std::io::Result<()> {
@@ -92,10 +99,10 @@ pub fn report_earlier(config: &Config) {
         .collect();
     files.sort();
     for file in files {
-        let command = quoted(&file.display().to_string());
+        let command = apply_command(&file);
         write_err(&format!(
-            "note: decisions of an earlier review were not written: ack-memory review --apply \
-             {command}; delete the file when you no longer need it\n"
+            "note: decisions of an earlier review were not written: {command}; delete the file \
+             when you no longer need it\n"
         ));
     }
 }

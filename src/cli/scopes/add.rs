@@ -188,6 +188,10 @@ pub fn describe(
         report += "it has no review status, so its memories are shown only with status staging or all;\n\
                    with --unreviewed approved, all of them count as approved\n";
     }
+    if has_status && unreviewed == Unreviewed::Approved && reference.is_none() {
+        report +=
+            "note: --unreviewed changes nothing: the store keeps a review status of its own\n";
+    }
     Ok(report)
 }
 

@@ -100,7 +100,7 @@ pub fn stores_text(stores: &[FoundStore], scopes: &[Arc<Scope>], home: Option<&P
                 let name = free_name(found, scopes);
                 let store = crate::connect::quoted(&found.path.display().to_string());
                 let add = command(&format!("scopes add {name} --store {store}"));
-                let _ = writeln!(out, "  add it: {add}");
+                let _ = writeln!(out, "  add it (a preview; --yes writes it): {add}");
             }
         }
     }

@@ -63,6 +63,7 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         }
     }
     check_decisions(scope, &edited)?;
+    check::effect(scope, &changes, &edited)?;
     let done = ManifestChange {
         scope: &scope.name,
         edited: &edited,

@@ -78,7 +78,7 @@ fn copy_decisions(
                 id: &line.id,
                 action: line.verdict.as_str(),
                 statuses: (line.was.as_str(), after.as_str()),
-                reason: line.reason.as_deref(),
+                reason: line.reason_with_day().as_deref(),
                 actor: &line.actor,
                 time: &line.time,
             },

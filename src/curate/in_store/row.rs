@@ -106,7 +106,7 @@ pub fn apply(store: &StoreTransaction<'_>, decision: &Decision) -> Result<(), Cu
             id: &decision.id,
             action: decision.verdict.as_str(),
             statuses: (decision.was.as_str(), status.as_str()),
-            reason: decision.reason.as_deref(),
+            reason: decision.reason_with_day().as_deref(),
             actor: &decision.actor,
             time: &decision.time,
         },

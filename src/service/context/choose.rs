@@ -58,7 +58,7 @@ pub(super) struct Choice {
     pub sessions: Vec<SessionEntry>,
     /// The memories that wait for review in the project's scope.
     pub pending: Option<Pending>,
-    /// How many memories recently entered and left that scope's queue.
+    /// How many memories recently entered and left that queue, or all if nothing waits in it.
     pub flow: Flow,
     /// How many memories the scopes could serve.
     pub served: usize,
@@ -121,7 +121,10 @@ pub(super) fn choose(
     let own_read = read.iter().find(|read| Some(&read.scope.name) == own_name);
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
     Ok(Choice {
-        flow: own_read.map(|read| read.outlines.flow).unwrap_or_default(),
+        flow: match own_read.filter(|read| read.outlines.pending > 0) {
+            Some(own) => own.outlines.flow,
+            None => read.iter().map(|read| read.outlines.flow).sum(),
+        },
         waiting: read.iter().map(|read| read.outlines.pending).sum(),
         oldest_waiting: read
             .iter()

@@ -3,7 +3,11 @@
 //! The id of a note comes from its file, so a copy or another file name gives the same content
 //! another id. A person who rejected it rejected the content. Only decisions that hide a memory
 //! apply in this way; an approval applies only to the memory that was reviewed.
+//!
+//! Of several memories with one content, the newest decision about each counts, and the strictest
+//! of these applies: as long as one of them is rejected, so is a copy without a decision.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use ack_api::decision::{Decision, Verdict};
@@ -14,13 +18,14 @@ use super::LoggedDecisions;
 /// The contents that agents must not see under another id.
 #[derive(Debug, Default, Clone)]
 pub struct Contents {
-    by_digest: HashMap<String, ExcludedContent>,
+    /// What hides each of them, the strictest first.
+    by_digest: HashMap<String, Vec<ExcludedContent>>,
 }
 
 /// Why content is not served under another id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusion<'a> {
-    /// The newest decision about it.
+    /// The newest decision about another memory with the content.
     Decision(&'a Decision),
     /// A decision about the memory with this id, which had the content, cannot be read.
     Unreadable(&'a str),
@@ -41,13 +46,25 @@ impl Exclusion<'_> {
     }
 }
 
+/// How strictly content is withheld, the strictest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strictness {
+    Rejected,
+    /// It was put back, replaced or merged.
+    Waits,
+    /// A damaged line follows the decision.
+    Unreadable,
+}
+
 /// Where a decision is in the log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ExcludedContent {
+    strictness: Strictness,
+    /// The newest first.
+    line: Reverse<usize>,
     id: String,
     /// The position in the list of decisions about this id.
     position: usize,
-    is_unreadable: bool,
 }
 
 /// The digest that identifies content, whatever the name of its file.
@@ -58,41 +75,27 @@ fn content_of(decision: &Decision) -> &str {
 impl Contents {
     /// What the log says about each content.
     pub(super) fn of(by_id: &HashMap<String, LoggedDecisions>) -> Self {
-        let mut newest: HashMap<&str, (usize, &str, usize)> = HashMap::new();
+        let mut contents = Self::default();
         for (id, decided) in by_id {
             for (content, (line, position)) in newest_of(decided) {
-                let known = newest.entry(content).or_insert((line, id, position));
-                if known.0 < line {
-                    *known = (line, id, position);
-                }
+                let decision = decided.lines.get(position);
+                let verdict = decision.map(|decision| decision.verdict);
+                let strictness = match verdict.and_then(strictness) {
+                    Some(strictness) => strictness,
+                    None if decided.is_unreadable => Strictness::Unreadable,
+                    None => continue,
+                };
+                let excluded = contents.by_digest.entry(content.to_owned()).or_default();
+                excluded.push(ExcludedContent {
+                    strictness,
+                    line: Reverse(line),
+                    id: id.clone(),
+                    position,
+                });
             }
         }
-        let mut contents = Self::default();
-        for (content, (_, id, position)) in newest {
-            let decision = by_id
-                .get(id)
-                .and_then(|decided| decided.lines.get(position));
-            if decision.is_some_and(|decision| takes_away(decision.verdict)) {
-                contents.add(content, id, position, false);
-            }
-        }
-        for (id, decided) in by_id.iter().filter(|(_, decided)| decided.is_unreadable) {
-            for (content, (_, position)) in newest_of(decided) {
-                if !contents.by_digest.contains_key(content) {
-                    contents.add(content, id, position, true);
-                }
-            }
-        }
+        contents.by_digest.values_mut().for_each(|it| it.sort());
         contents
-    }
-
-    fn add(&mut self, content: &str, id: &str, position: usize, is_unreadable: bool) {
-        let excluded = ExcludedContent {
-            id: id.to_owned(),
-            position,
-            is_unreadable,
-        };
-        self.by_digest.insert(content.to_owned(), excluded);
     }
 
     /// Whether no content is withheld from agents.
@@ -107,26 +110,30 @@ impl Contents {
         digest: &str,
         by_id: &'a HashMap<String, LoggedDecisions>,
     ) -> Option<Exclusion<'a>> {
-        let excluded = self.by_digest.get(digest).filter(|it| it.id != id)?;
-        if excluded.is_unreadable {
-            return Some(Exclusion::Unreadable(&excluded.id));
-        }
-        let decision = by_id.get(&excluded.id)?.lines.get(excluded.position)?;
-        // It is the memory that took the other one's place.
-        let is_successor = decision
-            .into
-            .as_deref()
-            .is_some_and(|into| text::id(into) == id);
-        (!is_successor).then_some(Exclusion::Decision(decision))
+        let excluded = self.by_digest.get(digest)?.iter();
+        let mut others = excluded.filter(|it| it.id != id);
+        others.find_map(|other| {
+            if other.strictness == Strictness::Unreadable {
+                return Some(Exclusion::Unreadable(&other.id));
+            }
+            let decision = by_id.get(&other.id)?.lines.get(other.position)?;
+            // It is the memory that took the other one's place.
+            let is_successor = decision
+                .into
+                .as_deref()
+                .is_some_and(|into| text::id(into) == id);
+            (!is_successor).then_some(Exclusion::Decision(decision))
+        })
     }
 }
 
-/// Whether a decision hides a memory from agents.
-const fn takes_away(verdict: Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::Reject | Verdict::Stage | Verdict::Supersede | Verdict::Merge
-    )
+/// How strictly a decision withholds content; `None` if it does not.
+const fn strictness(verdict: Verdict) -> Option<Strictness> {
+    match verdict {
+        Verdict::Reject => Some(Strictness::Rejected),
+        Verdict::Stage | Verdict::Supersede | Verdict::Merge => Some(Strictness::Waits),
+        Verdict::Approve | Verdict::Promote | Verdict::Edit | Verdict::Withdraw => None,
+    }
 }
 
 /// The newest decision about each content that a memory had: its line in the log, and its position

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{knowledge, listing, note};
+use super::{instructions, knowledge, listing, note};
 use crate::layout::Profile;
 
 /// Names of files that are not notes.
@@ -59,7 +59,8 @@ impl Dialect {
     /// Whether a file contains memories, by its path in the folder.
     pub(super) fn holds_memories(self, relative: &Path) -> bool {
         let name = relative.to_string_lossy();
-        let is_markdown = listing::is_markdown(relative);
+        let is_markdown =
+            listing::is_markdown(relative) && !instructions::is_instructions(relative);
         match self {
             Self::AutoMemory => is_markdown && name != "MEMORY.md",
             Self::Codex => {

@@ -9,6 +9,8 @@ use ack_sys::files;
 use ack_sys::watch::Watch;
 use walkdir::WalkDir;
 
+use super::instructions::{is_instructions, left_out};
+
 /// How many files are read.
 const MAX_FILES: usize = 100_000;
 /// The deepest folder that is searched.
@@ -111,6 +113,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     }
     // A folder that cannot be read at all is an error; an unreadable subfolder is a problem.
     std::fs::read_dir(path)?;
+    let mut instructions = Vec::new();
     let walk = WalkDir::new(path)
         .max_depth(MAX_DEPTH)
         .into_iter()
@@ -135,6 +138,9 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         let Ok(relative) = entry.path().strip_prefix(path) else {
             continue;
         };
+        if entry.file_type().is_file() && is_instructions(relative) {
+            instructions.push(relative.display().to_string());
+        }
         if entry.file_type().is_symlink() || !wanted(relative) {
             continue;
         }
@@ -165,5 +171,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         }
         listing.files.push(FileEntry::of(relative, &metadata));
     }
+    instructions.sort();
+    listing.problems.extend(left_out(&instructions));
     Ok(listing)
 }

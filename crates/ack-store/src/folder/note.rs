@@ -1,6 +1,7 @@
 //! Turns a file into memories: a Markdown note is one memory, and an index or a graph holds
 //! several.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -234,6 +235,8 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
     for key in ["module", "component", "severity"] {
         tags.extend(header.text(&[key]));
     }
+    let mut known = HashSet::new();
+    tags.retain(|tag| known.insert(tag.to_lowercase()));
     let permalink = header.text(&["permalink"]);
     // basic-memory puts the project's name in front.
     let in_project = permalink.as_deref().and_then(|link| link.split_once('/'));

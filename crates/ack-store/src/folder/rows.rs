@@ -17,7 +17,7 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT,
   facts TEXT, concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, stale_after TEXT,
-  source_file TEXT, title_from_file INTEGER);
+  source_file TEXT, title_from_file INTEGER, author_status TEXT);
 CREATE INDEX memories_id ON memories (id);
 CREATE INDEX memories_slot ON memories (slot);
 CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
@@ -26,9 +26,6 @@ CREATE INDEX note_names_slot ON note_names (slot);
 CREATE TABLE note_links (slot INTEGER, from_id TEXT, kind TEXT, name TEXT);
 CREATE INDEX note_links_from ON note_links (from_id);
 CREATE INDEX note_links_slot ON note_links (slot);
-CREATE TABLE note_withdrawn (slot INTEGER, id TEXT, word TEXT);
-CREATE INDEX note_withdrawn_id ON note_withdrawn (id);
-CREATE INDEX note_withdrawn_slot ON note_withdrawn (slot);
 CREATE TABLE memory_links (from_id TEXT, to_id TEXT, kind TEXT);
 CREATE INDEX memory_links_from ON memory_links (from_id);
 CREATE INDEX memory_links_to ON memory_links (to_id);
@@ -230,7 +227,7 @@ impl Rows {
         let Some(row) = self.rows.remove(key) else {
             return Ok(());
         };
-        for table in ["memories", "note_names", "note_links", "note_withdrawn"] {
+        for table in ["memories", "note_names", "note_links"] {
             let sql = format!("DELETE FROM {table} WHERE slot = ?1");
             self.connection.prepare_cached(&sql)?.execute([row.slot])?;
         }
@@ -432,7 +429,6 @@ impl Rows {
             ("memories", "id"),
             ("note_names", "id"),
             ("note_links", "from_id"),
-            ("note_withdrawn", "id"),
         ] {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");
             self.connection
@@ -464,9 +460,9 @@ fn add(
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
                concepts, files, narrative, created_at, updated_at, stale_after, source_file,
-               title_from_file)
+               title_from_file, author_status)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-               nullif(?16, 0))",
+               nullif(?16, 0), ?17)",
         )?
         .execute(params![
             slot,
@@ -485,12 +481,8 @@ fn add(
             note.stale_after,
             relative.to_string_lossy(),
             note.is_named_by_file,
+            note.withdrawn,
         ])?;
-    if let Some(word) = &note.withdrawn {
-        connection
-            .prepare_cached("INSERT INTO note_withdrawn VALUES (?1, ?2, ?3)")?
-            .execute(params![slot, note.id, word])?;
-    }
     for name in &note.names {
         connection
             .prepare_cached("INSERT INTO note_names VALUES (?1, ?2, ?3)")?

@@ -4,9 +4,12 @@ use std::path::Path;
 
 use crate::cli::error::CliError;
 use crate::config::Config;
+use crate::connect::quoted;
 use crate::scope;
 use crate::scope::Scope;
 use crate::scope::edit::{Change, EditedManifest};
+use ack_api::memory::Unreviewed;
+use ack_api::text;
 use ack_store::Store;
 use ack_sys::files::expand_home;
 
@@ -53,6 +56,70 @@ pub fn reference_problems(scope: &Scope, edited: &EditedManifest) -> Vec<String>
     let mut problems = store.problems();
     problems.retain(|problem| problem.starts_with("`ref"));
     problems
+}
+
+/// Rejects values that change nothing for this kind of store. A store that cannot be read now is
+/// not checked.
+pub fn effect(
+    scope: &Scope,
+    changes: &[(String, Change)],
+    edited: &EditedManifest,
+) -> Result<(), CliError> {
+    let manifest = &edited.manifest;
+    let is_changed = |name: &str| changes.iter().any(|(key, _)| key == name);
+    let trusts = is_changed("unreviewed") && manifest.unreviewed == Unreviewed::Approved;
+    let refers = is_changed("ref") && manifest.reference.is_some();
+    if scope.remote.is_some() || !(trusts || refers) {
+        return Ok(());
+    }
+    let path = manifest.store.as_deref();
+    let path = path.map(|path| expand_home(path, None));
+    let path = path.filter(|_| is_changed("store"));
+    let path = path.unwrap_or_else(|| scope.store.path().to_owned());
+    let store = Store::new(path, manifest.unreviewed);
+    let store = store.with_reference(manifest.reference.clone());
+    let read =
+        store.snapshot(|snapshot| Ok((snapshot.layout.profile, snapshot.layout.has_status())));
+    let Ok((profile, has_status)) = read else {
+        return Ok(());
+    };
+    let name = &scope.name;
+    let refuse = |key: &'static str, why: &str, hint: String| {
+        let message = format!("`{key}` would change nothing in scope `{name}`: {why}");
+        Err(CliError::usage(key, message).with_hint(hint))
+    };
+    if refers && !profile.is_notes() {
+        let why = "its store is a database, and only notes in a git repository have a reference";
+        let hint = format!(
+            "`ack-memory review --scope {}` approves memories",
+            quoted(name)
+        );
+        return refuse("ref", why, hint);
+    }
+    if trusts && has_status {
+        return match &manifest.reference {
+            Some(reference) => refuse(
+                "unreviewed",
+                &format!(
+                    "`ref = \"{}\"` decides which notes are approved",
+                    text::line(reference, 80)
+                ),
+                format!(
+                    "remove `ref` first: `ack-memory scopes set {} ref=`",
+                    quoted(name)
+                ),
+            ),
+            None => refuse(
+                "unreviewed",
+                "its store keeps a review status of its own",
+                format!(
+                    "`ack-memory review --scope {}` approves memories",
+                    quoted(name)
+                ),
+            ),
+        };
+    }
+    Ok(())
 }
 
 fn glob(path: &str, home: Option<&Path>) -> Result<(), CliError> {

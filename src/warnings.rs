@@ -3,34 +3,12 @@
 //! These are hints for a person. They block nothing, and a text without a warning is not
 //! necessarily safe.
 
+use ack_api::Warning;
 use ack_api::memory::Memory;
 use ack_store::read::CuratedMemory;
 
-/// Something to look at before a memory is approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Warning {
-    /// It holds what looks like a password, a key or a token.
-    Secret,
-    /// It gives an agent instructions instead of stating facts.
-    AddressesAgent,
-    /// It contains invisible characters: control characters, or characters that hide text.
-    Hidden,
-    /// A value was damaged.
-    Repaired,
-}
-
-impl Warning {
-    /// The warning in words.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Secret => "looks like it contains a password, a key or a token",
-            Self::AddressesAgent => "addresses an agent",
-            Self::Hidden => "control or hidden characters were removed from what is shown",
-            Self::Repaired => "values were damaged",
-        }
-    }
-}
+/// What stands in place of a line that may hold a secret.
+const SECRET_LEFT_OUT: &str = "(left out: it looks like a password, a key or a token)";
 
 /// The prefixes of well-known services' tokens, with the minimum number of characters after them.
 const TOKENS: [(&str, usize); 12] = [
@@ -114,6 +92,43 @@ fn of(memory: &Memory) -> Vec<Warning> {
         warnings.push(Warning::Repaired);
     }
     warnings
+}
+
+/// A memory whose texts hold no secret: lines that look like one are left out.
+pub fn without_secrets(memory: &Memory) -> Memory {
+    let list = |texts: &[String]| texts.iter().map(|text| without_secret(text)).collect();
+    Memory {
+        title: without_secret(&memory.title),
+        subtitle: memory.subtitle.as_deref().map(without_secret),
+        facts: list(&memory.facts),
+        concepts: list(&memory.concepts),
+        files: list(&memory.files),
+        narrative: memory.narrative.as_deref().map(without_secret),
+        ..memory.clone()
+    }
+}
+
+/// A text without the lines that look like a secret.
+pub fn without_secret(text: &str) -> String {
+    if !holds_secret(text) {
+        return text.to_owned();
+    }
+    let mut shown: Vec<&str> = Vec::new();
+    let mut in_key = false;
+    for line in text.lines() {
+        in_key |= line.contains("-----BEGIN ");
+        if !in_key && !holds_secret(line) {
+            shown.push(line);
+        } else if shown.last() != Some(&SECRET_LEFT_OUT) {
+            shown.push(SECRET_LEFT_OUT);
+        }
+        in_key &= !line.contains("-----END ");
+    }
+    let shown = shown.join("\n");
+    match holds_secret(&shown) {
+        true => SECRET_LEFT_OUT.to_owned(),
+        false => shown,
+    }
 }
 
 /// Whether a text holds what looks like a password, a key or a token.
@@ -215,6 +230,15 @@ mod tests {
         ] {
             assert!(!holds_secret(fine), "{fine}");
         }
+    }
+
+    #[test]
+    fn a_secret_is_left_out_with_its_line() {
+        let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----";
+        let text = format!("before\npassword = hunter2hunter2\n{key}\nafter");
+        let shown = without_secret(&text);
+        assert_eq!(shown, format!("before\n{SECRET_LEFT_OUT}\nafter"));
+        assert_eq!(without_secret("no secret\n"), "no secret\n");
     }
 
     #[test]

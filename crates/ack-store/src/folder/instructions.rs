@@ -1,0 +1,81 @@
+//! Files with instructions for agents. Hosts load them themselves, so they are never memories.
+
+use std::path::Path;
+
+/// Files that hosts read as instructions.
+pub const INSTRUCTIONS: [&str; 9] = [
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "GEMINI.md",
+    "QWEN.md",
+    ".cursorrules",
+    ".windsurfrules",
+    "copilot-instructions.md",
+];
+/// Folders with rules, relative to the top of a project.
+pub const RULE_FOLDERS: [&str; 6] = [
+    ".claude/rules",
+    ".clinerules",
+    ".cursor/rules",
+    ".github/instructions",
+    ".roo/rules",
+    ".windsurf/rules",
+];
+
+/// Whether a file has the name of instructions. A note about agents may be called `agents.md`, so
+/// case counts.
+pub fn is_instructions(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    INSTRUCTIONS
+        .iter()
+        .any(|instructions| name == *instructions)
+}
+
+/// Whether a folder is one with rules, or is in one.
+pub fn is_rule_folder(path: &Path) -> bool {
+    let path = path.canonicalize();
+    path.is_ok_and(|path| {
+        path.ancestors()
+            .any(|folder| RULE_FOLDERS.iter().any(|rules| folder.ends_with(rules)))
+    })
+}
+
+/// Says that these files are left out; `None` if there are none.
+pub fn left_out(files: &[String]) -> Option<String> {
+    let (are, they) = match files.len() {
+        0 => return None,
+        1 => ("is", "it is no memory"),
+        _ => ("are", "they are no memories"),
+    };
+    Some(format!(
+        "{} {are} left out: hosts load such instructions for agents themselves, so {they}",
+        ack_api::text::list(files)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_recognised_by_their_name_in_any_folder() {
+        for name in [
+            "CLAUDE.md",
+            "docs/AGENTS.md",
+            "a/b/CLAUDE.local.md",
+            "GEMINI.md",
+        ] {
+            assert!(is_instructions(Path::new(name)), "{name}");
+        }
+        for name in [
+            "agents.md",
+            "about-CLAUDE.md",
+            "CLAUDE.md/note.md",
+            "MEMORY.md",
+        ] {
+            assert!(!is_instructions(Path::new(name)), "{name}");
+        }
+    }
+}
