@@ -6,6 +6,7 @@
 mod conflicts;
 mod links;
 mod notes;
+pub mod secrets;
 pub mod text;
 mod yaml;
 
