@@ -3,6 +3,7 @@
 //! It serves nothing and writes nothing. It looks at the same notes that would be served from the
 //! folder. A definite mistake is an error; something a person should look at is a warning.
 
+pub mod agent_text;
 mod conflicts;
 mod links;
 mod notes;

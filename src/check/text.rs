@@ -2,8 +2,8 @@
 
 use ack_api::text;
 
+use super::agent_text::addresses_agent;
 use super::secrets::holds_secret;
-use crate::curate::warnings::addresses_agent;
 
 /// Where home folders are. A user name and a path follow.
 const HOME_PREFIXES: [&str; 3] = ["/home/", "/Users/", ":\\Users\\"];

@@ -167,7 +167,7 @@ fn value(text: &str) -> &str {
             inner
         };
     }
-    let ends = |c: char| c.is_whitespace() || "\"'`,;)<>|\\".contains(c);
+    let ends = |c: char| !c.is_ascii_graphic() || "\"'`,;)<>|\\".contains(c);
     text.split(ends).next().unwrap_or_default()
 }
 

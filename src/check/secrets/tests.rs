@@ -157,6 +157,8 @@ fn secrets_that_people_choose_are_found() {
         "The database password is Winter2024!",
         "secret=envoy4tr0ub4dor",
         "api_key: k9envx0p27ab",
+        "export API_KEY=\"a1b2c3d4e5f6\"",
+        "password = hunter2hunter2\u{202e}",
         "-----BEGIN RSA PRIVATE KEY-----",
         "-----BEGIN OPENSSH PRIVATE KEY-----",
         "postgres://app:hunter2@db.internal/x",

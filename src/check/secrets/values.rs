@@ -145,16 +145,9 @@ fn reads(value: &str, read: &str) -> bool {
 fn is_common(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let stem = lower.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
-    let is_counted = [
-        "abc123",
-        "abcd1234",
-        "123",
-        "a1b2c3",
-        "1a2b3c",
-        "abcdefghij",
-    ]
-    .iter()
-    .any(|start| lower.starts_with(start));
+    let is_counted = ["abc123", "abcd1234", "123", "abcdefghij"]
+        .iter()
+        .any(|start| lower.starts_with(start));
     COMMON.contains(&stem) || (is_counted && lower.len() <= 40)
 }
 
