@@ -2,7 +2,8 @@
 
 use ack_api::text;
 
-use crate::warnings::{addresses_agent, holds_secret};
+use crate::warnings::agent_text::addresses_agent;
+use crate::warnings::secrets::holds_secret;
 
 /// Where home folders are. A user name and a path follow.
 const HOME_PREFIXES: [&str; 3] = ["/home/", "/Users/", ":\\Users\\"];

@@ -378,7 +378,7 @@ fn metrics_count_requests_and_hold_no_secret() {
     assert_eq!(counted(&["method=\"other\""]), Some(1.0), "{text}");
     assert_eq!(
         counted(&["client=\"\"", "status=\"401\""]),
-        Some(2.0),
+        Some(1.0),
         "{text}"
     );
     let time = "ack_memory_request_duration_seconds_count{";
@@ -393,10 +393,106 @@ fn metrics_count_requests_and_hold_no_secret() {
         Some(1.0),
         "{text}"
     );
-    assert!(text.ends_with("# EOF\n"), "{text}");
+    assert_eq!(counted(&["method=\"\"", "status=\"403\""]), None, "{text}");
     for secret in [mei.as_str(), &prometheus, "Tuesday", "made_up_7", "made/up"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
+}
+
+#[test]
+fn metrics_come_in_the_format_that_is_asked_for() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let prometheus = add(&tokens, "prometheus", &["--metrics"]);
+    let server = serve(&root, &tokens, &[]);
+    query(&server, &prometheus, json!({ "query": "Tuesday" }));
+    let metrics = |accept: Option<&str>| {
+        let mut request = server.agent.get(server.url.replace("/mcp", "/metrics"));
+        request = request.header("Authorization", format!("Bearer {prometheus}"));
+        if let Some(accept) = accept {
+            request = request.header("Accept", accept);
+        }
+        let mut answer = request.call().unwrap();
+        let kind = answer.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        (kind, answer.body_mut().read_to_string().unwrap())
+    };
+    let (kind, text) = metrics(Some(
+        "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3",
+    ));
+    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
+    assert!(
+        text.contains("# TYPE ack_memory_build info\n") && text.ends_with("# EOF\n"),
+        "{text}"
+    );
+    for accept in [None, Some("*/*"), Some("text/plain")] {
+        let (kind, text) = metrics(accept);
+        assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+        for line in [
+            "# TYPE ack_memory_build_info gauge",
+            "# TYPE ack_memory_requests_total counter",
+            "# TYPE ack_memory_request_duration_seconds histogram",
+            "# TYPE ack_memory_index_bytes gauge",
+        ] {
+            assert!(text.lines().any(|have| have == line), "{line}: {text}");
+        }
+        let sample = text
+            .lines()
+            .find(|line| line.starts_with("ack_memory_build_info{"));
+        assert!(sample.unwrap().ends_with(" 1"), "{text}");
+        // Every sample has a type of the older format.
+        for other in ["# EOF", "# UNIT", " info\n", " unknown\n"] {
+            assert!(!text.contains(other), "{other}: {text}");
+        }
+    }
+}
+
+#[test]
+fn while_the_tokens_are_broken_the_metrics_and_readiness_say_so() {
+    let root = root();
+    let tokens = root.path().join("tokens.toml");
+    let mei = add(&tokens, "mei", &[]);
+    let prometheus = add(&tokens, "prometheus", &["--metrics"]);
+    let server = serve(&root, &tokens, &[]);
+    let status = |token: &str| query(&server, token, json!({ "query": "deploy" })).0;
+    let broken = || {
+        let (status, text) = get(&server, "/metrics", Some(&prometheus));
+        assert_eq!(status, 200, "{text}");
+        text.contains("\nack_memory_tokens_broken 1\n")
+    };
+    assert_eq!(get(&server, "/ready", None).0, 200);
+    assert!(!broken());
+    let good = fs::read_to_string(&tokens).unwrap();
+    fs::write(&tokens, format!("{good}\n[broken")).unwrap();
+    until("it is not ready", || get(&server, "/ready", None).0 == 503);
+    let (_, body) = get(&server, "/ready", None);
+    assert!(body.contains("the file of tokens cannot be used"), "{body}");
+    assert!(
+        !body.contains("tokens.toml") && !body.contains("broken"),
+        "{body}"
+    );
+    assert!(broken());
+    assert_eq!(status(&prometheus), 401, "it reads metrics, not memories");
+    assert_eq!(status(&mei), 401);
+    assert_eq!(get(&server, "/metrics", Some(&mei)).0, 401);
+    fs::write(&tokens, &good).unwrap();
+    until("it is ready", || get(&server, "/ready", None).0 == 200);
+    assert_eq!(status(&mei), 200);
+    assert!(!broken());
+    // Without clients, nobody can use it either. Nobody reads the metrics then.
+    fs::write(&tokens, "").unwrap();
+    until("nobody is let in", || get(&server, "/ready", None).0 == 503);
+    let (_, body) = get(&server, "/ready", None);
+    assert!(body.contains("names no client"), "{body}");
+    assert_eq!(get(&server, "/metrics", Some(&prometheus)).0, 401);
+    let (status, body) = get(&server, "/mcp", None);
+    assert_eq!(status, 401);
+    assert!(
+        body.contains("ask whoever runs this server") && !body.contains("printed"),
+        "{body}"
+    );
 }
 
 #[test]
@@ -421,7 +517,7 @@ fn metrics_of_a_limited_client_tell_of_its_scopes_and_requests_alone() {
         "ack_memory_scope_readable{scope=\"platform\"} 1",
         "ack_memory_index_bytes{scope=\"platform\"} ",
         "ack_memory_start_time_seconds ",
-        "# EOF",
+        "ack_memory_build_info{version=",
     ] {
         assert!(has(line), "{line}: {text}");
     }
@@ -448,6 +544,9 @@ fn the_access_log_has_a_line_for_each_request_and_no_text() {
     query(&server, &mei, json!({ "query": "Tuesday" }));
     ask(&server, "wrong-token-0123456789", "ping", json!({}));
     get(&server, "/health", None);
+    get(&server, "/ready", None);
+    assert_eq!(get(&server, "/metrics", Some(&mei)).0, 403);
+    assert_eq!(get(&server, "/metrics", None).0, 401);
     let lines = |path: &Path| -> Vec<Value> {
         let text = fs::read_to_string(path).unwrap_or_default();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use jiff::civil::Date;
 
 use crate::config::MaxStatus;
 use crate::connect::{Client, Hooks};
@@ -67,8 +68,8 @@ pub struct TokenArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub requests_per_minute: Option<u32>,
     /// The last day on which the token is valid, such as 2027-01-31 [default: no expiry]
-    #[arg(long, value_name = "DAY")]
-    pub last_day: Option<jiff::civil::Date>,
+    #[arg(long, value_name = "DAY", value_parser = last_day)]
+    pub last_day: Option<Date>,
     /// Allow it to call the tools of upstream servers
     #[arg(long)]
     pub upstreams: bool,
@@ -250,4 +251,11 @@ fn client() -> impl TypedValueParser<Value = Client> {
 fn set() -> impl TypedValueParser<Value = ToolsetPreset> {
     PossibleValuesParser::new(ToolsetPreset::ALL.map(ToolsetPreset::name))
         .try_map(|name| ToolsetPreset::from_name(&name).ok_or("no such set"))
+}
+
+/// Parses the last day of a token.
+fn last_day(text: &str) -> Result<Date, String> {
+    let is_day = text.len() == "2027-01-31".len();
+    let day = text.parse().ok().filter(|_| is_day);
+    day.ok_or_else(|| "write a day such as 2027-01-31".to_owned())
 }

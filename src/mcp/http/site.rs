@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::metrics::Metrics;
+use super::metrics::{CLASSIC, Metrics, OPENMETRICS, accepts_openmetrics, classic};
 use super::peers::{Peer, ReadingGuard};
 use super::readiness::Readiness;
-use super::record::{Outcome, Record};
+use super::record::Record;
 use super::settings::Settings;
-use super::tokens::{Client, Limit, RateLimited};
+use super::tokens::{Client, Limit, RateLimited, TokenFile};
 use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
 use crate::config::MaxStatus;
 use crate::gate::{Gate, Refusal, bearer};
@@ -129,7 +129,7 @@ impl Site {
         drop(under_way);
         let length = answer.body().size_hint().exact().unwrap_or_default();
         record.end(answer.status(), usize::try_from(length).unwrap_or_default());
-        if is_probe && record.outcome != Outcome::Refused {
+        if is_probe {
             return answer;
         }
         self.metrics.count(&record);
@@ -156,7 +156,7 @@ impl Site {
                 });
                 in_json(StatusCode::OK, &health)
             }
-            READY => match self.readiness.check().await {
+            READY => match self.ready().await {
                 Ok(()) => in_json(StatusCode::OK, &json!({ "status": "ready" })),
                 Err(reason) => {
                     let answer = json!({ "status": "not ready", "reason": reason });
@@ -205,11 +205,33 @@ impl Site {
         let Some(tokens) = &self.extras.tokens else {
             return self.gate.token(headers).map(|()| None);
         };
+        self.refresh(tokens);
+        let client = tokens.client(bearer(headers)?);
+        client.map(Some).ok_or(Refusal::WrongToken)
+    }
+
+    /// Reads the token file again if it has changed.
+    fn refresh(&self, tokens: &TokenFile) {
         if let Some(news) = tokens.refresh() {
             (self.extras.report)(&news);
         }
-        let client = tokens.client(bearer(headers)?);
-        client.map(Some).ok_or(Refusal::WrongToken)
+    }
+
+    /// Whether requests can be answered: somebody is let in, and the service is ready.
+    async fn ready(&self) -> Result<(), &'static str> {
+        if let Some(tokens) = &self.extras.tokens {
+            self.refresh(tokens);
+            tokens.closed_reason().map_or(Ok(()), Err)?;
+        }
+        self.readiness.check().await
+    }
+
+    /// The client that reads the metrics. While the token file is broken, those may who could before.
+    fn watcher(&self, headers: &HeaderMap) -> Result<Option<Arc<Client>>, Refusal> {
+        self.caller(headers).or_else(|refusal| {
+            let tokens = self.extras.tokens.as_ref().ok_or(refusal)?;
+            tokens.watcher(bearer(headers)?).map(Some).ok_or(refusal)
+        })
     }
 
     /// The service with the current settings.
@@ -248,7 +270,7 @@ impl Site {
     }
 
     async fn metrics(&self, request: &Request<Incoming>, peer: &Peer) -> Answer {
-        let client = match self.caller(request.headers()) {
+        let client = match self.watcher(request.headers()) {
             Err(refusal) => return refused(refusal, self.extras.tokens.is_some()),
             Ok(Some(client)) if !client.entry.metrics => {
                 let message = format!(
@@ -268,11 +290,14 @@ impl Site {
             let service = self.served().server.service;
             self.metrics.text(service, client.as_deref())
         });
+        let (text, kind) = if accepts_openmetrics(request.headers()) {
+            (text, OPENMETRICS)
+        } else {
+            (classic(&text), CLASSIC)
+        };
         let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
-        answer.headers_mut().insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8"),
-        );
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         answer
     }
 
@@ -407,6 +432,10 @@ fn refused(refusal: Refusal, has_names: bool) -> Answer {
         Refusal::WrongOrigin => (
             StatusCode::FORBIDDEN,
             "`Origin` is not this server's: pages of other sites are refused",
+        ),
+        Refusal::NoToken if has_names => (
+            StatusCode::UNAUTHORIZED,
+            "a token is needed: `Authorization: Bearer TOKEN`; ask whoever runs this server",
         ),
         Refusal::NoToken => (
             StatusCode::UNAUTHORIZED,

@@ -24,6 +24,8 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::config::MaxStatus;
+use ack_api::memory::nearest;
+use ack_api::{settings, text};
 use ack_sys::files;
 
 /// How often to check whether the file changed.
@@ -125,6 +127,8 @@ struct State {
     stamp: Stamp,
     /// The clients that are let in: nobody while the file is not usable.
     clients: Arc<Vec<Arc<Client>>>,
+    /// The clients of the last version that could be used.
+    last_read: Arc<Vec<Arc<Client>>>,
     /// The clients that the file named last. Their usage counts when it names them again.
     known: Arc<Vec<Arc<Client>>>,
     /// Why the file is not usable now.
@@ -176,6 +180,7 @@ impl TokenFile {
                 checked: Instant::now(),
                 stamp,
                 known: Arc::clone(&clients),
+                last_read: Arc::clone(&clients),
                 clients,
                 problem: None,
             }),
@@ -184,19 +189,27 @@ impl TokenFile {
 
     /// The client with this token.
     pub fn client(&self, token: &[u8]) -> Option<Arc<Client>> {
-        let hash: [u8; 32] = Sha256::digest(token).into();
-        let clients = self.clients();
-        let mut found = None;
-        // Compare all of them, so that the time reveals nothing.
-        for client in clients.iter() {
-            if bool::from(client.hash.ct_eq(&hash)) {
-                found = Some(client);
-            }
+        find(&self.clients(), token)
+    }
+
+    /// The client with this token that may read the metrics even now, because the file is broken and
+    /// its last version let it: the metrics say that the file is broken.
+    pub fn watcher(&self, token: &[u8]) -> Option<Arc<Client>> {
+        let state = self.lock();
+        state.problem.as_ref()?;
+        let clients = Arc::clone(&state.last_read);
+        drop(state);
+        find(&clients, token).filter(|client| client.entry.metrics)
+    }
+
+    /// Why nobody is let in now, if so.
+    pub fn closed_reason(&self) -> Option<&'static str> {
+        let state = self.lock();
+        if state.problem.is_some() {
+            return Some("the file of tokens cannot be used, so nobody is let in");
         }
-        let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
-        found
-            .filter(|client| client.last_day.is_none_or(|last| today <= last))
-            .cloned()
+        let is_empty = state.clients.is_empty();
+        is_empty.then_some("the file of tokens names no client, so nobody is let in")
     }
 
     /// How many clients there are.
@@ -222,6 +235,7 @@ impl TokenFile {
             Ok(clients) => {
                 let message = self.reloaded_message(clients.len());
                 state.clients = Arc::new(clients);
+                state.last_read = Arc::clone(&state.clients);
                 // An editor may empty the file before it writes it.
                 if !state.clients.is_empty() {
                     state.known = Arc::clone(&state.clients);
@@ -261,6 +275,22 @@ impl TokenFile {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The client with a token whose day is not over.
+fn find(clients: &[Arc<Client>], token: &[u8]) -> Option<Arc<Client>> {
+    let hash: [u8; 32] = Sha256::digest(token).into();
+    let mut found = None;
+    // Compare all of them, so that the time reveals nothing.
+    for client in clients {
+        if bool::from(client.hash.ct_eq(&hash)) {
+            found = Some(client);
+        }
+    }
+    let today = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    found
+        .filter(|client| client.last_day.is_none_or(|last| today <= last))
+        .cloned()
 }
 
 impl Client {
@@ -350,7 +380,7 @@ fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensE
         reason,
     };
     let entries: BTreeMap<String, ClientEntry> =
-        toml::from_str(&text).map_err(|error| wrong(without_source(&error)))?;
+        toml::from_str(&text).map_err(|error| wrong(explain(&text, &error)))?;
     let mut clients: Vec<Arc<Client>> = Vec::with_capacity(entries.len());
     for (name, entry) in entries {
         let known = before.iter().find(|client| client.name == name);
@@ -366,19 +396,47 @@ fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensE
     Ok(clients)
 }
 
-/// Describes an error in a TOML file without quoting a line of it, so that no hash is printed.
-fn without_source(error: &toml::de::Error) -> String {
-    let position = error.span().map_or_else(String::new, |span| {
-        format!(" (at byte {} of the file)", span.start)
-    });
-    format!("{}{position}", error.message())
+/// Describes an error in a TOML file with its line, but without a value, so that no hash is printed.
+fn explain(text: &str, error: &toml::de::Error) -> String {
+    let start = error.span().map_or(0, |span| span.start);
+    let before = text.get(..start).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let written = text.lines().nth(line - 1).unwrap_or_default();
+    let key = written.split('=').next().unwrap_or_default().trim();
+    let problem = error.message().lines().next().unwrap_or_default();
+    let problem = if let Some(unknown) = problem.strip_prefix("unknown field `") {
+        let unknown = unknown.split('`').next().unwrap_or_default();
+        let keys = settings::keys::<ClientEntry>();
+        let near = nearest(unknown, keys.iter().map(String::as_str), 1);
+        let advice = near.first().map_or_else(
+            || format!("the keys are {}", keys.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        format!("unknown key `{}`; {advice}", text::line(unknown, 40))
+    } else if key == "last_day" {
+        "`last_day` must be a day in quotes such as \"2027-01-31\"".to_owned()
+    } else {
+        // The library repeats texts in double quotes.
+        let mut parts = problem.split('"');
+        let first = parts.next().unwrap_or_default();
+        let last = parts.next_back();
+        let hidden = last.map_or_else(String::new, |last| format!("\"…\"{last}"));
+        let keys = settings::keys::<ClientEntry>();
+        let named = if keys.iter().any(|known| known == key) && !problem.contains(key) {
+            format!("`{key}`: ")
+        } else {
+            String::new()
+        };
+        format!("{named}{first}{hidden}")
+    };
+    format!("line {line}: {problem}")
 }
 
 fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result<Client, String> {
     if !is_name(name) {
         return Err(format!(
             "`{}` is not a valid client name: use letters, digits, `-`, `_` and `.`, at most 64",
-            ack_api::text::line(name, 80)
+            text::line(name, 80)
         ));
     }
     let digits = entry.hash.strip_prefix(HASH_PREFIX).unwrap_or_default();
@@ -441,139 +499,4 @@ fn parse(digits: &str) -> Option<[u8; 32]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(text: &str) -> (tempfile::NamedTempFile, Result<TokenFile, TokensError>) {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        let tokens = TokenFile::open(file.path());
-        (file, tokens)
-    }
-
-    #[test]
-    fn each_client_is_found_by_its_own_token_alone() {
-        let text = format!(
-            "[mei]\nhash = \"{}\"\nscopes = [\"platform\"]\n\n[ci]\nhash = \"{}\"\n\
-             last_day = \"2020-01-01\"\n",
-            hash("token-of-mei-0123456789"),
-            hash("token-of-ci-0123456789"),
-        );
-        let (_file, tokens) = file(&text);
-        let tokens = tokens.unwrap();
-        let found = |token: &str| tokens.client(token.as_bytes()).map(|it| it.name.clone());
-        assert_eq!(found("token-of-mei-0123456789").as_deref(), Some("mei"));
-        assert_eq!(found("token-of-mei-012345678"), None);
-        assert_eq!(found(&hash("token-of-mei-0123456789")), None);
-        assert_eq!(found("token-of-ci-0123456789"), None, "its day is over");
-    }
-
-    #[test]
-    fn errors_in_the_file_are_reported_without_hashes() {
-        let good = hash("a-token-0123456789");
-        for (text, part) in [
-            (String::new(), "names no client"),
-            ("[mei]\n".to_owned(), "missing field `hash`"),
-            ("[mei]\nhash = \"secret\"\n".to_owned(), "64 hexadecimal"),
-            (
-                format!("[\"m e\"]\nhash = \"{good}\"\n"),
-                "not a valid client name",
-            ),
-            (
-                format!("[a]\nhash = \"{good}\"\n[b]\nhash = \"{good}\"\n"),
-                "same hash",
-            ),
-            (
-                format!("[a]\nhash = \"{good}\"\nscope = []\n"),
-                "unknown field `scope`",
-            ),
-            (
-                format!("[a]\nhash = \"{good}\"\nat_once = 0\n"),
-                "at least 1",
-            ),
-            (
-                format!("[a]\nhash = \"{good}\"\nlast_day = \"soon\"\n"),
-                "2027-01-31",
-            ),
-            (
-                format!("[a]\nhash = \"{good}\"\nmax_status = \"some\"\n"),
-                "approved",
-            ),
-        ] {
-            let (_file, tokens) = file(&text);
-            let error = tokens.unwrap_err().to_string();
-            assert!(error.contains(part), "{text}: {error}");
-            assert!(
-                !error.contains("secret") && !error.contains(&good),
-                "{error}"
-            );
-        }
-    }
-
-    /// Waits until the file is checked again.
-    fn wait(tokens: &TokenFile) {
-        tokens.lock().checked -= CHECK_AFTER;
-    }
-
-    #[test]
-    fn nobody_is_let_in_while_the_file_is_empty_gone_or_broken() {
-        let token = "token-of-mei-0123456789";
-        let good = format!("[mei]\nhash = \"{}\"\nat_once = 1\n", hash(token));
-        let (file, tokens) = file(&good);
-        let tokens = tokens.unwrap();
-        let found = || tokens.client(token.as_bytes());
-        let path = file.path();
-        let _under_way = found().unwrap().begin().unwrap();
-        let remove = || std::fs::remove_file(path).unwrap();
-        let write = |text: &str| std::fs::write(path, text).unwrap();
-        let cases: [(&dyn Fn(), &str, bool); 4] = [
-            (&|| write(""), "no client, so nobody is let in", false),
-            (&|| write("# nobody\n"), "no client, so nobody", false),
-            (&|| write("[mei"), "cannot be used", true),
-            (&remove, "cannot read the tokens", true),
-        ];
-        for (change, part, is_broken) in cases {
-            change();
-            wait(&tokens);
-            let message = tokens.refresh().unwrap();
-            assert!(
-                message.contains(part) && message.contains("nobody is let in"),
-                "{message}"
-            );
-            assert!(found().is_none(), "{message}");
-            assert_eq!(tokens.is_broken(), is_broken, "{message}");
-            wait(&tokens);
-            assert_eq!(tokens.refresh(), None, "it is reported once: {message}");
-            write(&good);
-            wait(&tokens);
-            assert!(tokens.refresh().unwrap().ends_with(": 1 client"));
-            // Running requests still count.
-            found().unwrap().begin().unwrap_err();
-        }
-    }
-
-    #[test]
-    fn a_rate_limited_client_learns_when_to_retry() {
-        let text = format!(
-            "[mei]\nhash = \"{}\"\nrequests_per_minute = 6\nat_once = 2\n",
-            hash("token-of-mei-0123456789")
-        );
-        let (_file, tokens) = file(&text);
-        let client = tokens.unwrap().client(b"token-of-mei-0123456789").unwrap();
-        let now = Instant::now() + Duration::from_secs(600);
-        let first = client.begin_at(now).unwrap();
-        let second = client.begin_at(now).unwrap();
-        let refused = client.begin_at(now).unwrap_err();
-        assert_eq!(refused.limit, Limit::AtOnce(2));
-        drop((first, second));
-        for _ in 0..4 {
-            client.begin_at(now).unwrap();
-        }
-        let refused = client.begin_at(now).unwrap_err();
-        assert_eq!(refused.limit, Limit::PerMinute(6));
-        assert_eq!(refused.retry_after, 10);
-        let later = now + Duration::from_secs(10);
-        client.begin_at(later).unwrap();
-        client.begin_at(later).unwrap_err();
-    }
-}
+mod tests;

@@ -1,0 +1,160 @@
+use super::*;
+
+fn file(text: &str) -> (tempfile::NamedTempFile, Result<TokenFile, TokensError>) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let tokens = TokenFile::open(file.path());
+    (file, tokens)
+}
+
+#[test]
+fn each_client_is_found_by_its_own_token_alone() {
+    let text = format!(
+        "[mei]\nhash = \"{}\"\nscopes = [\"platform\"]\n\n[ci]\nhash = \"{}\"\n\
+         last_day = \"2020-01-01\"\n",
+        hash("token-of-mei-0123456789"),
+        hash("token-of-ci-0123456789"),
+    );
+    let (_file, tokens) = file(&text);
+    let tokens = tokens.unwrap();
+    let found = |token: &str| tokens.client(token.as_bytes()).map(|it| it.name.clone());
+    assert_eq!(found("token-of-mei-0123456789").as_deref(), Some("mei"));
+    assert_eq!(found("token-of-mei-012345678"), None);
+    assert_eq!(found(&hash("token-of-mei-0123456789")), None);
+    assert_eq!(found("token-of-ci-0123456789"), None, "its day is over");
+}
+
+#[test]
+fn errors_in_the_file_are_reported_without_hashes() {
+    let good = hash("a-token-0123456789");
+    for (text, part) in [
+        (String::new(), "names no client"),
+        ("[mei]\n".to_owned(), "missing field `hash`"),
+        ("[mei]\nhash = \"secret\"\n".to_owned(), "64 hexadecimal"),
+        (
+            format!("[\"m e\"]\nhash = \"{good}\"\n"),
+            "not a valid client name",
+        ),
+        (
+            format!("[a]\nhash = \"{good}\"\n[b]\nhash = \"{good}\"\n"),
+            "same hash",
+        ),
+        (
+            format!("[a]\nhash = \"{good}\"\nscope = []\n"),
+            "line 3: unknown key `scope`; did you mean `scopes`?",
+        ),
+        (
+            format!("[a]\nhash = \"{good}\"\n\nquota = 1\n"),
+            "line 4: unknown key `quota`; the keys are at_once, hash,",
+        ),
+        (
+            format!("[a]\nhash = \"{good}\"\nlast_day = 2027-01-31\n"),
+            "line 3: `last_day` must be a day in quotes such as \"2027-01-31\"",
+        ),
+        (
+            format!("[a]\nhash = \"{good}\"\nscopes = \"{good}\"\n"),
+            "line 3: `scopes`: invalid type",
+        ),
+        (format!("[a]\nhash = {good}\n"), "line 2: "),
+        (
+            format!("[a]\nhash = \"{good}\"\nat_once = 0\n"),
+            "at least 1",
+        ),
+        (
+            format!("[a]\nhash = \"{good}\"\nlast_day = \"soon\"\n"),
+            "2027-01-31",
+        ),
+        (
+            format!("[a]\nhash = \"{good}\"\nmax_status = \"some\"\n"),
+            "approved",
+        ),
+    ] {
+        let (_file, tokens) = file(&text);
+        let error = tokens.unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+        assert!(
+            !error.contains("secret") && !error.contains(&good),
+            "{error}"
+        );
+    }
+}
+
+/// Waits until the file is checked again.
+fn wait(tokens: &TokenFile) {
+    tokens.lock().checked -= CHECK_AFTER;
+}
+
+#[test]
+fn nobody_is_let_in_while_the_file_is_empty_gone_or_broken() {
+    let token = "token-of-mei-0123456789";
+    let watcher = "token-of-prometheus-0123456789";
+    let good = format!(
+        "[mei]\nhash = \"{}\"\nat_once = 1\n[prometheus]\nhash = \"{}\"\nmetrics = true\n",
+        hash(token),
+        hash(watcher)
+    );
+    let (file, tokens) = file(&good);
+    let tokens = tokens.unwrap();
+    let found = || tokens.client(token.as_bytes());
+    let path = file.path();
+    let _under_way = found().unwrap().begin().unwrap();
+    let remove = || std::fs::remove_file(path).unwrap();
+    let write = |text: &str| std::fs::write(path, text).unwrap();
+    let cases: [(&dyn Fn(), &str, bool); 4] = [
+        (&|| write(""), "no client, so nobody is let in", false),
+        (&|| write("# nobody\n"), "no client, so nobody", false),
+        (&|| write("[mei"), "cannot be used", true),
+        (&remove, "cannot read the tokens", true),
+    ];
+    for (change, part, is_broken) in cases {
+        change();
+        wait(&tokens);
+        let message = tokens.refresh().unwrap();
+        assert!(
+            message.contains(part) && message.contains("nobody is let in"),
+            "{message}"
+        );
+        assert!(found().is_none(), "{message}");
+        assert!(tokens.closed_reason().is_some(), "{message}");
+        assert_eq!(tokens.watcher(watcher.as_bytes()).is_some(), is_broken);
+        assert!(tokens.watcher(token.as_bytes()).is_none());
+        assert_eq!(tokens.is_broken(), is_broken, "{message}");
+        wait(&tokens);
+        assert_eq!(tokens.refresh(), None, "it is reported once: {message}");
+        write(&good);
+        wait(&tokens);
+        assert!(tokens.refresh().unwrap().ends_with(": 2 clients"));
+        assert_eq!(tokens.closed_reason(), None);
+        assert!(
+            tokens.watcher(watcher.as_bytes()).is_none(),
+            "it is a client"
+        );
+        // Running requests still count.
+        found().unwrap().begin().unwrap_err();
+    }
+}
+
+#[test]
+fn a_rate_limited_client_learns_when_to_retry() {
+    let text = format!(
+        "[mei]\nhash = \"{}\"\nrequests_per_minute = 6\nat_once = 2\n",
+        hash("token-of-mei-0123456789")
+    );
+    let (_file, tokens) = file(&text);
+    let client = tokens.unwrap().client(b"token-of-mei-0123456789").unwrap();
+    let now = Instant::now() + Duration::from_secs(600);
+    let first = client.begin_at(now).unwrap();
+    let second = client.begin_at(now).unwrap();
+    let refused = client.begin_at(now).unwrap_err();
+    assert_eq!(refused.limit, Limit::AtOnce(2));
+    drop((first, second));
+    for _ in 0..4 {
+        client.begin_at(now).unwrap();
+    }
+    let refused = client.begin_at(now).unwrap_err();
+    assert_eq!(refused.limit, Limit::PerMinute(6));
+    assert_eq!(refused.retry_after, 10);
+    let later = now + Duration::from_secs(10);
+    client.begin_at(later).unwrap();
+    client.begin_at(later).unwrap_err();
+}
