@@ -34,12 +34,7 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
     let facts: Vec<String> = if full {
         memory.facts.clone()
     } else {
-        memory
-            .facts
-            .iter()
-            .take(MAX_FACTS)
-            .map(|fact| text::line(fact, FACT_CAP))
-            .collect()
+        short_facts(memory.facts.iter())
     };
     let concepts = if full {
         memory.concepts.clone()
@@ -91,6 +86,12 @@ pub fn hit(memory: &Memory, scope: &str, detail: Detail) -> MemoryHit {
         superseded_by: memory.superseded_by.clone(),
         explanation: None,
     }
+}
+
+/// The facts of a short result.
+pub fn short_facts<'a>(facts: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let facts = facts.take(MAX_FACTS);
+    facts.map(|fact| text::line(fact, FACT_CAP)).collect()
 }
 
 /// How many tokens a page for an agent may take: as structure and as text. An agent sees one of

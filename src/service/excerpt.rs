@@ -1,46 +1,75 @@
-//! The excerpt of a memory that has only a title and a long text: the sentence that matches the
-//! question best.
+//! What a short result shows of a memory's text: the facts that match the question, or the sentence
+//! of the long text that matches it better.
 
+use std::collections::HashSet;
+
+use ack_api::MemoryHit;
 use ack_api::memory::Memory;
 use ack_api::text;
 use ack_search::lexical::Matcher;
+
+use super::answer;
 
 /// Maximum characters of an excerpt.
 const MAX_EXCERPT_CHARS: usize = 160;
 /// Maximum bytes of a text that are searched.
 const MAX_READ_BYTES: usize = 20_000;
 
-/// The sentence of the long text with the highest weight of query words, or the first of equals;
-/// without a query, the first sentence. `None` if the memory has a subtitle or facts, which are
-/// shorter, or has no sentence other than its title.
-pub fn of(memory: &Memory, matcher: Option<&mut Matcher<'_>>) -> Option<String> {
-    if memory.subtitle.is_some() || !memory.facts.is_empty() {
-        return None;
-    }
-    let narrative = memory.narrative.as_deref()?;
-    let read = narrative.get(..narrative.floor_char_boundary(MAX_READ_BYTES))?;
-    let title = trim_punctuation(&memory.title);
-    let mut all = sentences(read).filter(|sentence| {
-        sentence.chars().any(char::is_alphanumeric) && trim_punctuation(sentence) != title
-    });
-    let best = match matcher {
-        None => all.next(),
-        Some(matcher) => {
-            let mut best: Option<(f32, &str)> = None;
-            for sentence in all {
-                let weight = matcher
-                    .matching_words(sentence)
-                    .iter()
-                    .map(|(weight, _)| weight)
-                    .sum();
-                if best.is_none_or(|(best_weight, _)| weight > best_weight) {
-                    best = Some((weight, sentence));
-                }
-            }
-            best.map(|(_, sentence)| sentence)
+/// Chooses the facts and the excerpt of a short result. Facts that contain more of the question come
+/// first. The sentence of the long text that contains most of it takes the place of the subtitle and
+/// the facts if they contain less, or if there are none. Words of the title, which is shown anyway,
+/// do not count. Without a question, everything stays in order.
+pub fn select(hit: &mut MemoryHit, memory: &Memory, matcher: Option<&mut Matcher<'_>>) {
+    let has_lines = memory.subtitle.is_some() || !memory.facts.is_empty();
+    let Some(matcher) = matcher else {
+        if !has_lines {
+            hit.excerpt = sentences_of(memory).next().map(cut);
         }
+        return;
     };
-    best.map(|sentence| text::line(sentence, MAX_EXCERPT_CHARS))
+    let words = matcher.matching_words(&memory.title).into_iter();
+    let in_title: HashSet<String> = words.map(|(_, word)| word.to_lowercase()).collect();
+    let mut weigh = |text: &str| {
+        let words = matcher.matching_words(text).into_iter();
+        let new = words.filter(|(_, word)| !in_title.contains(&word.to_lowercase()));
+        new.map(|(weight, _)| weight).sum::<f32>()
+    };
+    let mut facts: Vec<(f32, &String)> = memory.facts.iter().map(|it| (weigh(it), it)).collect();
+    facts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let lines = facts.iter().map(|(weight, _)| *weight);
+    let best_line = lines
+        .chain(memory.subtitle.as_deref().map(&mut weigh))
+        .fold(0.0, f32::max);
+    let mut best: Option<(f32, &str)> = None;
+    for sentence in sentences_of(memory) {
+        let weight = weigh(sentence);
+        if best.is_none_or(|(best_weight, _)| weight > best_weight) {
+            best = Some((weight, sentence));
+        }
+    }
+    match best {
+        Some((weight, sentence)) if !has_lines || weight > best_line => {
+            hit.excerpt = Some(cut(sentence));
+            hit.subtitle = None;
+            hit.facts.clear();
+            hit.more_facts = memory.facts.len() as u64;
+        }
+        _ => hit.facts = answer::short_facts(facts.into_iter().map(|(_, fact)| fact)),
+    }
+}
+
+fn cut(sentence: &str) -> String {
+    text::line(sentence, MAX_EXCERPT_CHARS)
+}
+
+/// The sentences of the long text, without one that repeats the title.
+fn sentences_of(memory: &Memory) -> impl Iterator<Item = &str> {
+    let narrative = memory.narrative.as_deref().unwrap_or_default();
+    let read = narrative.get(..narrative.floor_char_boundary(MAX_READ_BYTES));
+    let title = trim_punctuation(&memory.title);
+    sentences(read.unwrap_or_default()).filter(move |sentence| {
+        sentence.chars().any(char::is_alphanumeric) && trim_punctuation(sentence) != title
+    })
 }
 
 /// The sentences of a text. A sentence ends with a line, or with punctuation and a space. Headings,

@@ -521,7 +521,7 @@ impl<'a> Search<'a> {
             return hit;
         }
         if self.spec.detail != Detail::Full {
-            hit.excerpt = excerpt::of(memory, matcher.as_mut());
+            excerpt::select(&mut hit, memory, matcher.as_mut());
         }
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.spec.by_agent {
