@@ -5,7 +5,7 @@
 
 pub mod agent_text;
 mod conflicts;
-mod links;
+pub mod links;
 mod notes;
 pub mod secrets;
 pub mod text;
