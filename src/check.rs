@@ -4,7 +4,7 @@
 //! folder. A definite mistake is an error; something a person should look at is a warning.
 
 mod conflicts;
-mod links;
+pub mod links;
 mod notes;
 pub mod text;
 mod yaml;

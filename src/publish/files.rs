@@ -7,12 +7,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use ack_api::memory::Memory;
+use ack_store::folder::links::{Target, links, resolve_note};
 use ack_sys::files;
+use ack_worktree::repository::Repository;
 use tempfile::Builder;
 use walkdir::WalkDir;
 
 use super::note::{Comparison, Origin, Published};
-use super::{Item, Options, Plan, PublishError, Step};
+use super::{HeldItem, Item, Options, Plan, PublishError, Step};
+use crate::check::links::is_there;
 use crate::scope::Scope;
 
 /// The largest file that is read.
@@ -100,6 +103,7 @@ pub(super) fn plan(
             after: Some(INDEX.to_owned()),
         });
     }
+    let mut written: Vec<WrittenFile<'_>> = Vec::new();
     for memory in memories {
         let source = scope.store.note_text(&memory.id);
         let origin = Origin {
@@ -118,6 +122,7 @@ pub(super) fn plan(
                 path: path.clone(),
                 id,
             });
+            written.push((memory, path.clone(), after.clone()));
             plan.steps.push(Step {
                 path,
                 before: None,
@@ -135,6 +140,7 @@ pub(super) fn plan(
         };
         if after == text {
             plan.unchanged += 1;
+            written.push((memory, path, text));
             continue;
         }
         if plan.hold_back(memory, &after) {
@@ -144,6 +150,7 @@ pub(super) fn plan(
             path: path.clone(),
             id,
         });
+        written.push((memory, path.clone(), after.clone()));
         plan.steps.push(Step {
             path,
             before: Some(text),
@@ -161,7 +168,54 @@ pub(super) fn plan(
             after: None,
         });
     }
+    warn_of_dead_links(plan, &written);
     Ok(())
+}
+
+/// A memory, its file, and the file's text.
+type WrittenFile<'a> = (&'a Memory, PathBuf, String);
+
+/// Warns about links to files that will not be there, which `check` reports as dead. Links stay as
+/// people approved them.
+fn warn_of_dead_links(plan: &mut Plan, written: &[WrittenFile<'_>]) {
+    let repository = Repository::discover(&plan.folder, None);
+    let top = repository.map(|repository| repository.work_tree);
+    for (memory, path, text) in written {
+        let mut dead: Vec<String> = Vec::new();
+        for link in links(text) {
+            let Target::File(target) = link.target else {
+                continue;
+            };
+            let note = resolve_note(&target, path);
+            let step = plan.steps.iter().find(|step| {
+                let path = step.path.to_str();
+                path.is_some_and(|path| {
+                    note.as_deref().and_then(|to| to.strip_prefix('/')) == Some(path)
+                })
+            });
+            let is_there = match step {
+                Some(step) => step.after.is_some(),
+                None => is_there(&target, path, &plan.folder, top.as_deref()),
+            };
+            if !is_there && !dead.contains(&target) {
+                dead.push(target);
+            }
+        }
+        if dead.is_empty() {
+            continue;
+        }
+        let targets: Vec<String> = dead.iter().map(|target| format!("`{target}`")).collect();
+        let verb = if targets.len() == 1 { "is" } else { "are" };
+        plan.warnings.push(HeldItem {
+            id: memory.id.clone(),
+            title: memory.title.clone(),
+            reasons: vec![format!(
+                "links to {}, which {verb} not among the files there, and `check` reports that; \
+                 correct the link, or publish what it links to",
+                ack_api::text::line(&targets.join(", "), 200)
+            )],
+        });
+    }
 }
 
 /// A name that is not taken at the top level of the folder.

@@ -338,7 +338,16 @@ pub(crate) fn note_incomplete_reads<'a>(
     notes: &mut Vec<Note>,
 ) {
     for scope in scopes {
-        let unread = scope.store.hidden().len() as u64;
+        let mut unread = scope.store.hidden().len() as u64;
+        if let Some(why) = scope.store.unknown_reference() {
+            // No file is missing: it is not known which are approved.
+            unread = unread.saturating_sub(1);
+            let message = format!(
+                "this scope's approved notes cannot be read: {why}; its owner can run \
+                 `ack-memory doctor`"
+            );
+            notes.push(Note::about(NoteKind::NotAvailable, &scope.name, message));
+        }
         if unread > 0 {
             let message = format!(
                 "{} of this scope cannot be read and {} missing here; its owner sees which with \

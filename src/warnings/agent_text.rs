@@ -49,8 +49,6 @@ fn without_colours(text: &str) -> String {
 struct Word {
     /// In lower case.
     text: String,
-    /// As it is written.
-    written: String,
     /// Whether a clause begins with it.
     begins: bool,
     /// Whether a sentence ends before it.
@@ -75,7 +73,6 @@ fn words(text: &str) -> Vec<Word> {
             let is_end = |c: char| ".!?;".contains(c);
             words.push(Word {
                 text: trimmed.to_lowercase().replace('’', "'"),
-                written: trimmed.to_owned(),
                 begins: gap.contains(|c: char| !c.is_whitespace()) || gap.contains('\n'),
                 after_end: gap.contains(is_end) || gap.matches('\n').count() > 1,
             });

@@ -242,6 +242,32 @@ fn notes_on_a_branch_wait_until_the_remote_has_them() {
     );
 }
 
+/// The notes of an answer, as agents see them.
+fn agents_note(service: &Service) -> String {
+    let answer = call(
+        service,
+        "query_memories",
+        json!({ "query": "nothing like it" }),
+    )
+    .unwrap();
+    answer["notes"].to_string()
+}
+
+/// Agents learn in one sentence that the reference cannot be read. No file is missing.
+#[track_caller]
+fn assert_unread(service: &Service, why: &str) {
+    let notes = agents_note(service);
+    let said = format!("this scope's approved notes cannot be read: {why}");
+    assert!(
+        notes.contains(&said) && notes.contains("ack-memory doctor"),
+        "{notes}"
+    );
+    assert!(
+        !notes.contains("missing here") && !notes.contains("/tmp"),
+        "{notes}"
+    );
+}
+
 #[test]
 fn an_unresolvable_reference_approves_nothing_and_says_why() {
     let repository = Repository::new();
@@ -275,8 +301,15 @@ fn an_unresolvable_reference_approves_nothing_and_says_why() {
             "{reference}: {}",
             problems(&service)
         );
+        let short = match why {
+            "no such branch or tag here" => "its git ref is not there",
+            why if why.starts_with("could be") => "its git ref could be several",
+            _ => "its git ref is not the name of a branch or tag",
+        };
+        assert_unread(&service, short);
     }
     let (_root, service) = serve_notes(&repository.notes(), "main");
+    assert!(!agents_note(&service).contains("cannot be read"));
     assert_eq!(ids(&service, "approved"), ["monday"]);
     // The branch disappears while it is served, and comes back.
     git(repository.path(), &["branch", "-m", "main", "trunk"]);
@@ -295,6 +328,7 @@ fn an_unresolvable_reference_approves_nothing_and_says_why() {
         "{}",
         problems(&service)
     );
+    assert_unread(&service, "its folder is in no git repository");
     // Damaged objects approve nothing.
     fs::rename(
         repository.path().join("git"),
@@ -512,6 +546,10 @@ fn references_in_a_reftable_are_not_read_and_approve_nothing() {
         problems(&service).contains("git refs migrate --ref-format=files"),
         "{}",
         problems(&service)
+    );
+    assert_unread(
+        &service,
+        "its git refs are kept in a format that is not read",
     );
 }
 

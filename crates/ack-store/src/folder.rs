@@ -196,6 +196,14 @@ impl Notes {
         })
     }
 
+    /// Why it is not known which notes are approved, in a few words, as of the last read: the
+    /// reference cannot be read.
+    pub fn unknown_reference(&self) -> Option<&'static str> {
+        let loaded = lock(&self.loaded);
+        let reference = loaded.as_ref().and_then(|loaded| loaded.reference.as_ref());
+        reference.and_then(Reference::short_unknown_reason)
+    }
+
     /// Files that were left out or are damaged, as of the last read.
     pub fn problems(&self) -> Vec<String> {
         let loaded = lock(&self.loaded);

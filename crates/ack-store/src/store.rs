@@ -180,6 +180,12 @@ impl Store {
         Ok(state)
     }
 
+    /// Why it is not known which notes are approved, in a few words and without a path, as of the
+    /// last read. Then every note waits for review.
+    pub fn unknown_reference(&self) -> Option<&'static str> {
+        self.notes.unknown_reference()
+    }
+
     /// Files of notes that were left out or are damaged, as of the last read.
     pub fn problems(&self) -> Vec<String> {
         self.notes.problems()

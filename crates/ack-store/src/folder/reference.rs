@@ -28,7 +28,16 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 pub struct Reference {
     name: String,
     resolved: Option<ResolvedReference>,
-    problem: Option<String>,
+    problem: Option<Problem>,
+}
+
+/// Why the reference is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Problem {
+    /// For the owner: what is wrong with which name, and what to do.
+    text: String,
+    /// For whoever reads the notes.
+    reason: &'static str,
 }
 
 #[derive(Debug)]
@@ -81,7 +90,7 @@ impl Reference {
     }
 
     /// The current state; `None` if it is unchanged.
-    fn read(&self, path: &Path, dialect: Dialect) -> Result<Option<ResolvedReference>, String> {
+    fn read(&self, path: &Path, dialect: Dialect) -> Result<Option<ResolvedReference>, Problem> {
         let name = ack_api::text::line(&self.name, 120);
         let (repository, folder) = committed::locate(path).ok_or_else(|| {
             let why = if committed::is_bare(path) {
@@ -89,17 +98,25 @@ impl Reference {
             } else {
                 "the folder is in no git repository"
             };
-            format!("`ref = \"{name}\"`: {why}; every note waits for review")
+            Problem {
+                text: format!("`ref = \"{name}\"`: {why}; every note waits for review"),
+                reason: "its folder is in no git repository with a working tree",
+            }
         })?;
-        let tips = Tips::read(&repository, &self.name).map_err(|why| {
-            let why = match why {
-                ResolveError::Missing if name == "HEAD" => {
-                    "nothing is committed yet; every note waits for review".to_owned()
-                }
-                why => explain(&why),
+        let unknown = |why: &ResolveError| {
+            let (why, reason) = match why {
+                ResolveError::Missing if name == "HEAD" => (
+                    "nothing is committed yet; every note waits for review".to_owned(),
+                    "nothing is committed in its git repository yet",
+                ),
+                why => (explain(why), short_reason(why)),
             };
-            format!("`ref = \"{name}\"`: {why}")
-        })?;
+            Problem {
+                text: format!("`ref = \"{name}\"`: {why}"),
+                reason,
+            }
+        };
+        let tips = Tips::read(&repository, &self.name).map_err(|why| unknown(&why))?;
         if let Some(resolved) = &self.resolved
             && (&resolved.repository, &resolved.folder, &resolved.tips)
                 == (&repository, &folder, &tips)
@@ -116,10 +133,7 @@ impl Reference {
         };
         let committed = Objects::open(&repository, Instant::now() + MAX_TIME)
             .and_then(|mut objects| CommittedFolder::read(&mut objects, &tips, &folder, &wanted))
-            .map_err(|unknown| {
-                let why = explain(&ResolveError::Unreadable(unknown));
-                format!("`ref = \"{name}\"`: {why}")
-            })?;
+            .map_err(|why| unknown(&ResolveError::Unreadable(why)))?;
         Ok(Some(ResolvedReference {
             repository,
             folder,
@@ -150,14 +164,22 @@ impl Reference {
                 ack_api::text::line(&self.name, 120)
             )),
             Some(_) => None,
-            None => self.problem.clone(),
+            None => self.problem.as_ref().map(|problem| problem.text.clone()),
         }
     }
 
     /// Why it is not known what is committed there.
     pub fn unknown_reason(&self) -> Option<&str> {
-        let problem = self.problem.as_deref();
-        problem.filter(|_| self.resolved.is_none())
+        self.unknown().map(|problem| problem.text.as_str())
+    }
+
+    /// The same in a few words, without a name, for whoever reads the notes.
+    pub fn short_unknown_reason(&self) -> Option<&'static str> {
+        self.unknown().map(|problem| problem.reason)
+    }
+
+    fn unknown(&self) -> Option<&Problem> {
+        self.problem.as_ref().filter(|_| self.resolved.is_none())
     }
 
     /// The notes to serve.
@@ -234,6 +256,20 @@ fn committed_row(relative: &OsStr, id: ObjectName) -> NoteRow {
         content: Content::Object(id),
         is_committed: true,
         committed_as: None,
+    }
+}
+
+/// What is wrong, in a few words.
+const fn short_reason(why: &ResolveError) -> &'static str {
+    match why {
+        ResolveError::NotAName | ResolveError::Hash => {
+            "its git ref is not the name of a branch or tag"
+        }
+        ResolveError::Missing => "its git ref is not there",
+        ResolveError::Ambiguous(_) => "its git ref could be several",
+        ResolveError::OtherFormat => "its git refs are kept in a format that is not read",
+        ResolveError::Unreadable(Unknown::OutOfTime) => "reading git's objects took too long",
+        ResolveError::Unreadable(_) => "git's objects cannot be read",
     }
 }
 
