@@ -145,8 +145,9 @@ impl Diagnostic for PublishError {
                     .into()
             }
             Self::Hidden { .. } => {
-                "make it readable (for `ref`, fetch it or correct its name), or move it away if it \
-                 is not a note: memories that cannot be read would be removed where the scope is \
+                "make it readable (with `ref`: correct the note and commit it, or fetch what is \
+                 missing, or correct the reference's name), or move it away if it is not a note: \
+                 memories that cannot be read would be removed where the scope is \
                  published"
                     .into()
             }
@@ -180,6 +181,8 @@ pub struct Options {
     pub skip_held: bool,
     /// Also replace files that someone edited in the folder.
     pub overwrite: bool,
+    /// Only memories with the status `promoted`.
+    pub only_promoted: bool,
 }
 
 /// A memory and its file.
@@ -260,8 +263,11 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
         folder,
         ..Plan::default()
     };
-    let approved = approved(scope, Superseded::LeftOut)?;
+    let mut approved = approved(scope, Superseded::LeftOut)?;
     plan.waiting = approved.waiting_if_none();
+    if options.only_promoted {
+        approved.retain_promoted();
+    }
     let memories = plan.check_texts(approved.memories);
     match options.format {
         Format::Md => files::plan(&mut plan, scope, &memories, options)?,
@@ -308,6 +314,12 @@ struct Approved {
 }
 
 impl Approved {
+    /// Leaves out what is merely approved.
+    fn retain_promoted(&mut self) {
+        self.memories
+            .retain(|memory| memory.status == Status::Promoted);
+    }
+
     /// How many memories wait, if none is approved.
     fn waiting_if_none(&self) -> Option<usize> {
         self.memories.is_empty().then_some(self.waiting)
@@ -322,9 +334,13 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         Ok((snapshot.layout.has_status(), all))
     });
     let (has_status, all) = all?;
-    let mut hidden = scope.store.hidden();
+    let mut hidden = scope.store.unserved_notes();
     if !hidden.is_empty() {
+        let more = hidden.len().saturating_sub(MAX_NAMED);
         hidden.truncate(MAX_NAMED);
+        if more > 0 {
+            hidden.push(format!("and {more} more"));
+        }
         return Err(PublishError::Hidden {
             scope: scope.name.clone(),
             hidden,

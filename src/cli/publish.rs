@@ -44,6 +44,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         format: args.format,
         skip_held: args.skip_held,
         overwrite: args.overwrite,
+        only_promoted: args.only_promoted,
     };
     let plan = publish::plan(scope, &folder, options)?;
     let text = (!json).then(|| plan_text(&plan));

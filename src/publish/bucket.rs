@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ack_api::memory::{Memory, Status};
+use ack_api::memory::Memory;
 use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
 use ack_bucket::BucketError;
@@ -119,8 +119,11 @@ impl Publication {
         let mut waiting = None;
         // Check what must not be published before any network access.
         let wanted = if self.options.withdraw.is_empty() {
-            let approved = self.approved()?;
+            let mut approved = self.approved()?;
             waiting = approved.waiting_if_none();
+            if self.options.only_promoted {
+                approved.retain_promoted();
+            }
             Some(self.desired_state(approved.memories, &mut held, &mut warnings)?)
         } else {
             may_publish(&self.scope)?;
@@ -156,13 +159,10 @@ impl Publication {
 
     fn desired_state(
         &self,
-        mut memories: Vec<Memory>,
+        memories: Vec<Memory>,
         held: &mut Vec<HeldItem>,
         warnings: &mut Vec<HeldItem>,
     ) -> Result<DesiredState, Error> {
-        if self.options.only_promoted {
-            memories.retain(|memory| memory.status == Status::Promoted);
-        }
         let memories = check_texts(memories, held, warnings);
         if !held.is_empty() && !self.options.skip_held {
             return Err(PublishError::Held { held: held.clone() }.into());

@@ -89,6 +89,7 @@ mod note_formats;
 mod overload;
 mod progress;
 mod projects;
+mod publish_unreadable;
 mod query;
 mod queue;
 mod read_only;

@@ -43,7 +43,7 @@ pub fn run(
     let address: Address = address.parse()?;
     let settings = settings(scope, &args.bucket)?;
     let options = Options {
-        only_promoted: args.bucket.only_promoted,
+        only_promoted: args.only_promoted,
         skip_held: args.skip_held,
         withdraw: args.bucket.withdraw.clone(),
         restore: args.bucket.restore.clone(),

@@ -160,7 +160,7 @@ pub fn read(
         _ if is_json_lines(relative) && lines::are_memories(&text) => {
             lines::read(&text).into_parts()
         }
-        _ if is_json_lines(relative) => (Vec::new(), None),
+        _ if is_json_lines(relative) => (Vec::new(), lines::problem_without_json(&text)),
         _ => {
             let (note, problem) = markdown(dialect, relative, &text);
             (vec![note], problem)
