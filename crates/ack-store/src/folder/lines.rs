@@ -59,8 +59,8 @@ pub fn are_memories(text: &str) -> bool {
     })
 }
 
-/// What is wrong with a file in which no line is JSON, as the end of a sentence about the file: it may
-/// be a broken file of memories.
+/// What is wrong with a file in which no line is JSON, as the end of a sentence about the file: it
+/// may be a broken file of memories.
 pub fn problem_without_json(text: &str) -> Option<String> {
     let mut refused = RefusedLines::default();
     for (number, line) in (1..).zip(text.lines()) {

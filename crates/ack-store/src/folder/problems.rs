@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::listing::Listing;
+use super::reference::Reference;
 use super::rows::{NoteRow, TextOrigin, display_path};
 use super::{Dialect, LoadedNotes, MAX_PROBLEMS, knowledge, note};
-use super::reference::Reference;
 
 impl LoadedNotes {
     pub(super) fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
@@ -84,9 +84,16 @@ impl LoadedNotes {
         } else {
             unserved.extend(listing.cut.iter().cloned());
             unserved.extend(self.files.values().filter_map(|file| {
-                let lines = || file.partial_problem.as_ref().filter(|_| self.has_lines(&file.entry.relative));
+                let lines = || {
+                    file.partial_problem
+                        .as_ref()
+                        .filter(|_| self.has_lines(&file.entry.relative))
+                };
                 let problem = file.problem.as_ref().or_else(lines)?;
-                Some(format!("`{}` {problem}", display_path(file.entry.relative.as_os_str())))
+                Some(format!(
+                    "`{}` {problem}",
+                    display_path(file.entry.relative.as_os_str())
+                ))
             }));
         }
         unserved.sort();
