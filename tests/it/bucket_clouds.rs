@@ -316,7 +316,11 @@ fn nobody_but_instance_asks_a_machine_even_to_publish() {
         .args(["--endpoint", &storage.url()]);
     let refused = run(&mut publish);
     assert_ne!(refused.code, Some(0), "{}", both(&refused));
-    assert!(both(&refused).contains("refuses to write"), "{}", both(&refused));
+    assert!(
+        both(&refused).contains("refuses to write"),
+        "{}",
+        both(&refused)
+    );
     assert!(!storage.seen().is_empty());
     assert!(machine.seen().is_empty(), "{:?}", machine.seen());
 }
