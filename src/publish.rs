@@ -75,6 +75,15 @@ pub enum PublishError {
         /// The file.
         path: PathBuf,
     },
+    /// A file of JSON lines is not as `publish` writes it.
+    #[error(
+        "`{}` is not as `publish` writes it: somebody edited it, or another program wrote it",
+        path.display()
+    )]
+    EditedLines {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file has changed since the plan was made.
     #[error("`{}` changed after the plan was shown", path.display())]
     Changed {
@@ -152,6 +161,11 @@ impl Diagnostic for PublishError {
                     .into()
             }
             Self::Foreign { .. } => "move it away, or name another folder".into(),
+            Self::EditedLines { .. } => {
+                "--overwrite replaces it if each line is a memory with an id; otherwise, move it \
+                 away, or name another folder"
+                    .into()
+            }
             Self::Changed { .. } => "the files before it were written; run the command \
                                      again"
                 .into(),
@@ -229,6 +243,9 @@ pub struct Plan {
     /// If no memory of the scope is approved: how many wait for review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<usize>,
+    /// If some are approved: how many others wait for review.
+    #[serde(skip)]
+    pub also_waiting: usize,
     #[serde(skip)]
     steps: Vec<Step>,
 }
@@ -265,6 +282,7 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
     };
     let mut approved = approved(scope, Superseded::LeftOut)?;
     plan.waiting = approved.waiting_if_none();
+    plan.also_waiting = approved.also_waiting();
     if options.only_promoted {
         approved.retain_promoted();
     }
@@ -318,6 +336,11 @@ impl Approved {
     fn retain_promoted(&mut self) {
         self.memories
             .retain(|memory| memory.status == Status::Promoted);
+    }
+
+    /// How many memories wait, if others are approved.
+    fn also_waiting(&self) -> usize {
+        self.waiting_if_none().map_or(self.waiting, |_| 0)
     }
 
     /// How many memories wait, if none is approved.

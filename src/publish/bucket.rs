@@ -72,6 +72,9 @@ pub struct Planned {
     /// If no memory of the scope is approved: how many wait for review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<usize>,
+    /// If some are approved: how many others wait for review.
+    #[serde(skip)]
+    pub also_waiting: usize,
     #[serde(skip)]
     base: Base,
 }
@@ -116,11 +119,12 @@ impl Publication {
     pub fn plan(&self, step: &mut dyn FnMut(Step)) -> Result<Planned, Error> {
         let mut held = Vec::new();
         let mut warnings = Vec::new();
-        let mut waiting = None;
+        let (mut waiting, mut also_waiting) = (None, 0);
         // Check what must not be published before any network access.
         let wanted = if self.options.withdraw.is_empty() {
             let mut approved = self.approved()?;
             waiting = approved.waiting_if_none();
+            also_waiting = approved.also_waiting();
             if self.options.only_promoted {
                 approved.retain_promoted();
             }
@@ -148,6 +152,7 @@ impl Publication {
             held,
             warnings,
             waiting,
+            also_waiting,
             base,
         })
     }

@@ -18,14 +18,25 @@ fn scene() -> (Root, TempDir, PathBuf) {
     let notes = repository.path().join("docs/memory");
     fs::create_dir_all(&notes).unwrap();
     for name in ["a", "b", "c"] {
-        fs::write(notes.join(format!("{name}.md")), format!("# Deploy {name}\n\nText.\n")).unwrap();
+        fs::write(
+            notes.join(format!("{name}.md")),
+            format!("# Deploy {name}\n\nText.\n"),
+        )
+        .unwrap();
     }
     let lines = |id: &str| json!({ "id": id, "title": format!("Deploy {id}") }).to_string();
-    fs::write(notes.join("l.jsonl"), format!("{}\n{}\n", lines("l-1"), lines("l-2"))).unwrap();
+    fs::write(
+        notes.join("l.jsonl"),
+        format!("{}\n{}\n", lines("l-1"), lines("l-2")),
+    )
+    .unwrap();
     fs::write(notes.join("one.jsonl"), format!("{}\n", lines("o-1"))).unwrap();
     commit(repository.path());
     let root = Root::new();
-    root.manifest("n", &format!("store = '{}'\nref = 'main'\n", notes.display()));
+    root.manifest(
+        "n",
+        &format!("store = '{}'\nref = 'main'\n", notes.display()),
+    );
     (root, repository, notes)
 }
 
@@ -52,7 +63,11 @@ fn damages() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("a.md", pointer.to_vec(), "Git LFS pointer"),
         ("a.md", too_large, "larger than 8 MB"),
         ("l.jsonl", second_broken.to_vec(), "line 2 was left out"),
-        ("one.jsonl", b"{\"id\": \"o-1\", \"tit\n".to_vec(), "line 1 was left out"),
+        (
+            "one.jsonl",
+            b"{\"id\": \"o-1\", \"tit\n".to_vec(),
+            "line 1 was left out",
+        ),
     ]
 }
 
@@ -75,7 +90,10 @@ fn a_committed_note_that_cannot_be_read_stops_publishing() {
             let message = refused.fails(1);
             assert!(message.contains(&format!("`{name}`")), "{message}");
             assert!(message.contains(why), "{message}");
-            assert!(message.contains("correct the note and commit it"), "{message}");
+            assert!(
+                message.contains("correct the note and commit it"),
+                "{message}"
+            );
             // Once it is readable again, publishing goes on.
             git(repository.path(), &["checkout", "-q", "main"]);
             git(repository.path(), &["revert", "--no-edit", "HEAD"]);
@@ -140,7 +158,11 @@ fn only_promoted_memories_are_written_to_a_folder_if_asked_for() {
         "n",
         &[
             memory("m-1", "Merely approved", json!({})),
-            memory("m-2", "Promoted to every team", json!({ "status": "promoted" })),
+            memory(
+                "m-2",
+                "Promoted to every team",
+                json!({ "status": "promoted" }),
+            ),
         ],
     );
     let out = tempfile::tempdir().unwrap();
@@ -152,4 +174,59 @@ fn only_promoted_memories_are_written_to_a_folder_if_asked_for() {
         .collect();
     assert!(written.contains("Promoted to every team"), "{written}");
     assert!(!written.contains("Merely approved"), "{written}");
+}
+
+#[test]
+fn the_dates_of_committed_notes_depend_on_the_commit_alone() {
+    let (root, repository, notes) = scene();
+    fs::write(
+        notes.join("dated.md"),
+        "---\ndate: 2026-03-14\n---\n# Deploy dated\n\nText.\n",
+    )
+    .unwrap();
+    fs::write(notes.join("d.md"), "# Deploy d\n\nText.\n").unwrap();
+    let local = ack(root.path(), &["get", "d", "--status", "all", "--json"]).json();
+    assert!(local.to_string().contains("created_at"), "{local}");
+    commit(repository.path());
+    let out = tempfile::tempdir().unwrap();
+    let format = ["--format", "jsonl", "--yes"];
+    publish(&root, out.path(), &format).ok();
+    let written = fs::read_to_string(out.path().join("memories-n.jsonl")).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    let with_dates = lines.iter().filter(|line| line.contains("created_at"));
+    assert_eq!(with_dates.count(), 1, "{written}");
+    // Another clone has other times, and so does a checkout of another branch.
+    let clones = tempfile::tempdir().unwrap();
+    let from = repository.path().display().to_string();
+    git(clones.path(), &["clone", "-q", &from, "clone"]);
+    let clone = clones.path().join("clone/docs/memory");
+    root.manifest(
+        "n",
+        &format!("store = '{}'\nref = 'main'\n", clone.display()),
+    );
+    let planned = publish(&root, out.path(), &format).ok();
+    assert!(planned.contains("0 to change"), "{planned}");
+    git(&clone, &["checkout", "-q", "--detach", "HEAD~1"]);
+    git(&clone, &["commit", "-q", "--allow-empty", "-m", "later"]);
+    git(&clone, &["rm", "-q", "-r", "."]);
+    let planned = publish(&root, out.path(), &format).ok();
+    assert!(planned.contains("0 to change, 0 to remove"), "{planned}");
+}
+
+#[test]
+fn an_edited_file_of_json_lines_is_not_called_foreign() {
+    let (root, _repository, _notes) = scene();
+    let out = tempfile::tempdir().unwrap();
+    publish(&root, out.path(), &["--format", "jsonl", "--yes"]).ok();
+    let file = out.path().join("memories-n.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("{\"id\":", "{ \"id\": ", 1)).unwrap();
+    let refused = publish(&root, out.path(), &["--format", "jsonl", "--yes"]).fails(1);
+    assert!(refused.contains("somebody edited it"), "{refused}");
+    assert!(refused.contains("--overwrite"), "{refused}");
+    fs::write(&file, "not JSON\n").unwrap();
+    let more = ["--format", "jsonl", "--yes", "--overwrite"];
+    let refused = publish(&root, out.path(), &more).fails(1);
+    assert!(refused.contains("each line is a memory"), "{refused}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "not JSON\n");
 }

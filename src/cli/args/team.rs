@@ -76,10 +76,20 @@ pub struct BucketArgs {
     #[arg(long, requires = "to", conflicts_with = "to_folder")]
     pub reindex: bool,
     /// The server, if it is not the cloud's own: https://, or http:// on this machine
-    #[arg(long, value_name = "URL", requires = "to", conflicts_with = "to_folder")]
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "to",
+        conflicts_with = "to_folder"
+    )]
     pub endpoint: Option<String>,
     /// The bucket's region
-    #[arg(long, value_name = "REGION", requires = "to", conflicts_with = "to_folder")]
+    #[arg(
+        long,
+        value_name = "REGION",
+        requires = "to",
+        conflicts_with = "to_folder"
+    )]
     pub region: Option<String>,
 }
 
