@@ -75,6 +75,15 @@ pub enum PublishError {
         /// The file.
         path: PathBuf,
     },
+    /// A file of JSON lines is not as `publish` writes it.
+    #[error(
+        "`{}` is not as `publish` writes it: somebody edited it, or another program wrote it",
+        path.display()
+    )]
+    EditedLines {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file has changed since the plan was made.
     #[error("`{}` changed after the plan was shown", path.display())]
     Changed {
@@ -145,12 +154,18 @@ impl Diagnostic for PublishError {
                     .into()
             }
             Self::Hidden { .. } => {
-                "make it readable (for `ref`, fetch it or correct its name), or move it away if it \
-                 is not a note: memories that cannot be read would be removed where the scope is \
+                "make it readable (with `ref`: correct the note and commit it, or fetch what is \
+                 missing, or correct the reference's name), or move it away if it is not a note: \
+                 memories that cannot be read would be removed where the scope is \
                  published"
                     .into()
             }
             Self::Foreign { .. } => "move it away, or name another folder".into(),
+            Self::EditedLines { .. } => {
+                "--overwrite replaces it if each line is a memory with an id; otherwise, move it \
+                 away, or name another folder"
+                    .into()
+            }
             Self::Changed { .. } => "the files before it were written; run the command \
                                      again"
                 .into(),
@@ -180,6 +195,8 @@ pub struct Options {
     pub skip_held: bool,
     /// Also replace files that someone edited in the folder.
     pub overwrite: bool,
+    /// Only memories with the status `promoted`.
+    pub only_promoted: bool,
 }
 
 /// A memory and its file.
@@ -226,6 +243,9 @@ pub struct Plan {
     /// If no memory of the scope is approved: how many wait for review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<usize>,
+    /// If some are approved: how many others wait for review.
+    #[serde(skip)]
+    pub also_waiting: usize,
     #[serde(skip)]
     steps: Vec<Step>,
 }
@@ -260,8 +280,12 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
         folder,
         ..Plan::default()
     };
-    let approved = approved(scope, Superseded::LeftOut)?;
+    let mut approved = approved(scope, Superseded::LeftOut)?;
     plan.waiting = approved.waiting_if_none();
+    plan.also_waiting = approved.also_waiting();
+    if options.only_promoted {
+        approved.retain_promoted();
+    }
     let memories = plan.check_texts(approved.memories);
     match options.format {
         Format::Md => files::plan(&mut plan, scope, &memories, options)?,
@@ -308,6 +332,17 @@ struct Approved {
 }
 
 impl Approved {
+    /// Leaves out what is merely approved.
+    fn retain_promoted(&mut self) {
+        self.memories
+            .retain(|memory| memory.status == Status::Promoted);
+    }
+
+    /// How many memories wait, if others are approved.
+    fn also_waiting(&self) -> usize {
+        self.waiting_if_none().map_or(self.waiting, |_| 0)
+    }
+
     /// How many memories wait, if none is approved.
     fn waiting_if_none(&self) -> Option<usize> {
         self.memories.is_empty().then_some(self.waiting)
@@ -322,9 +357,13 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
         Ok((snapshot.layout.has_status(), all))
     });
     let (has_status, all) = all?;
-    let mut hidden = scope.store.hidden();
+    let mut hidden = scope.store.unserved_notes();
     if !hidden.is_empty() {
+        let more = hidden.len().saturating_sub(MAX_NAMED);
         hidden.truncate(MAX_NAMED);
+        if more > 0 {
+            hidden.push(format!("and {more} more"));
+        }
         return Err(PublishError::Hidden {
             scope: scope.name.clone(),
             hidden,

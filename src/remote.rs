@@ -22,6 +22,25 @@ use crate::scope::{Scope, ScopeError};
 /// What to do if nothing from a bucket is on this machine and it may not be contacted.
 pub const FETCHED_BY: &str = "a query without `--offline` fetches it";
 
+/// What to do while a version is being fetched, or the bucket does not answer.
+const ASK_AGAIN: &str = "ask again in a moment; `ack-memory doctor` shows every scope";
+/// What to do if asking again does not help.
+const NO_USE_ASKING: &str = "`ack-memory doctor` shows every scope";
+/// What to do if a copy is damaged.
+const ASK_WHEN_IT_ANSWERS: &str =
+    "ask again once the bucket answers; `ack-memory doctor` shows every scope";
+
+/// A scope of which no local copy may be served.
+#[derive(Debug, Clone)]
+pub struct ColdScope {
+    /// The scope.
+    pub scope: String,
+    /// Why.
+    pub reason: String,
+    /// What to do next.
+    pub advice: &'static str,
+}
+
 /// Whether a path is the address of a bucket.
 pub fn is_bucket(path: &Path) -> bool {
     let path = path.to_string_lossy();
@@ -66,12 +85,12 @@ pub fn follow(
 }
 
 /// Updates the scopes in buckets, as far as `wait_policy` allows, and adds notes about those that
-/// may be out of date. Returns the names of scopes without a local copy, each with the reason.
+/// may be out of date. Returns the scopes without a local copy.
 pub fn prepare(
     scopes: &[Arc<Scope>],
     wait_policy: WaitPolicy,
     notes: &mut Vec<Note>,
-) -> Vec<(String, String)> {
+) -> Vec<ColdScope> {
     let remote: Vec<(&Scope, &Arc<Remote>)> = scopes
         .iter()
         .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
@@ -102,7 +121,17 @@ pub fn prepare(
             Some((kind, message)) => {
                 let mut message = message;
                 if kind == NoteKind::RemoteCold {
-                    cold.push((scope.name.clone(), message.clone()));
+                    let is_lasting =
+                        matches!(freshness, Freshness::Cold { is_lasting, .. } if is_lasting);
+                    cold.push(ColdScope {
+                        scope: scope.name.clone(),
+                        reason: message.clone(),
+                        advice: match wait_policy {
+                            WaitPolicy::None => FETCHED_BY,
+                            WaitPolicy::Brief if is_lasting => NO_USE_ASKING,
+                            WaitPolicy::Brief => ASK_AGAIN,
+                        },
+                    });
                     if wait_policy == WaitPolicy::None {
                         message = format!("{message}; {FETCHED_BY}");
                     }
@@ -146,11 +175,12 @@ pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
         name: scope.name.clone(),
         reason: text::line(
             &format!(
-                "its copy on this machine is damaged ({error}), and is fetched again from {address}"
+                "its copy on this machine is damaged ({error}), and is fetched again from \
+                 {address} once that answers"
             ),
             400,
         ),
-        may_ask: true,
+        advice: ASK_WHEN_IT_ANSWERS,
     })
 }
 
@@ -162,7 +192,7 @@ pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Stri
         None => format!("`ack-memory index --scope {name}` repairs it"),
         Some(remote) if may_be_damaged && remote.check_table() => {
             format!(
-                "its copy is damaged and is fetched again from {}",
+                "its copy is damaged and is fetched again from {} once that answers",
                 remote.address()
             )
         }
@@ -185,7 +215,7 @@ pub fn freshness_note(freshness: &Freshness) -> Option<(NoteKind, String)> {
                 asked_at.map_or_else(|| "an unknown time".to_owned(), time::to_rfc3339)
             ),
         ),
-        Freshness::Cold { reason } => (NoteKind::RemoteCold, reason.clone()),
+        Freshness::Cold { reason, .. } => (NoteKind::RemoteCold, reason.clone()),
     };
     Some((kind, text::line(&message, 400)))
 }

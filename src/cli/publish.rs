@@ -11,8 +11,8 @@ use serde_json::json;
 use super::args::PublishArgs;
 use super::command::command;
 use super::output::{write_json, write_plain};
-use super::prompt;
 use super::scopes::{add, set};
+use super::{prompt, render};
 use crate::cli::error::CliError;
 use crate::config::{Config, FULL_BUILD};
 use crate::connect::quoted;
@@ -45,6 +45,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
         format: args.format,
         skip_held: args.skip_held,
         overwrite: args.overwrite,
+        only_promoted: args.only_promoted,
     };
     let plan = publish::plan(scope, &folder, options)?;
     let text = (!json).then(|| plan_text(&plan));
@@ -133,7 +134,23 @@ fn plan_text(plan: &Plan) -> String {
         plan.withdrawn.len(),
         plan.unchanged
     );
+    if plan.is_empty() {
+        out += &also_waiting_text(&plan.scope, plan.also_waiting);
+    }
     out + &none_approved_text(&plan.scope, plan.waiting)
+}
+
+/// That other memories wait for review, and the next step.
+fn also_waiting_text(scope: &str, waiting: usize) -> String {
+    let verb = if waiting == 1 { "waits" } else { "wait" };
+    match waiting {
+        0 => String::new(),
+        waiting => format!(
+            "{} {verb} for review: `{}`\n",
+            render::count(waiting as u64, "memory"),
+            command(&format!("review --scope {}", quoted(scope)))
+        ),
+    }
 }
 
 /// That a scope has nothing to publish, and the next step. `waiting`: how many memories wait for

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ack_api::memory::{Memory, Status};
+use ack_api::memory::Memory;
 use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
 use ack_bucket::BucketError;
@@ -72,6 +72,9 @@ pub struct Planned {
     /// If no memory of the scope is approved: how many wait for review.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<usize>,
+    /// If some are approved: how many others wait for review.
+    #[serde(skip)]
+    pub also_waiting: usize,
     #[serde(skip)]
     base: Base,
 }
@@ -116,11 +119,15 @@ impl Publication {
     pub fn plan(&self, step: &mut dyn FnMut(Step)) -> Result<Planned, Error> {
         let mut held = Vec::new();
         let mut warnings = Vec::new();
-        let mut waiting = None;
+        let (mut waiting, mut also_waiting) = (None, 0);
         // Check what must not be published before any network access.
         let wanted = if self.options.withdraw.is_empty() {
-            let approved = self.approved()?;
+            let mut approved = self.approved()?;
             waiting = approved.waiting_if_none();
+            also_waiting = approved.also_waiting();
+            if self.options.only_promoted {
+                approved.retain_promoted();
+            }
             Some(self.desired_state(approved.memories, &mut held, &mut warnings)?)
         } else {
             may_publish(&self.scope)?;
@@ -145,6 +152,7 @@ impl Publication {
             held,
             warnings,
             waiting,
+            also_waiting,
             base,
         })
     }
@@ -156,13 +164,10 @@ impl Publication {
 
     fn desired_state(
         &self,
-        mut memories: Vec<Memory>,
+        memories: Vec<Memory>,
         held: &mut Vec<HeldItem>,
         warnings: &mut Vec<HeldItem>,
     ) -> Result<DesiredState, Error> {
-        if self.options.only_promoted {
-            memories.retain(|memory| memory.status == Status::Promoted);
-        }
         let memories = check_texts(memories, held, warnings);
         if !held.is_empty() && !self.options.skip_held {
             return Err(PublishError::Held { held: held.clone() }.into());

@@ -37,7 +37,7 @@ pub(super) fn plan(
         .as_deref()
         .map(|text| lines_by_id(text, options.overwrite))
     {
-        Some(None) => return Err(PublishError::Foreign { path: full }),
+        Some(None) => return Err(PublishError::EditedLines { path: full }),
         known => known.flatten().unwrap_or_default(),
     };
     let mut lines: BTreeMap<String, String> = BTreeMap::new();

@@ -8,7 +8,6 @@ use ack_api::memory::nearest;
 use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
 
 use crate::config::{Config, FULL_BUILD, LIGHT_BUILD, Setting, Source};
-use crate::remote::FETCHED_BY;
 
 /// How many scope names an error lists.
 const LISTED: usize = 20;
@@ -59,8 +58,8 @@ pub enum ScopeError {
         name: String,
         /// Why.
         reason: String,
-        /// Whether the process may ask the bucket.
-        may_ask: bool,
+        /// What to do next.
+        advice: &'static str,
     },
     /// There are no memories anywhere.
     #[error("no memories yet: there is no scope under `{}`", root.join("scopes").display())]
@@ -141,9 +140,7 @@ impl Diagnostic for ScopeError {
             }
             Self::Unusable { reason, .. } if reason == LIGHT_BUILD => FULL_BUILD.into(),
             Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
-            Self::Cold { may_ask: false, .. } => FETCHED_BY.into(),
-            Self::Cold { .. } => "ask again in a moment; `ack-memory doctor` shows every scope"
-                .into(),
+            Self::Cold { advice, .. } => (*advice).into(),
             Self::Unreadable { .. } => {
                 "it has to be a folder that you may read; --root names another root".into()
             }

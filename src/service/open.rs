@@ -283,25 +283,22 @@ pub(crate) fn remove_cold_scopes(
 ) -> Result<HashSet<String>, Error> {
     let cold = remote::prepare(scopes, wait_policy, notes);
     let first = cold.first().cloned();
-    let names: HashSet<String> = cold.iter().map(|(name, _)| name.clone()).collect();
-    let skipped = cold.into_iter().map(|(scope, reason)| Skipped {
-        scope,
-        reason: text::line(&reason, 300),
+    let names: HashSet<String> = cold.iter().map(|cold| cold.scope.clone()).collect();
+    let skipped = cold.into_iter().map(|cold| Skipped {
+        scope: cold.scope,
+        reason: text::line(&cold.reason, 300),
     });
     selection.skipped.extend(skipped);
     selection
         .scopes
         .retain(|scope| !names.contains(&scope.name));
     match first {
-        Some((name, reason)) if names.len() == scopes.len() => {
-            let may_ask = wait_policy == WaitPolicy::Brief;
-            Err(ScopeError::Cold {
-                name,
-                reason,
-                may_ask,
-            }
-            .into())
+        Some(cold) if names.len() == scopes.len() => Err(ScopeError::Cold {
+            name: cold.scope,
+            reason: cold.reason,
+            advice: cold.advice,
         }
+        .into()),
         _ => Ok(names),
     }
 }

@@ -296,3 +296,31 @@ fn problems_with_a_machine_are_reported_without_its_token() {
         }
     }
 }
+
+#[test]
+fn nobody_but_instance_asks_a_machine_even_to_publish() {
+    let (root, _bucket) = scene();
+    let machine = google_machine();
+    let storage = Server::start(|request| match request.path.split(' ').next() {
+        Some("GET") => refused(404, "<Error><Code>NoSuchKey</Code></Error>"),
+        _ => refused(401, "<Error><Code>AuthenticationRequired</Code></Error>"),
+    });
+    let remote = "[remote]\ncredentials = \"anonymous\"\n";
+    root.manifest("mine", remote);
+    let mut publish = command(root.path());
+    publish
+        .env("HOME", root.path())
+        .env("GCE_METADATA_HOST", &machine.address)
+        .env("GCE_METADATA_IP", &machine.address)
+        .args(["publish", "mine", "--to", "gs://memories/platform", "--yes"])
+        .args(["--endpoint", &storage.url()]);
+    let refused = run(&mut publish);
+    assert_ne!(refused.code, Some(0), "{}", both(&refused));
+    assert!(
+        both(&refused).contains("refuses to write"),
+        "{}",
+        both(&refused)
+    );
+    assert!(!storage.seen().is_empty());
+    assert!(machine.seen().is_empty(), "{:?}", machine.seen());
+}

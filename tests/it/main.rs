@@ -13,6 +13,8 @@ mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;
 #[cfg(feature = "bucket")]
+mod bucket_again;
+#[cfg(feature = "bucket")]
 mod bucket_clouds;
 #[cfg(feature = "bucket")]
 mod bucket_credentials;
@@ -24,6 +26,8 @@ mod bucket_proofs;
 mod bucket_reading;
 #[cfg(feature = "bucket")]
 mod bucket_trouble;
+#[cfg(feature = "bucket")]
+mod bucket_unwritable;
 mod cancel;
 mod changes;
 mod checkpoints;
@@ -89,6 +93,7 @@ mod note_formats;
 mod overload;
 mod progress;
 mod projects;
+mod publish_unreadable;
 mod query;
 mod queue;
 mod read_only;

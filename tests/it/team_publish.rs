@@ -483,7 +483,7 @@ fn json_lines_are_written_imported_and_kept_up_to_date() {
     let outcome = publish(&root, &folder, &["--format", "jsonl", "--yes"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.out);
     assert!(
-        outcome.err.contains("was not written by `publish`"),
+        outcome.err.contains("is not as `publish` writes it"),
         "{}",
         outcome.err
     );

@@ -167,6 +167,8 @@ pub enum Freshness {
     Cold {
         /// Why.
         reason: String,
+        /// Whether asking again does not help until somebody changes something.
+        is_lasting: bool,
     },
 }
 

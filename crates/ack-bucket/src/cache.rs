@@ -36,6 +36,8 @@ const DEFAULT_BYTES: u64 = 2 << 30;
 /// It may take more if that is at most one part in this many of the free space.
 const FREE_SPACE_SHARE: u64 = 4;
 const VERSION_FILE: &str = "version.json";
+/// How many times a damaged copy of a version is replaced within [`OLD_VERSION_RETENTION`].
+const MAX_REPLACEMENTS: usize = 4;
 /// The file that marks the folder of a version as damaged.
 const DAMAGED_FILE: &str = "damaged";
 
@@ -65,6 +67,11 @@ pub struct State {
     pub failures: u32,
     /// What went wrong.
     pub problem: Option<String>,
+    /// Whether asking again does not help until somebody changes something.
+    pub is_lasting: bool,
+    /// Whether the version of `head` cannot be kept on this machine, and memories were withdrawn
+    /// since the local version.
+    pub is_withheld: bool,
 }
 
 impl Cache {
@@ -249,13 +256,38 @@ impl Cache {
         found
     }
 
+    /// Removes what nothing needs any more, if there are other versions than the one that is served.
+    pub fn clean_if_old(&self) {
+        if entries(&self.folder.join("versions")).len() > 1
+            && let Ok(Some(_lock)) = self.lock()
+        {
+            self.clean(OLD_VERSION_RETENTION);
+        }
+    }
+
+    /// How long other versions are kept once a version is served. If memories were withdrawn, their
+    /// texts must not stay on this machine.
+    pub fn retention(before: Option<&Version>, version: &Version) -> Duration {
+        let is_next = before.is_none_or(|before| before.version + 1 == version.version);
+        let may_withdraw = version.withdrawn > 0
+            || version.restores.is_some()
+            || !version.held_back.is_empty()
+            || !is_next;
+        if may_withdraw {
+            Duration::ZERO
+        } else {
+            OLD_VERSION_RETENTION
+        }
+    }
+
     /// Removes what nothing needs any more: versions that were replaced some time ago, files that
-    /// belong to no version, and what a killed process left. The lock must be held.
-    pub fn clean(&self) {
+    /// belong to no version, and what a killed process left. The lock must be held. `retention`: how
+    /// long a version is kept after it was made, if it is not served.
+    pub fn clean(&self, retention: Duration) {
         let current = self.installed();
         let old = |path: &Path| {
             let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| age(modified) > OLD_VERSION_RETENTION)
+            modified.is_ok_and(|modified| age(modified) >= retention)
         };
         for entry in entries(&self.folder.join("versions")) {
             if Some(&entry) != current.as_ref() && old(&entry) {
@@ -325,11 +357,22 @@ pub fn is_damaged(folder: &Path) -> bool {
     folder.join(DAMAGED_FILE).exists()
 }
 
-/// Whether the folder of a version replaced a damaged one a short time ago.
-pub fn is_new_replacement(folder: &Path) -> bool {
-    let is_replacement = folder.extension().is_some();
-    let modified = fs::metadata(folder).and_then(|metadata| metadata.modified());
-    is_replacement && modified.is_ok_and(|modified| age(modified) < OLD_VERSION_RETENTION)
+/// Whether damaged copies of a version were replaced so often in a short time that another
+/// replacement would not help.
+pub fn is_replaced_often(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let name = name.and_then(|name| name.split('.').next());
+    let Some((name, versions)) = name.zip(folder.parent()) else {
+        return false;
+    };
+    let is_new = |folder: &PathBuf| {
+        let made = fs::metadata(folder.join(VERSION_FILE));
+        let made = made.and_then(|metadata| metadata.modified());
+        made.is_ok_and(|made| age(made) < OLD_VERSION_RETENTION)
+    };
+    let copies = entries(versions).into_iter();
+    let replacements = copies.filter(|copy| copy.extension().is_some() && is_of(copy, name));
+    replacements.filter(is_new).count() >= MAX_REPLACEMENTS
 }
 
 /// The path of a version's file.

@@ -182,56 +182,56 @@ impl Client {
         }
     }
 
-    /// Reads parts of objects, several at once, and passes each to `take` in the order they arrive.
-    /// `take` returns whether to continue.
+    /// Reads ranges of objects, several at once, and passes their bytes to `take` as they arrive,
+    /// with the number that was given and the position in the object. What arrives of a range is in
+    /// order. `take` returns whether to continue.
     ///
     /// # Errors
     /// The first failure.
     pub fn get_ranges(
         &self,
-        parts: Vec<(usize, String, Range<u64>)>,
+        ranges: Vec<(usize, String, Range<u64>)>,
         concurrency: usize,
-        mut take: impl FnMut(usize, Range<u64>, Bytes) -> Result<(), BucketError>,
+        mut take: impl FnMut(usize, u64, Bytes) -> Result<(), BucketError>,
     ) -> Result<(), BucketError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(concurrency);
         let store = Arc::clone(&self.store);
         let prefix = self.address.clone();
         let task = runtime()?.spawn(async move {
-            let reads = parts.into_iter().map(|(number, name, range)| {
-                let store = Arc::clone(&store);
+            let reads = ranges.into_iter().map(|(number, name, range)| {
+                let (store, sender) = (Arc::clone(&store), sender.clone());
                 let path = Path::from(prefix.key(&name));
-                Ok::<_, ()>(async move {
-                    let read = async {
-                        if range.is_empty() {
-                            return Ok(Bytes::new());
-                        }
-                        store.get_range(&path, range.clone()).await
+                Ok(async move {
+                    let send = |outcome| {
+                        // Sending may block until bytes are written; the runtime has another
+                        // thread.
+                        let sent = tokio::task::block_in_place(|| sender.send(outcome));
+                        sent.map_err(drop)
                     };
-                    let read = tokio::time::timeout(REQUEST_TIMEOUT, read).await;
-                    Ok((number, name, range, read))
+                    let taken = |at, bytes| send(Ok((number, at, bytes)));
+                    match read_range(&*store, &path, range, taken).await {
+                        Ok(is_wanted) => is_wanted,
+                        Err(error) => send(Err((name, error))).and(Err(())),
+                    }
                 })
             });
-            let mut reads = futures::stream::iter(reads).try_buffer_unordered(concurrency);
-            while let Ok(Some(part)) = reads.try_next().await {
-                // Sending may block until a part is written; the runtime has another thread.
-                if tokio::task::block_in_place(|| sender.send(part)).is_err() {
-                    break;
-                }
-            }
+            let all = futures::stream::iter(reads).try_buffer_unordered(concurrency);
+            // The receiver gets what went wrong.
+            let _ = all.try_collect::<()>().await;
         });
         let mut result = Ok(());
-        for (number, name, range, read) in receiver {
-            let outcome = match read {
-                Ok(Ok(bytes)) => take(number, range, bytes),
-                Ok(Err(Error::NotFound { .. })) => Err(BucketError::Missing {
+        for outcome in receiver {
+            let taken = match outcome {
+                Ok((number, at, bytes)) => take(number, at, bytes),
+                Err((name, Some(Error::NotFound { .. }))) => Err(BucketError::Missing {
                     address: self.address.to_string(),
                     key: name,
                 }),
-                Ok(Err(error)) => Err(self.failed("read", &name, &error)),
-                Err(_) => Err(self.timeout(REQUEST_TIMEOUT)),
+                Err((name, Some(error))) => Err(self.failed("read", &name, &error)),
+                Err((_, None)) => Err(self.timeout(REQUEST_TIMEOUT)),
             };
-            if outcome.is_err() {
-                result = outcome;
+            if taken.is_err() {
+                result = taken;
                 break;
             }
         }
@@ -403,6 +403,55 @@ impl Client {
             }
         }
     }
+}
+
+/// Reads a range and passes its bytes on as they arrive. A connection that ends too early is
+/// replaced, as long as each brings some bytes: on a slow link, one request may take longer than it
+/// is allowed to. Returns `Err(())` inside if nobody wants the rest.
+///
+/// # Errors
+/// The last failure; `None` if the server took too long.
+async fn read_range(
+    store: &dyn ObjectStore,
+    path: &Path,
+    range: Range<u64>,
+    taken: impl Fn(u64, Bytes) -> Result<(), ()>,
+) -> Result<Result<(), ()>, Option<Error>> {
+    let mut at = range.start;
+    while at < range.end {
+        let begun = at;
+        let options = GetOptions {
+            range: Some((at..range.end).into()),
+            ..GetOptions::default()
+        };
+        let read = async {
+            let mut stream = store.get_opts(path, options).await?.into_stream();
+            while let Some(mut bytes) = stream.try_next().await? {
+                let left = usize::try_from(range.end - at).unwrap_or(usize::MAX);
+                bytes.truncate(left);
+                let length = bytes.len() as u64;
+                if taken(at, bytes).is_err() {
+                    return Ok(false);
+                }
+                at += length;
+            }
+            Ok::<_, Error>(true)
+        };
+        match tokio::time::timeout(REQUEST_TIMEOUT, read).await {
+            Ok(Ok(false)) => return Ok(Err(())),
+            // The next request gets the rest.
+            _ if at > begun => {}
+            Ok(Ok(true)) => {
+                return Err(Some(Error::Generic {
+                    store: "bucket",
+                    source: "the object is shorter than what was published".into(),
+                }));
+            }
+            Ok(Err(error)) => return Err(Some(error)),
+            Err(_) => return Err(None),
+        }
+    }
+    Ok(Ok(()))
 }
 
 /// Why the server refused, if it did. The library has no specific error for refused listings, nor

@@ -262,8 +262,16 @@ impl Refusal {
         found.map(|(_, refusal)| *refusal)
     }
 
-    const fn advice(self) -> &'static str {
+    fn advice(self, address: &str) -> &'static str {
         match self {
+            Self::Denied if address.starts_with("az://") => {
+                "readers need the role Storage Blob Data Reader, publishers Storage Blob Data \
+                 Contributor; check the key, the account and the container"
+            }
+            Self::Denied if address.starts_with("gs://") => {
+                "readers need the role Storage Object Viewer, publishers Storage Object User; check \
+                 the credentials and the bucket's permissions"
+            }
             Self::Denied => {
                 "readers need GetObject; publishers GetObject, PutObject, ListBucket and \
                  DeleteObject; check the key, the region and the bucket's policy"
@@ -308,7 +316,9 @@ impl BucketError {
                 "set them in the environment (docs/buckets.md names the variables), or write \
                  `credentials = \"anonymous\"`, \"instance\" or \"command\" under [remote]"
             }
-            Self::Refused { refusal, .. } => refusal.advice(),
+            Self::Refused {
+                refusal, address, ..
+            } => refusal.advice(address),
             Self::Unreachable { .. } | Self::Timeout { .. } => {
                 "check the network, and the endpoint and the region (`--endpoint` and `--region`, or \
                  [remote] of scope.toml)"
@@ -368,6 +378,14 @@ impl BucketError {
             Self::Build(_) => "run the command again with `--reindex`",
         };
         advice.into()
+    }
+
+    /// Whether a version cannot be kept on this machine.
+    pub const fn is_about_disk(&self) -> bool {
+        matches!(
+            self,
+            Self::Io { .. } | Self::Sqlite { .. } | Self::TooLarge { .. }
+        )
     }
 
     /// Whether trying again later can help, without any change on this machine.

@@ -1,24 +1,20 @@
 //! Fetches a version: its files in large parts, several at once, each file checked against its
-//! digest.
+//! digest. What has arrived is kept if the process ends, and the next one continues there.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+mod partial;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
+use self::partial::PartialFile;
 use crate::BucketError;
 use crate::address::Address;
 use crate::cache::{self, Cache};
 use crate::client::Client;
-use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, hex, sha256};
+use crate::format::{FORMAT, FileEntry, Head, LINKS, Version, sha256};
 use crate::mirror;
 
-/// How many bytes one request asks for.
-const PART_BYTES: u64 = 8 << 20;
 /// How many requests run at once.
 const MAX_CONCURRENT_REQUESTS: usize = 6;
 /// How many times a file is fetched if its digest does not match.
@@ -132,6 +128,7 @@ pub fn install(
             allowed,
         });
     }
+    let retention = Cache::retention(cache.version().as_ref(), version);
     fetch(client, cache, version, progress)?;
     let address = client.address();
     let folder = match assemble(address, cache, &name, version, in_parallel) {
@@ -142,7 +139,7 @@ pub fn install(
         }
         assembled => assembled?,
     };
-    cache.clean();
+    cache.clean(retention);
     Ok(folder)
 }
 
@@ -195,10 +192,16 @@ fn fetch(
                 !fs::metadata(&path).is_ok_and(|metadata| metadata.len() == file.bytes)
             })
             .collect();
-        let missing_bytes: u64 = missing.iter().map(|file| file.bytes).sum();
-        here.fetched = here.total - missing_bytes;
+        let mut partial = Vec::with_capacity(missing.len());
+        let mut missing_bytes = 0;
+        for entry in missing {
+            let file = PartialFile::open(cache, entry)?;
+            missing_bytes += file.missing_bytes();
+            partial.push(Some(file));
+        }
+        here.fetched = here.total.saturating_sub(missing_bytes);
         progress(here);
-        let damaged = fetch_once(client, cache, &missing, &mut |bytes| {
+        let damaged = fetch_once(client, partial, cache, &mut |bytes| {
             here.fetched += bytes;
             progress(here);
         })?;
@@ -216,137 +219,45 @@ fn fetch(
     Ok(())
 }
 
-/// A file that is being fetched.
-struct PartialFile<'a> {
-    entry: &'a FileEntry,
-    file: File,
-    path: PathBuf,
-    left: u64,
-    hasher: Sha256,
-    /// How many bytes from the start are hashed.
-    hashed: u64,
-    /// Parts that arrived ahead of those: start and end.
-    out_of_order: BTreeMap<u64, u64>,
-    /// Whether a part had the wrong length.
-    is_damaged: bool,
-}
-
-impl PartialFile<'_> {
-    /// Writes a part at its position, and hashes it if it is the next one. Parts arrive nearly in
-    /// order; a part that arrived early is read back when its turn comes.
-    fn write_part(&mut self, range: &Range<u64>, bytes: &[u8]) -> Result<(), BucketError> {
-        self.file
-            .write_all_at(bytes, range.start)
-            .map_err(BucketError::io("write", &self.path))?;
-        let length = range.end - range.start;
-        self.is_damaged |= bytes.len() as u64 != length;
-        self.left = self.left.saturating_sub(length);
-        if self.is_damaged {
-            return Ok(());
-        }
-        if range.start != self.hashed {
-            self.out_of_order.insert(range.start, range.end);
-            return Ok(());
-        }
-        self.hasher.update(bytes);
-        self.hashed = range.end;
-        while let Some(end) = self.out_of_order.remove(&self.hashed) {
-            self.hash_from_disk(end)?;
-        }
-        Ok(())
-    }
-
-    /// Hashes the file up to `end`, from disk.
-    fn hash_from_disk(&mut self, end: u64) -> Result<(), BucketError> {
-        let mut block = vec![0; 1 << 18];
-        while self.hashed < end {
-            let length = block
-                .len()
-                .min(usize::try_from(end - self.hashed).unwrap_or(usize::MAX));
-            let part = block.get_mut(..length).unwrap_or_default();
-            self.file
-                .read_exact_at(part, self.hashed)
-                .map_err(BucketError::io("read", &self.path))?;
-            self.hasher.update(part);
-            self.hashed += length as u64;
-        }
-        Ok(())
-    }
-}
-
 /// Fetches files, and returns those whose digest does not match.
 fn fetch_once<'a>(
     client: &Client,
+    mut partial: Vec<Option<PartialFile<'a>>>,
     cache: &Cache,
-    missing: &[&'a FileEntry],
     arrived: &mut dyn FnMut(u64),
 ) -> Result<Vec<&'a FileEntry>, BucketError> {
-    let mut parts = Vec::new();
-    let mut partial: HashMap<usize, PartialFile<'a>> = HashMap::new();
-    for (number, entry) in missing.iter().enumerate() {
-        let path = cache.file(&format!("{}.part", entry.sha256));
-        let file = File::options()
-            .create(true)
-            .truncate(true)
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(BucketError::io("write", &path))?;
-        partial.insert(
-            number,
-            PartialFile {
-                entry,
-                file,
-                path,
-                left: entry.bytes,
-                hasher: Sha256::new(),
-                hashed: 0,
-                out_of_order: BTreeMap::new(),
-                is_damaged: false,
-            },
-        );
-        parts.extend(ranges(entry.bytes).map(|range| (number, entry.object.clone(), range)));
-    }
     let mut damaged = Vec::new();
-    client.get_ranges(parts, MAX_CONCURRENT_REQUESTS, |number, range, bytes| {
-        let Some(part) = partial.get_mut(&number) else {
-            return Ok(());
-        };
-        part.write_part(&range, &bytes)?;
-        arrived(bytes.len() as u64);
-        if part.left == 0
-            && let Some(partial_file) = partial.remove(&number)
-        {
-            let entry = partial_file.entry;
-            if !finish_file(cache, partial_file)? {
+    let mut finish = |slot: &mut Option<PartialFile<'a>>| -> Result<(), BucketError> {
+        if let Some(file) = slot.take_if(|file| file.is_complete()) {
+            let entry = file.entry;
+            if !file.finish(cache)? {
                 damaged.push(entry);
             }
         }
         Ok(())
+    };
+    let mut ranges = Vec::new();
+    for (number, slot) in partial.iter_mut().enumerate() {
+        finish(slot)?;
+        let missing = slot.iter().flat_map(|file| {
+            let object = &file.entry.object;
+            file.missing()
+                .into_iter()
+                .map(move |range| (number, object.clone(), range))
+        });
+        ranges.extend(missing);
+    }
+    client.get_ranges(ranges, MAX_CONCURRENT_REQUESTS, |number, at, bytes| {
+        let Some(slot) = partial.get_mut(number) else {
+            return Ok(());
+        };
+        if let Some(file) = slot.as_mut() {
+            file.write(at, &bytes)?;
+            arrived(bytes.len() as u64);
+        }
+        finish(slot)
     })?;
     Ok(damaged)
-}
-
-/// Gives a file its name if its digest matches.
-fn finish_file(cache: &Cache, partial: PartialFile<'_>) -> Result<bool, BucketError> {
-    let digest = hex(&partial.hasher.finalize());
-    if partial.is_damaged || partial.hashed != partial.entry.bytes || digest != partial.entry.sha256
-    {
-        let _ = fs::remove_file(&partial.path);
-        return Ok(false);
-    }
-    let target = cache.file(&partial.entry.sha256);
-    fs::rename(&partial.path, &target).map_err(BucketError::io("rename", &target))?;
-    Ok(true)
-}
-
-fn ranges(bytes: u64) -> impl Iterator<Item = Range<u64>> {
-    let count = bytes.div_ceil(PART_BYTES).max(1);
-    (0..count).map(move |number| {
-        let start = number * PART_BYTES;
-        start..bytes.min(start + PART_BYTES)
-    })
 }
 
 /// Whether this is the file of links.

@@ -5,6 +5,7 @@
 //! the bucket is not asked for 1 s, then 2 s, up to a minute; all processes of a user share that
 //! state. New versions are fetched in the background.
 
+mod freshness;
 mod repair;
 
 use std::path::{Path, PathBuf};
@@ -55,6 +56,8 @@ pub struct Remote {
     /// What `cache` allows, if it is set.
     max_bytes: Option<u64>,
     cache: Cache,
+    /// What is known about the bucket, if it cannot be saved.
+    unsaved: Mutex<Option<State>>,
     /// Kept, with its connections and credentials, as long as it works.
     client: Mutex<Option<Client>>,
     work: Mutex<BackgroundWork>,
@@ -109,6 +112,7 @@ impl Remote {
             cache: Cache::new(scope, &address),
             address,
             settings,
+            unsaved: Mutex::default(),
             client: Mutex::default(),
             work: Mutex::default(),
             fetched: Condvar::new(),
@@ -176,10 +180,11 @@ impl Remote {
 
     /// Brings the local memories up to date, as far as that is possible without a long wait.
     pub fn prepare(self: &Arc<Self>, wait_policy: WaitPolicy) -> Freshness {
-        let freshness = self.freshness();
         if wait_policy == WaitPolicy::None {
-            return freshness;
+            return self.freshness();
         }
+        self.restore_records();
+        let freshness = self.freshness();
         match freshness {
             Freshness::Current => {
                 if self.is_due(self.max_age * 3 / 4) {
@@ -217,7 +222,7 @@ impl Remote {
             Credentials::Command => COMMAND,
             _ => Duration::ZERO,
         };
-        let failures = self.cache.state().failures;
+        let failures = self.state().failures;
         if failures == 0 || pause(failures) == MAX_BACKOFF {
             FOREGROUND_TIMEOUT + for_command
         } else {
@@ -248,105 +253,6 @@ impl Remote {
         }
     }
 
-    fn record_failure(&self, error: &BucketError) {
-        let mut state = self.cache.state();
-        state.address = self.address.to_string();
-        state.failed_at = now();
-        if age(state.asked_at).is_none() {
-            // The clock was ahead then. The age of the copy counts from now on.
-            let least = whole_milliseconds(self.max_age).saturating_add(1);
-            state.asked_at = state.failed_at.saturating_sub(least);
-            state.is_time_unknown = true;
-        }
-        state.failures = state.failures.saturating_add(1);
-        let again = if error.is_transient() {
-            "; it is tried again by itself"
-        } else {
-            ""
-        };
-        state.problem = Some(format!("{}; {}{again}", error.line(), error.advice()));
-        if cache::make_folder(self.cache.folder()).is_ok() {
-            let _ = self.cache.save_state(&state);
-        }
-    }
-
-    fn freshness(&self) -> Freshness {
-        let state = self.cache.state();
-        let age = age(state.asked_at);
-        let asked_at = Timestamp::from_millisecond(state.asked_at)
-            .ok()
-            .filter(|_| state.asked_at > 0 && age.is_some() && !state.is_time_unknown);
-        let Some(folder) = self
-            .cache
-            .installed()
-            .filter(|folder| mirror::database_path(folder).is_file())
-        else {
-            return Freshness::Cold {
-                reason: format!(
-                    "this machine has no copy of it yet: {}",
-                    self.reason(&state)
-                ),
-            };
-        };
-        if age.is_some_and(|age| age > self.offline.max(self.max_age)) {
-            return Freshness::Cold {
-                reason: format!(
-                    "the copy on this machine is older than `offline` of [remote] allows: {}",
-                    self.reason(&state)
-                ),
-            };
-        }
-        if !self.is_complete(&folder) {
-            return Freshness::Stale {
-                asked_at,
-                reason: match self.progress_or_problem(&state) {
-                    Some(trouble) => {
-                        format!("a file of it on this machine is damaged: {trouble}")
-                    }
-                    None => "a file of it on this machine is damaged and will be fetched again"
-                        .to_owned(),
-                },
-            };
-        }
-        let is_newest = state.head.as_ref().is_some_and(|head| {
-            cache::is_of(&folder, &cache::version_name(head.version, &head.log))
-        });
-        if is_newest && age.is_some_and(|age| age <= self.max_age) {
-            return Freshness::Current;
-        }
-        Freshness::Stale {
-            asked_at,
-            reason: self.reason(&state),
-        }
-    }
-
-    /// Why the newest version is not available.
-    fn reason(&self, state: &State) -> String {
-        self.progress_or_problem(state)
-            .unwrap_or_else(|| format!("{} has not been asked yet", self.address))
-    }
-
-    /// How far the version that is being fetched is, or why the bucket could not be asked.
-    fn progress_or_problem(&self, state: &State) -> Option<String> {
-        let work = self.work();
-        if work.started_at.is_some() && work.progress.total > 0 {
-            let Progress {
-                fetched: done,
-                total: whole,
-            } = work.progress;
-            return Some(format!(
-                "version {} is being fetched: {} of {} MB",
-                state.head.as_ref().map_or(0, |head| head.version),
-                done / 1_000_000,
-                whole.div_ceil(1_000_000)
-            ));
-        }
-        let problem = state.problem.as_ref();
-        problem
-            .filter(|_| state.failed_at > state.asked_at)
-            .cloned()
-    }
-
     /// Whether all files of a version exist in full length, which is checked once per process, and
     /// none was found damaged.
     fn is_complete(&self, folder: &Path) -> bool {
@@ -362,7 +268,7 @@ impl Remote {
 
     /// Whether the bucket failed recently and is not asked for a while.
     fn is_backing_off(&self) -> bool {
-        let state = self.cache.state();
+        let state = self.state();
         if state.failures == 0 {
             return false;
         }
@@ -370,7 +276,7 @@ impl Remote {
     }
 
     fn is_due(&self, after: Duration) -> bool {
-        age(self.cache.state().asked_at).is_none_or(|age| age > after)
+        age(self.state().asked_at).is_none_or(|age| age > after)
     }
 
     fn work(&self) -> MutexGuard<'_, BackgroundWork> {
@@ -442,9 +348,8 @@ impl Remote {
         client: &Client,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), BucketError> {
-        let before = self.cache.state();
+        let before = self.state();
         let known = before.head.as_ref().and(before.tag.clone());
-        let before_log = before.head.as_ref().map(|head| head.log.clone());
         let read = client.read(
             HEAD,
             known.map(ObjectState::from_etag).as_ref(),
@@ -462,24 +367,38 @@ impl Remote {
                 });
             }
         };
-        if self.cache.installed().is_none() || before_log.as_ref() != Some(&head.log) {
-            // Requests that wait report what is being fetched.
-            let mut coming = self.cache.state();
-            coming.head = Some(head.clone());
-            coming.tag = None;
-            cache::make_folder(self.cache.folder())?;
-            self.cache.save_state(&coming)?;
+        let name = cache::version_name(head.version, &head.log);
+        let installed = self.cache.installed();
+        let is_new = installed.is_none_or(|folder| !cache::is_of(&folder, &name));
+        let announced = if is_new { self.announce(&head) } else { Ok(()) };
+        let served = announced.and_then(|()| self.ensure_served(client, &head, progress));
+        if let Err(error) = served {
+            if error.is_about_disk() {
+                self.withhold(client, &head);
+            }
+            return Err(error);
         }
-        self.ensure_served(client, &head, progress)?;
-        let state = State {
+        self.cache.clean_if_old();
+        // If it cannot be saved, this process knows.
+        let _ = self.save_state(&State {
             address: self.address.to_string(),
             head: Some(head),
             tag,
             asked_at: now(),
             ..State::default()
-        };
-        cache::make_folder(self.cache.folder())?;
-        self.cache.save_state(&state)
+        });
+        Ok(())
+    }
+
+    /// Saves which version comes: requests that wait report what is being fetched.
+    fn announce(&self, head: &Head) -> Result<(), BucketError> {
+        let mut coming = self.state();
+        if coming.head.as_ref() != Some(head) {
+            coming.head = Some(head.clone());
+            coming.is_withheld = false;
+        }
+        coming.tag = None;
+        self.save_state(&coming)
     }
 
     /// Ensures that the version that a head names is served.

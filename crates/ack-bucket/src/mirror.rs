@@ -250,10 +250,11 @@ impl Writer {
             let _ = fs::remove_file(path);
         }
         let connection = Connection::open(path).map_err(failed)?;
-        // It gets its name once it is complete, and can always be rebuilt.
+        // It gets its name once it is complete, and can always be rebuilt. What is removed may have
+        // been withdrawn, so its bytes must not stay in the file.
         connection
             .execute_batch(&format!(
-                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; \
+                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; \
                  PRAGMA cache_size = -{PAGE_CACHE_KIB}; BEGIN"
             ))
             .map_err(failed)?;

@@ -352,7 +352,8 @@ impl Publisher {
                 asked_at: jiff::Timestamp::now().as_millisecond(),
                 ..cache::State::default()
             });
-            self.cache.clean();
+            self.cache
+                .clean(Cache::retention(base.version.as_ref(), &version));
         }
         Ok(head)
     }

@@ -114,7 +114,11 @@ pub(crate) fn gcs(
             }
             builder
         }
-        Credentials::Anonymous => GoogleCloudStorageBuilder::new().with_skip_signature(true),
+        // The library asks for a token before each write, even without signatures, and then sends
+        // none but this one.
+        Credentials::Anonymous => GoogleCloudStorageBuilder::new()
+            .with_skip_signature(true)
+            .with_bearer_token(""),
         Credentials::Command => return Err(only_for_s3()),
     };
     if let Some(endpoint) = &settings.endpoint {

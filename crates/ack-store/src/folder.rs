@@ -19,6 +19,7 @@ pub mod lines;
 pub mod links;
 mod listing;
 pub mod note;
+mod problems;
 mod reference;
 mod rows;
 mod statements;
@@ -30,6 +31,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use ack_sys::watch::Watch;
+use ack_worktree::objects::MAX_OBJECT_BYTES;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::Xxh3;
@@ -94,6 +96,10 @@ struct LoadedNotes {
     problems: Vec<String>,
     /// Problems that may hide existing notes.
     hidden: Vec<String>,
+    /// Committed notes with content that is not served.
+    unfit: Vec<String>,
+    /// Existing notes that are not served, or not completely, for whatever reason.
+    unserved: Vec<String>,
     /// What is wrong with a part of a text that was read from git's objects.
     partial_problems: FxHashMap<(OsString, Content), String>,
     /// A hash of all contents.
@@ -220,6 +226,14 @@ impl Notes {
         loaded.map_or_else(Vec::new, |loaded| loaded.hidden.clone())
     }
 
+    /// Existing notes that are not served, or not completely, for whatever reason, as of the last
+    /// read.
+    pub fn unserved(&self) -> Vec<String> {
+        let loaded = lock(&self.loaded);
+        let loaded = loaded.as_ref();
+        loaded.map_or_else(Vec::new, |loaded| loaded.unserved.clone())
+    }
+
     /// The text of the note with an id, exactly as it is served; `None` if it is not available.
     pub fn note_text(&self, path: &Path, id: &str) -> Option<String> {
         self.read(path, SAME_REQUEST_WINDOW, |_| Ok(())).ok()?;
@@ -259,6 +273,8 @@ impl LoadedNotes {
             project,
             problems: Vec::new(),
             hidden: Vec::new(),
+            unfit: Vec::new(),
+            unserved: Vec::new(),
             partial_problems: FxHashMap::default(),
             version: 0,
             last_listing: None,
@@ -448,6 +464,14 @@ impl LoadedNotes {
                 let opened = opened.as_mut().ok()?;
                 let relative = Path::new(&note_row.key.relative);
                 let name = || display_path(&note_row.key.relative);
+                if opened.is_too_large(id) {
+                    unfit.push(format!(
+                        "`{}` is larger than {} MB as it is committed, and was left out",
+                        name(),
+                        MAX_OBJECT_BYTES >> 20
+                    ));
+                    return None;
+                }
                 let Ok(content) = opened.blob(id) else {
                     missing.push(format!(
                         "`{}` is committed, and its text cannot be read from git's objects; a \
@@ -492,7 +516,9 @@ impl LoadedNotes {
         self.partial_problems
             .retain(|(relative, content), _| served.contains(&(relative.as_os_str(), *content)));
         problems.extend(missing);
-        problems.extend(unfit);
+        problems.extend(unfit.iter().cloned());
+        unfit.extend(self.broken_lines(plan));
+        self.unfit = unfit;
         Ok(problems)
     }
 
@@ -509,72 +535,5 @@ impl LoadedNotes {
             hash.update(id.as_bytes());
         }
         hash.digest().max(1)
-    }
-
-    fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
-        let has_reference = self.reference.is_some();
-        let reference = self.reference.as_ref().and_then(Reference::problem);
-        let untyped =
-            (self.dialect == Dialect::Knowledge).then(|| knowledge::untyped_notes(&self.files));
-        let files = self.files.values().filter_map(|file| {
-            let name = display_path(file.entry.relative.as_os_str());
-            let problem = file.problem.as_ref().or(file.partial_problem.as_ref());
-            Some(format!("`{name}` {}", problem?))
-        });
-        let committed = self
-            .partial_problems
-            .iter()
-            .map(|((relative, _), partial_problem)| {
-                format!(
-                    "`{}`, as it is committed: {partial_problem}",
-                    display_path(relative)
-                )
-            });
-        // A reference's tree names files by UTF-8.
-        let unnamed = self.files.values().filter_map(|file| {
-            let relative = file.entry.relative.as_os_str();
-            (has_reference && relative.to_str().is_none()).then(|| {
-                format!(
-                    "`{}` waits for review: its name is not UTF-8, so no reference approves it; \
-                     rename it",
-                    display_path(relative)
-                )
-            })
-        });
-        let doubts = self.rows.doubts();
-        let doubts =
-            doubts.map(|(relative, doubt)| format!("`{}` {doubt}", display_path(relative)));
-        let files = files.chain(committed).chain(unnamed).chain(doubts);
-        let files = files.chain(rows);
-        let mut files: Vec<String> = files.collect();
-        files.sort();
-        files.dedup();
-        let mut problems: Vec<String> = reference
-            .into_iter()
-            .chain(listing.problems.iter().cloned())
-            .chain(untyped.flatten())
-            .chain(files)
-            .collect();
-        if problems.len() > MAX_PROBLEMS {
-            let more = problems.len() - MAX_PROBLEMS;
-            problems.truncate(MAX_PROBLEMS);
-            problems.push(format!("and {more} more"));
-        }
-        self.problems = problems;
-        self.hidden.clear();
-        if let Some(reference) = &self.reference {
-            // Committed notes are read from git, so only problems with git can hide them.
-            let unknown = reference.unknown_reason().map(str::to_owned);
-            self.hidden.extend(unknown);
-            self.hidden.extend(self.missing.iter().cloned());
-        } else {
-            let unread = self.files.values().filter(|file| file.is_unreadable);
-            let unread = unread.map(|file| {
-                let name = display_path(file.entry.relative.as_os_str());
-                format!("`{name}` {}", file.problem.as_deref().unwrap_or_default())
-            });
-            self.hidden
-                .extend(listing.hidden.iter().cloned().chain(unread));
-        }
     }
 }

@@ -196,6 +196,12 @@ impl Store {
         self.notes.hidden()
     }
 
+    /// Existing notes that are not served, or not completely, for whatever reason, as of the last
+    /// read.
+    pub fn unserved_notes(&self) -> Vec<String> {
+        self.notes.unserved()
+    }
+
     /// The text of a note in a folder, exactly as it is served; `None` for other stores.
     pub fn note_text(&self, id: &str) -> Option<String> {
         let is_folder = self.notes.are_at(&self.path) && !self.path.is_file();

@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use gix_index::hash::{Kind, ObjectId};
 use gix_object::{CommitRef, Data, Find, TagRefIter, TreeRefIter};
+use gix_odb::Header as _;
 
 use crate::references;
 use crate::repository::Repository;
 use ack_sys::files;
 
-/// The largest allocation for one object.
-const MAX_OBJECT_BYTES: usize = 8 << 20;
+/// The largest object that is read.
+pub const MAX_OBJECT_BYTES: usize = 8 << 20;
 /// How many objects are read whatever the time, so that a short history is known even on a slow
 /// machine.
 const MIN_READS: usize = 64;
@@ -193,6 +194,18 @@ impl<'a> Objects<'a> {
             }
         }
         Err(Unknown::Unreadable)
+    }
+
+    /// Whether an object exists and is larger than what is read.
+    pub fn is_too_large(&self, id: ObjectId) -> bool {
+        let name = id.to_string();
+        let (folder, file) = name.split_at(2);
+        let objects = self.repository.common_dir.join("objects");
+        !files::is_special(&objects.join(folder).join(file))
+            && matches!(
+                self.handle.try_header(&id),
+                Ok(Some(header)) if header.size() > MAX_OBJECT_BYTES as u64
+            )
     }
 
     /// The content of a file.

@@ -31,6 +31,9 @@ pub struct PublishArgs {
         conflicts_with = "to"
     )]
     pub format: Format,
+    /// Publish only memories with the status `promoted`
+    #[arg(long)]
+    pub only_promoted: bool,
     /// Leave out memories whose text must not be published, instead of failing
     #[arg(long)]
     pub skip_held: bool,
@@ -51,35 +54,42 @@ pub struct PublishArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "With --to")]
 pub struct BucketArgs {
-    /// Publish only memories with the status `promoted`
-    #[arg(long, requires = "to")]
-    pub only_promoted: bool,
     /// Withdraw this memory now and keep it withdrawn; nothing else changes
-    #[arg(long, value_name = "ID", requires = "to")]
+    #[arg(long, value_name = "ID", requires = "to", conflicts_with = "to_folder")]
     pub withdraw: Vec<String>,
     /// Restore a memory that was withdrawn with --withdraw
-    #[arg(long, value_name = "ID", requires = "to", conflicts_with = "withdraw")]
+    #[arg(long, value_name = "ID", requires = "to", conflicts_with_all = ["to_folder", "withdraw"])]
     pub restore: Vec<String>,
     /// Roll readers back to this version
-    #[arg(long, value_name = "VERSION", requires = "to", conflicts_with_all = ["withdraw", "list", "prune"])]
+    #[arg(long, value_name = "VERSION", requires = "to", conflicts_with_all = ["to_folder", "withdraw", "list", "prune"])]
     pub rollback: Option<String>,
     /// List the versions
-    #[arg(long, requires = "to", conflicts_with_all = ["withdraw", "prune"])]
+    #[arg(long, requires = "to", conflicts_with_all = ["to_folder", "withdraw", "prune"])]
     pub list: bool,
     /// Remove versions older than this, such as 30d
-    #[arg(long, value_name = "AGE", requires = "to", conflicts_with = "withdraw")]
+    #[arg(long, value_name = "AGE", requires = "to", conflicts_with_all = ["to_folder", "withdraw"])]
     pub prune: Option<String>,
     /// Replace the memories that another scope published there: its name
-    #[arg(long, value_name = "NAME", requires = "to", conflicts_with_all = ["withdraw", "rollback", "list", "prune"])]
+    #[arg(long, value_name = "NAME", requires = "to", conflicts_with_all = ["to_folder", "withdraw", "rollback", "list", "prune"])]
     pub replace: Option<String>,
     /// Rebuild the table and its indexes
-    #[arg(long, requires = "to")]
+    #[arg(long, requires = "to", conflicts_with = "to_folder")]
     pub reindex: bool,
     /// The server, if it is not the cloud's own: https://, or http:// on this machine
-    #[arg(long, value_name = "URL", requires = "to")]
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "to",
+        conflicts_with = "to_folder"
+    )]
     pub endpoint: Option<String>,
     /// The bucket's region
-    #[arg(long, value_name = "REGION", requires = "to")]
+    #[arg(
+        long,
+        value_name = "REGION",
+        requires = "to",
+        conflicts_with = "to_folder"
+    )]
     pub region: Option<String>,
 }
 

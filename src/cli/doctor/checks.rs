@@ -207,7 +207,9 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
             .advice
             .iter()
             .any(|line| line.contains("scopes remove"));
-        if !is_mentioned && remove::is_possible(config, scope) {
+        // What is in a bucket is only away for a while.
+        let is_remote = scope.remote.is_some();
+        if !is_mentioned && !is_remote && remove::is_possible(config, scope) {
             finding = finding.advise(format!("ack-memory scopes remove {}", quoted(name)));
         }
         return vec![finding];

@@ -11,7 +11,7 @@ use ack_bucket::publish::{Item, PrunePlan, Step, UploadCost, VersionSummary};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{MAX_LISTED, confirms, listed_lines, none_approved_text};
+use super::{MAX_LISTED, also_waiting_text, confirms, listed_lines, none_approved_text};
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
@@ -44,7 +44,7 @@ pub fn run(
     let address: Address = address.parse()?;
     let settings = settings(scope, &args.bucket)?;
     let options = Options {
-        only_promoted: args.bucket.only_promoted,
+        only_promoted: args.only_promoted,
         skip_held: args.skip_held,
         withdraw: args.bucket.withdraw.clone(),
         restore: args.bucket.restore.clone(),
@@ -138,7 +138,10 @@ impl BucketRequest<'_> {
         match head {
             Some(head) => {
                 let undo = head.previous.map_or_else(String::new, |before| {
-                    format!("; undo: {}", self.undo(&planned, before))
+                    format!(
+                        "; undo: {}",
+                        self.undo_command(before, &self.args.bucket.withdraw)
+                    )
                 });
                 let remains = if self.args.bucket.withdraw.is_empty() {
                     ""
@@ -159,14 +162,14 @@ impl BucketRequest<'_> {
     }
 
     /// The command that restores the previous version.
-    fn undo(&self, planned: &Planned, version: u64) -> String {
+    fn undo_command(&self, version: u64, restore: &[String]) -> String {
         let mut undo = format!(
             "publish {} --to {} --rollback v-{version}",
-            quoted(&planned.scope),
-            quoted(&planned.to)
+            quoted(&self.args.scope),
+            quoted(self.args.to.as_deref().unwrap_or_default())
         );
         // Memories that were withdrawn by hand only come back if they are named.
-        for id in &self.args.bucket.withdraw {
+        for id in restore {
             undo += &format!(" --restore {}", quoted(id));
         }
         let BucketArgs {
@@ -202,9 +205,15 @@ impl BucketRequest<'_> {
         let by = user_name();
         let restore = &self.args.bucket.restore;
         let planned = publisher.roll_back(number, &by, restore, false)?;
+        let is_certain = self.args.yes && !self.args.dry_run;
         let message = format!(
-            "version {} would restore version {number}: {}\n",
+            "version {} {} version {number}: {}\n",
             planned.version,
+            if is_certain {
+                "restores"
+            } else {
+                "would restore"
+            },
             render::count(planned.rows, "memory")
         );
         if !self.json {
@@ -225,7 +234,11 @@ impl BucketRequest<'_> {
             }));
         }
         match restored {
-            Some(restored) => write_plain(&format!("published version {}\n", restored.version)),
+            Some(restored) => write_plain(&format!(
+                "published version {}; undo: {}\n",
+                restored.version,
+                self.undo_command(restored.version.saturating_sub(1), &[])
+            )),
             None => write_plain("nothing was published\n"),
         }
     }
@@ -299,23 +312,32 @@ fn plan_text(planned: &Planned, cost: Option<UploadCost>) -> String {
         plan.withdrawn.len(),
         plan.unchanged
     );
+    if plan.is_empty() {
+        out += &also_waiting_text(&planned.scope, planned.also_waiting);
+    }
     out += &none_approved_text(&planned.scope, planned.waiting);
     if let Some(cost) = cost {
-        out += &cost_text(cost);
+        out += &cost_text(cost, planned.to.starts_with("s3://"));
     }
     out
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate for people")]
-fn cost_text(cost: UploadCost) -> String {
+fn cost_text(cost: UploadCost, is_s3: bool) -> String {
+    let uploads = format!(
+        "uploads {} in {} requests; the version has {}\n",
+        size(cost.upload_bytes),
+        cost.write_requests,
+        size(cost.version_bytes)
+    );
+    if !is_s3 {
+        return uploads + "each reader fetches what is new\n";
+    }
     let writes = cost.write_requests as f64 * PRICE_PER_THOUSAND_WRITES / 1_000.0;
     let month = cost.version_bytes as f64 * PRICE_PER_GIGABYTE_MONTH / 1e9;
     format!(
-        "uploads {} in {} requests; the version has {}\nat the list prices of S3 Standard {} now, {} a \
-         month; each reader fetches what is new\n",
-        size(cost.upload_bytes),
-        cost.write_requests,
-        size(cost.version_bytes),
+        "{uploads}at the list prices of S3 Standard {} now, {} a month; each reader fetches what is \
+         new\n",
         dollars(writes),
         dollars(month)
     )
@@ -340,22 +362,23 @@ fn size(bytes: u64) -> String {
 
 fn line(version: &VersionSummary) -> String {
     let mark = if version.is_current { "*" } else { " " };
-    let restores = version
-        .restores
-        .map_or_else(String::new, |number| format!(", what v-{number} had"));
+    let changes = match version.restores {
+        Some(number) => format!("what v-{number} had"),
+        None => format!(
+            "+{} ~{} -{}",
+            version.added, version.changed, version.withdrawn
+        ),
+    };
     let withdrawn = match version.held_back.len() {
         0 => String::new(),
         count => format!(", {count} withdrawn by hand"),
     };
     format!(
-        "{mark} v-{:<5} {} by {}: {}, +{} ~{} -{}{restores}{withdrawn}, {}\n",
+        "{mark} v-{:<5} {} by {}: {}, {changes}{withdrawn}, {}\n",
         version.version,
         version.published_at,
         version.by,
         render::count(version.rows, "memory"),
-        version.added,
-        version.changed,
-        version.withdrawn,
         size(version.bytes)
     )
 }
@@ -369,10 +392,16 @@ fn pruned_text(pruned: &PrunePlan) -> String {
         .collect();
     let removed = match versions.len() {
         0 => String::new(),
-        _ => format!(
-            "; rollback to {} is no longer possible",
-            versions.join(", ")
-        ),
+        listed => {
+            let more = match pruned.versions.len() - listed {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!(
+                "; rollback to {}{more} is no longer possible",
+                versions.join(", ")
+            )
+        }
     };
     let unlisted = pruned.unlisted.as_ref().map_or_else(String::new, |reason| {
         format!(

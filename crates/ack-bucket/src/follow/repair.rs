@@ -5,6 +5,7 @@
 //! can be read. The records are built from the table's files, so if only they are damaged, they are
 //! rebuilt without the network.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ack_api::remote::WaitPolicy;
@@ -12,6 +13,7 @@ use ack_api::remote::WaitPolicy;
 use super::Remote;
 use crate::cache;
 use crate::fetch;
+use crate::mirror;
 
 impl Remote {
     /// Checks the files of the version that is served after its table could not be read. Returns
@@ -57,6 +59,17 @@ impl Remote {
         self.cache.installed() != before
     }
 
+    /// Rebuilds the records of the version that is served if they are gone.
+    pub(super) fn restore_records(&self) {
+        let installed = self.cache.installed();
+        let is_gone = |folder: PathBuf| {
+            !mirror::database_path(&folder).is_file() && !cache::is_damaged(&folder)
+        };
+        if installed.is_some_and(is_gone) {
+            self.remake_records();
+        }
+    }
+
     /// Rebuilds the records if the table's files are intact, and marks the version as damaged
     /// otherwise.
     fn remake_records(&self) {
@@ -66,10 +79,10 @@ impl Remote {
         let Ok(Some(_lock)) = self.cache.lock() else {
             return;
         };
-        // Another process may have been faster. If new records cannot be read either, rebuilding
-        // them again does not help.
+        // Another process may have been faster. If several new records could not be read either,
+        // rebuilding them again does not help.
         let is_other = self.cache.installed().as_ref() != Some(&folder);
-        if is_other || cache::is_new_replacement(&folder) {
+        if is_other || cache::is_replaced_often(&folder) {
             return;
         }
         cache::mark_damaged(&folder);

@@ -59,6 +59,22 @@ pub fn are_memories(text: &str) -> bool {
     })
 }
 
+/// What is wrong with a file in which no line is JSON, as the end of a sentence about the file: it
+/// may be a broken file of memories.
+pub fn problem_without_json(text: &str) -> Option<String> {
+    let mut refused = RefusedLines::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match serde_json::from_str::<serde_json::Value>(line) {
+            Ok(_) => return None,
+            Err(error) => refused.add(number, ack_api::text::json_line_problem(&error)),
+        }
+    }
+    refused.describe()
+}
+
 /// Reads a file of memories. A broken line is left out and reported, and so is a memory with the id
 /// of an earlier line.
 pub fn read(text: &str) -> Lines {

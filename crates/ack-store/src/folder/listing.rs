@@ -65,6 +65,8 @@ pub struct Listing {
     /// Those of the problems that may hide notes: folders that cannot be opened, and special files
     /// with the name of a note.
     pub hidden: Vec<String>,
+    /// That there are more files than are read.
+    pub cut: Option<String>,
     /// A watch of the folders that began before they were listed.
     pub watch: Watch,
 }
@@ -160,9 +162,9 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
             continue;
         };
         if listing.files.len() >= MAX_FILES {
-            listing.problems.push(format!(
-                "it holds more than {MAX_FILES} files; the rest was left out"
-            ));
+            let problem = format!("it holds more than {MAX_FILES} files; the rest was left out");
+            listing.problems.push(problem.clone());
+            listing.cut = Some(problem);
             break;
         }
         // It can be written through a hard link in a folder that is not watched.

@@ -104,6 +104,8 @@ pub struct Note {
     pub created: Option<String>,
     /// When it was changed.
     pub updated: Option<String>,
+    /// When its file was changed, for notes without dates of their own that are in no commit.
+    pub modified: Option<String>,
     /// The day after which its author expects it to be out of date.
     pub stale_after: Option<String>,
     /// The notes that it links to: the kind of each link, and the name, or `/` and the path of the
@@ -161,7 +163,7 @@ pub fn read(
         _ if is_json_lines(relative) && lines::are_memories(&text) => {
             lines::read(&text).into_parts()
         }
-        _ if is_json_lines(relative) => (Vec::new(), None),
+        _ if is_json_lines(relative) => (Vec::new(), lines::problem_without_json(&text)),
         _ => {
             let (note, problem) = markdown(dialect, relative, &text);
             (vec![note], problem)
@@ -171,8 +173,7 @@ pub fn read(
         .ok()
         .map(ack_api::time::to_rfc3339);
     for note in &mut notes {
-        note.created = note.created.take().or_else(|| modified.clone());
-        note.updated = note.updated.take().or_else(|| modified.clone());
+        note.modified.clone_from(&modified);
     }
     (notes, problem)
 }
@@ -292,6 +293,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         files: header.list(&["files", "resource", "resources"]),
         text: body,
         created: header.text(&["created", "created_at", "date", "generated", "generated.at"]),
+        modified: None,
         stale_after: header.text(&["stale_after", "stale_after.date"]),
         updated: header.text(&[
             "modified",

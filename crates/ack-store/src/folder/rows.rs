@@ -26,6 +26,8 @@ CREATE INDEX note_names_slot ON note_names (slot);
 CREATE TABLE note_links (slot INTEGER, from_id TEXT, kind TEXT, name TEXT);
 CREATE INDEX note_links_from ON note_links (from_id);
 CREATE INDEX note_links_slot ON note_links (slot);
+CREATE TABLE note_dates (slot INTEGER, id TEXT, created TEXT, updated TEXT, modified TEXT);
+CREATE INDEX note_dates_slot ON note_dates (slot);
 CREATE TABLE memory_links (from_id TEXT, to_id TEXT, kind TEXT);
 CREATE INDEX memory_links_from ON memory_links (from_id);
 CREATE INDEX memory_links_to ON memory_links (to_id);
@@ -227,7 +229,7 @@ impl Rows {
         let Some(row) = self.rows.remove(key) else {
             return Ok(());
         };
-        for table in ["memories", "note_names", "note_links"] {
+        for table in ["memories", "note_names", "note_links", "note_dates"] {
             let sql = format!("DELETE FROM {table} WHERE slot = ?1");
             self.connection.prepare_cached(&sql)?.execute([row.slot])?;
         }
@@ -252,6 +254,15 @@ impl Rows {
                 .prepare_cached("UPDATE memories SET status = ?3 WHERE slot = ?1 AND id = ?2")?
                 .execute(params![row.slot, id, note_status.status(row.is_committed)])?;
         }
+        let (slot, is_committed) = (row.slot, row.is_committed);
+        self.connection
+            .prepare_cached(
+                "UPDATE memories SET created_at = coalesce(d.created, iif(?2, NULL, d.modified)),
+                   updated_at = coalesce(d.updated, iif(?2, NULL, d.modified))
+                 FROM note_dates d
+                 WHERE memories.slot = ?1 AND d.slot = ?1 AND d.id = memories.id",
+            )?
+            .execute(params![slot, is_committed])?;
         Ok(())
     }
 
@@ -270,14 +281,18 @@ impl Rows {
             Cow::Borrowed(notes)
         };
         for note in notes.iter() {
-            add(
-                &self.connection,
-                slot,
-                &note_row.key.relative,
-                note,
-                project,
-            )?;
+            add(&self.connection, slot, note_row, note, project)?;
             if self.has_status {
+                // Copies of a commit get their files at different times.
+                self.connection
+                    .prepare_cached("INSERT INTO note_dates VALUES (?1, ?2, ?3, ?4, ?5)")?
+                    .execute(params![
+                        slot,
+                        note.id,
+                        note.created,
+                        note.updated,
+                        note.modified
+                    ])?;
                 self.connection
                     .prepare_cached(
                         "UPDATE memories SET status = ?2, reviewed_at = ?3, reviewed_by = ?4
@@ -429,6 +444,7 @@ impl Rows {
             ("memories", "id"),
             ("note_names", "id"),
             ("note_links", "from_id"),
+            ("note_dates", "id"),
         ] {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE slot = ?1");
             self.connection
@@ -452,10 +468,12 @@ fn json_list(values: &[String]) -> String {
 fn add(
     connection: &Connection,
     slot: i64,
-    relative: &OsStr,
+    note_row: &NoteRow,
     note: &Note,
     project: Option<&str>,
 ) -> rusqlite::Result<()> {
+    let relative = &note_row.key.relative;
+    let modified = note.modified.as_ref().filter(|_| !note_row.is_committed);
     connection
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
@@ -476,8 +494,8 @@ fn add(
             json_list(&note.tags),
             json_list(&note.files),
             note.text,
-            note.created,
-            note.updated,
+            note.created.as_ref().or(modified),
+            note.updated.as_ref().or(modified),
             note.stale_after,
             relative.to_string_lossy(),
             note.is_named_by_file,

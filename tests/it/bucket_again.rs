@@ -1,0 +1,174 @@
+//! Scopes in a bucket over several runs: a fetch that is continued, a withdrawn text that leaves
+//! this machine, and copies that are damaged again and again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::bucket::{publish, published, reader, scene, sql};
+use crate::bucket_reading::{answer, ask, both, first, followed, notes, wait};
+use crate::support::Root;
+
+const TITLE: &str = "The connection pool has 20 connections";
+
+/// The folder of a reader's copy of the bucket.
+fn remote(reader: &Root) -> PathBuf {
+    let buckets = reader.scope_folder("team").join("remote");
+    buckets.read_dir().unwrap().next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_fetch_continues_where_the_last_process_ended() {
+    let (root, bucket) = scene();
+    let rows = (0..40).map(|row| {
+        let text: String = (0..3_000)
+            .map(|word| format!("w{} ", word * 7_919 + row))
+            .collect();
+        format!(
+            "INSERT INTO memories (id, title, narrative, status) \
+             VALUES ('long-{row}', 'A long memory {row}', '{text}', 'approved');"
+        )
+    });
+    sql(&root, &rows.collect::<String>());
+    published(&root, &bucket, &[]);
+    let files = |key: &String| key.contains("/memories.lance/") || key.contains("/manifests/");
+    let keys = bucket.keys().into_iter();
+    let whole: usize = keys
+        .filter(files)
+        .map(|key| bucket.get(&key).unwrap().len())
+        .sum();
+    let reader = reader(&bucket, "1h");
+    // Too slow for the 10 seconds that a question waits.
+    bucket.set_bandwidth(Some(whole as u64 / 20));
+    let refused = both(&ask(&reader, &[]));
+    assert!(refused.contains("is being fetched: "), "{refused}");
+    assert!(!refused.contains(": 0.0 of"), "{refused}");
+    let parts = fs::read_dir(remote(&reader).join("files")).unwrap();
+    assert!(parts.count() > 0);
+    bucket.clear_faults();
+    bucket.reset_log();
+    assert_eq!(first(&answer(&reader)), TITLE);
+    let requests = bucket.requests();
+    let ranges = requests
+        .iter()
+        .filter_map(|request| request.range.as_deref());
+    let continued = ranges
+        .filter(|range| !range.starts_with("bytes=0-"))
+        .count();
+    assert!(continued > 0, "{requests:?}");
+    let fetched: u64 = requests.iter().map(|request| request.bytes_out).sum();
+    assert!((fetched as usize) < whole * 9 / 10, "{fetched} of {whole}");
+}
+
+#[test]
+fn what_arrived_damaged_is_fetched_anew() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let reader = reader(&bucket, "1h");
+    assert_eq!(first(&answer(&reader)), TITLE);
+    let folder = remote(&reader);
+    // A process was killed after it wrote something else.
+    for file in fs::read_dir(folder.join("files")).unwrap() {
+        let file = file.unwrap().path();
+        let length = fs::metadata(&file).unwrap().len();
+        let mut bytes = vec![b'x'; usize::try_from(length).unwrap()];
+        bytes.extend(length.to_le_bytes());
+        fs::remove_file(&file).unwrap();
+        fs::write(file.with_extension("part"), bytes).unwrap();
+    }
+    fs::remove_dir_all(folder.join("versions")).unwrap();
+    assert_eq!(first(&answer(&reader)), TITLE);
+    assert!(notes(&answer(&reader)).is_empty());
+}
+
+/// The files below a folder that contain a text.
+fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let files = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .map(Result::unwrap);
+    let files = files.filter(|entry| entry.file_type().is_file());
+    let files = files.map(walkdir::DirEntry::into_path);
+    files
+        .filter(|path| {
+            let bytes = fs::read(path).unwrap();
+            bytes
+                .windows(text.len())
+                .any(|part| part == text.as_bytes())
+        })
+        .collect()
+}
+
+#[test]
+fn a_withdrawn_text_leaves_the_readers_machine() {
+    let (root, bucket) = scene();
+    let secret = "hunter2-in-the-narrative";
+    sql(
+        &root,
+        &format!("UPDATE memories SET narrative = '{secret}' WHERE id = 'm-2'"),
+    );
+    published(&root, &bucket, &[]);
+    let reader = reader(&bucket, "1s");
+    assert_eq!(first(&answer(&reader)), TITLE);
+    let folder = remote(&reader);
+    assert!(!files_with(&folder, secret).is_empty());
+    published(&root, &bucket, &["--withdraw", "m-2"]);
+    wait(1_100);
+    assert!(!answer(&reader).to_string().contains(TITLE));
+    let databases = files_with(&folder, secret);
+    let databases = databases.iter().filter(|path| path.ends_with("memory.db"));
+    assert_eq!(databases.count(), 0);
+    published(&root, &bucket, &["--reindex"]);
+    published(&root, &bucket, &["--prune", "0d"]);
+    wait(1_100);
+    assert!(!answer(&reader).to_string().contains(TITLE));
+    assert_eq!(files_with(&folder, secret), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn offline_records_are_made_again_each_time() {
+    let (_root, mut bucket, reader) = followed("1h");
+    bucket.close();
+    let database = || remote(&reader).join("current/memory.db");
+    for _ in 0..2 {
+        fs::write(database(), b"no database").unwrap();
+        assert_eq!(first(&answer(&reader)), TITLE);
+    }
+    fs::remove_file(database()).unwrap();
+    assert_eq!(first(&answer(&reader)), TITLE);
+}
+
+#[test]
+fn going_back_says_what_it_does_and_how_to_undo_it() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    published(&root, &bucket, &["--withdraw", "m-2"]);
+    let back = ["--rollback", "v-1", "--restore", "m-2", "--yes"];
+    let back = publish(&root, &bucket, &back).ok();
+    assert!(back.contains("version 3 restores version 1"), "{back}");
+    assert!(!back.contains("would"), "{back}");
+    assert!(
+        back.contains("undo: ") && back.contains("--rollback v-2"),
+        "{back}"
+    );
+    let listed = publish(&root, &bucket, &["--list"]).ok();
+    assert!(listed.contains("what v-1 had"), "{listed}");
+    assert!(!listed.contains("+0 ~0 -0"), "{listed}");
+    // Nothing is new, and something waits.
+    let nothing = publish(&root, &bucket, &["--yes"]).ok();
+    assert!(nothing.contains("nothing to do"), "{nothing}");
+    assert!(
+        nothing.contains("1 memory waits for review: `"),
+        "{nothing}"
+    );
+    assert!(nothing.contains("review --scope mine"), "{nothing}");
+}
+
+#[test]
+fn a_network_failure_is_no_reason_to_remove_a_scope() {
+    let (root, mut bucket) = scene();
+    published(&root, &bucket, &[]);
+    let reader = reader(&bucket, "1h");
+    bucket.close();
+    let doctor = crate::cli::run(crate::bucket::command(reader.path()).arg("doctor"));
+    assert!(doctor.out.contains("team"), "{}", doctor.out);
+    assert!(!doctor.out.contains("scopes remove"), "{}", doctor.out);
+}
