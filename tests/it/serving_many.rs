@@ -620,6 +620,14 @@ fn a_new_token_is_labelled_and_what_cannot_work_is_reported() {
     assert!(!past.status.success(), "{errors}");
     assert!(errors.contains("2020-01-31 is over"), "{errors}");
     assert!(past.stdout.is_empty() && !tokens.exists(), "{errors}");
+    for wrong in ["soon", "20270131", "2027-02-30"] {
+        let refused = token(&["--last-day", wrong]);
+        let errors = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            errors.contains("write a day such as 2027-01-31"),
+            "{wrong}: {errors}"
+        );
+    }
     let made = token(&[file[0], file[1], "--scopes", "platform,platfrom"]);
     let errors = String::from_utf8_lossy(&made.stderr);
     assert!(made.status.success(), "{errors}");
