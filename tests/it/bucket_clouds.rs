@@ -324,3 +324,19 @@ fn nobody_but_instance_asks_a_machine_even_to_publish() {
     assert!(!storage.seen().is_empty());
     assert!(machine.seen().is_empty(), "{:?}", machine.seen());
 }
+
+#[test]
+fn a_refusal_names_the_permissions_of_its_cloud() {
+    let storage =
+        Server::start(|_| refused(403, "<Error><Code>AuthorizationFailure</Code></Error>"));
+    for (scheme, role) in [
+        ("az", "Storage Blob Data Reader"),
+        ("gs", "Storage Object Viewer"),
+    ] {
+        let reader = follower(scheme, &storage, "anonymous");
+        let outcome = run(query(&reader).env("AZURE_STORAGE_ACCOUNT_NAME", "acme"));
+        let output = both(&outcome);
+        assert!(output.contains(role), "{output}");
+        assert!(!output.contains("GetObject"), "{output}");
+    }
+}
