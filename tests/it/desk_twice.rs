@@ -126,7 +126,7 @@ fn nothing_is_merged_into_a_memory_that_is_replaced() {
     let shown = sit(&root, "u keep\nm keep\nq\ny\n");
     assert!(
         shown.contains(
-            "`keep` cannot take the place of `w1`: you decided to remove that memory too"
+            "`keep` cannot take the place of `w1`: you approved another memory in its place"
         ),
         "{shown}"
     );
