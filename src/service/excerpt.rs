@@ -16,10 +16,15 @@ const MAX_EXCERPT_CHARS: usize = 160;
 const MAX_READ_BYTES: usize = 20_000;
 
 /// Chooses the facts and the excerpt of a short result. Facts that contain more of the question come
-/// first. The sentence of the long text that contains most of it takes the place of the subtitle and
-/// the facts if they contain less, or if there are none. Words of the title, which is shown anyway,
-/// do not count. Without a question, everything stays in order.
-pub fn select(hit: &mut MemoryHit, memory: &Memory, matcher: Option<&mut Matcher<'_>>) {
+/// first. The sentence of the long text that contains most of it is shown if the subtitle and the
+/// facts contain less, or if there are none: to agents (`by_agent`) in their place. Words of the
+/// title, which is shown anyway, do not count. Without a question, everything stays in order.
+pub fn select(
+    hit: &mut MemoryHit,
+    memory: &Memory,
+    matcher: Option<&mut Matcher<'_>>,
+    by_agent: bool,
+) {
     let has_lines = memory.subtitle.is_some() || !memory.facts.is_empty();
     let Some(matcher) = matcher else {
         if !has_lines {
@@ -47,14 +52,14 @@ pub fn select(hit: &mut MemoryHit, memory: &Memory, matcher: Option<&mut Matcher
             best = Some((weight, sentence));
         }
     }
-    match best {
-        Some((weight, sentence)) if !has_lines || weight > best_line => {
-            hit.excerpt = Some(cut(sentence));
-            hit.subtitle = None;
-            hit.facts.clear();
-            hit.more_facts = memory.facts.len() as u64;
-        }
-        _ => hit.facts = answer::short_facts(facts.into_iter().map(|(_, fact)| fact)),
+    let best = best.filter(|(weight, _)| !has_lines || *weight > best_line);
+    hit.excerpt = best.map(|(_, sentence)| cut(sentence));
+    if by_agent && hit.excerpt.is_some() {
+        hit.subtitle = None;
+        hit.facts.clear();
+        hit.more_facts = memory.facts.len() as u64;
+    } else {
+        hit.facts = answer::short_facts(facts.into_iter().map(|(_, fact)| fact));
     }
 }
 

@@ -521,7 +521,7 @@ impl<'a> Search<'a> {
             return hit;
         }
         if self.spec.detail != Detail::Full {
-            excerpt::select(&mut hit, memory, matcher.as_mut());
+            excerpt::select(&mut hit, memory, matcher.as_mut(), self.spec.by_agent);
         }
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.spec.by_agent {

@@ -3,6 +3,7 @@
 mod filters;
 mod folding;
 mod pages;
+mod shown;
 
 use std::collections::HashMap;
 
