@@ -14,6 +14,7 @@ use ack_api::import_line::Row;
 use ack_api::memory::{Status, Unreviewed};
 use ack_api::time;
 use ack_store::StoreError;
+use ack_store::decisions::is_content;
 use ack_store::layout::{Profile, recognise, tables};
 use ack_store::{Snapshot, Store};
 
@@ -41,17 +42,6 @@ const COLUMNS: [&str; 19] = [
     "superseded_by",
     "created_at",
     "updated_at",
-];
-/// The columns that make up the content that a decision is about.
-const CONTENT_COLUMNS: [&str; 8] = [
-    "project",
-    "type",
-    "title",
-    "subtitle",
-    "facts",
-    "concepts",
-    "files",
-    "narrative",
 ];
 /// Columns that a curator fills. They stay as they are if a line does not set them.
 const CURATED_COLUMNS: [&str; 4] = ["status", "reviewed_at", "reviewed_by", "superseded_by"];
@@ -346,7 +336,7 @@ fn is_served(status: &str) -> bool {
 fn changes_content(row: &Row, stored: &[Value]) -> bool {
     let columns = COLUMNS.iter().zip(stored.iter().zip(values(row)));
     columns.into_iter().any(|(column, (stored, wanted))| {
-        CONTENT_COLUMNS.contains(column) && *stored != wanted && sets_column(row, column)
+        is_content(column) && *stored != wanted && sets_column(row, column)
     })
 }
 

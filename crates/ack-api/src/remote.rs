@@ -167,7 +167,7 @@ pub enum Freshness {
     Cold {
         /// Why.
         reason: String,
-        /// Whether asking again does not help until somebody changes something.
+        /// Whether retrying is pointless until somebody fixes the cause, such as a full disk.
         is_lasting: bool,
     },
 }

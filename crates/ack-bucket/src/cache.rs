@@ -67,7 +67,7 @@ pub struct State {
     pub failures: u32,
     /// What went wrong.
     pub problem: Option<String>,
-    /// Whether asking again does not help until somebody changes something.
+    /// Whether retrying is pointless until somebody fixes the cause, such as a full disk.
     pub is_lasting: bool,
     /// Whether the version of `head` cannot be kept on this machine, and memories were withdrawn
     /// since the local version.

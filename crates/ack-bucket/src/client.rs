@@ -407,7 +407,8 @@ impl Client {
 
 /// Reads a range and passes its bytes on as they arrive. A connection that ends too early is
 /// replaced, as long as each brings some bytes: on a slow link, one request may take longer than it
-/// is allowed to. Returns `Err(())` inside if nobody wants the rest.
+/// is allowed to. The inner result is
+/// `Err(())` if the receiver has stopped reading.
 ///
 /// # Errors
 /// The last failure; `None` if the server took too long.

@@ -47,6 +47,11 @@ const CONTENT: [(Field, &str); 8] = [
     (Field::FilesMore, "files_more"),
 ];
 
+/// Whether a column of a native store is part of the content that a decision is about.
+pub fn is_content(column: &str) -> bool {
+    column == "narrative" || CONTENT.iter().any(|(_, name)| *name == column)
+}
+
 /// A line of the log that is not a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedLine {

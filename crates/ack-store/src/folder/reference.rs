@@ -36,7 +36,7 @@ pub struct Reference {
 struct Problem {
     /// For the owner: what is wrong with which name, and what to do.
     text: String,
-    /// For whoever reads the notes.
+    /// The cause in a few words, without names, for agents.
     reason: &'static str,
 }
 
@@ -173,7 +173,7 @@ impl Reference {
         self.unknown().map(|problem| problem.text.as_str())
     }
 
-    /// The same in a few words, without a name, for whoever reads the notes.
+    /// The same in a few words, without names, for agents.
     pub fn short_unknown_reason(&self) -> Option<&'static str> {
         self.unknown().map(|problem| problem.reason)
     }
