@@ -1,6 +1,9 @@
 //! A scope in a bucket, compared with the scope that it was published from:
 //! `cargo bench --bench bucket [-- SIZE]`.
 //!
+//! `cargo bench --bench bucket -- first [SIZE]` only measures the first answer to a new reader,
+//! several times, with 30 ms a request. `ACK_BENCH_BINARY` names another binary to compare with.
+//!
 //! Publishes 100,000 memories (or SIZE) to a bucket on this machine that answers each request after
 //! 0, 10, 30 and 100 ms, and measures the real binary: publishing everything, publishing 100
 //! changes, a new reader's first question, later questions next to those of the original scope, a
@@ -34,6 +37,8 @@ use self::server::Server;
 
 /// Questions of each kind.
 const CALLS: usize = 200;
+/// How often the first answer is measured.
+const ROUNDS: usize = 7;
 const DELAYS: [u64; 4] = [0, 10, 30, 100];
 
 fn main() {
@@ -50,12 +55,15 @@ fn main() {
         report_traffic(&bucket, what, publish(source, &bucket));
     };
     published("publish all");
+    if std::env::args().any(|word| word == "first") {
+        return first_answers(&bucket);
+    }
     sql(source, CHANGE);
     published("publish 100 of them changed");
     index(source);
     let mut own = Server::start(source);
     own.handshake();
-    let asked = json!({ "query": "connection refused after deploy" });
+    let asked = asked();
     own.call("query_memories", &asked);
     for delay in DELAYS {
         bucket.set_delay(Duration::from_millis(delay));
@@ -100,6 +108,32 @@ fn main() {
                 began.elapsed(),
             );
             frozen(&bucket, &mut server, &asked);
+        }
+    }
+}
+
+fn asked() -> Value {
+    json!({ "query": "connection refused after deploy" })
+}
+
+/// The first answers of this build and of another one, in turn.
+fn first_answers(bucket: &Bucket) {
+    let built = env!("CARGO_BIN_EXE_ack-memory").to_owned();
+    let other = std::env::var("ACK_BENCH_BINARY").ok();
+    bucket.set_delay(Duration::from_millis(30));
+    for _ in 0..ROUNDS {
+        for binary in other.iter().chain([&built]) {
+            let reader = tempfile::tempdir().unwrap();
+            follow(reader.path(), bucket, "1h");
+            bucket.reset_log();
+            let began = Instant::now();
+            let mut server = Server::start_binary(binary, reader.path());
+            server.handshake();
+            until_answered(&mut server, &asked());
+            let took = began.elapsed();
+            let (processor, (_, memory)) = (server.processor_time(), server.memory());
+            report_traffic(bucket, binary, took);
+            println!("    {processor:>5.0} ms of processor time, at most {memory:.0} MiB");
         }
     }
 }

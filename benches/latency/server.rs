@@ -1,5 +1,6 @@
 //! The real server over its standard input and output, and the real command line.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -21,7 +22,12 @@ pub struct Server {
 impl Server {
     /// Starts one over a root.
     pub fn start(root: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ack-memory"))
+        Self::start_binary(env!("CARGO_BIN_EXE_ack-memory"), root)
+    }
+
+    /// Starts one that was built from another state of the code.
+    pub fn start_binary(binary: impl AsRef<OsStr>, root: &Path) -> Self {
+        let mut child = Command::new(binary)
             .arg("--root")
             .arg(root)
             .arg("serve")
@@ -94,6 +100,18 @@ impl Server {
             sum(&read("smaps_rollup"), &["Private_Clean", "Private_Dirty"]),
             sum(&read("status"), &["VmHWM"]),
         )
+    }
+
+    /// The processor time it has used, in milliseconds.
+    pub fn processor_time(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // User and system time, in hundredths of a second, behind the name in parentheses.
+        let fields = stat.rsplit(')').next().unwrap().split_whitespace();
+        let ticks = fields
+            .skip(11)
+            .take(2)
+            .map(|ticks| ticks.parse::<f64>().unwrap());
+        ticks.sum::<f64>() * 10.0
     }
 
     /// Closes standard input; returns the milliseconds until the process has ended.

@@ -1,6 +1,7 @@
 //! The records of a version as a native store, built from its table, so that a bucket is read by
 //! the same code as any store.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,11 +11,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use ack_api::memory::Unreviewed;
 use ack_api::record::Record;
 use ack_api::source::RowKey;
+use ack_lance::record_blocks::RecordBlock;
 use ack_lance::records;
 use ack_store::table_version::tag_file;
 use ack_store::{READ_TIMEOUT, Store};
-use rusqlite::types::Value;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Statement, params};
 use serde::{Deserialize, Serialize};
 
 use crate::BucketError;
@@ -25,15 +26,16 @@ use crate::format::{LINKS, Version};
 /// The native schema.
 const SCHEMA: &str = include_str!("../../../schemas/scope.sql");
 
-/// The columns of `memories`, in the order of [`values`].
+/// The columns of `memories`, in the order of [`bind`].
 const COLUMNS: &str = "id, project, session, session_id, date, type, title, subtitle, facts, \
     concepts, files, narrative, status, confidence, reviewed_at, reviewed_by, superseded_by, \
     created_at, updated_at, stale_after";
 
-/// How many records are sent at once.
-const RECORDS_PER_BATCH: usize = 256;
-/// How many such batches may wait to be written.
-const MAX_QUEUED_BATCHES: usize = 4;
+/// How many blocks of records may wait to be written.
+const MAX_QUEUED_BLOCKS: usize = 4;
+/// The page size of a new database, in bytes: with SQLite's own of 4 KiB, writing it and reading
+/// all of it take four times as many calls of the system.
+const PAGE_BYTES: u32 = 16 << 10;
 /// SQLite's page cache while it writes, in KiB: the index of ids is filled in random order.
 const PAGE_CACHE_KIB: i64 = 32 << 10;
 
@@ -145,43 +147,33 @@ fn write(
 ) -> Result<(), BucketError> {
     let mut writer = Writer::open(&database_path(folder), known.is_empty())?;
     let mut present: HashSet<i64> = HashSet::new();
-    let (mut has_duplicates, mut unreadable) = (false, 0_u64);
-    // One thread decodes the table and the records; the other one only writes.
-    let (read, outcome) = std::thread::scope(|threads| {
-        let (sender, receiver) = sync_channel::<Vec<Row>>(MAX_QUEUED_BATCHES);
+    let mut has_duplicates = false;
+    // One thread reads and decompresses the table; the other one decodes records and writes them.
+    let (read, written) = std::thread::scope(|threads| {
+        let (sender, receiver) = sync_channel::<RecordBlock>(MAX_QUEUED_BLOCKS);
         let writing = threads.spawn(|| {
-            let outcome = write_all(&mut writer, &receiver);
+            let written = write_all(&mut writer, &receiver);
             drop(receiver);
-            outcome
+            written
         });
-        let mut bundle = Vec::with_capacity(RECORDS_PER_BATCH);
         let read = records::read(
             &table_folder(folder),
             |RowKey { source, rowid }, fingerprint| {
                 has_duplicates |= source != 0 || !present.insert(rowid);
                 known.remove(&rowid) != Some(fingerprint)
             },
-            |key, json| {
-                match std::str::from_utf8(json).ok().and_then(Record::parse) {
-                    Some(record) => bundle.push((key.rowid, values(record))),
-                    None => unreadable += 1,
-                }
-                if bundle.len() == RECORDS_PER_BATCH {
-                    let batch =
-                        std::mem::replace(&mut bundle, Vec::with_capacity(RECORDS_PER_BATCH));
-                    // The receiver stops early if it failed, and reports why.
-                    let _ = sender.send(batch);
-                }
+            |block| {
+                // The receiver stops early if it failed, and reports why.
+                let _ = sender.send(block);
             },
         );
-        let _ = sender.send(bundle);
         drop(sender);
-        let outcome = writing
+        let written = writing
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (read, outcome)
+        (read, written)
     });
-    outcome?;
+    let unreadable = written?;
     read?;
     if has_duplicates || unreadable > 0 {
         return Err(BucketError::Damaged {
@@ -199,14 +191,18 @@ fn write(
     writer.finish()
 }
 
-/// A row number and the values of its columns.
-type Row = (i64, [Value; 20]);
-
-/// Writes rows as they arrive.
-fn write_all(writer: &mut Writer, rows: &Receiver<Vec<Row>>) -> Result<(), BucketError> {
-    rows.iter()
-        .flatten()
-        .try_for_each(|(rowid, values)| writer.upsert_values(rowid, values))
+/// Writes records as they arrive, and returns how many cannot be read.
+fn write_all(writer: &mut Writer, blocks: &Receiver<RecordBlock>) -> Result<u64, BucketError> {
+    let mut unreadable = 0;
+    for block in blocks {
+        for (key, json) in block.iter() {
+            match std::str::from_utf8(json).ok().and_then(Record::parse) {
+                Some(record) => writer.upsert(key.rowid, &record)?,
+                None => unreadable += 1,
+            }
+        }
+    }
+    Ok(unreadable)
 }
 
 /// The links of a version.
@@ -254,10 +250,12 @@ impl Writer {
         // been withdrawn, so its bytes must not stay in the file.
         connection
             .execute_batch(&format!(
-                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; \
+                "PRAGMA page_size = {PAGE_BYTES}; PRAGMA journal_mode = OFF; \
+                 PRAGMA synchronous = OFF; PRAGMA secure_delete = ON; \
                  PRAGMA cache_size = -{PAGE_CACHE_KIB}; BEGIN"
             ))
             .map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(16);
         // Creating the indexes at the end takes half the time.
         let (indexes, tables): (Vec<&str>, Vec<&str>) = SCHEMA
             .lines()
@@ -294,14 +292,10 @@ impl Writer {
     /// # Errors
     /// The error from SQLite.
     pub fn upsert(&mut self, rowid: i64, record: &Record) -> Result<(), BucketError> {
-        self.upsert_values(rowid, values(record.clone()))
-    }
-
-    fn upsert_values(&mut self, rowid: i64, values: [Value; 20]) -> Result<(), BucketError> {
         let result = (|| {
             let mut statement = self.connection.prepare_cached(&self.upsert)?;
-            let values = std::iter::once(Value::Integer(rowid)).chain(values);
-            statement.execute(rusqlite::params_from_iter(values))
+            bind(&mut statement, rowid, record)?;
+            statement.raw_execute()
         })();
         self.sqlite(result).map(drop)
     }
@@ -381,31 +375,41 @@ impl Writer {
     }
 }
 
-fn values(record: Record) -> [Value; 20] {
-    let text = |value: Option<String>| value.map_or(Value::Null, Value::Text);
-    let list = |value: Vec<String>| {
-        Value::Text(serde_json::to_string(&value).unwrap_or_else(|_| "[]".to_owned()))
+/// Binds a row number and the values of [`COLUMNS`].
+fn bind(statement: &mut Statement<'_>, rowid: i64, record: &Record) -> rusqlite::Result<()> {
+    let list = |values: &[String]| {
+        if values.is_empty() {
+            Cow::Borrowed("[]")
+        } else {
+            serde_json::to_string(values).map_or(Cow::Borrowed("[]"), Cow::Owned)
+        }
     };
-    [
-        Value::Text(record.id),
-        text(record.project),
-        text(record.session),
-        text(record.session_id),
-        text(record.date),
-        text(record.kind),
-        Value::Text(record.title),
-        text(record.subtitle),
-        list(record.facts),
-        list(record.concepts),
-        list(record.files),
-        text(record.narrative),
-        Value::Text(record.status.as_str().to_owned()),
-        record.confidence.map_or(Value::Null, Value::Real),
-        text(record.reviewed_at),
-        text(record.reviewed_by),
-        text(record.superseded_by),
-        text(record.created_at),
-        text(record.updated_at),
-        text(record.stale_after),
-    ]
+    let (facts, concepts) = (list(&record.facts), list(&record.concepts));
+    let files = list(&record.files);
+    let texts = [
+        (2, Some(record.id.as_str())),
+        (3, record.project.as_deref()),
+        (4, record.session.as_deref()),
+        (5, record.session_id.as_deref()),
+        (6, record.date.as_deref()),
+        (7, record.kind.as_deref()),
+        (8, Some(record.title.as_str())),
+        (9, record.subtitle.as_deref()),
+        (10, Some(&*facts)),
+        (11, Some(&*concepts)),
+        (12, Some(&*files)),
+        (13, record.narrative.as_deref()),
+        (14, Some(record.status.as_str())),
+        (16, record.reviewed_at.as_deref()),
+        (17, record.reviewed_by.as_deref()),
+        (18, record.superseded_by.as_deref()),
+        (19, record.created_at.as_deref()),
+        (20, record.updated_at.as_deref()),
+        (21, record.stale_after.as_deref()),
+    ];
+    statement.raw_bind_parameter(1, rowid)?;
+    statement.raw_bind_parameter(15, record.confidence)?;
+    texts
+        .into_iter()
+        .try_for_each(|(number, text)| statement.raw_bind_parameter(number, text))
 }

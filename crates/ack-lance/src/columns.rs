@@ -9,15 +9,15 @@
 //! words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of the
 //! transformer's weights, if one contributed to the vector.
 //!
-//! A table that replaces its store ([`Extent::Records`]) also has `record`: the whole memory as
-//! JSON, see [`ack_api::record`].
+//! A table that replaces its store ([`Extent::Records`]) also has `record`: whole memories, see
+//! [`super::record_blocks`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder,
-    LargeBinaryBuilder, ListBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt32Builder,
+    LargeBinaryArray, LargeBinaryBuilder, ListBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt32Builder,
     UInt64Array, UInt64Builder,
 };
 use arrow::buffer::NullBuffer;
@@ -27,6 +27,7 @@ use arrow::datatypes::{
 
 use super::TableError;
 use super::extent::{Extent, META_EXTENT};
+use super::record_blocks::BlockWriter;
 use super::terms::{self, LEXICON_SOURCE};
 use ack_api::memory::{Memory, Status};
 use ack_api::record::Record;
@@ -120,14 +121,12 @@ pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
         metadata.insert(META_EXTENT.to_owned(), name.to_owned());
     }
     if extent.has_records() {
-        let record = Field::new("record", DataType::LargeBinary, true);
-        let zstd = [("lance-encoding:compression".to_owned(), "zstd".to_owned())];
-        fields.push(record.with_metadata(zstd.into()));
+        fields.push(uncompressed(Field::new("record", DataType::LargeBinary, true)));
     }
     Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
-/// A column that LanceDB does not compress: compression would slow every reader and save almost
+/// A column that LanceDB does not compress, because that would slow every reader and save almost
 /// nothing.
 fn uncompressed(field: Field) -> Field {
     field.with_metadata([("lance-encoding:compression".to_owned(), "none".to_owned())].into())
@@ -192,8 +191,6 @@ pub fn batch(
     number: u64,
     rows: &[NewRow<'_>],
 ) -> Result<RecordBatch, arrow::error::ArrowError> {
-    let mut records = LargeBinaryBuilder::new();
-    records.append_null();
     let (mut source, mut row) = (UInt8Builder::new(), Int64Builder::new());
     let (mut fingerprint, mut content, mut length) = (
         UInt64Builder::new(),
@@ -220,7 +217,11 @@ pub fn batch(
     row.append_value(i64::try_from(number).unwrap_or(i64::MAX));
     fingerprint.append_value(0);
     content.append_value(0);
-    length.append_value(0);
+    length.append_value(if extent.has_records() {
+        u32::try_from(rows.len()).unwrap_or(u32::MAX)
+    } else {
+        0
+    });
     texts
         .iter_mut()
         .for_each(|builder| builder.append_value(""));
@@ -235,9 +236,6 @@ pub fn batch(
 
     for ((written, spelled), words) in rows.iter().zip(&spelled.rows).zip(&spelled.words) {
         let memory = written.memory;
-        if extent.has_records() {
-            records.append_value(Record::from(memory).to_json());
-        }
         source.append_value(written.key.source);
         row.append_value(written.key.rowid);
         fingerprint.append_value(written.fingerprint);
@@ -327,9 +325,21 @@ pub fn batch(
         Arc::new(model.finish()),
     ];
     if extent.has_records() {
-        values.push(Arc::new(records.finish()));
+        values.push(Arc::new(records(rows)?));
     }
     RecordBatch::try_new(Arc::clone(schema), values)
+}
+
+/// The column `record` of a batch: all of its records are in the row of the lexicon.
+fn records(rows: &[NewRow<'_>]) -> std::io::Result<LargeBinaryArray> {
+    let mut blocks = BlockWriter::default();
+    for row in rows {
+        blocks.push(row.key, &Record::from(row.memory).to_json())?;
+    }
+    let mut records = LargeBinaryBuilder::new();
+    records.append_value(blocks.finish()?);
+    records.append_nulls(rows.len());
+    Ok(records.finish())
 }
 
 /// The text of a memory, for people who read the table with other tools.

@@ -23,6 +23,7 @@ mod direct;
 pub mod extent;
 pub mod indexes;
 pub mod load;
+pub mod record_blocks;
 pub mod records;
 pub mod search;
 pub mod terms;

@@ -1,98 +1,209 @@
 //! Reads whole records from a table that replaces its store.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ack_api::source::RowKey;
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt8Type, UInt64Type};
 use futures::StreamExt;
 use futures::TryStreamExt;
+use lance::Dataset;
 use lance::dataset::fragment::{FileFragment, FragReadConfig};
+use rustc_hash::FxHashSet;
 
 use super::columns::Rows;
+use super::record_blocks::{BlockReader, RecordBlock};
 use super::terms::LEXICON_SOURCE;
 use super::{TABLE, TableError, published_dataset, wait};
 
 /// How many rows are read at once.
 const ROWS_PER_READ: u32 = 4_096;
+/// How many records that have rows of their own are passed on at once.
+const RECORDS_PER_BLOCK: usize = 256;
 
-/// Asks `wanted` about every row, and passes the record of each wanted one to `visit`, as JSON.
+/// The rows whose records are wanted, each with the number of its batch.
+type Wanted = FxHashSet<(u64, RowKey)>;
+
+/// Asks `wanted` about every row, and passes the records of the wanted ones to `visit`.
 ///
 /// # Errors
-/// If the table cannot be read.
+/// If the table cannot be read, or lacks a wanted record.
 pub fn read(
     folder: &Path,
     mut wanted: impl FnMut(RowKey, u64) -> bool + Send,
-    mut visit: impl FnMut(RowKey, &[u8]) + Send,
+    mut visit: impl FnMut(RecordBlock) + Send,
 ) -> Result<(), TableError> {
     wait(async {
-        let failed = TableError::read_error("read the records");
         let dataset = published_dataset(folder).await?;
-        let keys = dataset.schema().project(&["source", "row", "fingerprint"]);
-        let keys = keys.map_err(&failed)?;
-        let records = dataset.schema().project(&["record"]);
-        let records = records.map_err(|_| TableError::Column { column: "record" })?;
+        let mut remaining = Wanted::default();
+        let mut fragments = Vec::new();
         for fragment in dataset.get_fragments() {
-            let config = FragReadConfig::default;
-            let keys = fragment.open(&keys, config()).await.map_err(&failed)?;
-            let records = fragment.open(&records, config()).await.map_err(&failed)?;
-            let rows = fragment.count_rows(None).await.map_err(&failed)?;
-            let rows = u32::try_from(rows).unwrap_or(u32::MAX);
-            for first in (0..rows).step_by(ROWS_PER_READ as usize) {
-                let part = first..rows.min(first.saturating_add(ROWS_PER_READ));
-                let mut requested: Vec<Option<RowKey>> = Vec::with_capacity(part.len());
-                let mut batches = keys
-                    .read_range(part.clone(), ROWS_PER_READ)
-                    .await
-                    .map_err(&failed)?
-                    .buffered(1);
-                while let Some(batch) = batches.try_next().await.map_err(&failed)? {
-                    select_requested(&batch, &mut requested, &mut wanted)?;
+            let keys = read_keys(&dataset, &fragment).await?;
+            for row in keys.iter().filter(|row| row.key.source != LEXICON_SOURCE) {
+                if wanted(row.key, row.fingerprint) {
+                    remaining.insert((row.batch, row.key));
                 }
-                if requested.iter().all(Option::is_none) {
-                    continue;
-                }
-                let mut requested = requested.into_iter();
-                let mut batches = records
-                    .read_range(part, ROWS_PER_READ)
-                    .await
-                    .map_err(&failed)?
-                    .buffered(1);
-                while let Some(batch) = batches.try_next().await.map_err(&failed)? {
-                    let column = batch
-                        .column_by_name("record")
-                        .and_then(|column| column.as_binary_opt::<i64>())
-                        .ok_or(TableError::Column { column: "record" })?;
-                    for row in 0..column.len() {
-                        if let Some(Some(key)) = requested.next() {
-                            visit(key, column.value(row));
-                        }
-                    }
-                }
+            }
+            fragments.push((fragment, keys));
+        }
+        let mut collector = Collector {
+            batches: remaining.iter().map(|(batch, _)| *batch).collect(),
+            remaining,
+            blocks: BlockReader::new()?,
+            single: RecordBlock::default(),
+        };
+        for (fragment, keys) in fragments {
+            read_records(&dataset, &fragment, &keys, &mut collector, &mut visit).await?;
+        }
+        if !collector.single.is_empty() {
+            visit(collector.single);
+        }
+        if collector.remaining.is_empty() {
+            Ok(())
+        } else {
+            Err(TableError::Damaged)
+        }
+    })
+}
+
+/// Where a row is.
+struct RowPlace {
+    key: RowKey,
+    fingerprint: u64,
+    batch: u64,
+}
+
+async fn read_keys(
+    dataset: &Dataset,
+    fragment: &FileFragment,
+) -> Result<Vec<RowPlace>, TableError> {
+    let mut keys = Vec::new();
+    let columns = ["source", "row", "fingerprint", "batch"];
+    each_part(dataset, fragment, &columns, |_| true, |_, batch| {
+        let rows = Rows::new(batch);
+        let sources = rows.numbers::<UInt8Type>("source")?.values();
+        let numbers = rows.numbers::<Int64Type>("row")?.values();
+        let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
+        let batches = rows.numbers::<UInt64Type>("batch")?.values();
+        let places = sources.iter().zip(numbers).zip(fingerprints).zip(batches);
+        keys.extend(
+            places.map(|(((source, rowid), fingerprint), batch)| RowPlace {
+                key: RowKey {
+                    source: *source,
+                    rowid: *rowid,
+                },
+                fingerprint: *fingerprint,
+                batch: *batch,
+            }),
+        );
+        Ok(())
+    })
+    .await?;
+    Ok(keys)
+}
+
+/// Collects wanted records.
+struct Collector {
+    /// The batches that have any.
+    batches: FxHashSet<u64>,
+    remaining: Wanted,
+    blocks: BlockReader,
+    /// Records that have rows of their own.
+    single: RecordBlock,
+}
+
+impl Collector {
+    /// Whether the `record` of a row may be, or contain, a wanted one.
+    fn needs(&self, row: &RowPlace) -> bool {
+        if row.key.source == LEXICON_SOURCE {
+            self.batches.contains(&row.batch)
+        } else {
+            self.remaining.contains(&(row.batch, row.key))
+        }
+    }
+
+    fn add(
+        &mut self,
+        row: &RowPlace,
+        record: &[u8],
+        visit: &mut impl FnMut(RecordBlock),
+    ) -> Result<(), TableError> {
+        let Self {
+            remaining, blocks, ..
+        } = self;
+        if row.key.source == LEXICON_SOURCE {
+            return blocks.read(record, |key| remaining.remove(&(row.batch, key)), visit);
+        }
+        if remaining.remove(&(row.batch, row.key)) {
+            self.single.push(row.key, record);
+            if self.single.len() == RECORDS_PER_BLOCK {
+                visit(std::mem::take(&mut self.single));
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn read_records(
+    dataset: &Dataset,
+    fragment: &FileFragment,
+    keys: &[RowPlace],
+    collector: &mut Collector,
+    visit: &mut (impl FnMut(RecordBlock) + Send),
+) -> Result<(), TableError> {
+    let needed: Vec<bool> = keys.iter().map(|row| collector.needs(row)).collect();
+    let is_needed = |part: Range<usize>| {
+        let rows = needed.get(part).unwrap_or_default();
+        rows.contains(&true)
+    };
+    each_part(dataset, fragment, &["record"], is_needed, |first, batch| {
+        let records = batch
+            .column_by_name("record")
+            .and_then(|column| column.as_binary_opt::<i64>())
+            .ok_or(TableError::Column { column: "record" })?;
+        let rows = keys.iter().skip(first).zip(records.iter());
+        for (row, record) in rows {
+            if let Some(record) = record {
+                collector.add(row, record, visit)?;
             }
         }
         Ok(())
     })
+    .await
 }
 
-/// Records for each row of a batch whether it is wanted.
-fn select_requested(
-    batch: &RecordBatch,
-    requested: &mut Vec<Option<RowKey>>,
-    wanted: &mut impl FnMut(RowKey, u64) -> bool,
+/// Reads columns of the rows of a fragment, as far as they are needed, and passes on each batch
+/// with the number of its first row.
+async fn each_part(
+    dataset: &Dataset,
+    fragment: &FileFragment,
+    columns: &[&'static str],
+    is_needed: impl Fn(Range<usize>) -> bool,
+    mut visit: impl FnMut(usize, &RecordBatch) -> Result<(), TableError>,
 ) -> Result<(), TableError> {
-    let rows = Rows::new(batch);
-    let sources = rows.numbers::<UInt8Type>("source")?.values();
-    let numbers = rows.numbers::<Int64Type>("row")?.values();
-    let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
-    for ((source, rowid), fingerprint) in sources.iter().zip(numbers).zip(fingerprints) {
-        let key = RowKey {
-            source: *source,
-            rowid: *rowid,
-        };
-        let is_wanted = *source != LEXICON_SOURCE && wanted(key, *fingerprint);
-        requested.push(is_wanted.then_some(key));
+    let failed = TableError::read_error("read the records");
+    let schema = dataset.schema().project(columns).map_err(&failed)?;
+    let config = FragReadConfig::default();
+    let reader = fragment.open(&schema, config).await.map_err(&failed)?;
+    let rows = fragment.count_rows(None).await.map_err(&failed)?;
+    let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+    for first in (0..rows).step_by(ROWS_PER_READ as usize) {
+        let part = first..rows.min(first.saturating_add(ROWS_PER_READ));
+        if !is_needed(part.start as usize..part.end as usize) {
+            continue;
+        }
+        let mut first = first as usize;
+        let mut batches = reader
+            .read_range(part, ROWS_PER_READ)
+            .await
+            .map_err(&failed)?
+            .buffered(1);
+        while let Some(batch) = batches.try_next().await.map_err(&failed)? {
+            visit(first, &batch)?;
+            first += batch.num_rows();
+        }
     }
     Ok(())
 }
