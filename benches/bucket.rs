@@ -32,7 +32,7 @@ use ack_test_bucket::Bucket;
 use serde_json::{Value, json};
 
 use self::data::{Random, store};
-use self::published::{CHANGE, binary, follow, publish, sql};
+use self::published::{CHANGE, binary, follow, publish, publish_with, sql};
 use self::server::Server;
 
 /// Questions of each kind.
@@ -50,14 +50,14 @@ fn main() {
     sql(source, "UPDATE memories SET status = 'approved'");
     let bucket = Bucket::start().unwrap();
     println!("{size} memories");
+    if std::env::args().any(|word| word == "first") {
+        return first_answers(source);
+    }
     let published = |what: &str| {
         bucket.reset_log();
         report_traffic(&bucket, what, publish(source, &bucket));
     };
     published("publish all");
-    if std::env::args().any(|word| word == "first") {
-        return first_answers(&bucket);
-    }
     sql(source, CHANGE);
     published("publish 100 of them changed");
     index(source);
@@ -116,25 +116,31 @@ fn asked() -> Value {
     json!({ "query": "connection refused after deploy" })
 }
 
-/// The first answers of this build and of another one, in turn.
-fn first_answers(bucket: &Bucket) {
+/// The first answers of this build and of another one, in turn, each from a bucket that the same
+/// build published to.
+fn first_answers(source: &Path) {
     let built = env!("CARGO_BIN_EXE_ack-memory").to_owned();
     let other = std::env::var("ACK_BENCH_BINARY").ok();
-    bucket.set_delay(Duration::from_millis(30));
-    for _ in 0..ROUNDS {
-        for binary in other.iter().chain([&built]) {
-            let reader = tempfile::tempdir().unwrap();
-            follow(reader.path(), bucket, "1h");
-            bucket.reset_log();
-            let began = Instant::now();
-            let mut server = Server::start_binary(binary, reader.path());
-            server.handshake();
-            until_answered(&mut server, &asked());
-            let took = began.elapsed();
-            let (processor, (_, memory)) = (server.processor_time(), server.memory());
-            report_traffic(bucket, binary, took);
-            println!("    {processor:>5.0} ms of processor time, at most {memory:.0} MiB");
-        }
+    let publish_with = |binary: String| {
+        let bucket = Bucket::start().unwrap();
+        let took = publish_with(&binary, source, &bucket);
+        report_traffic(&bucket, &binary, took);
+        bucket.set_delay(Duration::from_millis(30));
+        (binary, bucket)
+    };
+    let buckets: Vec<_> = other.into_iter().chain([built]).map(publish_with).collect();
+    for (binary, bucket) in buckets.iter().cycle().take(ROUNDS * buckets.len()) {
+        let reader = tempfile::tempdir().unwrap();
+        follow(reader.path(), bucket, "1h");
+        bucket.reset_log();
+        let began = Instant::now();
+        let mut server = Server::start_binary(binary, reader.path());
+        server.handshake();
+        until_answered(&mut server, &asked());
+        let took = began.elapsed();
+        let (processor, (_, memory)) = (server.processor_time(), server.memory());
+        report_traffic(bucket, binary, took);
+        println!("    {processor:>5.0} ms of processor time, at most {memory:.0} MiB");
     }
 }
 

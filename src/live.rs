@@ -439,7 +439,11 @@ fn load_table(scope: &Scope, encoder: &Encoder, resident: usize) -> (TableState,
         .and_then(|it| it.take_preloaded(&folder));
     #[cfg(not(feature = "bucket"))]
     let early = None;
-    match early.unwrap_or_else(|| ack_lance::load::load(&folder, encoder, resident)) {
+    let loaded = match early {
+        Some(Ok(loaded)) => Ok(loaded),
+        _ => ack_lance::load::load(&folder, encoder, resident),
+    };
+    match loaded {
         Ok((index, info)) => (TableState::Used(info), Some(index)),
         Err(error) => {
             let reason = text::line(&error.to_string(), 300);

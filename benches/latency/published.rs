@@ -15,7 +15,11 @@ pub const CHANGE: &str = "UPDATE memories SET title = title || ' again' \
 
 /// The real binary. The bucket knows this key; a server started with it does too.
 pub fn binary() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
+    with_key(env!("CARGO_BIN_EXE_ack-memory"))
+}
+
+fn with_key(binary: &str) -> Command {
+    let mut command = Command::new(binary);
     command
         .env("AWS_ACCESS_KEY_ID", "key")
         .env("AWS_SECRET_ACCESS_KEY", "secret");
@@ -30,9 +34,14 @@ pub fn sql(root: &Path, text: &str) {
 
 /// Publishes the store of a root, and returns how long that took.
 pub fn publish(root: &Path, bucket: &Bucket) -> Duration {
+    publish_with(env!("CARGO_BIN_EXE_ack-memory"), root, bucket)
+}
+
+/// The same with a binary that was built from another state of the code.
+pub fn publish_with(binary: &str, root: &Path, bucket: &Bucket) -> Duration {
     let began = Instant::now();
     let words = "publish bench --yes --skip-held --to";
-    let output = binary()
+    let output = with_key(binary)
         .arg("--root")
         .arg(root)
         .args(words.split(' '))

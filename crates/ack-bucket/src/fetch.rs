@@ -4,7 +4,7 @@
 mod partial;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use self::partial::PartialFile;
@@ -100,9 +100,8 @@ fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
     Ok(())
 }
 
-/// Fetches a version and makes it the one that is served. The lock of the cache must be held. Once
-/// the files are fetched, `in_parallel` gets their folder and runs while the records are written.
-/// The folder is renamed afterwards.
+/// Fetches a version and makes it the one that is served. The lock of the cache must be held.
+/// `on_fetched` runs once the files are fetched, before the records are written.
 ///
 /// # Errors
 /// It cannot be fetched, or is damaged. The previous version is still served.
@@ -113,7 +112,7 @@ pub fn install(
     version: &Version,
     allowed: u64,
     progress: &mut dyn FnMut(Progress),
-    in_parallel: &(dyn Fn(&Path) + Sync),
+    on_fetched: &mut dyn FnMut(),
 ) -> Result<PathBuf, BucketError> {
     let name = cache::version_name(head.version, &head.log);
     if let Some(folder) = cache.fetched_version(&name) {
@@ -130,12 +129,14 @@ pub fn install(
     }
     let retention = Cache::retention(cache.version().as_ref(), version);
     fetch(client, cache, version, progress)?;
+    on_fetched();
     let address = client.address();
-    let folder = match assemble(address, cache, &name, version, in_parallel) {
+    let folder = match assemble(address, cache, &name, version) {
         // Files that an earlier version already had were not checked again.
         Err(_) if cache.remove_damaged(None, version) => {
             fetch(client, cache, version, progress)?;
-            assemble(address, cache, &name, version, in_parallel)?
+            on_fetched();
+            assemble(address, cache, &name, version)?
         }
         assembled => assembled?,
     };
@@ -153,22 +154,27 @@ pub fn assemble(
     cache: &Cache,
     name: &str,
     version: &Version,
-    beside: &(dyn Fn(&Path) + Sync),
 ) -> Result<PathBuf, BucketError> {
+    let work = link_files(cache, version)?;
+    let before = cache
+        .installed()
+        .filter(|before| !cache::is_damaged(before));
+    mirror::update(address, before.as_deref(), work.path())?;
+    cache.install(work, name, version)
+}
+
+/// A new folder with the files of a version. The lock of the cache must be held.
+///
+/// # Errors
+/// A file is missing or cannot be written.
+pub fn link_files(cache: &Cache, version: &Version) -> Result<tempfile::TempDir, BucketError> {
     let work = cache.work_folder()?;
     for file in &version.files {
         let to = cache::file_path(work.path(), &file.path);
         cache::link(&cache.file(&file.sha256), &to)?;
     }
     mirror::tag_version(work.path(), version)?;
-    let before = cache
-        .installed()
-        .filter(|before| !cache::is_damaged(before));
-    std::thread::scope(|threads| {
-        threads.spawn(|| beside(work.path()));
-        mirror::update(address, before.as_deref(), work.path())
-    })?;
-    cache.install(work, name, version)
+    Ok(work)
 }
 
 /// Fetches the missing files of a version.

@@ -11,6 +11,7 @@ mod repair;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ack_api::remote::{Credentials, Freshness, RemoteSettings, WaitPolicy};
@@ -26,7 +27,7 @@ use crate::address::Address;
 use crate::cache::{self, Cache, State};
 use crate::client::{Client, ObjectState, ReadOutcome};
 use crate::fetch::{self, Progress};
-use crate::format::{HEAD, Head};
+use crate::format::{HEAD, Head, Version};
 use crate::mirror;
 
 /// How long a request waits for the bucket if there is a local version.
@@ -73,12 +74,12 @@ pub type LoadedTable = Result<(Index, TableInfo), TableError>;
 /// The first version's table, loaded while its records are written, and kept until it is requested.
 struct PreloadedTable {
     table: PathBuf,
-    loaded: LoadedTable,
+    loading: JoinHandle<LoadedTable>,
 }
 
 impl std::fmt::Debug for PreloadedTable {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Early")
+        out.debug_struct("PreloadedTable")
             .field("table", &self.table)
             .finish_non_exhaustive()
     }
@@ -156,26 +157,33 @@ impl Remote {
         self.resident.store(memories, Ordering::Relaxed);
     }
 
-    /// Takes the table that was loaded early. Only the first call returns it.
+    /// Takes the table that was loaded early, once it is loaded. Only the first call returns it.
     pub fn take_preloaded(&self, table: &Path) -> Option<LoadedTable> {
         let mut preloaded = self
             .preloaded
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let preloaded = preloaded.take()?;
-        (preloaded.table == table).then_some(preloaded.loaded)
+        if preloaded.table != table {
+            return None;
+        }
+        preloaded.loading.join().ok()
     }
 
-    /// Loads the table of a version that is being installed, if no version is served yet: two
-    /// indexes would take twice the memory.
-    fn preload(&self, rows: u64, folder: &Path) -> Option<LoadedTable> {
+    /// Begins to load the table of a version that is being installed, if no version is served yet:
+    /// two indexes would take twice the memory. It goes on after the version is installed, under
+    /// another name, so the files are linked to a folder of its own.
+    fn preload(&self, version: &Version) -> Option<JoinHandle<LoadedTable>> {
         let resident = self.resident.load(Ordering::Relaxed);
-        let fits = usize::try_from(rows).is_ok_and(|rows| rows <= resident);
+        let fits = usize::try_from(version.rows).is_ok_and(|rows| rows <= resident);
         if !fits || self.cache.installed().is_some() {
             return None;
         }
         let encoder = Encoder::embedded()?;
-        Some(load(&mirror::table_folder(folder), encoder, resident))
+        let folder = fetch::link_files(&self.cache, version).ok()?;
+        let run = move || load(&mirror::table_folder(folder.path()), encoder, resident);
+        let thread = std::thread::Builder::new().name("bucket-table".to_owned());
+        thread.spawn(run).ok()
     }
 
     /// Brings the local memories up to date, as far as that is possible without a long wait.
@@ -432,11 +440,7 @@ impl Remote {
             return Ok(());
         }
         let version = fetch::fetch_version(client, head, SMALL_OBJECT_TIMEOUT)?;
-        let loaded = Mutex::new(None);
-        let preload = |work: &Path| {
-            let read = self.preload(version.rows, work);
-            *loaded.lock().unwrap_or_else(PoisonError::into_inner) = read;
-        };
+        let mut loading = None;
         let allowed = self.cache.allowed_bytes(self.max_bytes);
         let folder = fetch::install(
             client,
@@ -445,16 +449,15 @@ impl Remote {
             &version,
             allowed,
             progress,
-            &preload,
+            &mut || loading = self.preload(&version),
         )?;
-        let loaded = loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut preloaded = self
             .preloaded
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *preloaded = loaded.map(|loaded| PreloadedTable {
+        *preloaded = loading.map(|loading| PreloadedTable {
             table: mirror::table_folder(&folder),
-            loaded,
+            loading,
         });
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! the same code as any store.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -146,20 +146,21 @@ fn write(
     mut known: HashMap<i64, u64>,
 ) -> Result<(), BucketError> {
     let mut writer = Writer::open(&database_path(folder), known.is_empty())?;
-    let mut present: HashSet<i64> = HashSet::new();
-    let mut has_duplicates = false;
+    let mut present: Vec<i64> = Vec::new();
+    let mut is_foreign = false;
     // One thread reads and decompresses the table; the other one decodes records and writes them.
     let (read, written) = std::thread::scope(|threads| {
         let (sender, receiver) = sync_channel::<RecordBlock>(MAX_QUEUED_BLOCKS);
         let writing = threads.spawn(|| {
-            let written = write_all(&mut writer, &receiver);
+            let written = writer.upsert_all(&receiver);
             drop(receiver);
             written
         });
         let read = records::read(
             &table_folder(folder),
             |RowKey { source, rowid }, fingerprint| {
-                has_duplicates |= source != 0 || !present.insert(rowid);
+                is_foreign |= source != 0;
+                present.push(rowid);
                 known.remove(&rowid) != Some(fingerprint)
             },
             |block| {
@@ -175,6 +176,8 @@ fn write(
     });
     let unreadable = written?;
     read?;
+    present.sort_unstable();
+    let has_duplicates = is_foreign || !present.is_sorted_by(|row, next| row < next);
     if has_duplicates || unreadable > 0 {
         return Err(BucketError::Damaged {
             address: address.to_string(),
@@ -189,20 +192,6 @@ fn write(
     writer.remove(&removed)?;
     writer.set_links(&links(folder)?)?;
     writer.finish()
-}
-
-/// Writes records as they arrive, and returns how many cannot be read.
-fn write_all(writer: &mut Writer, blocks: &Receiver<RecordBlock>) -> Result<u64, BucketError> {
-    let mut unreadable = 0;
-    for block in blocks {
-        for (key, json) in block.iter() {
-            match std::str::from_utf8(json).ok().and_then(Record::parse) {
-                Some(record) => writer.upsert(key.rowid, &record)?,
-                None => unreadable += 1,
-            }
-        }
-    }
-    Ok(unreadable)
 }
 
 /// The links of a version.
@@ -255,7 +244,6 @@ impl Writer {
                  PRAGMA cache_size = -{PAGE_CACHE_KIB}; BEGIN"
             ))
             .map_err(failed)?;
-        connection.set_prepared_statement_cache_capacity(16);
         // Creating the indexes at the end takes half the time.
         let (indexes, tables): (Vec<&str>, Vec<&str>) = SCHEMA
             .lines()
@@ -298,6 +286,27 @@ impl Writer {
             statement.raw_execute()
         })();
         self.sqlite(result).map(drop)
+    }
+
+    /// Adds or replaces records as they arrive, and returns how many cannot be read.
+    fn upsert_all(&mut self, blocks: &Receiver<RecordBlock>) -> Result<u64, BucketError> {
+        let mut unreadable = 0;
+        let result = (|| {
+            let mut statement = self.connection.prepare_cached(&self.upsert)?;
+            for block in blocks {
+                for (key, json) in block.iter() {
+                    match std::str::from_utf8(json).ok().and_then(Record::parse) {
+                        Some(record) => {
+                            bind(&mut statement, key.rowid, &record)?;
+                            statement.raw_execute()?;
+                        }
+                        None => unreadable += 1,
+                    }
+                }
+            }
+            Ok(unreadable)
+        })();
+        self.sqlite(result)
     }
 
     /// The highest row number.

@@ -166,7 +166,7 @@ impl Publisher {
             &version,
             self.cache.allowed_bytes(self.allowed),
             &mut |progress| step(Step::Fetching(progress)),
-            &|_| {},
+            &mut || {},
         )?;
         let mut records = BTreeMap::new();
         mirror::store(&folder).full_scan(READ_TIMEOUT, |snapshot| {

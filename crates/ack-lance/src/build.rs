@@ -15,7 +15,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Float32Type, Int64Type, SchemaRef, UInt8Type, UInt64Type};
+use arrow::datatypes::{Float32Type, Int64Type, SchemaRef, UInt8Type, UInt32Type, UInt64Type};
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
@@ -46,6 +46,11 @@ const BATCHES_PER_VERSION: usize = 8;
 const ROWS_PER_MODEL_BATCH: usize = 256;
 /// Rows of one fragment.
 pub const ROWS_PER_FRAGMENT: usize = ROWS_PER_BATCH * BATCHES_PER_VERSION;
+/// A table that replaces its store is rebuilt once it keeps more than this many times the records
+/// that are needed,
+const OLD_RECORDS_FACTOR: usize = 2;
+/// and this many more.
+const MAX_TOLERATED_OLD_RECORDS: usize = 10_000;
 /// How many rows one condition may name.
 const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// Versions of the table older than this are removed, except the published one.
@@ -162,7 +167,13 @@ fn write(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, BuildError> {
     let mut writer = Writer::open(target, encoders, rebuild)?;
-    let plan = Plan::new(wanted, &writer.contents.rows);
+    let mut plan = Plan::new(wanted, &writer.contents.rows);
+    if writer.contents.has_mostly_old_records(&plan) {
+        writer = Writer::open(target, encoders, true)?;
+        writer.rebuild_reason =
+            Some("most of the records in it were replaced or removed".to_owned());
+        plan = Plan::new(wanted, &[]);
+    }
     let mut report = Report {
         scope: target.scope.to_owned(),
         added: plan.add.len(),
@@ -294,6 +305,8 @@ struct Contents {
     rows: Vec<StoredRow>,
     /// The batches whose lexicons exist.
     lexicons: HashSet<u64>,
+    /// How many records are kept with the lexicons, also those that were replaced or removed.
+    records: usize,
 }
 
 impl Contents {
@@ -305,6 +318,13 @@ impl Contents {
             .copied()
             .chain(self.rows.iter().map(|row| row.batch));
         batches.max().map_or(0, |last| last + 1)
+    }
+
+    /// Whether most of the records that it keeps were replaced or removed, once a plan is carried
+    /// out. They stay in their blocks until no row needs the batch.
+    fn has_mostly_old_records(&self, plan: &Plan) -> bool {
+        let kept = self.records + plan.add.len();
+        kept > OLD_RECORDS_FACTOR * (plan.kept + plan.add.len()) + MAX_TOLERATED_OLD_RECORDS
     }
 
     /// The lexicons that no row needs once the given rows are removed.
@@ -513,10 +533,13 @@ async fn contents(
         let keys = rows.numbers::<UInt8Type>("source")?.values().iter();
         let keys = keys.zip(rows.numbers::<Int64Type>("row")?.values());
         let of = rows.numbers::<UInt64Type>("batch")?.values().iter();
-        for ((((source, rowid), fingerprint), model), batch) in keys.zip(numbers).zip(model).zip(of)
+        let of = of.zip(rows.numbers::<UInt32Type>("length")?.values());
+        for ((((source, rowid), fingerprint), model), (batch, length)) in
+            keys.zip(numbers).zip(model).zip(of)
         {
             if *source == LEXICON_SOURCE {
                 contents.lexicons.insert(*batch);
+                contents.records += *length as usize;
                 continue;
             }
             let key = RowKey {
@@ -531,7 +554,7 @@ async fn contents(
             });
         }
     }
-    let Contents { rows, lexicons } = &mut contents;
+    let Contents { rows, lexicons, .. } = &mut contents;
     for row in rows.iter_mut().filter(|row| !lexicons.contains(&row.batch)) {
         row.fingerprint = None;
     }

@@ -10,15 +10,15 @@
 //! transformer's weights, if one contributed to the vector.
 //!
 //! A table that replaces its store ([`Extent::Records`]) also has `record`: whole memories, see
-//! [`super::record_blocks`].
+//! [`super::record_blocks`]. The `length` of its lexicons is the number of records in the batch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder,
-    LargeBinaryArray, LargeBinaryBuilder, ListBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt32Builder,
-    UInt64Array, UInt64Builder,
+    LargeBinaryArray, LargeBinaryBuilder, ListBuilder, RecordBatch, StringBuilder, UInt8Builder,
+    UInt32Builder, UInt64Array, UInt64Builder,
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
@@ -121,7 +121,11 @@ pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
         metadata.insert(META_EXTENT.to_owned(), name.to_owned());
     }
     if extent.has_records() {
-        fields.push(uncompressed(Field::new("record", DataType::LargeBinary, true)));
+        fields.push(uncompressed(Field::new(
+            "record",
+            DataType::LargeBinary,
+            true,
+        )));
     }
     Arc::new(Schema::new_with_metadata(fields, metadata))
 }

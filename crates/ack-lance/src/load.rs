@@ -180,14 +180,18 @@ fn read_contents(
                     lexicons.insert(batch, terms);
                 }
                 Detail::Memory(batch, code, held) => {
-                    let lexicon = lexicons.get(&batch).ok_or(TableError::Damaged)?;
+                    let Some(lexicon) = lexicons.get(&batch) else {
+                        return Err(TableError::Damaged);
+                    };
                     numbered.clear();
                     for term in terms::read_terms(held) {
-                        let (row, weight) = term.ok_or(TableError::Damaged)?;
-                        numbered.push((
-                            *lexicon.get(row as usize).ok_or(TableError::Damaged)?,
-                            weight,
-                        ));
+                        let Some((position, weight)) = term else {
+                            return Err(TableError::Damaged);
+                        };
+                        let Some(number) = lexicon.get(position as usize) else {
+                            return Err(TableError::Damaged);
+                        };
+                        numbered.push((*number, weight));
                     }
                     if let Some(number) = numbers.get(row).copied().flatten() {
                         contents.add(number, code.as_ref(), numbered.iter().copied());

@@ -164,9 +164,7 @@ fn find_records(
     let mut records = Vec::new();
     let mut rest = contents;
     while let Some((source, after)) = rest.split_first() {
-        let (rowid, after) = after
-            .split_first_chunk::<8>()
-            .ok_or(TableError::Damaged)?;
+        let (rowid, after) = after.split_first_chunk::<8>().ok_or(TableError::Damaged)?;
         let (length, after) = split_length(after)?;
         let start = contents.len() - after.len();
         let key = RowKey {
@@ -182,9 +180,7 @@ fn find_records(
 }
 
 fn split_length(bytes: &[u8]) -> Result<(usize, &[u8]), TableError> {
-    let (length, rest) = bytes
-        .split_first_chunk::<4>()
-        .ok_or(TableError::Damaged)?;
+    let (length, rest) = bytes.split_first_chunk::<4>().ok_or(TableError::Damaged)?;
     let length = usize::try_from(u32::from_le_bytes(*length));
     Ok((length.map_err(|_| TableError::Damaged)?, rest))
 }

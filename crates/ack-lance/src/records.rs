@@ -81,25 +81,31 @@ async fn read_keys(
 ) -> Result<Vec<RowPlace>, TableError> {
     let mut keys = Vec::new();
     let columns = ["source", "row", "fingerprint", "batch"];
-    each_part(dataset, fragment, &columns, |_| true, |_, batch| {
-        let rows = Rows::new(batch);
-        let sources = rows.numbers::<UInt8Type>("source")?.values();
-        let numbers = rows.numbers::<Int64Type>("row")?.values();
-        let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
-        let batches = rows.numbers::<UInt64Type>("batch")?.values();
-        let places = sources.iter().zip(numbers).zip(fingerprints).zip(batches);
-        keys.extend(
-            places.map(|(((source, rowid), fingerprint), batch)| RowPlace {
-                key: RowKey {
-                    source: *source,
-                    rowid: *rowid,
-                },
-                fingerprint: *fingerprint,
-                batch: *batch,
-            }),
-        );
-        Ok(())
-    })
+    each_part(
+        dataset,
+        fragment,
+        &columns,
+        |_| true,
+        |_, batch| {
+            let rows = Rows::new(batch);
+            let sources = rows.numbers::<UInt8Type>("source")?.values();
+            let numbers = rows.numbers::<Int64Type>("row")?.values();
+            let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
+            let batches = rows.numbers::<UInt64Type>("batch")?.values();
+            let places = sources.iter().zip(numbers).zip(fingerprints).zip(batches);
+            keys.extend(
+                places.map(|(((source, rowid), fingerprint), batch)| RowPlace {
+                    key: RowKey {
+                        source: *source,
+                        rowid: *rowid,
+                    },
+                    fingerprint: *fingerprint,
+                    batch: *batch,
+                }),
+            );
+            Ok(())
+        },
+    )
     .await?;
     Ok(keys)
 }

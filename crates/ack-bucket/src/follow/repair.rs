@@ -93,7 +93,7 @@ impl Remote {
         let name = name.split('.').next().unwrap_or_default();
         if !self.cache.remove_damaged(Some(&folder), &version) {
             let address = &self.address;
-            let _ = fetch::assemble(address, &self.cache, name, &version, &|_| {});
+            let _ = fetch::assemble(address, &self.cache, name, &version);
         }
     }
 }
