@@ -19,6 +19,8 @@ mod bucket_clouds;
 #[cfg(feature = "bucket")]
 mod bucket_credentials;
 #[cfg(feature = "bucket")]
+mod bucket_formats;
+#[cfg(feature = "bucket")]
 mod bucket_mistakes;
 #[cfg(feature = "bucket")]
 mod bucket_proofs;

@@ -5,6 +5,7 @@
 //! programs that write to the store are not blocked. A few batches become one version of the table.
 //! Only the last step, moving the tag, shows them to readers.
 
+mod contents;
 mod feed;
 mod prepare;
 mod report;
@@ -15,16 +16,16 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{Float32Type, Int64Type, SchemaRef, UInt8Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{Float32Type, SchemaRef, UInt64Type};
 use lancedb::Table;
 use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 
+use self::contents::{Contents, StoredRow, contents};
 pub use self::report::{Options, Progress, Report, Target};
-use super::columns::{self, COLUMNS, Rows};
-use super::extent::{self, Extent};
+use super::columns;
+use super::extent::Extent;
 use super::indexes::{compact, update_indexes};
-use super::terms::LEXICON_SOURCE;
 use super::{
     PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
     wait,
@@ -46,11 +47,6 @@ const BATCHES_PER_VERSION: usize = 8;
 const ROWS_PER_MODEL_BATCH: usize = 256;
 /// Rows of one fragment.
 pub const ROWS_PER_FRAGMENT: usize = ROWS_PER_BATCH * BATCHES_PER_VERSION;
-/// A table that replaces its store is rebuilt once it keeps more than this many times the records
-/// that are needed,
-const OLD_RECORDS_FACTOR: usize = 2;
-/// and this many more.
-const MAX_TOLERATED_OLD_RECORDS: usize = 10_000;
 /// How many rows one condition may name.
 const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// Versions of the table older than this are removed, except the published one.
@@ -289,61 +285,6 @@ fn lock(folder: &Path) -> Result<File, TableError> {
     }
 }
 
-/// A row of the table.
-#[derive(Clone, Copy)]
-struct StoredRow {
-    key: RowKey,
-    /// `None` if its vector is not the wanted one, or its terms cannot be read.
-    fingerprint: Option<u64>,
-    /// The number of the batch in which it was written.
-    batch: u64,
-}
-
-/// The contents of a table.
-#[derive(Default)]
-struct Contents {
-    rows: Vec<StoredRow>,
-    /// The batches whose lexicons exist.
-    lexicons: HashSet<u64>,
-    /// How many records are kept with the lexicons, also those that were replaced or removed.
-    records: usize,
-}
-
-impl Contents {
-    /// The number of the next batch.
-    fn next_batch(&self) -> u64 {
-        let batches = self
-            .lexicons
-            .iter()
-            .copied()
-            .chain(self.rows.iter().map(|row| row.batch));
-        batches.max().map_or(0, |last| last + 1)
-    }
-
-    /// Whether most of the records that it keeps were replaced or removed, once a plan is carried
-    /// out. They stay in their blocks until no row needs the batch.
-    fn has_mostly_old_records(&self, plan: &Plan) -> bool {
-        let kept = self.records + plan.add.len();
-        kept > OLD_RECORDS_FACTOR * (plan.kept + plan.add.len()) + MAX_TOLERATED_OLD_RECORDS
-    }
-
-    /// The lexicons that no row needs once the given rows are removed.
-    fn unused_lexicons(&self, remove: &[RowKey]) -> Vec<RowKey> {
-        let removed: HashSet<&RowKey> = remove.iter().collect();
-        let remaining = self.rows.iter().filter(|row| !removed.contains(&row.key));
-        let used: HashSet<u64> = remaining.map(|row| row.batch).collect();
-        let unused = self.lexicons.difference(&used);
-        unused
-            .filter_map(|batch| {
-                Some(RowKey {
-                    source: LEXICON_SOURCE,
-                    rowid: i64::try_from(*batch).ok()?,
-                })
-            })
-            .collect()
-    }
-}
-
 /// The table of a build, at its latest version.
 struct Writer<'a> {
     table: Table,
@@ -505,60 +446,6 @@ fn create(folder: &Path, schema: &SchemaRef, table_path: &Path) -> Result<Table,
         let _ = std::fs::remove_dir_all(&broken);
     }
     make()
-}
-
-/// The contents of the latest version.
-async fn contents(
-    table: &Table,
-    encoder: &Encoder,
-    (wanted, extent): (Option<&str>, Extent),
-) -> Result<Contents, TableError> {
-    let schema = table
-        .schema()
-        .await
-        .map_err(TableError::lance_error("read the schema"))?;
-    columns::check(schema.metadata(), encoder)?;
-    extent::check(schema.metadata(), extent)?;
-    // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
-    let columns: Vec<&str> = COLUMNS
-        .into_iter()
-        .chain(["detail", "batch", "vector"])
-        .collect();
-    let mut batches = select_rows(table, &columns, None).await?;
-    let mut contents = Contents::default();
-    while let Some(batch) = next_batch(&mut batches).await? {
-        let rows = Rows::new(&batch);
-        let model = rows.texts("model")?.iter();
-        let numbers = rows.numbers::<UInt64Type>("fingerprint")?.values().iter();
-        let keys = rows.numbers::<UInt8Type>("source")?.values().iter();
-        let keys = keys.zip(rows.numbers::<Int64Type>("row")?.values());
-        let of = rows.numbers::<UInt64Type>("batch")?.values().iter();
-        let of = of.zip(rows.numbers::<UInt32Type>("length")?.values());
-        for ((((source, rowid), fingerprint), model), (batch, length)) in
-            keys.zip(numbers).zip(model).zip(of)
-        {
-            if *source == LEXICON_SOURCE {
-                contents.lexicons.insert(*batch);
-                contents.records += *length as usize;
-                continue;
-            }
-            let key = RowKey {
-                source: *source,
-                rowid: *rowid,
-            };
-            let fits = wanted.is_none() || wanted == model;
-            contents.rows.push(StoredRow {
-                key,
-                fingerprint: fits.then_some(*fingerprint),
-                batch: *batch,
-            });
-        }
-    }
-    let Contents { rows, lexicons, .. } = &mut contents;
-    for row in rows.iter_mut().filter(|row| !lexicons.contains(&row.batch)) {
-        row.fingerprint = None;
-    }
-    Ok(contents)
 }
 
 /// The vectors that a transformer contributed to, of the rows that a condition selects.

@@ -1,0 +1,158 @@
+//! What a table contains when a build begins.
+
+use std::collections::HashSet;
+
+use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
+use lancedb::Table;
+
+use super::Plan;
+use crate::columns::{self, COLUMNS, Rows};
+use crate::extent::{self, Extent};
+use crate::terms::LEXICON_SOURCE;
+use crate::{TableError, next_batch, select_rows};
+use ack_api::source::RowKey;
+use ack_search::encoder::Encoder;
+
+/// A table that replaces its store is rebuilt once it keeps more records than this many times those
+/// that are needed, and [`MAX_TOLERATED_OLD_RECORDS`] more.
+const OLD_RECORDS_FACTOR: usize = 2;
+/// See [`OLD_RECORDS_FACTOR`].
+const MAX_TOLERATED_OLD_RECORDS: usize = 10_000;
+
+/// A row of the table.
+#[derive(Clone, Copy)]
+pub(super) struct StoredRow {
+    pub key: RowKey,
+    /// `None` if its vector is not the wanted one, or its terms cannot be read.
+    pub fingerprint: Option<u64>,
+    /// The number of the batch in which it was written.
+    pub batch: u64,
+}
+
+/// The contents of a table.
+#[derive(Default)]
+pub(super) struct Contents {
+    pub rows: Vec<StoredRow>,
+    /// The batches whose lexicons exist.
+    lexicons: HashSet<u64>,
+    /// How many records are kept with the lexicons, also those that were replaced or removed.
+    records: usize,
+}
+
+impl Contents {
+    /// The number of the next batch.
+    pub fn next_batch(&self) -> u64 {
+        let batches = self
+            .lexicons
+            .iter()
+            .copied()
+            .chain(self.rows.iter().map(|row| row.batch));
+        batches.max().map_or(0, |last| last + 1)
+    }
+
+    /// Whether most of the records that it keeps were replaced or removed, once a plan is carried
+    /// out. They stay in their blocks until no row needs the batch.
+    pub fn has_mostly_old_records(&self, plan: &Plan) -> bool {
+        let kept = self.records + plan.add.len();
+        kept > OLD_RECORDS_FACTOR * (plan.kept + plan.add.len()) + MAX_TOLERATED_OLD_RECORDS
+    }
+
+    /// The lexicons that no row needs once the given rows are removed.
+    pub fn unused_lexicons(&self, remove: &[RowKey]) -> Vec<RowKey> {
+        let removed: HashSet<&RowKey> = remove.iter().collect();
+        let remaining = self.rows.iter().filter(|row| !removed.contains(&row.key));
+        let used: HashSet<u64> = remaining.map(|row| row.batch).collect();
+        let unused = self.lexicons.difference(&used);
+        unused
+            .filter_map(|batch| {
+                Some(RowKey {
+                    source: LEXICON_SOURCE,
+                    rowid: i64::try_from(*batch).ok()?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// The contents of the latest version.
+pub(super) async fn contents(
+    table: &Table,
+    encoder: &Encoder,
+    (wanted, extent): (Option<&str>, Extent),
+) -> Result<Contents, TableError> {
+    let schema = table
+        .schema()
+        .await
+        .map_err(TableError::lance_error("read the schema"))?;
+    columns::check(schema.metadata(), encoder)?;
+    extent::check(schema.metadata(), extent)?;
+    // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
+    let columns: Vec<&str> = COLUMNS
+        .into_iter()
+        .chain(["detail", "batch", "vector"])
+        .collect();
+    let mut batches = select_rows(table, &columns, None).await?;
+    let mut contents = Contents::default();
+    while let Some(batch) = next_batch(&mut batches).await? {
+        let rows = Rows::new(&batch);
+        let model = rows.texts("model")?.iter();
+        let numbers = rows.numbers::<UInt64Type>("fingerprint")?.values().iter();
+        let keys = rows.numbers::<UInt8Type>("source")?.values().iter();
+        let keys = keys.zip(rows.numbers::<Int64Type>("row")?.values());
+        let of = rows.numbers::<UInt64Type>("batch")?.values().iter();
+        let of = of.zip(rows.numbers::<UInt32Type>("length")?.values());
+        for ((((source, rowid), fingerprint), model), (batch, length)) in
+            keys.zip(numbers).zip(model).zip(of)
+        {
+            if *source == LEXICON_SOURCE {
+                contents.lexicons.insert(*batch);
+                contents.records += *length as usize;
+                continue;
+            }
+            let key = RowKey {
+                source: *source,
+                rowid: *rowid,
+            };
+            let fits = wanted.is_none() || wanted == model;
+            contents.rows.push(StoredRow {
+                key,
+                fingerprint: fits.then_some(*fingerprint),
+                batch: *batch,
+            });
+        }
+    }
+    let Contents { rows, lexicons, .. } = &mut contents;
+    for row in rows.iter_mut().filter(|row| !lexicons.contains(&row.batch)) {
+        row.fingerprint = None;
+    }
+    Ok(contents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_mostly_keeps_old_records_is_rebuilt() {
+        let plan = |kept: usize, added: i64| Plan {
+            add: (0..added)
+                .map(|rowid| RowKey { source: 0, rowid })
+                .collect(),
+            remove: Vec::new(),
+            kept,
+        };
+        let keeps = |records: usize| Contents {
+            records,
+            ..Contents::default()
+        };
+        assert!(!keeps(100_000).has_mostly_old_records(&plan(99_900, 100)));
+        assert!(!keeps(200_000).has_mostly_old_records(&plan(99_900, 100)));
+        assert!(keeps(220_000).has_mostly_old_records(&plan(99_900, 100)));
+        // Nearly all memories were removed.
+        assert!(keeps(100_000).has_mostly_old_records(&plan(10, 0)));
+        // Rewriting a small table saves nothing worth mentioning.
+        assert!(!keeps(5_000).has_mostly_old_records(&plan(10, 10)));
+        // Other tables keep no records.
+        assert!(!keeps(0).has_mostly_old_records(&plan(0, 100_000)));
+    }
+}
