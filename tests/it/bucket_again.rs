@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+
 use crate::bucket::{publish, published, reader, scene, sql};
 use crate::bucket_reading::{answer, ask, both, first, followed, notes, wait};
 use crate::support::Root;
@@ -160,6 +162,46 @@ fn going_back_says_what_it_does_and_how_to_undo_it() {
         "{nothing}"
     );
     assert!(nothing.contains("review --scope mine"), "{nothing}");
+}
+
+#[test]
+fn the_plan_to_go_back_counts_what_changes() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    sql(
+        &root,
+        "UPDATE memories SET title = 'A mistake' WHERE id = 'm-1'; \
+         UPDATE memories SET status = 'approved' WHERE id IN ('m-3', 'm-5'); \
+         UPDATE memories SET status = 'rejected' WHERE id = 'm-6'",
+    );
+    published(&root, &bucket, &[]);
+    let plan = published(&root, &bucket, &["--rollback", "v-1", "--dry-run"]);
+    let changes = json!({ "come_back": 1, "go_away": 2, "change": 1 });
+    assert_eq!(plan["changes"], changes, "{plan}");
+    assert_eq!(plan["written"], false);
+    let plan = publish(&root, &bucket, &["--rollback", "v-1", "--dry-run"]).ok();
+    assert!(
+        plan.contains("coming back: 1, changed: 1, going away: 2"),
+        "{plan}"
+    );
+    let plan = publish(&root, &bucket, &["--rollback", "v-2", "--dry-run"]).ok();
+    assert!(plan.contains("nothing changes for readers"), "{plan}");
+    // A damaged version is a reason to go back.
+    let current: Value =
+        serde_json::from_slice(&bucket.get("platform/HEAD.json").unwrap()).unwrap();
+    let log: Value = serde_json::from_slice(
+        &bucket
+            .get(&format!("platform/{}", current["log"].as_str().unwrap()))
+            .unwrap(),
+    )
+    .unwrap();
+    let files = log["files"].as_array().unwrap().iter();
+    for file in files {
+        bucket.remove(&format!("platform/{}", file["object"].as_str().unwrap()));
+    }
+    std::fs::remove_dir_all(root.scope_folder("mine").join("remote")).unwrap();
+    let plan = publish(&root, &bucket, &["--rollback", "v-1", "--dry-run"]).ok();
+    assert!(plan.contains("what that changes is not known"), "{plan}");
 }
 
 #[test]

@@ -177,8 +177,11 @@ pub fn link_files(cache: &Cache, version: &Version) -> Result<tempfile::TempDir,
     Ok(work)
 }
 
-/// Fetches the missing files of a version.
-fn fetch(
+/// Fetches the missing files of a version. The lock of the cache must be held.
+///
+/// # Errors
+/// A file cannot be fetched or written, or is damaged.
+pub fn fetch(
     client: &Client,
     cache: &Cache,
     version: &Version,

@@ -6,6 +6,7 @@
 
 mod history;
 mod plan;
+mod rollback;
 mod upload;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -27,6 +28,7 @@ use tempfile::TempDir;
 
 pub use self::history::{PrunePlan, VersionSummary};
 pub use self::plan::{Base, DesiredState, Item, Plan};
+pub use self::rollback::RollbackChanges;
 use crate::BucketError;
 use crate::address::Address;
 use crate::cache::{self, Cache};

@@ -1,6 +1,6 @@
 //! Reads whole records from a table that replaces its store.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +65,34 @@ pub fn read(
         } else {
             Err(TableError::Damaged)
         }
+    })
+}
+
+/// The ids of all memories, each with the hash of its row in the store.
+///
+/// # Errors
+/// If the table cannot be read.
+pub fn fingerprints(folder: &Path) -> Result<HashMap<String, u64>, TableError> {
+    wait(async {
+        let dataset = published_dataset(folder).await?;
+        let mut found = HashMap::new();
+        for fragment in dataset.get_fragments() {
+            let columns = ["source", "fingerprint", "id"];
+            let visit = |_, batch: &RecordBatch| {
+                let rows = Rows::new(batch);
+                let sources = rows.numbers::<UInt8Type>("source")?.values();
+                let fingerprints = rows.numbers::<UInt64Type>("fingerprint")?.values();
+                let rows = sources.iter().zip(fingerprints).zip(rows.texts("id")?);
+                let memories = rows.filter(|((source, _), _)| **source != LEXICON_SOURCE);
+                found.extend(
+                    memories
+                        .filter_map(|((_, fingerprint), id)| Some((id?.to_owned(), *fingerprint))),
+                );
+                Ok(())
+            };
+            each_part(&dataset, &fragment, &columns, |_| true, visit).await?;
+        }
+        Ok(found)
     })
 }
 

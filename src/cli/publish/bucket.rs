@@ -7,7 +7,7 @@ use ack_api::remote::{RemoteSettings, check_endpoint, duration};
 use ack_api::text;
 use ack_bucket::BucketError;
 use ack_bucket::address::Address;
-use ack_bucket::publish::{Item, PrunePlan, Step, UploadCost, VersionSummary};
+use ack_bucket::publish::{Item, PrunePlan, RollbackChanges, Step, UploadCost, VersionSummary};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -205,16 +205,22 @@ impl BucketRequest<'_> {
         let by = user_name();
         let restore = &self.args.bucket.restore;
         let planned = publisher.roll_back(number, &by, restore, false)?;
+        // A version that is damaged is a reason to go back.
+        let changes = publisher.rollback_changes(number);
         let is_certain = self.args.yes && !self.args.dry_run;
         let message = format!(
-            "version {} {} version {number}: {}\n",
+            "version {} {} version {number}: {}; {}\n",
             planned.version,
             if is_certain {
                 "restores"
             } else {
                 "would restore"
             },
-            render::count(planned.rows, "memory")
+            render::count(planned.rows, "memory"),
+            match &changes {
+                Ok(changes) => rollback_text(*changes),
+                Err(error) => format!("what that changes is not known: {}", error.line()),
+            }
         );
         if !self.json {
             write_plain(&message)?;
@@ -230,6 +236,7 @@ impl BucketRequest<'_> {
                 "rollback": number,
                 "version": planned.version,
                 "rows": planned.rows,
+                "changes": changes.ok(),
                 "written": restored.is_some(),
             }));
         }
@@ -275,6 +282,19 @@ impl BucketRequest<'_> {
             "nothing was removed\n"
         })
     }
+}
+
+/// What a rollback changes, for people.
+fn rollback_text(changes: RollbackChanges) -> String {
+    let RollbackChanges {
+        come_back,
+        go_away,
+        change,
+    } = changes;
+    if changes == RollbackChanges::default() {
+        return "nothing changes for readers".to_owned();
+    }
+    format!("coming back: {come_back}, changed: {change}, going away: {go_away}")
 }
 
 /// The plan, for people.

@@ -98,7 +98,7 @@ impl Publisher {
 
     /// The versions from the current one back, with the objects that describe them. The chain ends
     /// at the first removed one.
-    fn version_chain(&self, max: usize) -> Result<Vec<(String, Version)>, BucketError> {
+    pub(super) fn version_chain(&self, max: usize) -> Result<Vec<(String, Version)>, BucketError> {
         let Some((head, _)) = self.head()? else {
             return Err(BucketError::NothingPublished {
                 address: self.client.address().to_string(),
@@ -121,6 +121,18 @@ impl Publisher {
             }
         }
         Ok(chain)
+    }
+
+    /// A version of the chain.
+    pub(super) fn find_version<'a>(
+        &self,
+        number: u64,
+        chain: &'a [(String, Version)],
+    ) -> Result<&'a Version, BucketError> {
+        let mut versions = chain.iter().map(|(_, version)| version);
+        versions
+            .find(|version| version.version == number)
+            .ok_or_else(|| self.no_version(number, chain))
     }
 
     /// The error for a version that is not in the chain.
@@ -156,10 +168,7 @@ impl Publisher {
             });
         };
         let chain = self.version_chain(usize::MAX)?;
-        let (_, earlier) = chain
-            .iter()
-            .find(|(_, version)| version.version == number)
-            .ok_or_else(|| self.no_version(number, &chain))?;
+        let earlier = self.find_version(number, &chain)?;
         let mut held_back = chain
             .first()
             .map_or_else(Vec::new, |(_, current)| current.held_back.clone());
