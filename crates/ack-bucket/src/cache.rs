@@ -6,7 +6,8 @@
 //! versions/12-9f3a1c22  a version: version.json, memory.db, lance/, links.jsonl; with `damaged` if
 //!                       a file of it was found damaged. Its replacement is 12-9f3a1c22.2
 //! files/<sha256>        files that were fetched; those of versions are hard links to them
-//! work-…                a version that a publisher is making
+//! work-…                a version that is being made
+//! table-…               links to the table of a version that a reader is loading
 //! .lock                 held by the process that fetches or publishes
 //! ```
 //!
@@ -36,6 +37,11 @@ const DEFAULT_BYTES: u64 = 2 << 30;
 /// It may take more if that is at most one part in this many of the free space.
 const FREE_SPACE_SHARE: u64 = 4;
 const VERSION_FILE: &str = "version.json";
+/// Names of folders that exist only while a version is made, or while its table is loaded.
+const WORK_PREFIX: &str = "work-";
+const LOADING_PREFIX: &str = "table-";
+/// Loading a table that fits into memory takes a few seconds.
+const MAX_LOADING_TIME: Duration = Duration::from_mins(1);
 /// How many times a damaged copy of a version is replaced within [`OLD_VERSION_RETENTION`].
 const MAX_REPLACEMENTS: usize = 4;
 /// The file that marks the folder of a version as damaged.
@@ -180,9 +186,22 @@ impl Cache {
     /// # Errors
     /// It cannot be created.
     pub fn work_folder(&self) -> Result<tempfile::TempDir, BucketError> {
+        self.temporary_folder(WORK_PREFIX)
+    }
+
+    /// Creates an empty folder for links to files that are read after the lock is released. The
+    /// lock must be held.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    pub fn loading_folder(&self) -> Result<tempfile::TempDir, BucketError> {
+        self.temporary_folder(LOADING_PREFIX)
+    }
+
+    fn temporary_folder(&self, prefix: &str) -> Result<tempfile::TempDir, BucketError> {
         make_folder(&self.folder)?;
         let work = tempfile::Builder::new()
-            .prefix("work-")
+            .prefix(prefix)
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
             .tempdir_in(&self.folder);
         work.map_err(BucketError::io("make a folder in", &self.folder))
@@ -285,10 +304,11 @@ impl Cache {
     /// long a version is kept after it was made, if it is not served.
     pub fn clean(&self, retention: Duration) {
         let current = self.installed();
-        let old = |path: &Path| {
+        let is_older = |path: &Path, limit: Duration| {
             let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|modified| age(modified) >= retention)
+            modified.is_ok_and(|modified| age(modified) >= limit)
         };
+        let old = |path: &Path| is_older(path, retention);
         for entry in entries(&self.folder.join("versions")) {
             if Some(&entry) != current.as_ref() && old(&entry) {
                 let _ = fs::remove_dir_all(entry);
@@ -296,7 +316,9 @@ impl Cache {
         }
         for entry in entries(&self.folder) {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with("work-") && old(&entry) {
+            let is_left = name.starts_with(WORK_PREFIX) && old(&entry)
+                || name.starts_with(LOADING_PREFIX) && is_older(&entry, MAX_LOADING_TIME);
+            if is_left {
                 let _ = fs::remove_dir_all(entry);
             }
         }
@@ -444,4 +466,29 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 fn age(moment: SystemTime) -> Duration {
     moment.elapsed().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cleaning_keeps_a_table_that_is_being_loaded() {
+        let scope = tempfile::tempdir().unwrap();
+        let cache = Cache::new(scope.path(), &"s3://memories/platform".parse().unwrap());
+        let (work, loading) = (
+            cache.work_folder().unwrap(),
+            cache.loading_folder().unwrap(),
+        );
+        cache.clean(Duration::ZERO);
+        assert!(!work.path().exists());
+        assert!(loading.path().exists());
+        let long_ago = SystemTime::now() - 2 * MAX_LOADING_TIME;
+        File::open(loading.path())
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
+        cache.clean(OLD_VERSION_RETENTION);
+        assert!(!loading.path().exists());
+    }
 }

@@ -4,7 +4,7 @@
 mod partial;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::partial::PartialFile;
@@ -155,7 +155,8 @@ pub fn assemble(
     name: &str,
     version: &Version,
 ) -> Result<PathBuf, BucketError> {
-    let work = link_files(cache, version)?;
+    let work = cache.work_folder()?;
+    link_files(cache, version, work.path())?;
     let before = cache
         .installed()
         .filter(|before| !cache::is_damaged(before));
@@ -163,18 +164,16 @@ pub fn assemble(
     cache.install(work, name, version)
 }
 
-/// A new folder with the files of a version. The lock of the cache must be held.
+/// Links the files of a version to a folder. The lock of the cache must be held.
 ///
 /// # Errors
 /// A file is missing or cannot be written.
-pub fn link_files(cache: &Cache, version: &Version) -> Result<tempfile::TempDir, BucketError> {
-    let work = cache.work_folder()?;
+pub fn link_files(cache: &Cache, version: &Version, folder: &Path) -> Result<(), BucketError> {
     for file in &version.files {
-        let to = cache::file_path(work.path(), &file.path);
+        let to = cache::file_path(folder, &file.path);
         cache::link(&cache.file(&file.sha256), &to)?;
     }
-    mirror::tag_version(work.path(), version)?;
-    Ok(work)
+    mirror::tag_version(folder, version)
 }
 
 /// Fetches the missing files of a version. The lock of the cache must be held.

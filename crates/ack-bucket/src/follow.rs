@@ -159,11 +159,11 @@ impl Remote {
 
     /// Takes the table that was loaded early, once it is loaded. Only the first call returns it.
     pub fn take_preloaded(&self, table: &Path) -> Option<LoadedTable> {
-        let mut preloaded = self
+        let preloaded = self
             .preloaded
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let preloaded = preloaded.take()?;
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()?;
         if preloaded.table != table {
             return None;
         }
@@ -180,7 +180,8 @@ impl Remote {
             return None;
         }
         let encoder = Encoder::embedded()?;
-        let folder = fetch::link_files(&self.cache, version).ok()?;
+        let folder = self.cache.loading_folder().ok()?;
+        fetch::link_files(&self.cache, version, folder.path()).ok()?;
         let run = move || load(&mirror::table_folder(folder.path()), encoder, resident);
         let thread = std::thread::Builder::new().name("bucket-table".to_owned());
         thread.spawn(run).ok()

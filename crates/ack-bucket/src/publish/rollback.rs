@@ -49,7 +49,8 @@ impl Publisher {
     fn contents(&self, version: &Version) -> Result<HashMap<String, u64>, BucketError> {
         let _lock = self.lock()?;
         fetch::fetch(&self.client, &self.cache, version, &mut |_| {})?;
-        let folder = fetch::link_files(&self.cache, version)?;
+        let folder = self.cache.work_folder()?;
+        fetch::link_files(&self.cache, version, folder.path())?;
         Ok(records::fingerprints(&mirror::table_folder(folder.path()))?)
     }
 }
