@@ -13,7 +13,8 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a program that measures and prints"
+    dead_code,
+    reason = "a program that measures and prints, with parts that others use"
 )]
 
 mod context;
