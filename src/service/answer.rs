@@ -249,7 +249,7 @@ pub fn why(memory: &Memory, matcher: &mut Matcher<'_>) -> Option<String> {
                 .iter()
                 .zip(&words_shown)
                 .map(|((_, word), words_shown)| {
-                    if matcher.is_expansion(word) {
+                    if matcher.is_lookalike(word) {
                         format!("{words_shown} (similar)")
                     } else {
                         words_shown.clone()

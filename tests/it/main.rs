@@ -90,6 +90,7 @@ mod mcp;
 mod merged_links;
 mod messages;
 mod mistakes;
+mod mixed_languages;
 mod nearest;
 mod note_formats;
 mod overload;

@@ -2,7 +2,7 @@
 //! of a query's terms, and what a term contributes to the score of a document.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::query::WeightedTerm;
 
@@ -15,6 +15,16 @@ const B: f32 = 0.75;
 pub(super) const WEIGHT_UNIT: f32 = 1.0 / 512.0;
 /// The score norm is a multiple of this unit, for the same reason.
 const NORM_UNIT: f32 = 1.0 / 64.0;
+
+/// What a term says that replaces a word of the query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expansion {
+    /// How much of the query's weight a memory has that contains the term.
+    pub covered: f32,
+    /// Whether it is the word with another ending, or a part of it if it is a compound. Otherwise it
+    /// only looks like the word.
+    pub is_same_word: bool,
+}
 
 /// The weights of a query's terms over all scopes of a search, and what else BM25 needs.
 #[derive(Debug)]
@@ -31,11 +41,14 @@ pub struct Bm25Weights {
     /// The first page's [`Bm25Weights::score_norm`], on later pages.
     pub frozen_norm: Option<f32>,
     /// Terms that replace words of the query that no memory contains.
-    pub expansions: BTreeSet<String>,
+    pub expansions: BTreeMap<String, Expansion>,
     /// Terms that join two neighbouring words of the query, see [`super::symbols`].
     pub pairs: BTreeSet<String>,
     /// Words of the query that are misspelt, and how they are written.
     pub corrections: Vec<(String, String)>,
+    /// Whether no memory contains a number or a code of the query, see
+    /// [`is_code`](super::query::QueryTerm::is_code).
+    pub lacks_code: bool,
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that
     /// matches nothing but expansions from scoring as a full match.
     pub unmatched_weight: f32,
@@ -99,6 +112,12 @@ impl Bm25Weights {
         for (term, frozen) in self.terms.iter_mut().zip(numbers) {
             term.weight = frozen * WEIGHT_UNIT;
         }
+    }
+
+    /// Whether a term only looks like a word of the query.
+    pub fn is_lookalike(&self, key: &str) -> bool {
+        let expansion = self.expansions.get(key);
+        expansion.is_some_and(|expansion| !expansion.is_same_word)
     }
 
     /// What fusion divides lexical scores by: the best of them, or the weight of the query's

@@ -44,6 +44,9 @@ pub fn is_certain(
         .map(|candidate| coverage(views, bm25, filters, candidate))
         .fold(0.0, f32::max);
     // For a scope that is not in memory, only the nearest memories are known.
+    if bm25.lacks_code && coverage < 1.0 {
+        return false;
+    }
     coverage >= MIN_EVIDENCE
         || views.iter().any(|view| view.index.remote().is_some())
         || coverage + PROMINENCE_WEIGHT * prominence(views, cosines, filters, best) >= MIN_EVIDENCE
@@ -67,13 +70,15 @@ fn coverage(
     let (mut matched, mut total) = (0.0, bm25.unknown_weight);
     let words = bm25.terms.iter();
     for term in words.filter(|term| !bm25.pairs.contains(&term.key)) {
-        matched += if contains(&term.key) {
-            term.weight
-        } else {
+        let expansion = bm25.expansions.get(&term.key);
+        if contains(&term.key) {
+            matched += expansion.map_or(term.weight, |expansion| expansion.covered);
+        }
+        total += if expansion.is_some() {
             0.0
+        } else {
+            term.weight
         };
-        let is_expansion = bm25.expansions.contains(&term.key);
-        total += if is_expansion { 0.0 } else { term.weight };
     }
     let max = MAX_COVERED_WORDS * max_idf(views, filters.status);
     matched / total.min(max).max(f32::MIN_POSITIVE)

@@ -7,6 +7,7 @@
 //! See `encoder/MODEL_CARD.md` for the training, the data and the accuracy.
 
 mod attention;
+mod language;
 pub mod wordpiece;
 
 use std::borrow::Cow;
@@ -38,6 +39,8 @@ const MIN_KNOWN_SHARE: f32 = 0.8;
 /// Factor for the known share of a query without any word that the encoder knows
 /// ([`Encoder::is_known`]). See `docs/retrieval.md`.
 const SUBWORD_ONLY_FACTOR: f32 = 0.45;
+/// The least factor for a query in another language: its words may be names.
+const MIN_FOREIGN_FACTOR: f32 = 0.3;
 /// Weight of a memory's title, relative to the rest of it.
 const TITLE_WEIGHT: f32 = 0.3;
 
@@ -285,15 +288,20 @@ impl Encoder {
         let mut tokens = Vec::new();
         self.vocabulary.tokenize(&text, &mut tokens);
         tokens.truncate(MAX_QUERY_TOKENS);
-        let mut share = self.known_share(&[&tokens]);
+        let share = self.known_share(&[&tokens]);
         let words = text
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty());
         let is_content = |word: &&str| !is_stop_word(&word.to_lowercase());
         let mut content = words.filter(is_content).peekable();
-        if content.peek().is_some() && !content.any(|word| self.is_known(word)) {
-            share *= SUBWORD_ONLY_FACTOR;
-        }
+        let has_subwords_only =
+            content.peek().is_some() && !content.any(|word| self.is_known(word));
+        let factor = self.language_factor(&text, share);
+        let share = share
+            * match has_subwords_only {
+                true => factor.min(SUBWORD_ONLY_FACTOR),
+                false => factor,
+            };
         let vector = self.encode_tokens(&mut tokens);
         vector.map(|vector| scaled(vector, share))
     }
@@ -337,6 +345,17 @@ impl Encoder {
             count => 2 * characters >= 5 * count,
         };
         is_long_enough && pieces.iter().all(has_meaning)
+    }
+
+    /// How well the language of a query is known, relative to [`MIN_KNOWN_SHARE`], at most 1. Of a
+    /// text whose script is unknown, `known_share` says it already.
+    fn language_factor(&self, text: &str, known_share: f32) -> f32 {
+        if known_share < 1.0 {
+            return 1.0;
+        }
+        language::foreign_share(&self.vocabulary, text).map_or(1.0, |share| {
+            (share / MIN_KNOWN_SHARE).clamp(MIN_FOREIGN_FACTOR, 1.0)
+        })
     }
 
     /// How well texts are known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at most

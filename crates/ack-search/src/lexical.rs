@@ -10,13 +10,13 @@
 //! See `docs/retrieval.md` for the constants.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, TextRole, TokenKind};
 use super::analyzer::term_key;
-use super::bm25::{Bm25Weights, WEIGHT_UNIT};
+use super::bm25::{Bm25Weights, Expansion, WEIGHT_UNIT};
 use super::filter::Filters;
 use super::postings::DocId;
 use super::query::{QueryTerms, WeightedTerm};
@@ -29,11 +29,6 @@ use ack_api::memory::StatusFilter;
 /// In a longer query, an identifier that more memories contain than this is ordinary vocabulary and
 /// not required.
 const MAX_REQUIRED_DF: u32 = 2;
-/// Weight of a similar word, relative to a term of the query.
-const EXPANSION_WEIGHT: f32 = 0.5;
-/// The same if the word is misspelt.
-const CORRECTION_WEIGHT: f32 = 0.8;
-
 /// The weight of a word that one memory in ten contains.
 const MIN_RARE_WEIGHT: f32 = 2.3;
 /// This many of the rarest terms are searched even if they are common.
@@ -73,8 +68,9 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     let idf = |df: u32| (1.0 + (count - df as f32 + 0.5).max(0.5) / (df as f32 + 0.5)).ln();
     let mut terms: Vec<WeightedTerm> = Vec::with_capacity(query.terms.len());
     let mut required_identifiers = Vec::new();
-    let (mut expansions, mut unmatched_weight) = (BTreeSet::new(), 0.0);
+    let (mut expansions, mut unmatched_weight) = (BTreeMap::new(), 0.0);
     let mut unknown_weight = 0.0;
+    let mut lacks_code = false;
     let mut corrections = Vec::new();
     let mut required_weight = 0.0;
     for term in &query.terms {
@@ -82,6 +78,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             break;
         }
         let key = term.key.clone();
+        lacks_code |= term.is_code && frequency(&key) == 0;
         if is_known(&key) {
             let df = frequency(&key);
             let weight = idf(df) * term.weight;
@@ -92,21 +89,24 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             terms.push(WeightedTerm { key, weight });
         } else if !key.starts_with('=') {
             let similar = spelling::similar_terms(views, &term.word, &key, filters);
-            let weight = if similar.is_misspelt {
-                CORRECTION_WEIGHT
-            } else {
-                EXPANSION_WEIGHT
-            };
             corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
-            // A misspelt word weighs what the correct one would.
-            let corrected = similar.keys.first().filter(|_| similar.is_misspelt);
-            let full = idf(corrected.map_or(0, |key| frequency(key)));
-            unmatched_weight += if similar.keys.is_empty() { 0.0 } else { full };
+            // A word that is misspelt or inflected weighs what the term weighs that it stands for.
+            let first = similar.terms.first();
+            let same = first.filter(|first| similar.is_misspelt || first.covers == Some(1.0));
+            let full = idf(same.map_or(0, |same| frequency(&same.key)));
+            unmatched_weight += if first.is_some() { full } else { 0.0 };
             unknown_weight += full;
-            for key in similar.keys {
-                let weight = idf(frequency(&key)) * weight;
-                expansions.insert(key.clone());
-                terms.push(WeightedTerm { key, weight });
+            for similar in similar.terms {
+                let weight = idf(frequency(&similar.key)) * similar.weight;
+                let expansion = Expansion {
+                    covered: similar.covers.map_or(weight, |share| share * full),
+                    is_same_word: similar.covers.is_some(),
+                };
+                expansions.insert(similar.key.clone(), expansion);
+                terms.push(WeightedTerm {
+                    key: similar.key,
+                    weight,
+                });
             }
         }
     }
@@ -116,7 +116,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         // A symbol that a memory writes in the same way needs no other one.
         let mut identifiers = terms.iter().filter_map(|term| term.key.strip_prefix('='));
         let is_written = identifiers.any(|name| name.contains(&pair.written));
-        if !is_written && is_known(key) && !expansions.contains(key) {
+        if !is_written && is_known(key) && !expansions.contains_key(key) {
             pairs.insert(key.clone());
             terms.push(WeightedTerm {
                 key: key.clone(),
@@ -150,6 +150,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         expansions,
         pairs,
         corrections,
+        lacks_code,
         unmatched_weight,
         unknown_weight,
     }
@@ -303,9 +304,9 @@ impl<'a> Matcher<'a> {
         });
     }
 
-    /// Whether a word of a memory matches only as an expansion.
-    pub fn is_expansion(&self, word: &str) -> bool {
+    /// Whether a word of a memory only looks like a word of the query.
+    pub fn is_lookalike(&self, word: &str) -> bool {
         let key = term_key(TokenKind::Word, word);
-        self.bm25.expansions.contains(key.as_ref())
+        self.bm25.is_lookalike(key.as_ref())
     }
 }

@@ -20,6 +20,11 @@ const LIGHT_PAIR_WEIGHT: f32 = 0.25;
 /// A query of at most this many words is short: an identifier in it is the whole question.
 const MAX_SHORT_QUERY_WORDS: usize = 2;
 
+/// A query of at most this many words asks about every number and code in it.
+const MAX_CODE_QUERY_WORDS: usize = 8;
+/// Fewer digits are a count, or part of a version.
+const MIN_CODE_DIGITS: usize = 3;
+
 /// A term of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
@@ -33,6 +38,23 @@ pub struct QueryTerm {
     /// short query ([`analysis::is_specific`]), a distinctive one in a longer query
     /// ([`analysis::is_distinctive`]).
     pub specific: bool,
+    /// Whether it is a number or a code that an answer has to contain: `139` in `exit code 139`,
+    /// `e0382`. Never in a long query, and never a year.
+    pub is_code: bool,
+}
+
+/// Whether a word is a number or a code: `9200`, `e0382`, `k8s`, but not `17`, `v2`, `2026`.
+fn is_code(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_year = word.len() == 4 && (word.starts_with("19") || word.starts_with("20"));
+    match digits == word.len() {
+        true => digits >= MIN_CODE_DIGITS && !is_year,
+        false => {
+            digits > 0
+                && word.len() >= MIN_CODE_DIGITS
+                && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        }
+    }
 }
 
 /// Two neighbouring words of a query that may be a symbol.
@@ -73,7 +95,8 @@ impl QueryTerms {
     pub fn parse(query: &str) -> Self {
         let mut weights: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
         let mut stop_words: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
-        let is_short = query.split_whitespace().count() <= MAX_SHORT_QUERY_WORDS;
+        let words = query.split_whitespace().count();
+        let is_short = words <= MAX_SHORT_QUERY_WORDS;
         analysis::tokenize(query, TextRole::Query, &mut |token| {
             let key = term_key(token.kind, &token.text).into_owned();
             if token.kind == TokenKind::Word && analysis::is_stop_word(&token.text) {
@@ -113,6 +136,9 @@ impl QueryTerms {
             terms: terms
                 .into_iter()
                 .map(|(key, (weight, specific, word))| QueryTerm {
+                    is_code: words <= MAX_CODE_QUERY_WORDS
+                        && !key.starts_with('=')
+                        && is_code(&word),
                     key,
                     word,
                     weight,

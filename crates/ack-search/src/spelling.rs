@@ -1,5 +1,5 @@
-//! Finds what a query word that no memory contains may stand for: it may be misspelt, cut off, or a
-//! part of a compound.
+//! Finds what a query word that no memory contains may stand for: it may be misspelt, inflected, cut
+//! off, a part of a compound, or a compound of words that memories contain.
 
 use std::cmp::Reverse;
 
@@ -20,12 +20,35 @@ const MIN_MISSPELT_CHARS: usize = 5;
 const MIN_END_CHARS: usize = 5;
 /// The fewest characters before it: the Arabic article has two.
 const MIN_CHARS_BEFORE: usize = 2;
+/// The shortest beginning of a word that means the word: `datenschutz`, but not `inter`.
+const MIN_BEGINNING_CHARS: usize = 6;
+/// The shortest word that is split into two.
+const MIN_COMPOUND_CHARS: usize = 8;
+/// What German writes between the parts of a compound.
+const LINKS: [&str; 6] = ["", "s", "n", "en", "es", "er"];
+
+/// Weight of a similar word, relative to a term of the query.
+const SIMILAR_WEIGHT: f32 = 0.5;
+/// The same if the word is misspelt or inflected.
+const CORRECTION_WEIGHT: f32 = 0.8;
+
+/// A term that may stand for a word.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimilarTerm {
+    /// The term as the index writes it.
+    pub key: String,
+    /// Its weight, relative to a term of the query.
+    pub weight: f32,
+    /// Which share of the word a memory has that contains the term; `None` if it only looks like
+    /// the word.
+    pub covers: Option<f32>,
+}
 
 /// What a word may stand for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Similar {
     /// Known terms, the most similar first.
-    pub keys: Vec<String>,
+    pub terms: Vec<SimilarTerm>,
     /// Whether the first of them is the word with a letter corrected.
     pub is_misspelt: bool,
     /// The corrected spelling.
@@ -37,6 +60,8 @@ pub struct Similar {
 enum Likeness {
     /// One letter differs.
     Letter,
+    /// The ending differs.
+    Ending,
     /// One is the beginning of the other, or the end of a compound.
     Part,
     /// One begins with the other, except for one letter.
@@ -57,6 +82,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
         views.iter().map(in_view).sum()
     };
     let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
+    let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
     let words = vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary));
     // By likeness, then by how many memories contain it.
     let mut found: Vec<(Likeness, Reverse<usize>, String, Option<String>)> = Vec::new();
@@ -72,7 +98,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
         let key_bytes = byte_set(key);
         for view in views {
             for term in cancel::guarded(view.index.words()) {
-                let Some(likeness) = likeness(key, key_bytes, term) else {
+                let Some(likeness) = likeness(key, key_bytes, term, !is_word) else {
                     continue;
                 };
                 let count = frequency(term);
@@ -84,27 +110,111 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     }
     found.sort_unstable();
     found.truncate(MAX_SIMILAR);
+    let is_found = matches!(
+        found.first(),
+        Some((Likeness::Letter | Likeness::Ending, ..))
+    );
+    if !is_word
+        && !is_found
+        && let Some(parts) = compound(views, key, filters)
+    {
+        return Similar {
+            terms: parts.into(),
+            ..Similar::default()
+        };
+    }
     // `async` is not a misspelt `sync`.
     let first = found.first().filter(|(likeness, _, key, _)| {
         *likeness == Likeness::Letter && key.chars().next() == word.chars().next()
     });
-    let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
+    let is_misspelt = first.is_some() && !is_word;
+    // The index has only stems, so for a name that the encoder does not know, the stem is encoded.
+    let spelling = first
+        .filter(|_| !is_word)
+        .map(|(_, _, key, word)| word.clone().unwrap_or_else(|| key.clone()));
+    let covers = |likeness: Likeness, term: &str| {
+        likeness == Likeness::Ending
+            || (key.chars().count() >= MIN_BEGINNING_CHARS && term.starts_with(key))
+    };
+    let terms = found.into_iter().map(|(likeness, _, term, _)| SimilarTerm {
+        weight: match likeness == Likeness::Ending || is_misspelt {
+            true => CORRECTION_WEIGHT,
+            false => SIMILAR_WEIGHT,
+        },
+        covers: covers(likeness, &term).then_some(1.0),
+        key: term,
+    });
     Similar {
-        is_misspelt: first.is_some() && !is_word,
-        // The index has only stems, so for a name that the encoder does not know, the stem is
-        // encoded.
-        spelling: first
-            .filter(|_| !is_word)
-            .map(|(_, _, key, word)| word.clone().unwrap_or_else(|| key.clone())),
-        keys: found.into_iter().map(|(_, _, key, _)| key).collect(),
+        terms: terms.collect(),
+        is_misspelt,
+        spelling,
     }
 }
 
-/// How similar a term is to an unknown one.
-fn likeness(key: &str, key_bytes: u64, term: &str) -> Option<Likeness> {
+/// The two terms that a word consists of, perhaps with a linking element between them or another
+/// ending: `Ordnerberechtigung` of `ordner` and `berechtigungen`. The longest first part counts,
+/// and of several second parts the one in most memories.
+#[expect(clippy::cast_precision_loss, reason = "the length of a word")]
+fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[SimilarTerm; 2]> {
+    let length = key.chars().count();
+    if length < MIN_COMPOUND_CHARS {
+        return None;
+    }
+    let frequency = |term: &str| -> usize {
+        let in_view = |view: &View<'_>| view.index.document_frequency(term, filters.status);
+        views.iter().map(in_view).sum()
+    };
+    let words = || {
+        views
+            .iter()
+            .flat_map(|view| cancel::guarded(view.index.words()))
+    };
+    let mut heads: Vec<&str> = words()
+        .filter(|term| {
+            key.starts_with(term) && term.chars().count() >= MIN_CHARS && frequency(term) > 0
+        })
+        .collect();
+    heads.sort_unstable_by_key(|term| (Reverse(term.len()), *term));
+    heads.dedup();
+    for head in heads {
+        let rest = key.get(head.len()..)?;
+        let tails: Vec<&str> = LINKS
+            .iter()
+            .filter_map(|link| rest.strip_prefix(link))
+            .filter(|tail| tail.chars().count() >= MIN_CHARS)
+            .collect();
+        if tails.is_empty() {
+            continue;
+        }
+        let is_tail = |term: &str| {
+            tails
+                .iter()
+                .any(|tail| *tail == term || has_other_ending(tail, term))
+        };
+        let second = words()
+            .filter(|term| is_tail(term))
+            .map(|term| (frequency(term), Reverse(term)))
+            .max();
+        if let Some((1.., Reverse(second))) = second {
+            let share = head.chars().count() as f32 / length as f32;
+            let part = |key: &str, share: f32| SimilarTerm {
+                key: key.to_owned(),
+                weight: SIMILAR_WEIGHT,
+                covers: Some(share),
+            };
+            return Some([part(head, share), part(second, 1.0 - share)]);
+        }
+    }
+    None
+}
+
+/// How similar a term is to an unknown one. The index has the stem of an English word, so only a word
+/// that the encoder does not know may have another ending: `station` is not `static`.
+fn likeness(key: &str, key_bytes: u64, term: &str, is_foreign: bool) -> Option<Likeness> {
+    let has_other_ending = is_foreign && has_other_ending(key, term);
     // Most words have other letters, which is cheaper to detect than an edit distance.
     let foreign_bytes = (byte_set(term) & !key_bytes).count_ones();
-    if foreign_bytes > 1 && !term.starts_with(key) && !term.ends_with(key) {
+    if foreign_bytes > 1 && !has_other_ending && !term.starts_with(key) && !term.ends_with(key) {
         return None;
     }
     let (length, other) = (key.chars().count(), term.chars().count());
@@ -116,8 +226,13 @@ fn likeness(key: &str, key_bytes: u64, term: &str) -> Option<Likeness> {
         || (length >= MIN_END_CHARS && other >= length + MIN_CHARS_BEFORE && term.ends_with(key))
         || (other >= 5 && length <= 2 * other + 1 && key.starts_with(term));
     let is_beginning = other >= 5 && length + 1 >= other && length <= other + 5;
-    if length >= MIN_MISSPELT_CHARS && is_near && strsim::osa_distance(term, key) <= 1 {
+    if !key.is_ascii() && has_other_ending {
+        // The encoder does not know the correct spelling either.
+        Some(Likeness::Ending)
+    } else if length >= MIN_MISSPELT_CHARS && is_near && strsim::osa_distance(term, key) <= 1 {
         Some(Likeness::Letter)
+    } else if has_other_ending {
+        Some(Likeness::Ending)
     } else if is_part {
         Some(Likeness::Part)
     } else if is_beginning && has_similar_prefix(key, term, other) {
@@ -125,6 +240,24 @@ fn likeness(key: &str, key_bytes: u64, term: &str) -> Option<Likeness> {
     } else {
         None
     }
+}
+
+/// Whether two words differ only in an ending of up to two letters, or three of a long word.
+fn has_other_ending(one: &str, other: &str) -> bool {
+    // Cheap, and true of few words.
+    if !one
+        .bytes()
+        .take(MIN_CHARS)
+        .eq(other.bytes().take(MIN_CHARS))
+    {
+        return false;
+    }
+    let (length, other_length) = (one.chars().count(), other.chars().count());
+    let pairs = one.chars().zip(other.chars());
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    let (rest, other_rest) = (length - common, other_length - common);
+    let max = if common >= 8 { 3 } else { 2 };
+    common >= MIN_CHARS && rest.max(other_rest) <= max && rest + other_rest <= max + 1
 }
 
 /// The encoder's words that differ from the given one by one letter left out, added, replaced, or

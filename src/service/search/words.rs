@@ -69,7 +69,7 @@ impl Search<'_> {
         };
         let is_held = || {
             let terms = bm25.terms.iter();
-            let mut own_terms = terms.filter(|term| !bm25.expansions.contains(&term.key));
+            let mut own_terms = terms.filter(|term| !bm25.is_lookalike(&term.key));
             own_terms.any(|term| view.frequency(&term.key, candidate.doc).is_some())
         };
         candidate.lexical > 0.0
