@@ -3,10 +3,8 @@
 //! It serves nothing and writes nothing. It looks at the same notes that would be served from the
 //! folder. A definite mistake is an error; something a person should look at is a warning.
 
-mod conflicts;
-pub mod links;
+mod merge_conflicts;
 mod notes;
-pub mod text;
 mod yaml;
 
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@
 //! in it can look like a line of ours. Tags in it are neutralised ([`text::untagged`]), so
 //! nothing can look like a line of the host.
 
-mod edit;
+mod edited_files;
 pub mod file;
 pub mod wire;
 

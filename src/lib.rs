@@ -65,11 +65,13 @@ mod check;
 mod connect;
 mod curate;
 mod desk;
+mod document;
 mod gate;
 mod hook;
 mod live;
 mod publish;
 mod remote;
+mod text_file;
 
 pub use ack_api as api;
 

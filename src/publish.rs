@@ -10,7 +10,6 @@
 
 #[cfg(feature = "bucket")]
 pub mod bucket;
-pub mod document;
 mod files;
 mod lines;
 pub mod note;
@@ -26,8 +25,8 @@ use ack_api::{Diagnostic, ErrorCode};
 use ack_store::{READ_TIMEOUT, StoreError};
 use serde::Serialize;
 
-use crate::check::text::{self, Problem};
 use crate::scope::Scope;
+use crate::warnings::sharing::{SharingProblem, sharing_problems};
 
 /// How many memories an error lists.
 const MAX_NAMED: usize = 5;
@@ -431,7 +430,7 @@ impl Plan {
     /// Holds a memory back if the text of its file must not be published. The file may come from a
     /// note with more keys than a memory, and people may have edited it.
     fn hold_back(&mut self, memory: &Memory, text: &str) -> bool {
-        let problems = text::problems(text);
+        let problems = sharing_problems(text);
         let errors: Vec<String> = problems
             .iter()
             .filter(|problem| problem.is_error())
@@ -467,13 +466,13 @@ fn check_texts(
 ) -> Vec<Memory> {
     let mut checked = Vec::with_capacity(memories.len());
     for memory in memories {
-        let (errors, warnings): (Vec<Problem>, Vec<Problem>) = text_problems(&memory)
+        let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) = text_problems(&memory)
             .into_iter()
             .partition(|problem| problem.is_error());
-        let held_item = |problems: &[Problem]| HeldItem {
+        let held_item = |problems: &[SharingProblem]| HeldItem {
             id: memory.id.clone(),
             title: memory.title.clone(),
-            reasons: problems.iter().map(Problem::describe).collect(),
+            reasons: problems.iter().map(SharingProblem::describe).collect(),
         };
         if !errors.is_empty() {
             held.push(held_item(&errors));
@@ -488,7 +487,7 @@ fn check_texts(
 }
 
 /// The problems in a memory's text.
-fn text_problems(memory: &Memory) -> Vec<Problem> {
+fn text_problems(memory: &Memory) -> Vec<SharingProblem> {
     let lists = [&memory.facts, &memory.concepts, &memory.files];
     let texts = [
         Some(&memory.title),
@@ -498,7 +497,7 @@ fn text_problems(memory: &Memory) -> Vec<Problem> {
     let texts = texts.into_iter().flatten();
     let mut problems = Vec::new();
     for text in texts.chain(lists.into_iter().flatten()) {
-        for problem in text::problems(text) {
+        for problem in sharing_problems(text) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }

@@ -11,7 +11,7 @@ pub mod manifest;
 pub mod project;
 pub mod registry;
 pub mod resolve;
-pub mod same;
+pub mod same_file;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

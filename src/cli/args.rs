@@ -3,8 +3,8 @@
 mod clients;
 mod curate;
 pub(in crate::cli) mod day;
+mod deprecated;
 mod help;
-mod old;
 mod read;
 mod scopes;
 mod setup;

@@ -5,8 +5,8 @@ mod plan;
 use std::fmt::Write as _;
 
 use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
+use super::error_report::report;
 use super::output::{write_err, write_out};
-use super::report::report;
 use super::settings::config;
 use super::{command, prompt};
 use crate::cli::error::CliError;

@@ -20,7 +20,7 @@ use super::args::{DoctorArgs, Global};
 use super::output::write_out;
 use super::render::{BOLD, DIM, paint};
 use super::screen::Screen;
-use super::{command, connect, machine, pager, progress};
+use super::{command, connect, pager, progress, user};
 use crate::cli::error::CliError;
 use crate::config::{Config, Inputs};
 use crate::scope::Scope;
@@ -95,7 +95,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     {
         findings.extend(clients::clients(config, &places, &installed));
     }
-    let stores = machine::stores(config);
+    let stores = user::stores(config);
     findings.extend(checks::unserved_stores(&stores, &discovery.scopes, config));
     // Texts that may come from others: names, paths, messages.
     for finding in &mut findings {

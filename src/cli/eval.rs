@@ -61,8 +61,8 @@ fn render(report: &Report) -> String {
     table.load_style(presets::NOTHING).set_header([
         "",
         "queries",
-        "Recall@5",
-        "Recall@10",
+        "LastQuery@5",
+        "LastQuery@10",
         "MRR@10",
         "nDCG@10",
     ]);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::connect::runner::{Origin, Runner};
 use crate::connect::{ConnectError, NAME};
-use crate::scope::same;
+use crate::scope::same_file;
 
 /// The package runner that a person started this program with, if a client can use it too.
 pub fn runner() -> Option<Runner> {
@@ -31,7 +31,8 @@ impl Program {
         })?;
         // The path of a symbolic link stays valid when a package manager installs the next version
         // elsewhere.
-        if let Some(path) = this_program_on_path().filter(|path| same::is_same(path, &running)) {
+        if let Some(path) = this_program_on_path().filter(|path| same_file::is_same(path, &running))
+        {
             return Ok(Self {
                 path,
                 name: Some(NAME),

@@ -17,7 +17,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::ReviewArgs;
-use super::curate::{Caller, print_json, report};
+use super::caller::Caller;
+use super::curate::{print_json, report};
 use super::output::{write_err, write_plain};
 use super::screen::Screen;
 use super::{progress, render};
@@ -28,7 +29,7 @@ use crate::curate::stale::{StaleMemory, reason, stale};
 use crate::desk::Desk;
 use crate::desk::apply::Line;
 use crate::desk::card::Card;
-use crate::desk::near::neighbours;
+use crate::desk::nearest::neighbours;
 use crate::desk::queue::QueueKind;
 use crate::scope::Registry;
 use crate::service::Service;

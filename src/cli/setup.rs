@@ -12,14 +12,14 @@ use super::connect::{Planned, installed};
 use super::output::{write_err, write_out, write_plain};
 use super::render::{count, lines};
 use super::scopes::discover::{free_name, store_json, store_line, with_tilde};
-use super::scopes::offer::{self, Answer};
+use super::scopes::found_store::{self, Answer};
 use super::screen::Screen;
-use super::{machine, prompt};
+use super::{prompt, user};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::connect::{Client, quoted};
 use crate::recogniser::{FoundStore, Support};
-use crate::scope::{Registry, Scope, same};
+use crate::scope::{Registry, Scope, same_file};
 use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::{Diagnostic, QueryRequest};
@@ -120,13 +120,13 @@ impl Setup<'_> {
     /// Handles each store that can be served, and mentions the others.
     fn stores(&mut self) -> Result<Vec<Value>, CliError> {
         let home = self.config.home.as_deref();
-        let found = machine::stores(self.config);
+        let found = user::stores(self.config);
         let mut entries = Vec::new();
         self.say("Stores\n")?;
         let elsewhere = self.scopes().into_iter().filter(|scope| {
             !found
                 .iter()
-                .any(|found| same::is_same(scope.store.path(), &found.path))
+                .any(|found| same_file::is_same(scope.store.path(), &found.path))
         });
         for scope in elsewhere {
             let path = with_tilde(scope.store.path(), home);
@@ -164,7 +164,7 @@ impl Setup<'_> {
             "  {}\n",
             store_line(found, self.config.home.as_deref())
         ))?;
-        if let Some(scope) = same::scope_with(&scopes, &found.path) {
+        if let Some(scope) = same_file::scope_with(&scopes, &found.path) {
             self.say(&format!("    already exists as scope `{}`\n", scope.name))?;
             return Ok(("there", None));
         }
@@ -175,19 +175,19 @@ impl Setup<'_> {
         let name = free_name(found, &scopes);
         let answer = match self.mode {
             AnswerMode::Ask => {
-                offer::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip)
+                found_store::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip)
             }
             AnswerMode::Defaults | AnswerMode::Show => Answer::Review,
         };
         if answer == Answer::Skip {
             return Ok(("skipped", None));
         }
-        let command = offer::command(found, &name, answer);
+        let command = found_store::command(found, &name, answer);
         if self.mode == AnswerMode::Show {
             self.say_command("    would run: ", &command)?;
             return Ok(("would_add", Some(command)));
         }
-        match offer::add(self.config, found, &name, answer) {
+        match found_store::add(self.config, found, &name, answer) {
             Ok(()) => {
                 self.say_command("    added: ", &command)?;
                 Ok(("added", Some(command)))

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use similar::{ChangeTag, TextDiff};
+use similar::TextDiff;
 use tempfile::NamedTempFile;
 
 use super::ConnectError;
@@ -21,6 +21,7 @@ use super::ours::Entry;
 use super::undo::{Restoration, restore};
 use super::{ConfigFile, EmptyContainer, Format, Part, json, toml, yaml};
 use crate::config::SettingsError;
+use crate::text_file::with_line_ends_of;
 use ack_sys::files;
 
 /// The maximum size of a client's file, in bytes.
@@ -222,39 +223,6 @@ pub(super) fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> Co
 pub(super) fn without_mark(text: &str) -> (&str, &str) {
     text.strip_prefix('\u{feff}')
         .map_or(("", text), |rest| ("\u{feff}", rest))
-}
-
-/// Gives a changed text the line endings of the original: each old line keeps its own, new lines
-/// get the most common one.
-pub fn with_line_ends_of(before: &str, after: &str) -> String {
-    let ends = before.matches("\r\n").count();
-    if ends == 0 {
-        return after.to_owned();
-    }
-    let usual = if ends * 2 > before.matches('\n').count() {
-        "\r\n"
-    } else {
-        "\n"
-    };
-    let before: Vec<&str> = before.split_inclusive('\n').collect();
-    let plain: Vec<String> = before
-        .iter()
-        .map(|line| line.replace("\r\n", "\n"))
-        .collect();
-    let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
-    let after: Vec<&str> = after.split_inclusive('\n').collect();
-    let difference = TextDiff::from_slices(&plain, &after);
-    let lines = difference
-        .iter_all_changes()
-        .filter(|change| change.tag() != ChangeTag::Delete);
-    lines
-        .map(
-            |change| match change.old_index().and_then(|at| before.get(at)) {
-                Some(line) => (*line).to_owned(),
-                None => change.value().replace('\n', usual),
-            },
-        )
-        .collect()
 }
 
 /// Rejects a read-only file and a broken link.

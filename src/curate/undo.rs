@@ -9,8 +9,8 @@ use ack_api::decision::{Decision, DecisionPlace, Verdict};
 use jiff::Timestamp;
 
 use super::in_store::{self, Batch};
+use super::outcome::WriteOutcome;
 use super::side_effects::SideEffects;
-use super::write::WriteOutcome;
 use super::{Candidate, CurateError, ReviewSession, log};
 use crate::scope::Scope;
 

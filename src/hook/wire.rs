@@ -8,7 +8,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::edit;
+use super::edited_files;
 use ack_api::text;
 
 /// Maximum bytes of a path.
@@ -170,7 +170,7 @@ impl Event {
                 .or_else(|| text("sessionId").filter(|_| host == Host::Droid))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
             files: match (text("tool_name"), sent.get("tool_input")) {
-                (Some(tool), Some(input)) => edit::files(tool, input),
+                (Some(tool), Some(input)) => edited_files::files(tool, input),
                 _ => Vec::new(),
             },
             name: if known {

@@ -15,7 +15,8 @@ use ack_api::memory::{Status, Unreviewed};
 use ack_api::time;
 use ack_store::StoreError;
 use ack_store::decisions::is_content;
-use ack_store::layout::{Profile, recognise, tables};
+use ack_store::layout::{Profile, tables};
+use ack_store::profiles::recognise;
 use ack_store::{Snapshot, Store};
 
 /// The native schema.

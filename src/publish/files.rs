@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use ack_api::memory::Memory;
-use ack_store::folder::links::{Target, links, resolve_note};
+use ack_store::folder::links::{Target, links, resolve_note, target_exists};
 use ack_sys::files;
 use ack_worktree::repository::Repository;
 use tempfile::Builder;
@@ -15,7 +15,6 @@ use walkdir::WalkDir;
 
 use super::note::{Comparison, Origin, Published};
 use super::{HeldItem, Item, Options, Plan, PublishError, Step};
-use crate::check::links::is_there;
 use crate::scope::Scope;
 
 /// The largest file that is read.
@@ -195,7 +194,7 @@ fn warn_of_dead_links(plan: &mut Plan, written: &[WrittenFile<'_>]) {
             });
             let is_there = match step {
                 Some(step) => step.after.is_some(),
-                None => is_there(&target, path, &plan.folder, top.as_deref()),
+                None => target_exists(&target, path, &plan.folder, top.as_deref()),
             };
             if !is_there && !dead.contains(&target) {
                 dead.push(target);

@@ -14,7 +14,7 @@ use ack_sys::watch::FolderWatch;
 
 use super::folders::{Contents, Entry, ScopeFolders};
 use super::manifest::Manifest;
-use super::{Scope, same};
+use super::{Scope, same_file};
 use crate::config::{Config, SettingsError};
 use crate::remote::{self, Remote, is_bucket};
 
@@ -284,7 +284,7 @@ impl ScopeFinder {
         scopes: &[Arc<Scope>],
         before: Option<(FolderStamp, Arc<Scope>)>,
     ) -> Result<Option<Arc<Scope>>, String> {
-        if same::scope_with(scopes, database).is_some() {
+        if same_file::scope_with(scopes, database).is_some() {
             return Ok(None);
         }
         if database.is_symlink() {

@@ -8,10 +8,10 @@ use super::context::outline_cache::OutlineCache;
 use super::error::Error;
 use crate::config::{Config, MaxStatus};
 use crate::live::LiveIndexes;
-use crate::remote::WaitPolicy;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{Registry, Scope};
 use ack_api::memory::Visibility;
+use ack_api::remote::WaitPolicy;
 use ack_store::READ_TIMEOUT;
 
 /// The service for one configuration.

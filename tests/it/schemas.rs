@@ -14,8 +14,8 @@ use ack_api::{
 use ack_memory::config::{ConfigFile, Setting};
 use ack_memory::scope::manifest::Manifest;
 use ack_memory::service::Error;
-use ack_store::ack;
 use ack_store::layout::tables;
+use ack_store::profiles::ack;
 use jsonschema::Validator;
 use rusqlite::Connection;
 use schemars::schema_for;

@@ -16,7 +16,7 @@ use crate::config::{Config, FULL_BUILD, MaxStatus, Setting, SettingsError};
 use crate::connect::quoted;
 use crate::desk::writable;
 use crate::recogniser::{FoundStore, Support};
-use crate::scope::{Scope, ScopeError, same};
+use crate::scope::{Scope, ScopeError, same_file};
 use crate::service::scopes::damaged_line;
 use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
@@ -338,7 +338,7 @@ pub fn unserved_stores(
     stores
         .iter()
         .filter(|found| found.kind.support() != Support::Reference)
-        .filter(|found| same::scope_with(scopes, &found.path).is_none())
+        .filter(|found| same_file::scope_with(scopes, &found.path).is_none())
         .map(|found| {
             let place = with_tilde(&found.path, config.home.as_deref());
             let message = format!("{}: {}", found.kind.title(), found.count());

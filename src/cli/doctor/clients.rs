@@ -6,7 +6,7 @@ use super::checks::{Finding, Level, with_tilde};
 use crate::config::{Config, ENV_DB, ENV_ROOT, ENV_SCOPE};
 use crate::connect::status::{Entry, Start, Status, status};
 use crate::connect::{Client, Places};
-use crate::scope::same::is_same;
+use crate::scope::same_file::is_same;
 use ack_sys::files::expand_home;
 
 /// The findings about the clients on this machine.

@@ -15,9 +15,9 @@ use super::{MAX_LISTED, also_waiting_text, confirms, listed_lines, none_approved
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
-use crate::cli::machine::user_name;
 use crate::cli::output::{write_json, write_plain};
 use crate::cli::render;
+use crate::cli::user::user_name;
 use crate::config::Config;
 use crate::connect::quoted;
 use crate::publish::HeldItem;

@@ -6,7 +6,8 @@ use parking_lot::Mutex;
 
 use super::terminal::{Typed, problem};
 use super::unwritten;
-use crate::cli::curate::{Caller, report};
+use crate::cli::caller::Caller;
+use crate::cli::curate::report;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_plain};
 use crate::curate::ReviewSession;

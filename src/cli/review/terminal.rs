@@ -19,7 +19,7 @@ use super::editor::edit_in_editor;
 use super::finish::{LeaveOutcome, ReturnOptions, ReturnTo, finish};
 use super::unwritten;
 use crate::cli::args::day::parse_later_day;
-use crate::cli::curate::Caller;
+use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::curate::ReviewSession;

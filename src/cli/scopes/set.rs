@@ -25,7 +25,7 @@ use crate::import::write::make_private;
 use crate::scope::edit::{self, Change, EditedManifest};
 use crate::scope::manifest::Manifest;
 use crate::scope::resolve::{current_by_manifests, find};
-use crate::scope::{Registry, Scope, same};
+use crate::scope::{Registry, Scope, same_file};
 use crate::service::Error;
 
 /// The keys that hold lists.
@@ -46,7 +46,7 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
             .filter(|other| other.name != scope.name)
             .cloned()
             .collect();
-        if let Some(other) = same::scope_with(&others, &store) {
+        if let Some(other) = same_file::scope_with(&others, &store) {
             return Err(add::already_a_scope(&store, &other.name));
         }
         add::describe(

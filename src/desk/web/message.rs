@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::desk::Recent;
 use crate::desk::card::Card;
 use crate::desk::choice::{Choice, Preview};
-use crate::desk::near::Near;
+use crate::desk::nearest::Near;
 use crate::desk::queue::{Head, QueueKind, View};
 
 /// `enter`.

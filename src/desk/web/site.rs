@@ -31,7 +31,7 @@ use super::{Curator, Limits};
 use crate::curate::{Candidate, ReviewSession};
 use crate::desk::choice::{Choice, REASONS};
 use crate::desk::evidence::evidence;
-use crate::desk::near::neighbours;
+use crate::desk::nearest::neighbours;
 use crate::desk::queue::{Item, QueueKind, State};
 use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};

@@ -17,7 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::record::Record;
+use super::request_record::RequestRecord;
 use super::tokens::Client;
 use crate::scope::Registry as Scopes;
 use crate::service::Service;
@@ -98,7 +98,7 @@ impl Metrics {
     }
 
     /// Counts a finished request.
-    pub fn count(&self, record: &Record) {
+    pub fn count(&self, record: &RequestRecord) {
         self.max_total.count(record);
         if let Some(client) = &record.client {
             self.of_client(client).count(record);
@@ -186,7 +186,7 @@ impl Counters {
         }
     }
 
-    fn count(&self, record: &Record) {
+    fn count(&self, record: &RequestRecord) {
         let labels = RequestLabels {
             client: record.client.clone().unwrap_or_default(),
             method: record.method,

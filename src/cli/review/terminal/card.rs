@@ -9,7 +9,7 @@ use crate::desk::Desk;
 use crate::desk::card::Card;
 use crate::desk::choice::Choice;
 use crate::desk::evidence::evidence;
-use crate::desk::near::{Near, Part, neighbours};
+use crate::desk::nearest::{Near, Part, neighbours};
 
 /// How many lines of a narrative, or of a comparison, a card shows.
 const FOLDED_LINES: usize = 12;
