@@ -62,22 +62,6 @@ pub enum Support {
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 12] = [
-        Self::AckMemory,
-        Self::ClaudeMem,
-        Self::AutoMemory,
-        Self::KnowledgeFormat,
-        Self::Codex,
-        Self::ServerMemory,
-        Self::Serena,
-        Self::BasicMemory,
-        Self::McpMemoryService,
-        Self::Solutions,
-        Self::ImportLines,
-        Self::Instructions,
-    ];
-
     /// Its common name.
     pub const fn title(self) -> &'static str {
         match self {

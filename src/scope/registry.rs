@@ -100,11 +100,6 @@ impl Registry {
         }
     }
 
-    /// The scope root.
-    pub fn root(&self) -> &Path {
-        &self.all.root
-    }
-
     /// Removes the private copies of stores.
     pub fn close(&self) {
         self.all.close();

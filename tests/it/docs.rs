@@ -7,10 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ack_api::{ErrorCode, NoteKind, settings};
-use ack_memory::cli::args::Cli;
-use ack_memory::config::{ConfigFile, ENVIRONMENT};
-use ack_memory::mcp::http::tokens::ClientEntry;
-use ack_memory::scope::manifest::Manifest;
+use ack_memory::internal::{Cli, ClientEntry, ConfigFile, ENVIRONMENT, Manifest};
 use clap::{CommandFactory, Parser};
 use serde_json::Value;
 
@@ -196,7 +193,10 @@ fn the_index_of_the_docs_names_every_page() {
 
 #[test]
 fn the_docs_name_every_tool() {
-    check("these tools", ack_memory::mcp::TOOLS.map(str::to_owned));
+    check(
+        "these tools",
+        ack_memory::internal::TOOLS.map(str::to_owned),
+    );
 }
 
 /// The program's commands with their arguments, as they are typed: `scopes add`.

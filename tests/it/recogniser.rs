@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ack_memory::recogniser::{Kind, Places, Support, at, survey};
+use ack_memory::internal::recogniser::{Kind, Places, Support, at, survey};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
