@@ -32,7 +32,7 @@ use std::time::Duration;
 use ack_memory::Config;
 use ack_memory::Service;
 use ack_memory::api::Mode;
-use ack_memory::internal::import::{self, Options};
+use ack_memory::internal::import::{self, ImportOptions};
 use ack_memory::internal::{Inputs, Setting, eval};
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
@@ -355,7 +355,7 @@ fn roots(folder: &Path) -> BTreeMap<String, tempfile::TempDir> {
             import::run(
                 path,
                 &mut text.as_bytes(),
-                Options::default(),
+                ImportOptions::default(),
                 now,
                 &mut |_| {},
                 refuse,

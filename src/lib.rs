@@ -116,7 +116,7 @@ pub mod internal {
     /// Loading memories from JSON lines.
     pub mod import {
         pub use crate::import::write::SCHEMA;
-        pub use crate::import::{Options, read, run};
+        pub use crate::import::{ImportOptions, read, run};
     }
 
     /// Measuring retrieval.
@@ -127,6 +127,6 @@ pub mod internal {
 
     /// Finding stores.
     pub mod recogniser {
-        pub use crate::recogniser::{Kind, Places, Support, at, survey};
+        pub use crate::recogniser::{StoreKind, StorePlaces, Support, at, survey};
     }
 }

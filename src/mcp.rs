@@ -1,5 +1,5 @@
-//! The Model Context Protocol. Of this crate, only this module names rmcp; `ack-gateway` does too, as a
-//! client.
+//! The Model Context Protocol. Only this module of the package names rmcp; `ack-gateway` uses it
+//! for the other side, as a client.
 //!
 //! The tools come from a [`crate::toolset`]: the built-in four, unless the owner configured others.
 //! A call is translated and decoded here, then passed to [`crate::service`] on a blocking thread.
@@ -86,7 +86,7 @@ pub fn serve_stdio(
 ) -> std::io::Result<Option<i32>> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
-        let mut signals = signals::Signals::new()?;
+        let mut signals = signals::EndSignals::new()?;
         let (reader, writer) = stdio::pipes();
         let end = End {
             stop: signals.wait(),

@@ -1,8 +1,8 @@
 //! Publishing: writes the approved memories of a scope as files into a folder, for a pull request.
 //!
-//! A person first sees the plan ([`plan`]), then the files are written ([`Plan::write`]). Only
-//! files that say they come from the same scope are changed or removed. Nothing outside the folder
-//! is changed: files are replaced atomically and links are never followed.
+//! A person first sees the plan ([`plan`]), then the files are written ([`PublishPlan::write`]).
+//! Only files that say they come from the same scope are changed or removed. Nothing outside the
+//! folder is changed: files are replaced atomically and links are never followed.
 //!
 //! Only what agents may see is published. Excluded are memories that wait for review or were
 //! rejected, private scopes, and unreviewed stores that count as approved only because their owner
@@ -187,7 +187,7 @@ pub enum Format {
 
 /// Options for publishing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct PublishOptions {
     /// The output format.
     pub format: Format,
     /// Leave out memories whose text must not be published, instead of failing.
@@ -200,7 +200,7 @@ pub struct Options {
 
 /// A memory and its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Item {
+pub struct PublishItem {
     /// The file, relative to the folder.
     pub path: PathBuf,
     /// The memory's id.
@@ -220,21 +220,21 @@ pub struct HeldItem {
 
 /// What publishing would do.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Plan {
+pub struct PublishPlan {
     /// The scope.
     pub scope: String,
     /// The folder, with every link resolved.
     pub folder: PathBuf,
     /// Files to create.
-    pub added: Vec<Item>,
+    pub added: Vec<PublishItem>,
     /// Files to change.
-    pub changed: Vec<Item>,
+    pub changed: Vec<PublishItem>,
     /// Files to remove: their memories are no longer approved.
-    pub withdrawn: Vec<Item>,
+    pub withdrawn: Vec<PublishItem>,
     /// How many files stay unchanged.
     pub unchanged: usize,
     /// Files that someone edited and whose memories changed too.
-    pub kept: Vec<Item>,
+    pub kept: Vec<PublishItem>,
     /// Memories that are held back because of their text.
     pub held: Vec<HeldItem>,
     /// Warnings about what is published.
@@ -263,7 +263,11 @@ struct Step {
 ///
 /// # Errors
 /// The scope must not be published, or something cannot be read.
-pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, PublishError> {
+pub fn plan(
+    scope: &Scope,
+    folder: &Path,
+    options: PublishOptions,
+) -> Result<PublishPlan, PublishError> {
     may_publish(scope)?;
     let folder = files::real_path(folder)?;
     let store = scope.store.path().canonicalize();
@@ -274,10 +278,10 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
             folder,
         });
     }
-    let mut plan = Plan {
+    let mut plan = PublishPlan {
         scope: scope.name.clone(),
         folder,
-        ..Plan::default()
+        ..PublishPlan::default()
     };
     let mut approved = approved(scope, Superseded::LeftOut)?;
     plan.waiting = approved.waiting_if_none();
@@ -416,7 +420,7 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
     })
 }
 
-impl Plan {
+impl PublishPlan {
     /// Whether there is nothing to do.
     pub const fn is_empty(&self) -> bool {
         self.steps.is_empty()

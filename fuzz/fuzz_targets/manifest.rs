@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use ack_memory::api::{ListScopesRequest, QueryRequest};
 use ack_memory::{Config, SettingsError};
 use ack_memory::internal::ConfigFile;
-use ack_memory::internal::import::{self, Options};
+use ack_memory::internal::import::{self, ImportOptions};
 use ack_api::memory::StatusFilter;
 use ack_memory::internal::Manifest;
 use ack_memory::Service;
@@ -94,7 +94,7 @@ fn root() -> &'static PathBuf {
             import::run(
                 folder.join("memory.db"),
                 &mut line.as_bytes(),
-                Options::default(),
+                ImportOptions::default(),
                 now(),
                 &mut |_| {},
                 &mut |_| {},

@@ -17,7 +17,7 @@ use jiff::tz::TimeZone;
 
 use super::merge_conflicts::marked_lines;
 use super::yaml;
-use super::{Finding, NoteFolder, Report, Severity};
+use super::{CheckReport, Finding, NoteFolder, Severity};
 use crate::document::Document;
 use crate::warnings::sharing::sharing_problems;
 use ack_api::import_line::{self, ImportLine};
@@ -365,7 +365,7 @@ impl CheckState {
     }
 
     /// Compares the notes with each other and sorts the findings.
-    pub fn report(mut self, _place: &NoteFolder, files: usize) -> Report {
+    pub fn report(mut self, _place: &NoteFolder, files: usize) -> CheckReport {
         self.same_ids();
         self.dead_names();
         self.near_duplicates();
@@ -378,7 +378,7 @@ impl CheckState {
                 .filter(|finding| finding.severity == severity)
                 .count()
         };
-        Report {
+        CheckReport {
             files,
             memories: self.read.len(),
             errors: count(Severity::Error),

@@ -23,7 +23,7 @@ use crate::cli::error::CliError;
 use crate::curate::find::{Filter, queue, short_ids, unmatched};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, ReviewSession, stale, status_in_words, write};
-use crate::desk::Outcome;
+use crate::desk::ReviewOutcome;
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 use crate::service::{Error, Service};
@@ -251,10 +251,10 @@ fn carry_out(
     }
     let by_scope = by_scope(decisions);
     let about = decisions.iter().map(|(candidate, _)| About::of(candidate));
-    let mut outcome = Outcome {
+    let mut outcome = ReviewOutcome {
         batch: session.batch.clone(),
         about: about.collect(),
-        ..Outcome::default()
+        ..ReviewOutcome::default()
     };
     if dry_run {
         for (scope, decisions) in by_scope.into_values() {
@@ -282,8 +282,8 @@ fn carry_out(
 }
 
 /// Reports the decisions.
-pub fn report(caller: Caller<'_>, outcome: &Outcome, dry_run: bool) -> Result<(), CliError> {
-    let Outcome {
+pub fn report(caller: Caller<'_>, outcome: &ReviewOutcome, dry_run: bool) -> Result<(), CliError> {
+    let ReviewOutcome {
         batch,
         written,
         changed,

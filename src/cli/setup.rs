@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{EntryArgs, SetupArgs};
 use super::command::{command, in_text};
-use super::connect::{Planned, installed};
+use super::connect::{ConnectPlan, installed};
 use super::output::{write_err, write_out, write_plain};
 use super::render::{count, lines};
 use super::scopes::discover::{free_name, store_json, store_line, with_tilde};
@@ -206,7 +206,7 @@ impl Setup<'_> {
         let mut entries = Vec::new();
         for client in installed(self.config)? {
             let command = command(&format!("connect {} --yes", client.name()));
-            let action = match Planned::new(self.config, client, &EntryArgs::default()) {
+            let action = match ConnectPlan::new(self.config, client, &EntryArgs::default()) {
                 Ok(planned) => self.client(client, &planned, &command)?,
                 Err(error) => {
                     self.say(&format!("  {}\n", client.name()))?;
@@ -225,7 +225,7 @@ impl Setup<'_> {
     fn client(
         &mut self,
         client: Client,
-        planned: &Planned,
+        planned: &ConnectPlan,
         command: &str,
     ) -> Result<&'static str, CliError> {
         let name = client.name();
@@ -264,7 +264,7 @@ impl Setup<'_> {
     }
 
     /// Asks whether to connect a client, and shows the change on request.
-    fn confirm_connect(&self, planned: &Planned) -> Result<bool, CliError> {
+    fn confirm_connect(&self, planned: &ConnectPlan) -> Result<bool, CliError> {
         loop {
             let keys = [('y', "yes"), ('n', "no"), ('d', "the difference")];
             let name = planned.client.name();

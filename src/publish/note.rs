@@ -41,7 +41,7 @@ const PUBLISHED_KEYS: [&[&str]; 12] = [
 
 /// A memory to publish.
 #[derive(Debug, Clone)]
-pub struct Origin<'a> {
+pub struct PublishedMemory<'a> {
     /// Its scope.
     pub scope: &'a str,
     /// The memory.
@@ -50,7 +50,7 @@ pub struct Origin<'a> {
     pub source: Option<&'a str>,
 }
 
-impl Origin<'_> {
+impl PublishedMemory<'_> {
     /// The value of [`ORIGIN_KEY`].
     pub fn from(&self) -> String {
         format!("{}/{}", self.scope, self.memory.id)

@@ -14,7 +14,7 @@ use ack_sys::files;
 
 /// A change to one key.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum KeyChange {
     /// Set this value.
     Set(Value),
     /// Add these strings to its list.
@@ -40,7 +40,7 @@ pub struct EditedManifest {
 ///
 /// # Errors
 /// [`SettingsError`] if the file cannot be read, or the result would not be a valid manifest.
-pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<EditedManifest, SettingsError> {
+pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManifest, SettingsError> {
     let before = match files::read_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => None,
@@ -93,10 +93,10 @@ pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<EditedManifest,
     })
 }
 
-fn apply(document: &mut DocumentMut, key: &str, change: &Change) {
+fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
     match change {
-        Change::Unset => drop(document.remove(key)),
-        Change::Set(new) => {
+        KeyChange::Unset => drop(document.remove(key)),
+        KeyChange::Set(new) => {
             let mut new = new.clone();
             match document.get_mut(key).and_then(Item::as_value_mut) {
                 // Keep a comment after the value.
@@ -107,7 +107,7 @@ fn apply(document: &mut DocumentMut, key: &str, change: &Change) {
                 None => drop(document.insert(key, value(new))),
             }
         }
-        Change::Add(texts) => match document.get_mut(key) {
+        KeyChange::Add(texts) => match document.get_mut(key) {
             Some(Item::Value(Value::Array(list))) => {
                 texts.iter().for_each(|text| append(list, text));
             }

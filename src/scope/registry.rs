@@ -12,7 +12,7 @@ use ack_store::{NamedBy, Store};
 use ack_sys::files::{self, expand_home, is_only_name};
 use ack_sys::watch::FolderWatch;
 
-use super::folders::{Contents, Entry, ScopeFolders};
+use super::folders::{Contents, FolderEntry, ScopeFolders};
 use super::manifest::Manifest;
 use super::{Scope, same_file};
 use crate::config::{Config, SettingsError};
@@ -168,7 +168,7 @@ impl ScopeFinder {
             watches.for_each(|watch| watch.forget());
         }
         discovery.passed_over.extend_from_slice(passed_over);
-        for Entry {
+        for FolderEntry {
             name,
             path,
             is_link,

@@ -203,7 +203,6 @@ impl Error {
         }
         body
     }
-
 }
 
 impl Diagnostic for Error {

@@ -15,7 +15,7 @@ use ack_api::ErrorCode;
 use ack_api::Mode;
 use ack_memory::Service;
 use ack_memory::internal::eval::{Measures, Run, parse};
-use ack_memory::internal::import::{Options, run};
+use ack_memory::internal::import::{ImportOptions, run};
 use serde_json::{Value, json};
 
 use crate::support::{Root, outside};
@@ -253,7 +253,7 @@ pub fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
         run(
             root.scope_folder(&scope).join("memory.db"),
             &mut input,
-            Options::default(),
+            ImportOptions::default(),
             now,
             &mut |_| {},
             &mut |refused| panic!("{scope}: {refused:?}"),

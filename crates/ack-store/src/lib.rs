@@ -7,10 +7,10 @@
 //!   state of it. `store` joins it with people's decisions.
 //! - [`open`] decides how to open a database, [`vfs`] ensures that SQLite cannot write.
 //! - [`copies`] makes private copies of databases that cannot be read in place, `image` reads a
-//!   whole database into memory without blocking its writer, `idle_connections` keeps connections open between
-//!   reads, and `parallel_scan` reads a large table on two threads.
-//! - `access_lock` keeps readers of this process away from a database while a person's command writes to
-//!   it.
+//!   whole database into memory without blocking its writer, `idle_connections` keeps connections
+//!   open between reads, and `parallel_scan` reads a large table on two threads.
+//! - `access_lock` keeps readers of this process away from a database while a person's command
+//!   writes to it.
 //! - [`quick_state`] and [`table_version`] detect changes without opening anything.
 //! - [`layout`] finds the tables and columns, and [`profiles`] knows those of each program.
 //!   [`record`] and [`values`] decode rows.

@@ -25,7 +25,7 @@ use crate::cli::output::write_err;
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::{Choice, reason};
-use crate::desk::queue::{Item, QueueKind, State};
+use crate::desk::queue::{ItemState, QueueItem, QueueKind};
 
 const HELP: &str = "\
 a         approve            r [WHY]   reject; asks for a reason without WHY
@@ -201,8 +201,8 @@ impl<'a> QueueWalk<'a> {
         items.filter(|item| self.is_undecided(item)).count()
     }
 
-    fn is_undecided(&self, item: &Item) -> bool {
-        item.state == State::Waiting && (item.was_put_back || !self.only_put_back)
+    fn is_undecided(&self, item: &QueueItem) -> bool {
+        item.state == ItemState::Waiting && (item.was_put_back || !self.only_put_back)
     }
 
     /// The next memory without a decision after this one, or the end.

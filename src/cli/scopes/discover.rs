@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::{write_out, write_plain};
 use crate::cli::{prompt, user};
 use crate::config::Config;
-use crate::recogniser::{FoundStore, Kind, Support};
+use crate::recogniser::{FoundStore, StoreKind, Support};
 use crate::scope::{Registry, Scope, same_file};
 
 /// Runs `scopes discover`.
@@ -166,13 +166,14 @@ fn named_after(folder: Option<&Path>, prefix: &str) -> String {
 /// A scope name for a store that no scope uses yet.
 pub fn free_name(found: &FoundStore, scopes: &[Arc<Scope>]) -> String {
     let base = match found.kind {
-        Kind::ClaudeMem => "claude-mem".to_owned(),
-        Kind::Codex | Kind::ServerMemory | Kind::BasicMemory | Kind::McpMemoryService => {
-            found.kind.title().to_lowercase().replace(' ', "-")
-        }
-        Kind::Serena => named_after(found.path.ancestors().nth(2), "serena-"),
-        Kind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
-        Kind::AutoMemory => {
+        StoreKind::ClaudeMem => "claude-mem".to_owned(),
+        StoreKind::Codex
+        | StoreKind::ServerMemory
+        | StoreKind::BasicMemory
+        | StoreKind::McpMemoryService => found.kind.title().to_lowercase().replace(' ', "-"),
+        StoreKind::Serena => named_after(found.path.ancestors().nth(2), "serena-"),
+        StoreKind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
+        StoreKind::AutoMemory => {
             // `-home-ana-src-shop` is the folder that the sessions ran in.
             let slug = found.path.parent().and_then(Path::file_name);
             let slug = slug.map(|slug| slug.to_string_lossy().into_owned());

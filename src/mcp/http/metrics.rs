@@ -18,7 +18,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::request_record::RequestRecord;
-use super::tokens::Client;
+use super::tokens::TokenClient;
 use crate::scope::Registry as Scopes;
 use crate::service::Service;
 
@@ -113,7 +113,7 @@ impl Metrics {
 
     /// The metrics as text, with the present state of each scope. A client that may see only some
     /// scopes gets these and its own requests: nothing of other clients, nor of the whole server.
-    pub fn text(&self, service: &Service, client: Option<&Client>) -> String {
+    pub fn text(&self, service: &Service, client: Option<&TokenClient>) -> String {
         let mut registry = Registry::with_prefix("ack_memory");
         let limited = client.and_then(|client| Some((client, client.entry.scopes.as_ref()?)));
         if let Some((client, names)) = limited {

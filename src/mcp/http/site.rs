@@ -24,7 +24,7 @@ use super::peers::{Peer, ReadingGuard};
 use super::readiness::Readiness;
 use super::reload::Settings;
 use super::request_record::RequestRecord;
-use super::tokens::{Client, Limit, RateLimited, TokenFile};
+use super::tokens::{Limit, RateLimited, TokenClient, TokenFile};
 use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
 use crate::config::MaxStatus;
 use crate::gate::{Gate, Refusal, bearer};
@@ -206,7 +206,7 @@ impl Site {
     }
 
     /// The client that sent a request, from the token file; `None` if there is no such file.
-    fn caller(&self, headers: &HeaderMap) -> Result<Option<Arc<Client>>, Refusal> {
+    fn caller(&self, headers: &HeaderMap) -> Result<Option<Arc<TokenClient>>, Refusal> {
         let Some(tokens) = &self.extras.tokens else {
             return self.gate.token(headers).map(|()| None);
         };
@@ -232,7 +232,7 @@ impl Site {
     }
 
     /// The client that reads the metrics. While the token file is broken, those may who could before.
-    fn watcher(&self, headers: &HeaderMap) -> Result<Option<Arc<Client>>, Refusal> {
+    fn watcher(&self, headers: &HeaderMap) -> Result<Option<Arc<TokenClient>>, Refusal> {
         self.caller(headers).or_else(|refusal| {
             let tokens = self.extras.tokens.as_ref().ok_or(refusal)?;
             tokens.watcher(bearer(headers)?).map(Some).ok_or(refusal)
@@ -253,7 +253,7 @@ impl Site {
     }
 
     /// The view of a client.
-    fn view(&self, client: &Client) -> Arc<View> {
+    fn view(&self, client: &TokenClient) -> Arc<View> {
         let bounds = Bounds {
             scopes: client.entry.scopes.clone(),
             max_status: client.entry.max_status,

@@ -52,7 +52,7 @@ pub(super) struct Limits {
 
 /// The result of choosing.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
+pub(super) struct ChosenMemories {
     pub own: Vec<MemoryHit>,
     pub others: Vec<MemoryHit>,
     pub sessions: Vec<SessionEntry>,
@@ -84,7 +84,7 @@ pub(super) fn choose(
     limits: Limits,
     cache: Option<&OutlineCache>,
     notes: &mut Vec<Note>,
-) -> Result<Choice, Error> {
+) -> Result<ChosenMemories, Error> {
     let terms = Terms::new(signals, &selection.current);
     let reading = Reading {
         words: &terms.words,
@@ -120,7 +120,7 @@ pub(super) fn choose(
     let own_name = selection.current.scope.as_ref().map(|own| &own.name);
     let own_read = read.iter().find(|read| Some(&read.scope.name) == own_name);
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
-    Ok(Choice {
+    Ok(ChosenMemories {
         flow: match own_read.filter(|read| read.outlines.pending > 0) {
             Some(own) => own.outlines.flow,
             None => read.iter().map(|read| read.outlines.flow).sum(),

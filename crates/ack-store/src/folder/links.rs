@@ -7,7 +7,7 @@ const MAX_NOTES: usize = 1_000;
 
 /// A link and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct MarkdownLink {
     /// The target of the link.
     pub target: Target,
     /// Its line in the text.
@@ -24,7 +24,7 @@ pub enum Target {
 }
 
 /// The links of a text, without those in code.
-pub fn links(text: &str) -> Vec<Link> {
+pub fn links(text: &str) -> Vec<MarkdownLink> {
     let mut links = Vec::new();
     let mut fence: Option<&str> = None;
     for (line, content) in (1..).zip(text.lines()) {
@@ -38,7 +38,7 @@ pub fn links(text: &str) -> Vec<Link> {
             (None, None) => {
                 let content = without_code(content);
                 let targets = note_links(&content).chain(file_links(&content));
-                links.extend(targets.map(|target| Link { target, line }));
+                links.extend(targets.map(|target| MarkdownLink { target, line }));
             }
             (Some(_), _) => {}
         }
