@@ -150,7 +150,7 @@ pub enum QueriesError {
 /// Parses the queries.
 ///
 /// # Errors
-/// [`QueriesError`] with the number of the invalid line.
+/// `QueriesError` with the number of the invalid line.
 pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
     let mut queries = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {

@@ -316,7 +316,7 @@ fn form(rows: &[NumberedRow], refused: &[RefusedLine]) -> Option<Form> {
 /// Imports into the store at `path`, and creates the store if it is missing.
 ///
 /// # Errors
-/// [`ImportError`], after the refused lines have gone to `account`, or an error from the file
+/// `ImportError`, after the refused lines have gone to `account`, or an error from the file
 /// system. Then nothing is written.
 pub fn run(
     path: PathBuf,
