@@ -38,8 +38,8 @@ use ack_lance::lancedb::index::scalar::{
 };
 use ack_lance::lancedb::query::{ExecutableQuery, QueryBase, QueryExecutionOptions, Select};
 use ack_lance::lancedb::{DistanceType, Table, connect};
-use ack_memory::eval::metrics::{Estimate, Measures, percentile};
-use ack_memory::import::{self, Options};
+use ack_memory::internal::eval::{Estimate, Measures, percentile};
+use ack_memory::internal::import::{self, ImportOptions};
 use ack_search::encoder::Encoder;
 use ack_search::query::QueryTerms;
 use futures::TryStreamExt;
@@ -164,7 +164,7 @@ fn fill(root: &Path, sets: &Path, size: usize) -> Vec<Question> {
     import::run(
         path.clone(),
         &mut text.as_bytes(),
-        Options::default(),
+        ImportOptions::default(),
         now,
         &mut |_| {},
         &mut |_| {},

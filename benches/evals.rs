@@ -29,11 +29,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ack_memory::Config;
+use ack_memory::Service;
 use ack_memory::api::Mode;
-use ack_memory::config::{Config, Inputs, Setting};
-use ack_memory::eval;
-use ack_memory::import::{self, Options};
-use ack_memory::service::Service;
+use ack_memory::internal::import::{self, ImportOptions};
+use ack_memory::internal::{Inputs, Setting, eval};
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
 
@@ -152,7 +152,7 @@ fn order(folder: &Path, name: &str, mode: Mode, before: &Run, runs: &mut Run, is
         };
         runs.insert(key, value);
     }
-    let change = eval::metrics::Estimate::of(&differences);
+    let change = eval::Estimate::of(&differences);
     let changed = match differences.is_empty() {
         true => String::new(),
         false => format!("  {:+.4} ± {:.4}", change.mean, change.margin),
@@ -355,7 +355,7 @@ fn roots(folder: &Path) -> BTreeMap<String, tempfile::TempDir> {
             import::run(
                 path,
                 &mut text.as_bytes(),
-                Options::default(),
+                ImportOptions::default(),
                 now,
                 &mut |_| {},
                 refuse,

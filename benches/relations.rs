@@ -24,9 +24,10 @@ use std::time::{Duration, Instant};
 
 use ack_compare::groups::near_duplicates;
 use ack_compare::{Profile, relate};
+use ack_memory::Config;
+use ack_memory::Service;
 use ack_memory::api::memory::Memory;
-use ack_memory::config::{Config, Inputs, Setting};
-use ack_memory::service::Service;
+use ack_memory::internal::{Inputs, Setting};
 
 use self::data::Random;
 

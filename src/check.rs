@@ -3,10 +3,8 @@
 //! It serves nothing and writes nothing. It looks at the same notes that would be served from the
 //! folder. A definite mistake is an error; something a person should look at is a warning.
 
-mod conflicts;
-pub mod links;
+mod merge_conflicts;
 mod notes;
-pub mod text;
 mod yaml;
 
 use std::path::{Path, PathBuf};
@@ -55,7 +53,7 @@ pub struct Finding {
 
 /// What a check found.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Report {
+pub struct CheckReport {
     /// How many files were checked.
     pub files: usize,
     /// How many memories they contain.
@@ -96,7 +94,7 @@ impl NoteFolder {
 ///
 /// # Errors
 /// It cannot be listed or read.
-pub fn check(path: &Path, today: Date) -> std::io::Result<Report> {
+pub fn check(path: &Path, today: Date) -> std::io::Result<CheckReport> {
     let path = path.canonicalize()?;
     let (folder, listed) = if path.is_dir() {
         (path.clone(), list(&path)?)

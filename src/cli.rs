@@ -4,25 +4,28 @@
 
 mod answer;
 pub mod args;
+mod caller;
 mod check;
 mod command;
 mod complete;
 mod config_file;
 mod connect;
 mod curate;
+mod demo;
 mod doctor;
 mod error;
+mod error_report;
 mod eval;
 mod get;
-mod here;
 mod hook;
 mod import;
 #[cfg(feature = "table")]
 mod index;
+mod last_query;
 mod log;
-mod machine;
 mod model;
 mod output;
+mod overview;
 mod pager;
 pub mod panics;
 mod program;
@@ -30,9 +33,7 @@ mod progress;
 mod prompt;
 mod publish;
 mod query;
-mod recall;
 mod render;
-mod report;
 mod requests;
 mod review;
 mod scopes;
@@ -41,9 +42,9 @@ mod serve;
 mod service;
 mod settings;
 mod setup;
-mod show;
 mod signals;
 mod token;
+mod user;
 mod words;
 
 use ack_api::decision::Verdict;
@@ -56,9 +57,10 @@ use directories::BaseDirs;
 
 use self::answer::{print, untagged};
 use self::args::{ChosenArgs, Cli, ColorArg, Command, Global};
+use self::caller::Caller;
+use self::error_report::report;
 use self::output::{write_err, write_out};
 use self::render::Listing;
-use self::report::report;
 use self::requests::context_request;
 use self::service::CloseOnDrop;
 use self::settings::{config, inputs, load};
@@ -192,9 +194,9 @@ fn decide(global: &Global, verdict: Verdict, args: ChosenArgs) -> Result<(), Cli
 /// Runs a command that decides about memories.
 fn run_curator_command(
     global: &Global,
-    run: impl FnOnce(curate::Caller<'_>) -> Result<(), CliError>,
+    run: impl FnOnce(Caller<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    run(curate::Caller {
+    run(Caller {
         config: &load(global)?,
         json: global.json,
         now: jiff::Timestamp::now(),
@@ -251,7 +253,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
                 source,
             })
         }
-        Command::Demo(args) => show::demo(args.folder.as_deref(), jiff::Timestamp::now()),
+        Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Setup(args) => setup::run(&config(&cli.global)?, &args, json),
         Command::Serve(args) => serve::run(load(&cli.global)?, &args, &cli.global),
         Command::Token(args) => token::run(&args, load(&cli.global).ok().as_ref()),
@@ -324,7 +326,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             hint: "any copy of the model's `model.safetensors` in a folder works as well",
         }),
         Command::Model(args) => model::run(&args),
-        Command::Here => here::run(&cli.global),
+        Command::Here => overview::run(&cli.global),
         Command::Config(args) => config_file::run(&cli.global, &args.command),
         Command::Doctor(args) => {
             return doctor::run(inputs(&cli.global)?, &args, &cli.global);

@@ -72,7 +72,7 @@ pub enum Client {
 
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// JSON, with comments and trailing commas.
     Json,
     /// TOML.
@@ -197,11 +197,11 @@ fn prune(settings: &mut Value, path: &[&str]) {
 
 /// A configuration file and what goes into it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConfigFile {
+pub struct ClientFile {
     /// Its path.
     pub path: PathBuf,
     /// Its format.
-    pub format: Format,
+    pub format: FileFormat,
     /// What goes into it.
     pub parts: Vec<Part>,
     /// Folders to keep, even if they end up empty.
@@ -210,7 +210,7 @@ pub struct ConfigFile {
 
 /// Where clients keep their files.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct ClientPlaces {
     /// The home folder.
     pub home: PathBuf,
     /// The system's folder for settings (`~/.config`, `~/Library/Application Support`,

@@ -12,6 +12,7 @@ pub mod groups;
 mod in_store;
 mod log;
 pub mod nearest;
+pub mod outcome;
 pub mod side_effects;
 pub mod stale;
 pub mod undo;

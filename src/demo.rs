@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use serde::Deserialize;
 
 use crate::import::write::make_private;
-use crate::import::{ImportError, Options, run};
+use crate::import::{ImportError, ImportOptions, run};
 
 /// The files of one sample scope.
 struct Sample {
@@ -91,7 +91,7 @@ pub fn build(root: &Path, now: jiff::Timestamp) -> Result<(), ImportError> {
         let report = run(
             folder.join("memory.db"),
             &mut input as &mut dyn BufRead,
-            Options::default(),
+            ImportOptions::default(),
             now,
             &mut |_| {},
             &mut |_| {},

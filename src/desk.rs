@@ -10,10 +10,10 @@ pub mod card;
 pub mod choice;
 mod effective;
 pub mod evidence;
-mod keep;
-pub mod near;
+pub mod nearest;
 pub mod queue;
 mod similar_memories;
+mod unwritten;
 pub mod web;
 pub mod writable;
 mod write;
@@ -27,8 +27,8 @@ use serde::Serialize;
 
 use self::card::Card;
 use self::choice::{Choice, ChoiceOnMemory, Preview};
-use self::queue::{Head, Item, QueueKind, State, View};
-pub use self::write::Outcome;
+use self::queue::{Head, ItemState, QueueItem, QueueKind, QueueView};
+pub use self::write::ReviewOutcome;
 use crate::curate::find::{Filter, Queue, by_id, queue, short_ids};
 use crate::curate::groups::groups;
 use crate::curate::side_effects::SideEffects;
@@ -47,7 +47,7 @@ const MEMBERS: usize = 50;
 #[derive(Debug)]
 pub struct Desk {
     service: &'static Service,
-    items: Vec<Item>,
+    items: Vec<QueueItem>,
     /// The choices that are not written yet, in order.
     choices: Vec<MadeChoice>,
     /// Groups of memories that say nearly the same thing, by number. Empty until
@@ -166,7 +166,7 @@ impl Desk {
     /// A desk with these memories.
     pub fn with(memories: Vec<Candidate>, service: &'static Service, now: jiff::Timestamp) -> Self {
         Self {
-            items: memories.into_iter().map(Item::new).collect(),
+            items: memories.into_iter().map(QueueItem::new).collect(),
             service,
             choices: Vec::new(),
             groups: Vec::new(),
@@ -205,7 +205,7 @@ impl Desk {
     pub fn add_stale(&mut self, found: Vec<StaleMemory>) {
         let items = found.into_iter();
         self.items
-            .extend(items.map(|stale| Item::stale(stale.candidate, stale.reason)));
+            .extend(items.map(|stale| QueueItem::stale(stale.candidate, stale.reason)));
     }
 
     /// Sets the reason why an approved memory may be out of date.
@@ -250,7 +250,7 @@ impl Desk {
     }
 
     /// The memories, by number.
-    pub fn items(&self) -> &[Item] {
+    pub fn items(&self) -> &[QueueItem] {
         &self.items
     }
 
@@ -325,7 +325,7 @@ impl Desk {
             return Ok(preview);
         }
         let items = numbers.iter().filter_map(|number| self.items.get(*number));
-        let items: Vec<&Item> = items.collect();
+        let items: Vec<&QueueItem> = items.collect();
         let memories: Vec<&Candidate> = items.iter().map(|item| &item.candidate).collect();
         let hides = items.iter().map(|item| self.replaced_count(item)).sum();
         let are_stale = items.iter().all(|item| item.stale.is_some());
@@ -352,7 +352,7 @@ impl Desk {
         let session = preview_session(self.now);
         let open = |number: &&usize| {
             let item = self.items.get(**number);
-            item.is_some_and(|item| item.state != State::Written)
+            item.is_some_and(|item| item.state != ItemState::Written)
         };
         let mut picks = Vec::new();
         for number in numbers.iter().filter(open) {
@@ -384,7 +384,7 @@ impl Desk {
         let numbers = made.numbers();
         self.forget(&numbers);
         for number in &numbers {
-            self.set(*number, State::Chosen);
+            self.set(*number, ItemState::Chosen);
         }
         self.choices.push(made);
         self.next_key += 1;
@@ -403,7 +403,7 @@ impl Desk {
         let made = self.choices.remove(position);
         let numbers = made.numbers();
         for number in &numbers {
-            self.set(*number, State::Waiting);
+            self.set(*number, ItemState::Waiting);
         }
         numbers
     }
@@ -445,14 +445,14 @@ impl Desk {
     }
 
     /// The next waiting memory after another one in a view, or the first one if there is none.
-    pub fn next(&self, view: &View, after: usize) -> Option<usize> {
+    pub fn next(&self, view: &QueueView, after: usize) -> Option<usize> {
         // Even if the other memory no longer waits, it still has a place in the order.
         let numbers = view.with(&self.items, Some(after));
         let mut following = numbers.iter().skip_while(|number| **number != after);
         let next = following.nth(1).or(numbers.first()).copied();
         next.filter(|next| {
             let item = self.items.get(*next);
-            item.is_some_and(|item| item.state == State::Waiting)
+            item.is_some_and(|item| item.state == ItemState::Waiting)
         })
     }
 
@@ -467,7 +467,7 @@ impl Desk {
     /// A choice together with its side effects.
     fn choice_on<'a>(
         &'a self,
-        item: &'a Item,
+        item: &'a QueueItem,
         choice: &'a Choice,
         other: Option<&'a Candidate>,
     ) -> ChoiceOnMemory<'a> {
@@ -483,7 +483,7 @@ impl Desk {
 
     /// How many served memories this one would replace, according to the store or a decision. Of
     /// several rows with an id, only the one that owns it counts.
-    fn replaced_count(&self, item: &Item) -> usize {
+    fn replaced_count(&self, item: &QueueItem) -> usize {
         if item.stale.is_some() {
             return 0;
         }
@@ -509,7 +509,7 @@ impl Desk {
         counted.unwrap_or_default()
     }
 
-    fn set(&mut self, number: usize, state: State) {
+    fn set(&mut self, number: usize, state: ItemState) {
         if let Some(item) = self.items.get_mut(number) {
             item.state = state;
         }

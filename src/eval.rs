@@ -41,7 +41,7 @@ pub struct Query {
     pub projects: Option<Vec<String>>,
     /// Further restrictions.
     #[serde(default)]
-    pub filter: Option<Filter>,
+    pub filter: Option<QueryFilter>,
     /// Ids that must not appear in the answer.
     #[serde(default)]
     pub forbidden: Option<Vec<String>>,
@@ -53,7 +53,7 @@ pub struct Query {
 /// The filters of a query.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub struct Filter {
+pub struct QueryFilter {
     /// Every one of these tags.
     pub tags_all: Option<Vec<String>>,
     /// One of these tags.
@@ -66,7 +66,7 @@ pub struct Filter {
 
 /// The results for a file, mode by mode.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct EvalReport {
     /// The modes.
     pub modes: Vec<ModeReport>,
 }
@@ -150,7 +150,7 @@ pub enum QueriesError {
 /// Parses the queries.
 ///
 /// # Errors
-/// [`QueriesError`] with the number of the invalid line.
+/// `QueriesError` with the number of the invalid line.
 pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
     let mut queries = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {
@@ -228,7 +228,7 @@ pub fn run(
     queries: &[Query],
     modes: &[Mode],
     progress: &mut dyn FnMut(),
-) -> Result<Report, Error> {
+) -> Result<EvalReport, Error> {
     let scopes: Vec<String> = service
         .registry
         .discover()
@@ -236,7 +236,7 @@ pub fn run(
         .iter()
         .map(|scope| scope.name.clone())
         .collect();
-    let mut report = Report { modes: Vec::new() };
+    let mut report = EvalReport { modes: Vec::new() };
     for mode in modes {
         let mut lost: BTreeMap<Stage, u64> = BTreeMap::new();
         let (mut leaks, mut times, mut runs) = (0, Vec::new(), Vec::new());

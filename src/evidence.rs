@@ -15,6 +15,5 @@ mod cited_files;
 mod names;
 mod tree;
 
-pub use self::cited_files::{CitedFile, FileState, Since};
-pub use self::names::{CitedName, NameSearch};
+pub use self::cited_files::{FileState, Since};
 pub use self::tree::{Bounds, WorkTree};

@@ -6,14 +6,14 @@
 //! in it can look like a line of ours. Tags in it are neutralised ([`text::untagged`]), so
 //! nothing can look like a line of the host.
 
-mod edit;
+mod edited_files;
 pub mod file;
 pub mod wire;
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use self::wire::{Event, Host, Origin, Output};
+use self::wire::{Event, Host, Output, SessionOrigin};
 use crate::service::Error;
 use crate::service::Service;
 use crate::service::context::RECENT_REASON;
@@ -52,7 +52,7 @@ pub fn session_start(
     event: &Event,
     now: Timestamp,
 ) -> Result<Option<Output>, Error> {
-    let short = event.origin == Origin::Continued;
+    let short = event.origin == SessionOrigin::Continued;
     let brief = service.session_brief(&BriefRequest {
         project_path: event.folder.clone(),
         own: if short { 3 } else { MEMORIES_AT_START },

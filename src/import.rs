@@ -176,7 +176,7 @@ fn name_hint(name: &str) -> String {
 
 /// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct ImportOptions {
     /// Import the valid lines even if others are refused.
     pub skip_refused: bool,
     /// Replace existing memories whose content differs.
@@ -187,7 +187,7 @@ pub struct Options {
 
 /// A refused line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Refusal {
+pub struct RefusedLine {
     /// Its number, from 1.
     pub line: usize,
     /// What is wrong with it.
@@ -197,7 +197,7 @@ pub struct Refusal {
     begins: Option<char>,
 }
 
-impl Refusal {
+impl RefusedLine {
     /// Refuses a line.
     pub fn new(line: usize, reason: String) -> Self {
         Self {
@@ -210,7 +210,7 @@ impl Refusal {
 
 /// What an import did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct ImportReport {
     /// The database.
     pub path: PathBuf,
     /// Whether this import created it.
@@ -225,7 +225,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "is_zero")]
     pub decided: usize,
     /// Refused lines.
-    pub refused: Vec<Refusal>,
+    pub refused: Vec<RefusedLine>,
 }
 
 #[expect(
@@ -247,8 +247,8 @@ pub fn read(
     input: &mut dyn BufRead,
     now: jiff::Timestamp,
     progress: &mut dyn FnMut(u64),
-) -> std::io::Result<(Vec<NumberedRow>, Vec<Refusal>)> {
-    let (mut rows, mut refused): (Vec<NumberedRow>, Vec<Refusal>) = (Vec::new(), Vec::new());
+) -> std::io::Result<(Vec<NumberedRow>, Vec<RefusedLine>)> {
+    let (mut rows, mut refused): (Vec<NumberedRow>, Vec<RefusedLine>) = (Vec::new(), Vec::new());
     let mut positions: HashMap<String, usize> = HashMap::new();
     let (mut bytes, mut number, mut raw) = (0u64, 0, Vec::new());
     loop {
@@ -273,12 +273,12 @@ pub fn read(
             import_line::parse(text, now)
         };
         match parsed {
-            Err(reason) => refused.push(Refusal {
+            Err(reason) => refused.push(RefusedLine {
                 begins: match text {
                     "{" => Some('{'),
                     text => text.strip_prefix('[').map(|_| '['),
                 },
-                ..Refusal::new(number, reason)
+                ..RefusedLine::new(number, reason)
             }),
             Ok(row) => match positions
                 .get(&row.id)
@@ -290,7 +290,7 @@ pub fn read(
                         "`id` is `{}`, which line {first} has with other content",
                         row.id
                     );
-                    refused.push(Refusal::new(number, reason));
+                    refused.push(RefusedLine::new(number, reason));
                 }
                 None => {
                     positions.insert(row.id.clone(), rows.len());
@@ -303,7 +303,7 @@ pub fn read(
 }
 
 /// The form of a file that does not begin like JSON lines.
-fn form(rows: &[NumberedRow], refused: &[Refusal]) -> Option<Form> {
+fn form(rows: &[NumberedRow], refused: &[RefusedLine]) -> Option<Form> {
     let before = rows.first().map_or(usize::MAX, |(line, _)| *line);
     let first = refused.first().filter(|refusal| refusal.line < before)?;
     match first.begins {
@@ -316,16 +316,16 @@ fn form(rows: &[NumberedRow], refused: &[Refusal]) -> Option<Form> {
 /// Imports into the store at `path`, and creates the store if it is missing.
 ///
 /// # Errors
-/// [`ImportError`], after the refused lines have gone to `account`, or an error from the file
+/// `ImportError`, after the refused lines have gone to `account`, or an error from the file
 /// system. Then nothing is written.
 pub fn run(
     path: PathBuf,
     input: &mut dyn BufRead,
-    options: Options,
+    options: ImportOptions,
     now: jiff::Timestamp,
     progress: &mut dyn FnMut(u64),
-    account: &mut dyn FnMut(&[Refusal]),
-) -> Result<Report, ImportError> {
+    account: &mut dyn FnMut(&[RefusedLine]),
+) -> Result<ImportReport, ImportError> {
     let (rows, mut refused) = read(input, now, progress).map_err(|source| ImportError::Io {
         action: "read",
         path: PathBuf::from("the import"),
@@ -355,7 +355,7 @@ pub fn run(
     if writes {
         target.commit(&plan, now)?;
     }
-    Ok(Report {
+    Ok(ImportReport {
         path: target.path().to_owned(),
         created: writes && target.is_new(),
         added: plan.added.len(),

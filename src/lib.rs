@@ -14,7 +14,7 @@
 //! # is_shared::<Service>();
 //! # let folder = tempfile::tempdir()?;
 //! # let root = folder.path();
-//! # ack_memory::demo::build(root, jiff::Timestamp::now())?;
+//! # ack_memory::internal::build_demo(root, jiff::Timestamp::now())?;
 //! let service = Service::new(Config::at(root)?);
 //! let answer = service.query_memories(&QueryRequest {
 //!     query: Some("exit code 137".to_owned()),
@@ -62,43 +62,71 @@
 )]
 
 mod check;
+mod cli;
+mod config;
 mod connect;
 mod curate;
+mod demo;
 mod desk;
+mod document;
+mod eval;
+mod evidence;
 mod gate;
 mod hook;
+mod import;
 mod live;
+mod mcp;
+mod offer;
 mod publish;
+mod recogniser;
 mod remote;
+mod scope;
+mod service;
+mod text_file;
+mod toolset;
+mod warnings;
 
 pub use ack_api as api;
 
 pub use self::config::{Config, SettingsError};
 pub use self::service::{Error, Service};
 
-// For the binary, the tests and the benchmarks. Not part of the library's interface.
+/// What the binary, the tests, the benchmarks and the fuzz targets use besides. Not part of the
+/// library's interface.
 #[doc(hidden)]
-pub mod cli;
-#[doc(hidden)]
-pub mod config;
-#[doc(hidden)]
-pub mod demo;
-#[doc(hidden)]
-pub mod eval;
-#[doc(hidden)]
-pub mod evidence;
-#[doc(hidden)]
-pub mod import;
-#[doc(hidden)]
-pub mod mcp;
-#[doc(hidden)]
-pub mod offer;
-#[doc(hidden)]
-pub mod recogniser;
-#[doc(hidden)]
-pub mod scope;
-#[doc(hidden)]
-pub mod service;
-#[doc(hidden)]
-pub mod toolset;
-pub mod warnings;
+pub mod internal {
+    pub use crate::cli::args::Cli;
+    pub use crate::cli::panics::install as install_panic_hook;
+    pub use crate::cli::run as run_command_line;
+    pub use crate::config::{
+        ConfigFile, ENV_DB, ENV_SCOPE, ENVIRONMENT, Inputs, MaxStatus, Setting,
+    };
+    pub use crate::demo::build as build_demo;
+    pub use crate::evidence::{Bounds, FileState, Since, WorkTree};
+    pub use crate::mcp::http::tokens::ClientEntry;
+    pub use crate::mcp::{INSTRUCTIONS, TOOLS, serve_lines, tools};
+    pub use crate::offer::Offer;
+    pub use crate::scope::manifest::Manifest;
+    pub use crate::scope::resolve::current as current_scope;
+    pub use crate::service::arguments;
+    pub use crate::service::context::about_files::FilesRequest;
+    pub use crate::service::context::brief::{BriefRequest, MEMORIES_AT_START};
+    pub use crate::toolset::{Toolset, ToolsetPreset};
+
+    /// Loading memories from JSON lines.
+    pub mod import {
+        pub use crate::import::write::SCHEMA;
+        pub use crate::import::{ImportOptions, read, run};
+    }
+
+    /// Measuring retrieval.
+    pub mod eval {
+        pub use crate::eval::metrics::{Estimate, Measures, percentile};
+        pub use crate::eval::{Run, parse, run};
+    }
+
+    /// Finding stores.
+    pub mod recogniser {
+        pub use crate::recogniser::{StoreKind, StorePlaces, Support, at, survey};
+    }
+}

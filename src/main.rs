@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ack_memory::cli::run()
+    ack_memory::internal::run_command_line()
 }

@@ -1,4 +1,5 @@
-//! The Model Context Protocol: the only module that names rmcp.
+//! The Model Context Protocol. Only this module of the package names rmcp; `ack-gateway` uses it
+//! for the other side, as a client.
 //!
 //! The tools come from a [`crate::toolset`]: the built-in four, unless the owner configured others.
 //! A call is translated and decoded here, then passed to [`crate::service`] on a blocking thread.
@@ -7,7 +8,7 @@
 //! result whose text is the error body. A panic is caught and answered, because rmcp would leave
 //! the client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) work the
 //! same way, but a failure there is a protocol error. Calls of upstream tools go to `ack_gateway`,
-//! whose results are passed on unchanged (`raw.rs`).
+//! whose results are passed on unchanged (`raw_result.rs`).
 
 mod client;
 mod handler;
@@ -16,7 +17,7 @@ mod markdown;
 mod message;
 mod open_requests;
 mod prompts;
-mod raw;
+mod raw_result;
 mod resources;
 pub mod signals;
 mod stdio;
@@ -40,7 +41,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::client::Quirks;
-use self::raw::RawResultServer;
+use self::raw_result::RawResultServer;
 use crate::config::{Config, MaxStatus};
 use crate::offer::Offer;
 use crate::service::Error;
@@ -85,7 +86,7 @@ pub fn serve_stdio(
 ) -> std::io::Result<Option<i32>> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
-        let mut signals = signals::Signals::new()?;
+        let mut signals = signals::EndSignals::new()?;
         let (reader, writer) = stdio::pipes();
         let end = End {
             stop: signals.wait(),

@@ -1,8 +1,8 @@
 //! Publishing: writes the approved memories of a scope as files into a folder, for a pull request.
 //!
-//! A person first sees the plan ([`plan`]), then the files are written ([`Plan::write`]). Only
-//! files that say they come from the same scope are changed or removed. Nothing outside the folder
-//! is changed: files are replaced atomically and links are never followed.
+//! A person first sees the plan ([`plan`]), then the files are written ([`PublishPlan::write`]).
+//! Only files that say they come from the same scope are changed or removed. Nothing outside the
+//! folder is changed: files are replaced atomically and links are never followed.
 //!
 //! Only what agents may see is published. Excluded are memories that wait for review or were
 //! rejected, private scopes, and unreviewed stores that count as approved only because their owner
@@ -10,7 +10,6 @@
 
 #[cfg(feature = "bucket")]
 pub mod bucket;
-pub mod document;
 mod files;
 mod lines;
 pub mod note;
@@ -26,8 +25,8 @@ use ack_api::{Diagnostic, ErrorCode};
 use ack_store::{READ_TIMEOUT, StoreError};
 use serde::Serialize;
 
-use crate::check::text::{self, Problem};
 use crate::scope::Scope;
+use crate::warnings::sharing::{SharingProblem, sharing_problems};
 
 /// How many memories an error lists.
 const MAX_NAMED: usize = 5;
@@ -188,7 +187,7 @@ pub enum Format {
 
 /// Options for publishing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct PublishOptions {
     /// The output format.
     pub format: Format,
     /// Leave out memories whose text must not be published, instead of failing.
@@ -201,7 +200,7 @@ pub struct Options {
 
 /// A memory and its file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Item {
+pub struct PublishItem {
     /// The file, relative to the folder.
     pub path: PathBuf,
     /// The memory's id.
@@ -221,21 +220,21 @@ pub struct HeldItem {
 
 /// What publishing would do.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Plan {
+pub struct PublishPlan {
     /// The scope.
     pub scope: String,
     /// The folder, with every link resolved.
     pub folder: PathBuf,
     /// Files to create.
-    pub added: Vec<Item>,
+    pub added: Vec<PublishItem>,
     /// Files to change.
-    pub changed: Vec<Item>,
+    pub changed: Vec<PublishItem>,
     /// Files to remove: their memories are no longer approved.
-    pub withdrawn: Vec<Item>,
+    pub withdrawn: Vec<PublishItem>,
     /// How many files stay unchanged.
     pub unchanged: usize,
     /// Files that someone edited and whose memories changed too.
-    pub kept: Vec<Item>,
+    pub kept: Vec<PublishItem>,
     /// Memories that are held back because of their text.
     pub held: Vec<HeldItem>,
     /// Warnings about what is published.
@@ -264,7 +263,11 @@ struct Step {
 ///
 /// # Errors
 /// The scope must not be published, or something cannot be read.
-pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, PublishError> {
+pub fn plan(
+    scope: &Scope,
+    folder: &Path,
+    options: PublishOptions,
+) -> Result<PublishPlan, PublishError> {
     may_publish(scope)?;
     let folder = files::real_path(folder)?;
     let store = scope.store.path().canonicalize();
@@ -275,10 +278,10 @@ pub fn plan(scope: &Scope, folder: &Path, options: Options) -> Result<Plan, Publ
             folder,
         });
     }
-    let mut plan = Plan {
+    let mut plan = PublishPlan {
         scope: scope.name.clone(),
         folder,
-        ..Plan::default()
+        ..PublishPlan::default()
     };
     let mut approved = approved(scope, Superseded::LeftOut)?;
     plan.waiting = approved.waiting_if_none();
@@ -417,7 +420,7 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
     })
 }
 
-impl Plan {
+impl PublishPlan {
     /// Whether there is nothing to do.
     pub const fn is_empty(&self) -> bool {
         self.steps.is_empty()
@@ -431,7 +434,7 @@ impl Plan {
     /// Holds a memory back if the text of its file must not be published. The file may come from a
     /// note with more keys than a memory, and people may have edited it.
     fn hold_back(&mut self, memory: &Memory, text: &str) -> bool {
-        let problems = text::problems(text);
+        let problems = sharing_problems(text);
         let errors: Vec<String> = problems
             .iter()
             .filter(|problem| problem.is_error())
@@ -467,13 +470,13 @@ fn check_texts(
 ) -> Vec<Memory> {
     let mut checked = Vec::with_capacity(memories.len());
     for memory in memories {
-        let (errors, warnings): (Vec<Problem>, Vec<Problem>) = text_problems(&memory)
+        let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) = text_problems(&memory)
             .into_iter()
             .partition(|problem| problem.is_error());
-        let held_item = |problems: &[Problem]| HeldItem {
+        let held_item = |problems: &[SharingProblem]| HeldItem {
             id: memory.id.clone(),
             title: memory.title.clone(),
-            reasons: problems.iter().map(Problem::describe).collect(),
+            reasons: problems.iter().map(SharingProblem::describe).collect(),
         };
         if !errors.is_empty() {
             held.push(held_item(&errors));
@@ -488,7 +491,7 @@ fn check_texts(
 }
 
 /// The problems in a memory's text.
-fn text_problems(memory: &Memory) -> Vec<Problem> {
+fn text_problems(memory: &Memory) -> Vec<SharingProblem> {
     let lists = [&memory.facts, &memory.concepts, &memory.files];
     let texts = [
         Some(&memory.title),
@@ -498,7 +501,7 @@ fn text_problems(memory: &Memory) -> Vec<Problem> {
     let texts = texts.into_iter().flatten();
     let mut problems = Vec::new();
     for text in texts.chain(lists.into_iter().flatten()) {
-        for problem in text::problems(text) {
+        for problem in sharing_problems(text) {
             if !problems.contains(&problem) {
                 problems.push(problem);
             }

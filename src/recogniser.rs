@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use ack_api::number::count;
 use serde::Serialize;
 
-pub use self::places::Places;
+pub use self::places::StorePlaces;
 use self::tally::Budget;
 
 /// Which program or convention a store belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum StoreKind {
     /// A native store, `schemas/scope.sql`.
     AckMemory,
     /// claude-mem.
@@ -61,23 +61,7 @@ pub enum Support {
     Reference,
 }
 
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 12] = [
-        Self::AckMemory,
-        Self::ClaudeMem,
-        Self::AutoMemory,
-        Self::KnowledgeFormat,
-        Self::Codex,
-        Self::ServerMemory,
-        Self::Serena,
-        Self::BasicMemory,
-        Self::McpMemoryService,
-        Self::Solutions,
-        Self::ImportLines,
-        Self::Instructions,
-    ];
-
+impl StoreKind {
     /// Its common name.
     pub const fn title(self) -> &'static str {
         match self {
@@ -110,7 +94,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundStore {
     /// The kind of store.
-    pub kind: Kind,
+    pub kind: StoreKind,
     /// The database, file or folder.
     pub path: PathBuf,
     /// How many memories it holds; `None` if they were not counted.
@@ -125,7 +109,7 @@ pub struct FoundStore {
 }
 
 impl FoundStore {
-    fn uncounted(kind: Kind, path: &Path) -> Self {
+    fn uncounted(kind: StoreKind, path: &Path) -> Self {
         Self {
             kind,
             path: path.to_owned(),
@@ -135,7 +119,7 @@ impl FoundStore {
         }
     }
 
-    fn with_count(kind: Kind, path: &Path, memories: Result<u64, String>) -> Self {
+    fn with_count(kind: StoreKind, path: &Path, memories: Result<u64, String>) -> Self {
         let (memories, problem) = match memories {
             Ok(memories) => (Some(memories), None),
             Err(problem) => (None, Some(problem)),
@@ -171,7 +155,7 @@ impl FoundStore {
 
 /// The stores on this machine: in the places where programs keep them, and in the current project.
 /// Most useful first: stores that can be served, then recognised ones, then instructions.
-pub fn survey(places: &Places) -> Vec<FoundStore> {
+pub fn survey(places: &StorePlaces) -> Vec<FoundStore> {
     let budget = Budget::start();
     let mut found = places::find_stores(places, &budget);
     found.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));

@@ -1,14 +1,10 @@
-//! Scopes whose memories are published in a bucket: updates the local copy before a question is
-//! answered, and reports how far that succeeded.
+//! The memories of a scope that are published in a bucket: what follows it, in a build with buckets
+//! and in one without.
 
 use std::path::Path;
 use std::sync::Arc;
 
-pub use ack_api::remote::{Freshness, WaitPolicy};
-
 use ack_api::remote::RemoteSettings;
-use ack_api::{ErrorCode, Note, NoteKind, text, time};
-use ack_store::StoreError;
 
 #[cfg(feature = "bucket")]
 pub use ack_bucket::follow::Remote;
@@ -17,29 +13,6 @@ pub use ack_bucket::follow::Remote;
 pub use self::without::Remote;
 
 use crate::config::SettingsError;
-use crate::scope::{Scope, ScopeError};
-
-/// What to do if nothing from a bucket is on this machine and it may not be contacted.
-pub const FETCHED_BY: &str = "a query without `--offline` fetches it";
-
-/// What to do while a version is being fetched, or the bucket does not answer.
-const ASK_AGAIN: &str = "ask again in a moment; `ack-memory doctor` shows every scope";
-/// What to do if asking again does not help.
-const NO_USE_ASKING: &str = "`ack-memory doctor` shows every scope";
-/// What to do if a copy is damaged.
-const ASK_WHEN_IT_ANSWERS: &str =
-    "ask again once the bucket answers; `ack-memory doctor` shows every scope";
-
-/// A scope of which no local copy may be served.
-#[derive(Debug, Clone)]
-pub struct ColdScope {
-    /// The scope.
-    pub scope: String,
-    /// Why.
-    pub reason: String,
-    /// What to do next.
-    pub advice: &'static str,
-}
 
 /// Whether a path is the address of a bucket.
 pub fn is_bucket(path: &Path) -> bool {
@@ -84,147 +57,13 @@ pub fn follow(
     Err(SettingsError::LightBuild { path })
 }
 
-/// Updates the scopes in buckets, as far as `wait_policy` allows, and adds notes about those that
-/// may be out of date. Returns the scopes without a local copy.
-pub fn prepare(
-    scopes: &[Arc<Scope>],
-    wait_policy: WaitPolicy,
-    notes: &mut Vec<Note>,
-) -> Vec<ColdScope> {
-    let remote: Vec<(&Scope, &Arc<Remote>)> = scopes
-        .iter()
-        .filter_map(|scope| Some((&**scope, scope.remote.as_ref()?)))
-        .collect();
-    // Each may wait for its server, so wait for all of them in parallel.
-    let all_freshness: Vec<Freshness> = match remote.as_slice() {
-        [] => return Vec::new(),
-        [(_, only)] => vec![only.prepare(wait_policy)],
-        several => std::thread::scope(|threads| {
-            let prepared: Vec<_> = several
-                .iter()
-                .map(|(_, remote)| threads.spawn(|| remote.prepare(wait_policy)))
-                .collect();
-            prepared
-                .into_iter()
-                .map(|prepared| {
-                    prepared
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect()
-        }),
-    };
-    let mut cold = Vec::new();
-    for ((scope, _), freshness) in remote.into_iter().zip(all_freshness) {
-        match freshness_note(&freshness) {
-            None => {}
-            Some((kind, message)) => {
-                let mut message = message;
-                if kind == NoteKind::RemoteCold {
-                    let is_lasting =
-                        matches!(freshness, Freshness::Cold { is_lasting, .. } if is_lasting);
-                    cold.push(ColdScope {
-                        scope: scope.name.clone(),
-                        reason: message.clone(),
-                        advice: match wait_policy {
-                            WaitPolicy::None => FETCHED_BY,
-                            WaitPolicy::Brief if is_lasting => NO_USE_ASKING,
-                            WaitPolicy::Brief => ASK_AGAIN,
-                        },
-                    });
-                    if wait_policy == WaitPolicy::None {
-                        message = format!("{message}; {FETCHED_BY}");
-                    }
-                }
-                notes.push(Note::about(kind, &scope.name, message));
-            }
-        }
-    }
-    cold
-}
-
-/// Whether the copy of a bucket is damaged, according to the error from reading its records. Other
-/// failures are temporary.
-fn is_damage(error: &StoreError) -> bool {
-    let is_short = matches!(error, StoreError::Sqlite { .. });
-    is_short
-        || matches!(
-            error.code(),
-            ErrorCode::StoreCorrupt
-                | ErrorCode::StoreEmpty
-                | ErrorCode::StoreForeign
-                | ErrorCode::StoreNotFound
-                | ErrorCode::StoreNotSqlite
-        )
-}
-
-/// Rebuilds the copy of a bucket's version if its records could not be read because it is damaged.
-/// Returns whether it is worth reading it again.
-pub fn repair(scope: &Scope, error: &StoreError, wait_policy: WaitPolicy) -> bool {
-    let remote = scope.remote.as_ref().filter(|_| is_damage(error));
-    remote.is_some_and(|remote| remote.repair_records(wait_policy))
-}
-
-/// Why a scope in a bucket cannot be read, if its copy is damaged. The next request that may wait
-/// rebuilds it.
-pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
-    let remote = scope.remote.as_ref().filter(|_| is_damage(error))?;
-    remote.repair_records(WaitPolicy::None);
-    let address = remote.address();
-    Some(ScopeError::Cold {
-        name: scope.name.clone(),
-        reason: text::line(
-            &format!(
-                "its copy on this machine is damaged ({error}), and is fetched again from \
-                 {address} once that answers"
-            ),
-            400,
-        ),
-        advice: ASK_WHEN_IT_ANSWERS,
-    })
-}
-
-/// The message about a vector table that is not used, with the reason. If it may be damaged, the
-/// copy of a bucket's version is checked, and damaged files are fetched again.
-pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> String {
-    let name = &scope.name;
-    let remedy = match &scope.remote {
-        None => format!("`ack-memory index --scope {name}` repairs it"),
-        Some(remote) if may_be_damaged && remote.check_table() => {
-            format!(
-                "its copy is damaged and is fetched again from {} once that answers",
-                remote.address()
-            )
-        }
-        Some(remote) => format!(
-            "whoever publishes it can repair it: `ack-memory publish SCOPE --to {} --reindex`",
-            remote.address()
-        ),
-    };
-    format!("its vector table is not used ({reason}); nothing is missing from answers, {remedy}")
-}
-
-/// The note about a scope in a bucket that may be out of date.
-pub fn freshness_note(freshness: &Freshness) -> Option<(NoteKind, String)> {
-    let (kind, message) = match freshness {
-        Freshness::Current => return None,
-        Freshness::Stale { asked_at, reason } => (
-            NoteKind::RemoteStale,
-            format!(
-                "as of {}: {reason}",
-                asked_at.map_or_else(|| "an unknown time".to_owned(), time::to_rfc3339)
-            ),
-        ),
-        Freshness::Cold { reason, .. } => (NoteKind::RemoteCold, reason.clone()),
-    };
-    Some((kind, text::line(&message, 400)))
-}
-
 /// Stand-ins for a build without buckets.
 #[cfg(not(feature = "bucket"))]
 mod without {
-    use super::{Arc, Freshness, WaitPolicy};
     use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use ack_api::remote::{Freshness, WaitPolicy};
 
     /// A bucket. This build cannot create one.
     #[derive(Debug)]

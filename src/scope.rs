@@ -11,7 +11,7 @@ pub mod manifest;
 pub mod project;
 pub mod registry;
 pub mod resolve;
-pub mod same;
+pub mod same_file;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ use ack_sys::watch::FolderWatch;
 
 pub use self::error::ScopeError;
 use self::manifest::Manifest;
-pub use self::registry::{Discovery, Registry, check_manifest};
+pub use self::registry::{Registry, check_manifest};
 use crate::config::SettingsError;
 use crate::remote::Remote;
 

@@ -9,7 +9,6 @@ pub(crate) mod bounds;
 pub mod context;
 mod engine;
 mod error;
-mod evidence;
 mod excerpt;
 mod explain;
 mod get;
@@ -18,12 +17,14 @@ pub mod labels;
 pub mod nearest;
 mod open;
 mod query;
+pub mod remote;
 pub(crate) mod resources;
 mod review;
 pub(crate) mod same_id;
 pub(crate) mod scopes;
 pub(crate) mod search;
 pub mod service_state;
+mod session_words;
 pub(crate) mod short_id;
 pub(crate) mod stale;
 pub(crate) mod validate;
@@ -42,7 +43,7 @@ pub use self::error::Error;
 pub use self::nearest::NearMemory;
 use self::open::{OpenScope, OpenScopes};
 pub use self::resources::ListedScope;
-pub use self::short_id::{IdMatch, IdMatches};
+pub use self::short_id::IdMatches;
 pub use self::validate::arguments;
 use ack_api::memory::Memory;
 use ack_search::inverted::Index;
@@ -87,7 +88,7 @@ impl Service {
     ///
     /// # Errors
     /// A pinned scope that does not exist.
-    pub fn listed_scopes(&self) -> Result<Vec<ListedScope>, Error> {
+    pub(crate) fn listed_scopes(&self) -> Result<Vec<ListedScope>, Error> {
         resources::listed_scopes(self)
     }
 
@@ -112,7 +113,7 @@ impl Service {
     ///
     /// # Errors
     /// A pinned scope that does not exist.
-    pub fn complete_scopes(&self, typed: &str) -> Result<Completions, Error> {
+    pub(crate) fn complete_scopes(&self, typed: &str) -> Result<Completions, Error> {
         resources::complete_scopes(self, typed)
     }
 
@@ -129,7 +130,7 @@ impl Service {
     ///
     /// # Errors
     /// An unknown scope, or a named store that cannot be read.
-    pub fn pending_review(&self, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
+    pub(crate) fn pending_review(&self, scope: Option<&str>, offset: u64) -> Result<Review, Error> {
         self.retry_without_table(|| review::run(self, scope, offset))
     }
 
@@ -159,7 +160,7 @@ impl Service {
     ///
     /// # Errors
     /// There is no scope, or no readable store.
-    pub fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
+    pub(crate) fn shared_ids(&self, ids: &[&str]) -> Result<HashSet<String>, Error> {
         let mut selection = self.select(None, None)?;
         let scopes = selection.scopes.clone();
         let opened = OpenScopes::open(self, &mut selection, &scopes, &mut Vec::new())?;
@@ -187,7 +188,7 @@ impl Service {
     ///
     /// # Errors
     /// There is no scope, or no readable store.
-    pub fn pushed_out(
+    pub(crate) fn pushed_out(
         &self,
         scope: &str,
         memory: &Memory,

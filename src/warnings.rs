@@ -5,6 +5,7 @@
 
 pub mod agent_text;
 pub mod secrets;
+pub mod sharing;
 
 use ack_api::Warning;
 use ack_api::memory::Memory;

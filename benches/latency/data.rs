@@ -19,7 +19,7 @@ pub fn store(root: &Path, size: usize) {
         .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
         .unwrap();
     connection
-        .execute_batch(ack_memory::import::write::SCHEMA)
+        .execute_batch(ack_memory::internal::import::SCHEMA)
         .unwrap();
     connection.execute_batch("BEGIN").unwrap();
     let mut random = Random(42);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use ack_api::import_line;
-use ack_memory::import;
+use ack_memory::internal::import;
 use ack_memory_fuzz::now;
 use libfuzzer_sys::fuzz_target;
 

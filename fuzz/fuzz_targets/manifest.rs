@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use ack_memory::api::{ListScopesRequest, QueryRequest};
-use ack_memory::config::{Config, ConfigFile};
-use ack_memory::SettingsError;
-use ack_memory::import::{self, Options};
+use ack_memory::{Config, SettingsError};
+use ack_memory::internal::ConfigFile;
+use ack_memory::internal::import::{self, ImportOptions};
 use ack_api::memory::StatusFilter;
-use ack_memory::scope::manifest::Manifest;
-use ack_memory::service::Service;
+use ack_memory::internal::Manifest;
+use ack_memory::Service;
 use ack_memory_fuzz::{folder, inputs, now};
 use libfuzzer_sys::fuzz_target;
 
@@ -59,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
             assert!((1..=50).contains(&config.limit.value) && (200..=20_000).contains(&config.tokens.value));
             assert!((16..=65_536).contains(&config.memory.value));
             // What is wrong with `[tools]` and `[upstream]` is reported where they are used.
-            if let Err(error) = ack_memory::offer::Offer::load(&config, None, &|_| None) {
+            if let Err(error) = ack_memory::internal::Offer::load(&config, None, &|_| None) {
                 return check(&error, data);
             }
             let read: ConfigFile = toml::from_str(std::str::from_utf8(data).unwrap()).unwrap();
@@ -94,7 +94,7 @@ fn root() -> &'static PathBuf {
             import::run(
                 folder.join("memory.db"),
                 &mut line.as_bytes(),
-                Options::default(),
+                ImportOptions::default(),
                 now(),
                 &mut |_| {},
                 &mut |_| {},

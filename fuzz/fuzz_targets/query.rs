@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use ack_api::memory::{Memory, Status};
 use ack_api::{ErrorCode, QueryRequest, text};
-use ack_memory::service::arguments;
+use ack_memory::internal::arguments;
 use ack_memory_fuzz::{PRIVATE, SECRET, service};
 use ack_search::analysis::{self, TextRole};
 use ack_search::analyzer::{Analyzer, unpack_term};

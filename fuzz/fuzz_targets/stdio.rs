@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use ack_memory::mcp::serve_lines;
+use ack_memory::internal::serve_lines;
 use ack_memory_fuzz::{SECRET, service};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};

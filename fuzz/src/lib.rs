@@ -5,9 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use ack_memory::config::{Config, Inputs, Setting};
-use ack_memory::import::{self, Options};
-use ack_memory::service::Service;
+use ack_memory::Config;
+use ack_memory::internal::{Inputs, Setting};
+use ack_memory::internal::import::{self, ImportOptions};
+use ack_memory::Service;
 use serde_json::{Value, json};
 
 /// Part of every text that no answer may show.
@@ -65,7 +66,7 @@ pub fn service() -> &'static Service {
             import::run(
                 folder.join("memory.db"),
                 &mut input.as_bytes(),
-                Options::default(),
+                ImportOptions::default(),
                 now(),
                 &mut |_| {},
                 &mut |_| {},

@@ -7,18 +7,19 @@ use std::time::SystemTime;
 use ack_api::memory::{Memory, Status};
 use ack_compare::sketch::{Grouped, find_earlier};
 use ack_search::dedup::Signature;
-use ack_store::folder::links::{Target, links};
+use ack_store::folder::links::{Target, links, target_exists};
 use ack_store::folder::note::{self, Note, NoteStatus};
+use ack_store::folder::parse;
 use ack_store::folder::{Dialect, max_bytes};
 use ack_sys::files;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::conflicts::marked_lines;
-use super::links::is_there;
+use super::merge_conflicts::marked_lines;
 use super::yaml;
-use super::{Finding, NoteFolder, Report, Severity, text};
-use crate::publish::document::Document;
+use super::{CheckReport, Finding, NoteFolder, Severity};
+use crate::document::Document;
+use crate::warnings::sharing::sharing_problems;
 use ack_api::import_line::{self, ImportLine};
 
 /// The keys of front matter whose value is one text.
@@ -140,7 +141,7 @@ impl CheckState {
         // Editors on Windows add a byte order mark. Every reader of notes skips it.
         let content = content.trim_start_matches('\u{feff}');
         for (number, line) in (1..).zip(content.lines()) {
-            for problem in text::problems(line) {
+            for problem in sharing_problems(line) {
                 let severity = if problem.is_error() {
                     Severity::Error
                 } else {
@@ -264,14 +265,14 @@ impl CheckState {
             // What is wrong with the header as YAML was said above.
             if let Some(nested) = header.nested(key).filter(|_| is_yaml) {
                 let (severity, next) = match *key {
-                    "id" => (Severity::Error, note::UNUSED_ID),
+                    "id" => (Severity::Error, parse::UNUSED_ID),
                     _ => (Severity::Warning, "write one text"),
                 };
                 let message = format!("`{key}` is {nested}, where one text belongs; {next}");
                 self.find(severity, "schema", (shown_path, line_of(key)), message);
             }
         }
-        let (notes, _) = note::read(
+        let (notes, _) = parse::read(
             Dialect::Markdown,
             relative,
             content.as_bytes(),
@@ -291,7 +292,7 @@ impl CheckState {
         }
         let status = header.text(&["status"]);
         if let Some(status) = status.filter(|status| NoteStatus::parse(status).is_none()) {
-            let message = note::unknown_status(&status);
+            let message = parse::unknown_status(&status);
             self.warn("schema", (shown_path, line_of("status")), message);
         }
         let is_withdrawn = note.status == NoteStatus::Withdrawn;
@@ -311,7 +312,7 @@ impl CheckState {
                 Target::Note(name) => self.note_links.push((at.0.to_owned(), at.1, name)),
                 Target::File(target) => {
                     let top = place.top.as_deref();
-                    if !is_there(&target, relative, &place.folder, top) {
+                    if !target_exists(&target, relative, &place.folder, top) {
                         let message = format!("links to `{target}`, which does not exist");
                         self.error("dead-link", at, message);
                     }
@@ -364,7 +365,7 @@ impl CheckState {
     }
 
     /// Compares the notes with each other and sorts the findings.
-    pub fn report(mut self, _place: &NoteFolder, files: usize) -> Report {
+    pub fn report(mut self, _place: &NoteFolder, files: usize) -> CheckReport {
         self.same_ids();
         self.dead_names();
         self.near_duplicates();
@@ -377,7 +378,7 @@ impl CheckState {
                 .filter(|finding| finding.severity == severity)
                 .count()
         };
-        Report {
+        CheckReport {
             files,
             memories: self.read.len(),
             errors: count(Severity::Error),

@@ -3,8 +3,8 @@
 mod clients;
 mod curate;
 pub(in crate::cli) mod day;
+mod deprecated;
 mod help;
-mod old;
 mod read;
 mod scopes;
 mod setup;
@@ -99,7 +99,6 @@ impl Cli {
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names are those of other programs")]
 pub enum ColorArg {
     #[default]
     Auto,

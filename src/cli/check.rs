@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::args::{CheckArgs, CheckFormat};
 use super::output::{write_json, write_out, write_plain};
 use super::scopes::add;
-use crate::check::{Finding, Report, Severity, check};
+use crate::check::{CheckReport, Finding, Severity, check};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use ack_api::text;
@@ -34,7 +34,7 @@ pub fn run(config: &Config, args: &CheckArgs, json: bool) -> Result<ExitCode, Cl
 }
 
 /// One line for each finding, and a count.
-fn report_text(report: &Report) -> String {
+fn report_text(report: &CheckReport) -> String {
     let lines = report.findings.iter().map(|finding| {
         format!(
             "{}:{}: {} {}: {}\n",
@@ -48,7 +48,7 @@ fn report_text(report: &Report) -> String {
     lines.collect::<String>() + &summary(report)
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &CheckReport) -> String {
     let count = |number: usize, singular: &str, plural: &str| {
         format!("{number} {}", if number == 1 { singular } else { plural })
     };
@@ -69,7 +69,7 @@ const fn severity_name(severity: Severity) -> &'static str {
 }
 
 /// Workflow commands of GitHub Actions.
-fn annotations(report: &Report) -> String {
+fn annotations(report: &CheckReport) -> String {
     let lines = report.findings.iter().map(|finding| {
         let Finding {
             path, line, rule, ..

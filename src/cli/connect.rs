@@ -5,15 +5,15 @@ mod plan;
 use std::fmt::Write as _;
 
 use super::args::{ConnectArgs, DisconnectArgs, Global, PrintConfigArgs};
+use super::error_report::report;
 use super::output::{write_err, write_out};
-use super::report::report;
 use super::settings::config;
 use super::{command, prompt};
 use crate::cli::error::CliError;
-use crate::connect::file::{self, Action, Change};
+use crate::connect::file::{self, FileAction, FileChange};
 use crate::connect::{Client, Extras, Launch, NAME};
 
-pub use self::plan::{Planned, installed, places, repository, settings_call_hook};
+pub use self::plan::{ConnectPlan, installed, places, repository, settings_call_hook};
 use self::plan::{carry_out, extras, files, launch, next_step, plan, warnings};
 
 /// Runs `print-config`.
@@ -83,11 +83,11 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
             continue;
         }
         let action = if args.replace {
-            Action::Replace
+            FileAction::Replace
         } else {
-            Action::Put
+            FileAction::Put
         };
-        let result = Planned::with(&config, *client, &args.entry, action)
+        let result = ConnectPlan::with(&config, *client, &args.entry, action)
             .and_then(|planned| connect_one(&planned, args));
         match result {
             Ok(()) => {}
@@ -102,7 +102,7 @@ pub fn connect(global: &Global, args: &ConnectArgs) -> Result<(), CliError> {
     failed.map_or(Ok(()), Err)
 }
 
-fn connect_one(planned: &Planned, args: &ConnectArgs) -> Result<(), CliError> {
+fn connect_one(planned: &ConnectPlan, args: &ConnectArgs) -> Result<(), CliError> {
     let name = planned.client.name();
     if planned.changes.is_empty() {
         for line in &planned.warnings {
@@ -124,7 +124,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
     let config = config(global)?;
     let places = places(&config, args.here)?;
     let files = files(args.client, &places, &Launch::by_name(), &Extras::ALL)?;
-    let changes = plan(&files, Action::Remove)?;
+    let changes = plan(&files, FileAction::Remove)?;
     for file in &files {
         if let Some(does) = file::foreign_entry(file)? {
             let path = file.path.display();
@@ -150,7 +150,7 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
 /// Shows the changes, asks if there is a terminal, and writes them. Returns whether they were
 /// written.
 fn confirm_and_write(
-    changes: &[Change],
+    changes: &[FileChange],
     warnings: &[String],
     dry_run: bool,
     yes: bool,

@@ -15,12 +15,12 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use self::checks::{Finding, Level};
+use self::checks::{DoctorFinding, Level};
 use super::args::{DoctorArgs, Global};
 use super::output::write_out;
 use super::render::{BOLD, DIM, paint};
 use super::screen::Screen;
-use super::{command, connect, machine, pager, progress};
+use super::{command, connect, pager, progress, user};
 use crate::cli::error::CliError;
 use crate::config::{Config, Inputs};
 use crate::scope::Scope;
@@ -30,7 +30,7 @@ use crate::service::scopes::{Audience, LONG_LIST, describe};
 use ack_api::{Diagnostic, text};
 
 /// The results of all checks.
-pub struct Report<'a> {
+pub struct DoctorReport<'a> {
     config: &'a Config,
     /// Why `config.toml` is invalid.
     broken_settings: Option<String>,
@@ -75,7 +75,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         });
         scopes.collect()
     });
-    let report = Report {
+    let report = DoctorReport {
         settings: settings(config),
         offer: match &broken_settings {
             None => offer::describe_offer(config, args.upstreams, global.offline),
@@ -95,7 +95,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     {
         findings.extend(clients::clients(config, &places, &installed));
     }
-    let stores = machine::stores(config);
+    let stores = user::stores(config);
     findings.extend(checks::unserved_stores(&stores, &discovery.scopes, config));
     // Texts that may come from others: names, paths, messages.
     for finding in &mut findings {
@@ -121,8 +121,8 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
 }
 
 fn write_text(
-    report: &Report<'_>,
-    findings: &[Finding],
+    report: &DoctorReport<'_>,
+    findings: &[DoctorFinding],
     args: &DoctorArgs,
     global: &Global,
 ) -> Result<(), CliError> {
@@ -165,7 +165,7 @@ fn write_text(
     pager::show_paged(&out, &screen, global)
 }
 
-fn write_json(report: &Report<'_>, findings: &[Finding]) -> Result<(), CliError> {
+fn write_json(report: &DoctorReport<'_>, findings: &[DoctorFinding]) -> Result<(), CliError> {
     let scopes: Vec<Value> = report
         .scopes
         .iter()

@@ -15,7 +15,7 @@ use super::service::CloseOnDrop;
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::eval::metrics::Estimate;
-use crate::eval::{ModeReport, QueriesError, Report, Scores, complete_ids, parse, run};
+use crate::eval::{EvalReport, ModeReport, QueriesError, Scores, complete_ids, parse, run};
 use crate::service::Service;
 use ack_api::Mode;
 
@@ -55,14 +55,14 @@ fn wrong(error: &QueriesError) -> CliError {
     CliError::usage("QUERIES", error.to_string()).with_hint(hint)
 }
 
-fn render(report: &Report) -> String {
+fn render(report: &EvalReport) -> String {
     let mut table = Table::new();
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.load_style(presets::NOTHING).set_header([
         "",
         "queries",
-        "Recall@5",
-        "Recall@10",
+        "LastQuery@5",
+        "LastQuery@10",
         "MRR@10",
         "nDCG@10",
     ]);

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 
 use super::answer::make_printable;
 use super::args::{GetArgs, Global, IncludeArg, WithinArg};
-use super::curate::Caller;
+use super::caller::Caller;
 use super::error::CliError;
+use super::last_query::{LastQuery, LastQueryStore};
 use super::output::{write_json, write_plain};
-use super::recall::{Recall, RecallStore};
 use super::requests::chosen_status;
 use super::screen::Screen;
 use super::service::CloseOnDrop;
@@ -25,7 +25,7 @@ use ack_api::{GetRequest, Include, Within};
 /// Runs `get`.
 pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
-    let last = RecallStore::of(&config).and_then(|memory| memory.last(Timestamp::now()));
+    let last = LastQueryStore::of(&config).and_then(|memory| memory.last(Timestamp::now()));
     let caller = Caller {
         config: &config,
         json: global.json,
@@ -99,7 +99,7 @@ fn show_history(caller: Caller<'_>, scope: &str, id: &str) -> Result<ExitCode, C
 fn resolve_typed(
     typed: &str,
     request: &mut GetRequest,
-    last: Option<&Recall>,
+    last: Option<&LastQuery>,
     service: &Service,
 ) -> Result<String, CliError> {
     if let Some((last, hit)) = last.and_then(|last| Some((last, numbered_result(typed, last)?))) {
@@ -132,7 +132,7 @@ fn resolve_typed(
 }
 
 /// The result of the last query with a number.
-pub fn numbered_result<'a>(typed: &str, last: &'a Recall) -> Option<&'a ack_api::Also> {
+pub fn numbered_result<'a>(typed: &str, last: &'a LastQuery) -> Option<&'a ack_api::Also> {
     let number: usize = typed.parse().ok().filter(|_| is_number(typed))?;
     last.hits.get(number.checked_sub(1)?)
 }

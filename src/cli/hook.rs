@@ -20,7 +20,7 @@ use crate::cli::error::CliError;
 use crate::config::Source;
 use crate::hook;
 use crate::hook::file::takes_text;
-use crate::hook::wire::{Event, HookEvent, Host, Origin, Output};
+use crate::hook::wire::{Event, HookEvent, Host, Output, SessionOrigin};
 use crate::service::Service;
 use ack_api::text;
 use jiff::Timestamp;
@@ -141,7 +141,8 @@ fn unseen_files(event: &Event) -> Option<Vec<String>> {
     match event.moment {
         HookEvent::UserPrompt => Some(Vec::new()),
         HookEvent::SessionStart => {
-            if let Some(session_files) = session().filter(|_| event.origin == Origin::Fresh) {
+            if let Some(session_files) = session().filter(|_| event.origin == SessionOrigin::Fresh)
+            {
                 session_files.forget();
             }
             Some(Vec::new())

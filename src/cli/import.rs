@@ -11,8 +11,8 @@ use super::output::{write_err, write_out, write_plain};
 use super::render::{count, grouped, verb};
 use crate::cli::error::CliError;
 use crate::config::Config;
-use crate::import::{Options, Refusal, check_name, run as import};
-use crate::recogniser::{self, FoundStore, Kind, Support};
+use crate::import::{ImportOptions, RefusedLine, check_name, run as import};
+use crate::recogniser::{self, FoundStore, StoreKind, Support};
 use crate::scope::resolve::{check_usable, find};
 use crate::scope::{DATABASE_NAMES, Registry};
 use crate::service::Error;
@@ -71,7 +71,7 @@ pub fn run(
         };
         let file = File::open(&args.file).map_err(io)?;
         let metadata = file.metadata().map_err(io)?;
-        let known = recogniser::at(&args.file).filter(|found| found.kind != Kind::ImportLines);
+        let known = recogniser::at(&args.file).filter(|found| found.kind != StoreKind::ImportLines);
         if metadata.is_dir() || known.is_some() {
             let what = known
                 .as_ref()
@@ -92,12 +92,12 @@ pub fn run(
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
-    let options = Options {
+    let options = ImportOptions {
         skip_refused: args.skip_refused,
         update: args.update,
         dry_run: args.dry_run,
     };
-    let mut refused: Vec<Refusal> = Vec::new();
+    let mut refused: Vec<RefusedLine> = Vec::new();
     let result = import(
         path,
         &mut *input,
@@ -158,7 +158,7 @@ fn other_command(found: &FoundStore) -> String {
     }
 }
 
-fn refusals_text(refused: &[Refusal]) -> String {
+fn refusals_text(refused: &[RefusedLine]) -> String {
     let mut text: String = refused
         .iter()
         .take(MAX_LISTED)

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::connect::runner::{Origin, Runner};
+use crate::connect::runner::{ProgramOrigin, Runner};
 use crate::connect::{ConnectError, NAME};
-use crate::scope::same;
+use crate::scope::same_file;
 
 /// The package runner that a person started this program with, if a client can use it too.
 pub fn runner() -> Option<Runner> {
@@ -31,20 +31,21 @@ impl Program {
         })?;
         // The path of a symbolic link stays valid when a package manager installs the next version
         // elsewhere.
-        if let Some(path) = this_program_on_path().filter(|path| same::is_same(path, &running)) {
+        if let Some(path) = this_program_on_path().filter(|path| same_file::is_same(path, &running))
+        {
             return Ok(Self {
                 path,
                 name: Some(NAME),
                 runner: None,
             });
         }
-        match Origin::of(&running) {
-            Origin::Installed => Ok(Self {
+        match ProgramOrigin::of(&running) {
+            ProgramOrigin::Installed => Ok(Self {
                 path: running,
                 name: None,
                 runner: None,
             }),
-            Origin::Runner(runner) => {
+            ProgramOrigin::Runner(runner) => {
                 // `pipx run` may start the program through uv, which then need not be on the PATH.
                 let pipx = (runner.program == "uvx").then(Runner::pipx);
                 let found = [Some(runner), pipx].into_iter().flatten();
@@ -61,7 +62,7 @@ impl Program {
                     None => Err(ConnectError::Cache { path: running }),
                 }
             }
-            Origin::UnknownCache => Err(ConnectError::Cache { path: running }),
+            ProgramOrigin::UnknownCache => Err(ConnectError::Cache { path: running }),
         }
     }
 }
@@ -77,7 +78,7 @@ pub fn this_program_on_path() -> Option<PathBuf> {
         let is_of_npm = path
             .parent()
             .is_some_and(|folder| folder.ends_with("node_modules/.bin"));
-        !is_active && !is_of_npm && Origin::of(path) == Origin::Installed
+        !is_active && !is_of_npm && ProgramOrigin::of(path) == ProgramOrigin::Installed
     };
     programs_on_path(NAME).find(stays)
 }

@@ -16,7 +16,7 @@ use super::{prompt, render};
 use crate::cli::error::CliError;
 use crate::config::{Config, FULL_BUILD};
 use crate::connect::quoted;
-use crate::publish::{self, HeldItem, Item, Options, Plan, PublishError};
+use crate::publish::{self, HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan};
 use crate::scope::Registry;
 use crate::scope::resolve::check_usable;
 
@@ -41,7 +41,7 @@ pub fn run(config: &Config, args: &PublishArgs, json: bool) -> Result<(), CliErr
     }
     let folder = args.to_folder.as_deref().unwrap_or(Path::new("."));
     let folder = add::absolute(config, folder)?;
-    let options = Options {
+    let options = PublishOptions {
         format: args.format,
         skip_held: args.skip_held,
         overwrite: args.overwrite,
@@ -105,7 +105,7 @@ fn confirms(args: &PublishArgs, json: bool, question: &str) -> bool {
 }
 
 /// The plan, for people.
-fn plan_text(plan: &Plan) -> String {
+fn plan_text(plan: &PublishPlan) -> String {
     let mut out = format!("scope {} to {}\n", plan.scope, plan.folder.display());
     let kinds = [
         ("add", &plan.added),
@@ -114,7 +114,7 @@ fn plan_text(plan: &Plan) -> String {
         ("keep", &plan.kept),
     ];
     for (verb, items) in kinds {
-        out += &listed_lines(items, |item: &Item| {
+        out += &listed_lines(items, |item: &PublishItem| {
             let why = if verb == "keep" {
                 "; edited in the folder, and its memory changed too: --overwrite replaces it"
             } else {
@@ -177,7 +177,7 @@ fn listed_lines<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
 }
 
 /// The commands that commit the folder. This program never runs them.
-fn git_commands(plan: &Plan) -> Vec<String> {
+fn git_commands(plan: &PublishPlan) -> Vec<String> {
     let existing = plan.folder.ancestors().find(|path| path.is_dir());
     let repository = existing.and_then(|folder| Repository::discover(folder, None));
     let Some(repository) = repository else {

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use super::answer::make_printable;
 use super::args::{Global, ModeArg, QueryArgs};
 use super::error::CliError;
+use super::last_query::{LastQuery, LastQueryStore};
 use super::output::{write_err, write_json};
-use super::recall::{Recall, RecallStore};
 use super::render::{Listing, QueryWords};
 use super::requests::chosen_status;
 use super::screen::Screen;
@@ -26,12 +26,12 @@ const MAX_TOKENS: i64 = 20_000;
 /// Runs `query`.
 pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
     let config = config(global)?;
-    let memory = RecallStore::of(&config);
+    let memory = LastQueryStore::of(&config);
     let (next, page, exit_code) = (args.next, args.page, args.exit_code);
-    let asked = Recall {
+    let asked = LastQuery {
         long: args.long,
         request: request(args),
-        ..Recall::default()
+        ..LastQuery::default()
     };
     let now = Timestamp::now();
     let last = memory.as_ref().and_then(|memory| memory.last(now));
@@ -109,7 +109,7 @@ fn numbers(answer: &QueryResponse, first: usize) -> HashMap<String, usize> {
 }
 
 /// The query whose next page is requested.
-fn next_page_of(last: Option<Recall>, request: &Recall) -> Result<Recall, CliError> {
+fn next_page_of(last: Option<LastQuery>, request: &LastQuery) -> Result<LastQuery, CliError> {
     let mut last = last.ok_or(CliError::NoLastQuery)?;
     if last.next.is_none() {
         return Err(CliError::LastPage);
@@ -121,7 +121,11 @@ fn next_page_of(last: Option<Recall>, request: &Recall) -> Result<Recall, CliErr
 }
 
 /// The query at the beginning of a page that was shown, or of the one after it.
-fn page_of(last: Option<Recall>, page: usize, request: &Recall) -> Result<Recall, CliError> {
+fn page_of(
+    last: Option<LastQuery>,
+    page: usize,
+    request: &LastQuery,
+) -> Result<LastQuery, CliError> {
     let mut last = last.ok_or(CliError::NoLastQuery)?;
     let page_count = last.pages.len();
     if page == page_count + 1 && last.next.is_some() {

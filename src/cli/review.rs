@@ -17,7 +17,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::args::ReviewArgs;
-use super::curate::{Caller, print_json, report};
+use super::caller::Caller;
+use super::curate::{print_json, report};
 use super::output::{write_err, write_plain};
 use super::screen::Screen;
 use super::{progress, render};
@@ -26,9 +27,9 @@ use crate::curate::Candidate;
 use crate::curate::find::{Filter, short_ids};
 use crate::curate::stale::{StaleMemory, reason, stale};
 use crate::desk::Desk;
-use crate::desk::apply::Line;
+use crate::desk::apply::ListedDecision;
 use crate::desk::card::Card;
-use crate::desk::near::neighbours;
+use crate::desk::nearest::neighbours;
 use crate::desk::queue::QueueKind;
 use crate::scope::Registry;
 use crate::service::Service;
@@ -287,7 +288,7 @@ fn apply(
     let text = read(file)?;
     let session = caller.session(None)?;
     let mut candidates: Vec<Candidate> = Vec::new();
-    let mut lines: Vec<(usize, Line)> = Vec::new();
+    let mut lines: Vec<(usize, ListedDecision)> = Vec::new();
     let readable = caller.readable_scopes(scope)?;
     let wrong = |number: usize, reason: &str| {
         CliError::Typed(format!("line {number}: {}", text::line(reason, 300)))
@@ -296,7 +297,7 @@ fn apply(
         if line.trim().is_empty() {
             continue;
         }
-        let line = Line::parse(line).map_err(|reason| wrong(number, &reason))?;
+        let line = ListedDecision::parse(line).map_err(|reason| wrong(number, &reason))?;
         let candidate = match line.scope.as_deref().or(scope) {
             Some(name) => line.candidate(&caller.scopes(Some(name))?),
             None => line.candidate(&readable),

@@ -2,8 +2,8 @@
 
 pub mod add;
 pub mod discover;
+pub mod found_store;
 pub mod list;
-pub mod offer;
 pub mod remove;
 pub mod set;
 

@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use super::args::{EntryArgs, SetupArgs};
 use super::command::{command, in_text};
-use super::connect::{Planned, installed};
+use super::connect::{ConnectPlan, installed};
 use super::output::{write_err, write_out, write_plain};
 use super::render::{count, lines};
 use super::scopes::discover::{free_name, store_json, store_line, with_tilde};
-use super::scopes::offer::{self, Answer};
+use super::scopes::found_store::{self, Answer};
 use super::screen::Screen;
-use super::{machine, prompt};
+use super::{prompt, user};
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::connect::{Client, quoted};
 use crate::recogniser::{FoundStore, Support};
-use crate::scope::{Registry, Scope, same};
+use crate::scope::{Registry, Scope, same_file};
 use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::{Diagnostic, QueryRequest};
@@ -120,13 +120,13 @@ impl Setup<'_> {
     /// Handles each store that can be served, and mentions the others.
     fn stores(&mut self) -> Result<Vec<Value>, CliError> {
         let home = self.config.home.as_deref();
-        let found = machine::stores(self.config);
+        let found = user::stores(self.config);
         let mut entries = Vec::new();
         self.say("Stores\n")?;
         let elsewhere = self.scopes().into_iter().filter(|scope| {
             !found
                 .iter()
-                .any(|found| same::is_same(scope.store.path(), &found.path))
+                .any(|found| same_file::is_same(scope.store.path(), &found.path))
         });
         for scope in elsewhere {
             let path = with_tilde(scope.store.path(), home);
@@ -164,7 +164,7 @@ impl Setup<'_> {
             "  {}\n",
             store_line(found, self.config.home.as_deref())
         ))?;
-        if let Some(scope) = same::scope_with(&scopes, &found.path) {
+        if let Some(scope) = same_file::scope_with(&scopes, &found.path) {
             self.say(&format!("    already exists as scope `{}`\n", scope.name))?;
             return Ok(("there", None));
         }
@@ -175,19 +175,19 @@ impl Setup<'_> {
         let name = free_name(found, &scopes);
         let answer = match self.mode {
             AnswerMode::Ask => {
-                offer::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip)
+                found_store::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip)
             }
             AnswerMode::Defaults | AnswerMode::Show => Answer::Review,
         };
         if answer == Answer::Skip {
             return Ok(("skipped", None));
         }
-        let command = offer::command(found, &name, answer);
+        let command = found_store::command(found, &name, answer);
         if self.mode == AnswerMode::Show {
             self.say_command("    would run: ", &command)?;
             return Ok(("would_add", Some(command)));
         }
-        match offer::add(self.config, found, &name, answer) {
+        match found_store::add(self.config, found, &name, answer) {
             Ok(()) => {
                 self.say_command("    added: ", &command)?;
                 Ok(("added", Some(command)))
@@ -206,7 +206,7 @@ impl Setup<'_> {
         let mut entries = Vec::new();
         for client in installed(self.config)? {
             let command = command(&format!("connect {} --yes", client.name()));
-            let action = match Planned::new(self.config, client, &EntryArgs::default()) {
+            let action = match ConnectPlan::new(self.config, client, &EntryArgs::default()) {
                 Ok(planned) => self.client(client, &planned, &command)?,
                 Err(error) => {
                     self.say(&format!("  {}\n", client.name()))?;
@@ -225,7 +225,7 @@ impl Setup<'_> {
     fn client(
         &mut self,
         client: Client,
-        planned: &Planned,
+        planned: &ConnectPlan,
         command: &str,
     ) -> Result<&'static str, CliError> {
         let name = client.name();
@@ -264,7 +264,7 @@ impl Setup<'_> {
     }
 
     /// Asks whether to connect a client, and shows the change on request.
-    fn confirm_connect(&self, planned: &Planned) -> Result<bool, CliError> {
+    fn confirm_connect(&self, planned: &ConnectPlan) -> Result<bool, CliError> {
         loop {
             let keys = [('y', "yes"), ('n', "no"), ('d', "the difference")];
             let name = planned.client.name();

@@ -120,7 +120,6 @@ pub struct ArgumentTable {
 /// The type of an argument that has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub enum Kind {
     String,
     Number,

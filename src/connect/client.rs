@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    Allowed, Client, ConfigFile, Extras, Format, Hooks, Launch, NAME, Part, Places, quoted,
+    Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Hooks, Launch, NAME, Part,
+    quoted,
 };
 use crate::config::{ENV_DB, ENV_ROOT};
 
@@ -113,8 +114,8 @@ impl Client {
     }
 
     /// Whether its settings folder exists.
-    pub fn has_settings_folder(self, places: &Places) -> bool {
-        let user = Places {
+    pub fn has_settings_folder(self, places: &ClientPlaces) -> bool {
+        let user = ClientPlaces {
             project: None,
             ..places.clone()
         };
@@ -234,10 +235,10 @@ impl Client {
     /// The files that connect it, with what goes into each. `None` if it has no project settings.
     pub fn files(
         self,
-        places: &Places,
+        places: &ClientPlaces,
         launch: &Launch,
         extras: &Extras,
-    ) -> Option<Vec<ConfigFile>> {
+    ) -> Option<Vec<ClientFile>> {
         let (server, settings) = self.paths(places)?;
         let launch = &launch.for_client(self);
         let stays = || {
@@ -252,12 +253,12 @@ impl Client {
         } else {
             shared.as_ref()
         };
-        let mut files = vec![ConfigFile {
+        let mut files = vec![ClientFile {
             path: server,
             format: match self {
-                Self::Codex => Format::Toml,
-                Self::Goose => Format::Yaml,
-                _ => Format::Json,
+                Self::Codex => FileFormat::Toml,
+                Self::Goose => FileFormat::Yaml,
+                _ => FileFormat::Json,
             },
             parts: vec![self.server(
                 shared.as_ref().unwrap_or(launch),
@@ -290,9 +291,9 @@ impl Client {
         };
         match files.first_mut().filter(|file| file.path == path) {
             Some(file) => file.parts.extend(parts),
-            None => files.push(ConfigFile {
+            None => files.push(ClientFile {
                 path,
-                format: Format::Json,
+                format: FileFormat::Json,
                 parts,
                 kept_folders: stays(),
             }),
@@ -301,13 +302,13 @@ impl Client {
     }
 
     /// The file that calls its hooks, if it has one.
-    pub fn hook_file(self, places: &Places) -> Option<PathBuf> {
+    pub fn hook_file(self, places: &ClientPlaces) -> Option<PathBuf> {
         let (_, settings) = self.paths(places)?;
         settings.filter(|_| self.hooks().session_start)
     }
 
     /// The files that may list the enabled plugins of Claude Code.
-    pub fn plugin_files(self, places: &Places) -> Vec<PathBuf> {
+    pub fn plugin_files(self, places: &ClientPlaces) -> Vec<PathBuf> {
         if self != Self::ClaudeCode {
             return Vec::new();
         }
@@ -440,7 +441,7 @@ impl Client {
     }
 
     /// The file for the server, and the file for hooks and permissions.
-    fn paths(self, places: &Places) -> Option<(PathBuf, Option<PathBuf>)> {
+    fn paths(self, places: &ClientPlaces) -> Option<(PathBuf, Option<PathBuf>)> {
         let home = |path: &str| places.home.join(path);
         let inside = |project: &Option<PathBuf>, path: &str| {
             project.as_ref().unwrap_or(&places.home).join(path)
@@ -554,7 +555,7 @@ impl Client {
 }
 
 /// `~/.config`, which some programs use on every system.
-fn dot_config(places: &Places) -> PathBuf {
+fn dot_config(places: &ClientPlaces) -> PathBuf {
     if cfg!(target_os = "macos") {
         places.home.join(".config")
     } else {
@@ -562,7 +563,7 @@ fn dot_config(places: &Places) -> PathBuf {
     }
 }
 
-impl ConfigFile {
+impl ClientFile {
     /// Whether other people who work on the project read it too.
     pub fn is_shared(&self) -> bool {
         !self.path.ends_with(".claude/settings.local.json")

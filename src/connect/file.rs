@@ -12,15 +12,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use similar::{ChangeTag, TextDiff};
+use similar::TextDiff;
 use tempfile::NamedTempFile;
 
 use super::ConnectError;
 use super::backup::{Backup, backup_path};
-use super::ours::Entry;
+use super::ours::EntryKind;
 use super::undo::{Restoration, restore};
-use super::{ConfigFile, EmptyContainer, Format, Part, json, toml, yaml};
+use super::{ClientFile, EmptyContainer, FileFormat, Part, json, toml, yaml};
 use crate::config::SettingsError;
+use crate::text_file::with_line_ends_of;
 use ack_sys::files;
 
 /// The maximum size of a client's file, in bytes.
@@ -31,7 +32,7 @@ const FIX_HINT: &str = "fix that file; the client's own documentation describes 
 
 /// What to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum FileAction {
     /// Add the parts.
     Put,
     /// Add them, also in place of somebody else's entry.
@@ -53,7 +54,7 @@ enum NewContent {
 
 /// A planned change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     /// The file.
     pub path: PathBuf,
     before: Option<String>,
@@ -71,7 +72,7 @@ pub struct Change {
 /// # Errors
 /// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or
 /// has an entry of another program with our name.
-pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
+pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
     let before = read(&file.path)?;
     let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
     // Some editors begin a file with a byte order mark.
@@ -83,9 +84,9 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     let bare = remove_parts(file, &text, EmptyContainer::Keep).map_err(refuse)?;
     let backup = Backup::of(&file.path)?;
     let (after, keep) = match action {
-        Action::Put | Action::Replace => {
+        FileAction::Put | FileAction::Replace => {
             let other = other_entry(file, &text);
-            if let (Some(does), Action::Put) = (&other, action) {
+            if let (Some(does), FileAction::Put) = (&other, action) {
                 let path = file.path.clone();
                 return Err(ConnectError::OtherEntry {
                     path,
@@ -105,10 +106,10 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
             let is_kept = other.is_some() || needs_backup(file, &text, &bare, &backup);
             (after, new_backup(file, before.as_ref(), &backup, is_kept))
         }
-        Action::Remove if before.is_none() || bare == text => {
+        FileAction::Remove if before.is_none() || bare == text => {
             (NewContent::Unchanged, Backup::Nothing)
         }
-        Action::Remove => {
+        FileAction::Remove => {
             let after = match restore(file, &text, &backup).map_err(refuse)? {
                 Restoration::FromBackup => match backup {
                     Backup::Text(backup) => NewContent::Text(backup),
@@ -122,12 +123,12 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
     if after != NewContent::Unchanged {
         writable(&file.path)?;
     }
-    Ok(Change {
+    Ok(FileChange {
         path: file.path.clone(),
         before,
         after,
         backup: keep,
-        removes_parts: action == Action::Remove,
+        removes_parts: action == FileAction::Remove,
         kept_folders: file.kept_folders.clone(),
     })
 }
@@ -136,18 +137,18 @@ pub fn plan(file: &ConfigFile, action: Action) -> Result<Change, ConnectError> {
 ///
 /// # Errors
 /// [`ConnectError`] if the file cannot be read.
-pub fn foreign_entry(file: &ConfigFile) -> Result<Option<String>, ConnectError> {
+pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> {
     let text = read(&file.path)?.unwrap_or_default();
     Ok(other_entry(file, without_mark(&text).1))
 }
 
-fn other_entry(file: &ConfigFile, text: &str) -> Option<String> {
+fn other_entry(file: &ClientFile, text: &str) -> Option<String> {
     let settings = value(file.format, text)?;
     file.parts
         .iter()
-        .find_map(|part| match Entry::of(entry(&settings, part)?) {
-            Entry::Other(does) => Some(does),
-            Entry::ThisProgram | Entry::Unknown => None,
+        .find_map(|part| match EntryKind::of(entry(&settings, part)?) {
+            EntryKind::Other(does) => Some(does),
+            EntryKind::ThisProgram | EntryKind::Unknown => None,
         })
 }
 
@@ -162,7 +163,7 @@ pub(super) fn entry<'a>(settings: &'a Value, part: &Part) -> Option<&'a Value> {
 
 /// Whether to keep the present text of a file: nothing is kept yet, or the text contains none of
 /// our entries and is not just the kept text plus our parts.
-fn needs_backup(file: &ConfigFile, text: &str, bare: &str, backup: &Backup) -> bool {
+fn needs_backup(file: &ClientFile, text: &str, bare: &str, backup: &Backup) -> bool {
     match backup {
         _ if bare == text => true,
         Backup::Nothing => true,
@@ -174,7 +175,7 @@ fn needs_backup(file: &ConfigFile, text: &str, bare: &str, backup: &Backup) -> b
 }
 
 fn new_backup(
-    file: &ConfigFile,
+    file: &ClientFile,
     before: Option<&String>,
     backup: &Backup,
     needs_backup: bool,
@@ -187,7 +188,7 @@ fn new_backup(
 }
 
 /// Whether the kept text and the present one are equal apart from our entries.
-fn differs_only_in_ours(file: &ConfigFile, backup_text: &str, bare: &str) -> bool {
+fn differs_only_in_ours(file: &ClientFile, backup_text: &str, bare: &str) -> bool {
     let backup_text = without_mark(backup_text).1.replace("\r\n", "\n");
     let nothing = Value::Null;
     let rest = |text: &str, emptied| value(file.format, &remove_parts(file, text, emptied).ok()?);
@@ -200,14 +201,14 @@ fn differs_only_in_ours(file: &ConfigFile, backup_text: &str, bare: &str) -> boo
 }
 
 /// Whether a text contains neither our server nor our hooks.
-pub(super) fn has_no_entry(file: &ConfigFile, text: &str) -> bool {
+pub(super) fn has_no_entry(file: &ClientFile, text: &str) -> bool {
     let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
     remove_parts(&entries, text, EmptyContainer::Keep).is_ok_and(|bare| bare == text)
 }
 
 /// The same file with only some of its parts.
-pub(super) fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> ConfigFile {
-    ConfigFile {
+pub(super) fn with_parts(file: &ClientFile, which: impl Fn(&Part) -> bool) -> ClientFile {
+    ClientFile {
         parts: file
             .parts
             .iter()
@@ -222,39 +223,6 @@ pub(super) fn with_parts(file: &ConfigFile, which: impl Fn(&Part) -> bool) -> Co
 pub(super) fn without_mark(text: &str) -> (&str, &str) {
     text.strip_prefix('\u{feff}')
         .map_or(("", text), |rest| ("\u{feff}", rest))
-}
-
-/// Gives a changed text the line endings of the original: each old line keeps its own, new lines
-/// get the most common one.
-pub fn with_line_ends_of(before: &str, after: &str) -> String {
-    let ends = before.matches("\r\n").count();
-    if ends == 0 {
-        return after.to_owned();
-    }
-    let usual = if ends * 2 > before.matches('\n').count() {
-        "\r\n"
-    } else {
-        "\n"
-    };
-    let before: Vec<&str> = before.split_inclusive('\n').collect();
-    let plain: Vec<String> = before
-        .iter()
-        .map(|line| line.replace("\r\n", "\n"))
-        .collect();
-    let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
-    let after: Vec<&str> = after.split_inclusive('\n').collect();
-    let difference = TextDiff::from_slices(&plain, &after);
-    let lines = difference
-        .iter_all_changes()
-        .filter(|change| change.tag() != ChangeTag::Delete);
-    lines
-        .map(
-            |change| match change.old_index().and_then(|at| before.get(at)) {
-                Some(line) => (*line).to_owned(),
-                None => change.value().replace('\n', usual),
-            },
-        )
-        .collect()
 }
 
 /// Rejects a read-only file and a broken link.
@@ -275,11 +243,11 @@ fn writable(path: &Path) -> Result<(), ConnectError> {
 }
 
 /// The content of a file that has only our parts.
-pub fn only_ours(file: &ConfigFile) -> String {
+pub fn only_ours(file: &ClientFile) -> String {
     add_parts(file, "").unwrap_or_default()
 }
 
-impl Change {
+impl FileChange {
     /// Whether anything would change.
     pub fn is_needed(&self) -> bool {
         self.after != NewContent::Unchanged
@@ -367,7 +335,7 @@ impl Change {
 /// A change that is ready to be carried out.
 #[derive(Debug)]
 pub struct Prepared<'a> {
-    change: &'a Change,
+    change: &'a FileChange,
     real: PathBuf,
     next: Option<NamedTempFile>,
 }
@@ -397,7 +365,7 @@ impl Prepared<'_> {
     }
 }
 
-impl Change {
+impl FileChange {
     /// Removes the backup if it is not needed any more.
     fn discard_backup(&self) -> Result<(), ConnectError> {
         match (Backup::of(&self.path)?, &self.after) {
@@ -461,46 +429,46 @@ fn write_temporary(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
     Ok(file)
 }
 
-pub(super) fn add_parts(file: &ConfigFile, text: &str) -> Result<String, String> {
+pub(super) fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {
     match file.format {
-        Format::Json => json::add_parts(text, &file.parts),
-        Format::Toml => toml::add_parts(text, &file.parts),
-        Format::Yaml => yaml::add_parts(text, &file.parts),
+        FileFormat::Json => json::add_parts(text, &file.parts),
+        FileFormat::Toml => toml::add_parts(text, &file.parts),
+        FileFormat::Yaml => yaml::add_parts(text, &file.parts),
     }
 }
 
 /// A text without our parts. Somebody else's entry with our name stays.
 pub(super) fn remove_parts(
-    file: &ConfigFile,
+    file: &ClientFile,
     text: &str,
     emptied: EmptyContainer<'_>,
 ) -> Result<String, String> {
     let settings = value(file.format, text).unwrap_or_default();
     let is_ours = |part: &Part| {
-        entry(&settings, part).is_none_or(|entry| Entry::of(entry) == Entry::ThisProgram)
+        entry(&settings, part).is_none_or(|entry| EntryKind::of(entry) == EntryKind::ThisProgram)
     };
     let ours = with_parts(file, is_ours);
     let parts = ours.parts.as_slice();
     match file.format {
-        Format::Json if text.trim().is_empty() => Ok(text.to_owned()),
-        Format::Json => json::remove_parts(text, parts, emptied),
-        Format::Toml => toml::remove_parts(text, parts, emptied),
-        Format::Yaml => yaml::remove_parts(text, parts, emptied),
+        FileFormat::Json if text.trim().is_empty() => Ok(text.to_owned()),
+        FileFormat::Json => json::remove_parts(text, parts, emptied),
+        FileFormat::Toml => toml::remove_parts(text, parts, emptied),
+        FileFormat::Yaml => yaml::remove_parts(text, parts, emptied),
     }
 }
 
-pub(super) fn value(format: Format, text: &str) -> Option<Value> {
+pub(super) fn value(format: FileFormat, text: &str) -> Option<Value> {
     match format {
-        Format::Json => json::value(text),
-        Format::Toml => toml::value_of(text),
-        Format::Yaml => yaml::value_of(text),
+        FileFormat::Json => json::value(text),
+        FileFormat::Toml => toml::value_of(text),
+        FileFormat::Yaml => yaml::value_of(text),
     }
 }
 
-pub(super) fn is_empty(format: Format, text: &str) -> bool {
+pub(super) fn is_empty(format: FileFormat, text: &str) -> bool {
     match format {
-        Format::Json => json::is_empty(text),
-        Format::Toml => text.trim().is_empty(),
-        Format::Yaml => yaml::is_empty(text),
+        FileFormat::Json => json::is_empty(text),
+        FileFormat::Toml => text.trim().is_empty(),
+        FileFormat::Yaml => yaml::is_empty(text),
     }
 }

@@ -30,7 +30,7 @@ pub const ADDRESS_KEYS: [&str; 9] = [
 
 /// What an entry with the server's name does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum EntryKind {
     /// It starts this program.
     ThisProgram,
     /// It runs another program, or connects to a server over HTTP, as the text says.
@@ -39,7 +39,7 @@ pub enum Entry {
     Unknown,
 }
 
-impl Entry {
+impl EntryKind {
     /// What an entry does.
     pub fn of(entry: &Value) -> Self {
         let text = |key: &&str| entry.get(*key).and_then(Value::as_str);
@@ -281,7 +281,7 @@ mod tests {
             json!({ "command": ["pipx", "run", "ack-memory", "serve"] }),
             json!({ "command": "/opt/am", "args": ["--db", "/m", "--pin", "a", "serve", "--surface", "x"] }),
         ] {
-            assert_eq!(Entry::of(&ours), Entry::ThisProgram, "{ours}");
+            assert_eq!(EntryKind::of(&ours), EntryKind::ThisProgram, "{ours}");
         }
         for (other, does) in [
             (
@@ -309,9 +309,13 @@ mod tests {
                 "runs `a b`",
             ),
         ] {
-            assert_eq!(Entry::of(&other), Entry::Other(does.to_owned()), "{other}");
+            assert_eq!(
+                EntryKind::of(&other),
+                EntryKind::Other(does.to_owned()),
+                "{other}"
+            );
         }
-        assert_eq!(Entry::of(&json!({ "env": {} })), Entry::Unknown);
+        assert_eq!(EntryKind::of(&json!({ "env": {} })), EntryKind::Unknown);
     }
 
     #[test]

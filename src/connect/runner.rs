@@ -14,7 +14,7 @@ const LARGEST: u64 = 1 << 20;
 
 /// Where a program was started from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ProgramOrigin {
     /// A permanent location.
     Installed,
     /// The cache of a package runner.
@@ -34,7 +34,7 @@ pub struct Runner {
     pub install: &'static str,
 }
 
-impl Origin {
+impl ProgramOrigin {
     /// Where a program was started from, according to its path and the files next to it.
     pub fn of(binary: &Path) -> Self {
         let text = binary.to_string_lossy();
@@ -109,11 +109,11 @@ impl Runner {
 }
 
 /// npm keeps the packages that were asked for next to the ones that it installed.
-fn from_npx(folder: &Path) -> Origin {
+fn from_npx(folder: &Path) -> ProgramOrigin {
     let known = files::read_text(&folder.join("package.json"), LARGEST);
     let known = known.ok().and_then(|text| json::value(&text));
     let Some(known) = known else {
-        return Origin::UnknownCache;
+        return ProgramOrigin::UnknownCache;
     };
     let asked = known.pointer("/_npx/packages").and_then(Value::as_array);
     let package = match asked.map(Vec::as_slice) {
@@ -127,8 +127,8 @@ fn from_npx(folder: &Path) -> Origin {
             .map(|_| NAME),
     };
     match package.filter(|package| is_our_package(package)) {
-        Some(package) => Origin::Runner(Runner::npx(package)),
-        None => Origin::UnknownCache,
+        Some(package) => ProgramOrigin::Runner(Runner::npx(package)),
+        None => ProgramOrigin::UnknownCache,
     }
 }
 
@@ -145,7 +145,7 @@ fn is_our_package(text: &str) -> bool {
 }
 
 /// A Python environment records where a package came from if that was not the index.
-fn from_environment(folder: &Path, runner: Runner) -> Origin {
+fn from_environment(folder: &Path, runner: Runner) -> ProgramOrigin {
     let inside = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
@@ -169,9 +169,9 @@ fn from_environment(folder: &Path, runner: Runner) -> Origin {
         .iter()
         .all(|info| !info.join("direct_url.json").exists());
     if from_index && !ours.is_empty() {
-        Origin::Runner(runner)
+        ProgramOrigin::Runner(runner)
     } else {
-        Origin::UnknownCache
+        ProgramOrigin::UnknownCache
     }
 }
 
@@ -260,7 +260,11 @@ mod tests {
             "ack-memory",
             "/bin/ack-memory",
         ] {
-            assert_eq!(Origin::of(Path::new(path)), Origin::Installed, "{path}");
+            assert_eq!(
+                ProgramOrigin::of(Path::new(path)),
+                ProgramOrigin::Installed,
+                "{path}"
+            );
         }
     }
 
@@ -277,7 +281,11 @@ mod tests {
             "/tmp/bunx-1000-ack-memory@latest/node_modules/ack-memory-linux-x64/bin/ack-memory",
             "/tmp/xfs-1/dlx-12/node_modules/ack-memory-linux-x64/bin/ack-memory",
         ] {
-            assert_eq!(Origin::of(Path::new(path)), Origin::UnknownCache, "{path}");
+            assert_eq!(
+                ProgramOrigin::of(Path::new(path)),
+                ProgramOrigin::UnknownCache,
+                "{path}"
+            );
         }
     }
 

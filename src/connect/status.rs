@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::file::MAX_FILE_BYTES;
 use super::runner::without_runner;
-use super::{Client, ConfigFile, Extras, Format, Launch, Part, Places, json, ours, toml, yaml};
+use super::{
+    Client, ClientFile, ClientPlaces, Extras, FileFormat, Launch, Part, json, ours, toml, yaml,
+};
 use ack_sys::files;
 
 /// What a client's files say.
@@ -27,7 +29,7 @@ pub struct Status {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
     /// This program.
-    Program(Entry),
+    Program(ProgramEntry),
     /// It connects to a running server.
     Address(String),
     /// The entry is not recognised.
@@ -36,7 +38,7 @@ pub enum Start {
 
 /// The entry that starts a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ProgramEntry {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
@@ -45,7 +47,7 @@ pub struct Entry {
     pub variables: BTreeMap<String, String>,
 }
 
-impl Entry {
+impl ProgramEntry {
     /// The package runner that starts this program, if one does.
     pub fn runner(&self) -> Option<&Path> {
         let program = self.program.display().to_string();
@@ -74,17 +76,17 @@ impl Entry {
 }
 
 /// What a client's files say, or `None` if it has no files in these places.
-pub fn status(client: Client, places: &Places) -> Option<Status> {
+pub fn status(client: Client, places: &ClientPlaces) -> Option<Status> {
     let wanted = client.files(places, &Launch::by_name(), &Extras::ALL)?;
     let server = wanted.first()?;
     let hook_file = client.hook_file(places);
     let hook = hook_file.as_ref().map(|path| {
-        let settings = read(path, Format::Json);
+        let settings = read(path, FileFormat::Json);
         settings.is_some_and(|settings| ours::calls_hook(&settings, "session-start"))
     });
     let hook_file = hook_file.filter(|path| *path != server.path);
     let files = [(&server.path, server.format)].into_iter();
-    let files = files.chain(hook_file.iter().map(|path| (path, Format::Json)));
+    let files = files.chain(hook_file.iter().map(|path| (path, FileFormat::Json)));
     let problems = files.filter_map(|(path, format)| Some((path.clone(), problem(path, format)?)));
     Some(Status {
         problems: problems.collect(),
@@ -95,7 +97,7 @@ pub fn status(client: Client, places: &Places) -> Option<Status> {
 }
 
 /// Why a file cannot be used; `None` if it can, or does not exist.
-fn problem(path: &Path, format: Format) -> Option<String> {
+fn problem(path: &Path, format: FileFormat) -> Option<String> {
     let text = match files::read_text(path, MAX_FILE_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
@@ -103,24 +105,24 @@ fn problem(path: &Path, format: Format) -> Option<String> {
     };
     let text = text.trim_start_matches('\u{feff}');
     match format {
-        Format::Toml => toml::problem(text),
-        Format::Yaml => yaml::problem(text),
-        Format::Json => json::problem(text),
+        FileFormat::Toml => toml::problem(text),
+        FileFormat::Yaml => yaml::problem(text),
+        FileFormat::Json => json::problem(text),
     }
 }
 
-fn read(path: &Path, format: Format) -> Option<Value> {
+fn read(path: &Path, format: FileFormat) -> Option<Value> {
     let text = files::read_text(path, MAX_FILE_BYTES).ok()?;
     let text = text.trim_start_matches('\u{feff}');
     match format {
-        Format::Toml => toml::value_of(text),
-        Format::Yaml => yaml::value_of(text),
-        Format::Json => json::value(text),
+        FileFormat::Toml => toml::value_of(text),
+        FileFormat::Yaml => yaml::value_of(text),
+        FileFormat::Json => json::value(text),
     }
 }
 
 /// The server's entry in its file.
-fn entry(file: &ConfigFile) -> Option<Value> {
+fn entry(file: &ClientFile) -> Option<Value> {
     let settings = read(&file.path, file.format)?;
     let (path, name) = file.parts.iter().find_map(|part| match part {
         Part::Member { path, name, .. } => Some((path, name)),
@@ -142,7 +144,7 @@ fn start(entry: &Value) -> Start {
 }
 
 /// The program that an entry starts. Some clients write the command as a list, some as an object.
-fn start_command(entry: &Value) -> Option<Entry> {
+fn start_command(entry: &Value) -> Option<ProgramEntry> {
     let command = entry.get("command").or_else(|| entry.get("cmd"))?;
     let inner = command.get("path").or_else(|| command.get(0));
     let program = command.as_str().or_else(|| inner?.as_str())?;
@@ -167,7 +169,7 @@ fn start_command(entry: &Value) -> Option<Entry> {
                 .collect(),
         )
     });
-    Some(Entry {
+    Some(ProgramEntry {
         program: program.into(),
         arguments,
         variables: variables.unwrap_or_default(),

@@ -7,8 +7,8 @@ use super::backup::Backup;
 use super::file::{
     add_parts, entry, has_no_entry, is_empty, remove_parts, value, with_parts, without_mark,
 };
-use super::ours::Entry;
-use super::{ConfigFile, EmptyContainer, Part, members, merge};
+use super::ours::EntryKind;
+use super::{ClientFile, EmptyContainer, Part, members, merge};
 
 /// A text without our parts.
 pub enum Restoration {
@@ -19,7 +19,7 @@ pub enum Restoration {
 }
 
 /// Removes our parts from a text, with the help of the backup.
-pub fn restore(file: &ConfigFile, text: &str, backup: &Backup) -> Result<Restoration, String> {
+pub fn restore(file: &ClientFile, text: &str, backup: &Backup) -> Result<Restoration, String> {
     let backup = match backup {
         Backup::Nothing => {
             return remove_parts(file, text, EmptyContainer::Keep).map(Restoration::Text);
@@ -42,7 +42,7 @@ pub fn restore(file: &ConfigFile, text: &str, backup: &Backup) -> Result<Restora
 }
 
 /// The text with our change of the backup undone, if that removes our parts and nothing else.
-fn undo_change(file: &ConfigFile, text: &str, backup_text: &str) -> Option<String> {
+fn undo_change(file: &ClientFile, text: &str, backup_text: &str) -> Option<String> {
     let existing = existing_parts(file, text);
     let base = add_parts(&existing, backup_text).ok()?;
     // A backup may have entries of ours, but permissions in it may be the user's own.
@@ -61,7 +61,7 @@ fn undo_change(file: &ConfigFile, text: &str, backup_text: &str) -> Option<Strin
 /// The settings in a text without our parts and the empty objects around them. With a backup,
 /// somebody else's entry that ours replaced is restored.
 fn settings_without_ours(
-    file: &ConfigFile,
+    file: &ClientFile,
     text: &str,
     backup_text: Option<&str>,
 ) -> Option<Value> {
@@ -70,8 +70,8 @@ fn settings_without_ours(
     let mut without_ours = value(file.format, &without_ours)?;
     let old = backup_text.and_then(|backup_text| value(file.format, backup_text));
     for part in &file.parts {
-        let is_ours =
-            entry(&settings, part).is_some_and(|entry| Entry::of(entry) == Entry::ThisProgram);
+        let is_ours = entry(&settings, part)
+            .is_some_and(|entry| EntryKind::of(entry) == EntryKind::ThisProgram);
         let other = old.as_ref().and_then(|old| replaced_entry(old, part));
         if let Some(other) = other.filter(|_| is_ours) {
             part.set(&mut without_ours, other.clone());
@@ -85,12 +85,12 @@ fn settings_without_ours(
 
 /// Somebody else's entry in the backup, which ours replaced.
 fn replaced_entry<'a>(backup_settings: &'a Value, part: &Part) -> Option<&'a Value> {
-    entry(backup_settings, part).filter(|entry| Entry::of(entry) != Entry::ThisProgram)
+    entry(backup_settings, part).filter(|entry| EntryKind::of(entry) != EntryKind::ThisProgram)
 }
 
 /// A text without our parts, and without the empty objects and lists that the backup lacks.
 /// Somebody else's entry that ours replaced is restored.
-fn remove_ours(file: &ConfigFile, text: &str, backup_text: &str) -> Result<String, String> {
+fn remove_ours(file: &ClientFile, text: &str, backup_text: &str) -> Result<String, String> {
     let old = value(file.format, backup_text).unwrap_or_default();
     let bare = remove_parts(file, text, EmptyContainer::RemoveUnless(&old))?;
     let mut back = with_parts(file, |part| replaced_entry(&old, part).is_some());
@@ -110,7 +110,7 @@ fn remove_ours(file: &ConfigFile, text: &str, backup_text: &str) -> Result<Strin
 }
 
 /// The file with the parts that a text contains, as it has them.
-fn existing_parts(file: &ConfigFile, text: &str) -> ConfigFile {
+fn existing_parts(file: &ClientFile, text: &str) -> ClientFile {
     let settings = value(file.format, text).unwrap_or_default();
     let alone = |part: &Part| with_parts(file, |other| other == part);
     let mut existing = with_parts(file, |part| {

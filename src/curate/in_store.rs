@@ -27,8 +27,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 pub use self::undo::{Batch, batches, dry_run_undo, undo_batch};
 use super::CurateError;
 use super::log::release;
+use super::outcome::{WrittenDecisions, check_single};
 use super::side_effects::{self, SideEffects};
-use super::write::{WrittenDecisions, check_single};
 use crate::scope::Scope;
 
 /// How long to wait for another writer.

@@ -20,8 +20,8 @@ use ack_sys::files;
 use nix::unistd::{AccessFlags, access};
 
 use super::CurateError;
+use super::outcome::{WrittenDecisions, check_single};
 use super::side_effects::{self, SideEffects};
-use super::write::{WrittenDecisions, check_single};
 use crate::scope::Scope;
 
 /// How long to wait for another process that writes the log.

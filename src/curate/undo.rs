@@ -9,8 +9,8 @@ use ack_api::decision::{Decision, DecisionPlace, Verdict};
 use jiff::Timestamp;
 
 use super::in_store::{self, Batch};
+use super::outcome::WriteOutcome;
 use super::side_effects::SideEffects;
-use super::write::WriteOutcome;
 use super::{Candidate, CurateError, ReviewSession, log};
 use crate::scope::Scope;
 
@@ -22,12 +22,12 @@ pub struct Undo {
     /// Who decided: `human:NAME` or `process:NAME`.
     pub actor: Option<String>,
     /// The steps, one per scope.
-    pub steps: Vec<Step>,
+    pub steps: Vec<UndoStep>,
 }
 
 /// What to undo in one scope.
 #[derive(Debug)]
-pub struct Step {
+pub struct UndoStep {
     /// The scope.
     pub scope: Arc<Scope>,
     /// The new decisions.
@@ -36,13 +36,13 @@ pub struct Step {
     in_store: Option<Batch>,
 }
 
-impl AsRef<Scope> for Step {
+impl AsRef<Scope> for UndoStep {
     fn as_ref(&self) -> &Scope {
         &self.scope
     }
 }
 
-impl Step {
+impl UndoStep {
     /// Writes the step.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Step {
         }
     }
 
-    /// What [`Step::write`] would do. Writes nothing.
+    /// What [`UndoStep::write`] would do. Writes nothing.
     ///
     /// # Errors
     /// The store or the log cannot be read.
@@ -178,7 +178,7 @@ pub fn prepare(
             .collect();
         restored.sort_by(|a, b| a.id.cmp(&b.id));
         if !restored.is_empty() {
-            undo.steps.push(Step {
+            undo.steps.push(UndoStep {
                 scope: Arc::clone(scope),
                 decisions: restored,
                 in_store: None,
@@ -187,7 +187,7 @@ pub fn prepare(
     }
     for (scope, batch) in stores {
         if batch.name == undo.batch {
-            undo.steps.push(Step {
+            undo.steps.push(UndoStep {
                 decisions: withdrawals(scope, &batch, session)?,
                 scope: Arc::clone(scope),
                 in_store: Some(batch),

@@ -8,29 +8,10 @@ use std::collections::HashMap;
 use ack_api::decision::{Decision, DecisionPlace};
 use ack_store::read::CuratedMemory;
 
+use super::outcome::{WriteOutcome, WrittenDecisions};
 use super::side_effects::SideEffects;
 use super::{CurateError, in_store, log};
 use crate::scope::Scope;
-
-/// The result of writing decisions.
-#[derive(Debug, Default)]
-pub struct WriteOutcome {
-    /// How many were written.
-    pub count: usize,
-    /// The ids of memories that changed after they were read. Nothing was decided about them.
-    pub changed: Vec<String>,
-    /// What else changed.
-    pub side_effects: SideEffects,
-}
-
-/// Decisions that were written together.
-#[derive(Debug, Default)]
-pub struct WrittenDecisions {
-    /// All of them, with those that follow from a rejection.
-    pub decisions: Vec<Decision>,
-    /// What else changed.
-    pub side_effects: SideEffects,
-}
 
 /// Writes decisions about memories of one scope, all at once. Leaves out those about memories that
 /// have changed since they were read.
@@ -132,26 +113,4 @@ pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, Cur
         DecisionPlace::Log => log::dry_run(scope, decisions),
         DecisionPlace::Store => in_store::dry_run(scope, decisions),
     }
-}
-
-/// Rejects decisions about an id that several rows of the store share, because it is not clear
-/// which one is meant.
-///
-/// # Errors
-/// [`CurateError::DuplicateId`].
-pub fn check_single(
-    scope: &Scope,
-    decisions: &[Decision],
-    now: &HashMap<String, CuratedMemory>,
-) -> Result<(), CurateError> {
-    let twice = decisions.iter().find(|decision| {
-        let curated = now.get(&decision.id);
-        curated.is_some_and(|curated| curated.has_duplicate_id)
-    });
-    twice.map_or(Ok(()), |decision| {
-        Err(CurateError::DuplicateId {
-            id: decision.id.clone(),
-            path: scope.store.path().to_owned(),
-        })
-    })
 }

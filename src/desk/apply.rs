@@ -13,7 +13,7 @@ use crate::scope::Scope;
 
 /// A line. Other keys of a list entry are ignored.
 #[derive(Debug, Deserialize)]
-pub struct Line {
+pub struct ListedDecision {
     /// The memory.
     pub id: String,
     /// Its scope.
@@ -40,7 +40,7 @@ pub struct Line {
     pub reason: Option<String>,
 }
 
-impl Line {
+impl ListedDecision {
     /// Parses a line.
     ///
     /// # Errors

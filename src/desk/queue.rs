@@ -8,7 +8,7 @@ use crate::warnings;
 
 /// The state of a memory on the desk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ItemState {
     /// Nothing is chosen yet.
     Waiting,
     /// A choice exists but is not written yet.
@@ -19,11 +19,11 @@ pub enum State {
 
 /// A memory on the desk.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub struct QueueItem {
     /// The memory as it was read.
     pub candidate: Candidate,
     /// Its state.
-    pub state: State,
+    pub state: ItemState,
     /// For an approved memory, why it may be out of date; a waiting one has none.
     pub stale: Option<String>,
     /// Whether a decision about it was not written because the memory had changed.
@@ -34,7 +34,7 @@ pub struct Item {
     words: String,
 }
 
-impl Item {
+impl QueueItem {
     /// A waiting memory.
     pub fn new(candidate: Candidate) -> Self {
         let memory = candidate.memory();
@@ -51,7 +51,7 @@ impl Item {
         Self {
             words: words.join("\n").to_lowercase(),
             is_marked: !warnings::about(&candidate.curated).is_empty(),
-            state: State::Waiting,
+            state: ItemState::Waiting,
             was_put_back: false,
             stale: None,
             candidate,
@@ -106,7 +106,7 @@ pub enum Order {
 /// Which memories to show, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct View {
+pub struct QueueView {
     /// Words that must all occur. A word may have the prefix `type:`, `project:`, `scope:` or
     /// `tag:`.
     pub filter: String,
@@ -116,21 +116,21 @@ pub struct View {
     pub queue: QueueKind,
 }
 
-impl View {
+impl QueueView {
     /// The numbers of the memories in this view without a choice, in order.
-    pub fn of(&self, items: &[Item]) -> Vec<usize> {
+    pub fn of(&self, items: &[QueueItem]) -> Vec<usize> {
         self.with(items, None)
     }
 
     /// The same plus one more memory, waiting or not.
-    pub fn with(&self, items: &[Item], one_more: Option<usize>) -> Vec<usize> {
+    pub fn with(&self, items: &[QueueItem], one_more: Option<usize>) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
         let words: Vec<&str> = filter.split_whitespace().collect();
         let mut numbers: Vec<usize> = items
             .iter()
             .enumerate()
             .filter(|(number, item)| {
-                let is_waiting = item.state == State::Waiting && item.queue() == self.queue;
+                let is_waiting = item.state == ItemState::Waiting && item.queue() == self.queue;
                 let fits = is_waiting && words.iter().all(|word| item.words.contains(word));
                 fits || one_more == Some(*number)
             })
@@ -160,7 +160,7 @@ impl View {
     }
 }
 
-impl Item {
+impl QueueItem {
     /// Whether a person should look at it twice.
     pub fn is_risky(&self) -> bool {
         self.is_marked || self.candidate.curated.is_outdated || self.was_put_back
@@ -188,10 +188,11 @@ pub struct Head {
 
 impl Head {
     /// The header for these memories.
-    pub fn of(items: &[Item], now: jiff::Timestamp) -> Self {
+    pub fn of(items: &[QueueItem], now: jiff::Timestamp) -> Self {
         let count = |state| items.iter().filter(|item| item.state == state).count();
         let open = |queue| {
-            let open = move |item: &&Item| item.state == State::Waiting && item.queue() == queue;
+            let open =
+                move |item: &&QueueItem| item.state == ItemState::Waiting && item.queue() == queue;
             items.iter().filter(open)
         };
         let waiting = || open(QueueKind::Waiting);
@@ -215,8 +216,8 @@ impl Head {
         Self {
             waiting,
             stale: open(QueueKind::Stale).count(),
-            chosen: count(State::Chosen),
-            written: count(State::Written),
+            chosen: count(ItemState::Chosen),
+            written: count(ItemState::Written),
             median_age_days,
             oldest_age_days,
             text: format!("{waiting} {wait} for review{age}"),

@@ -1,14 +1,14 @@
 //! Memories on the desk that say nearly the same thing.
 
 use super::Desk;
-use super::queue::{Item, State};
+use super::queue::{ItemState, QueueItem};
 
 impl Desk {
     /// The other waiting memories of the same scope that say nearly the same thing.
     pub fn group(&self, number: usize) -> Vec<usize> {
         let waits = |other: &usize| {
             let item = self.items.get(*other);
-            item.is_some_and(|item| item.state == State::Waiting)
+            item.is_some_and(|item| item.state == ItemState::Waiting)
         };
         self.others_of_group(number).filter(waits).collect()
     }
@@ -27,11 +27,11 @@ impl Desk {
     pub fn decided_in_group(&self, number: usize) -> Vec<(String, &'static str)> {
         let others = self.others_of_group(number);
         let decided = others.filter_map(|other| {
-            let item: &Item = self.items.get(other)?;
+            let item: &QueueItem = self.items.get(other)?;
             let participle = match item.state {
-                State::Waiting => return None,
-                State::Chosen => self.done(other)?,
-                State::Written => "decided",
+                ItemState::Waiting => return None,
+                ItemState::Chosen => self.done(other)?,
+                ItemState::Written => "decided",
             };
             Some((item.candidate.memory().id.clone(), participle))
         });

@@ -23,12 +23,12 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
 pub use self::page_access::PageAccess;
-use self::site::Site;
+use self::site::ReviewSite;
 use super::Desk;
 
 /// The limits of the server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct PageLimits {
     /// Concurrent connections.
     connections: usize,
     /// The time limit for a request's head, and for its body.
@@ -39,7 +39,7 @@ pub(crate) struct Limits {
     idle: Duration,
 }
 
-const DEFAULT_LIMITS: Limits = Limits {
+const DEFAULT_LIMITS: PageLimits = PageLimits {
     connections: 32,
     request_timeout: Duration::from_secs(15),
     bytes: 1 << 20,
@@ -76,9 +76,9 @@ pub struct Curator {
 #[derive(Debug)]
 pub struct Listener {
     listener: TcpListener,
-    site: Arc<Site>,
+    site: Arc<ReviewSite>,
     access: Arc<PageAccess>,
-    limits: Limits,
+    limits: PageLimits,
 }
 
 /// Listens on loopback, on a port that the system chooses.
@@ -89,12 +89,12 @@ pub fn listen(desk: Desk, curator: Curator) -> std::io::Result<Listener> {
     listen_within(desk, curator, DEFAULT_LIMITS)
 }
 
-fn listen_within(desk: Desk, curator: Curator, limits: Limits) -> std::io::Result<Listener> {
+fn listen_within(desk: Desk, curator: Curator, limits: PageLimits) -> std::io::Result<Listener> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     listener.set_nonblocking(true)?;
     let access = Arc::new(PageAccess::new(listener.local_addr()?)?);
     Ok(Listener {
-        site: Arc::new(Site::new(desk, curator, Arc::clone(&access), limits)?),
+        site: Arc::new(ReviewSite::new(desk, curator, Arc::clone(&access), limits)?),
         listener,
         access,
         limits,
@@ -195,7 +195,7 @@ mod tests {
         };
         let service = Service::new(Config::load(inputs).unwrap()).leak();
         let desk = Desk::with(Vec::new(), service, jiff::Timestamp::now());
-        let limits = Limits {
+        let limits = PageLimits {
             idle,
             request_timeout: Duration::from_millis(300),
             connections: 2,

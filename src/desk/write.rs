@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::Desk;
 use super::choice::{Choice, ChoiceOnMemory};
 use super::effective::overridden;
-use super::queue::{Item, State};
+use super::queue::{ItemState, QueueItem};
 use crate::curate::side_effects::{About, SideEffects};
 use crate::curate::{Candidate, CurateError, ReviewSession, merge_edits, write};
 use crate::scope::Scope;
@@ -24,7 +24,7 @@ use crate::service::short_id::ShortIds;
 
 /// The result of writing the choices.
 #[derive(Debug, Default, Serialize)]
-pub struct Outcome {
+pub struct ReviewOutcome {
     /// The batch, for `undo`.
     pub batch: String,
     /// How many decisions were written.
@@ -61,10 +61,10 @@ impl Desk {
     /// # Errors
     /// A store or a log cannot be read, or a log cannot be written. Choices for that scope and the
     /// following ones are kept.
-    pub fn write(&mut self, session: &ReviewSession) -> Result<Outcome, CurateError> {
-        let mut outcome = Outcome {
+    pub fn write(&mut self, session: &ReviewSession) -> Result<ReviewOutcome, CurateError> {
+        let mut outcome = ReviewOutcome {
             batch: session.batch.clone(),
-            ..Outcome::default()
+            ..ReviewOutcome::default()
         };
         let planned = self.planned_choices();
         let scopes: Vec<&Arc<Scope>> = planned.values().map(|(scope, _)| scope).collect();
@@ -82,7 +82,7 @@ impl Desk {
         scope: &Scope,
         choices: &[PlannedChoice],
         session: &ReviewSession,
-        outcome: &mut Outcome,
+        outcome: &mut ReviewOutcome,
     ) -> Result<(), CurateError> {
         let ids: Vec<&str> = choices.iter().flat_map(PlannedChoice::ids).collect();
         let mut broken = Vec::new();
@@ -138,12 +138,17 @@ impl Desk {
     }
 
     /// Marks what was written and puts the rest back in its present state.
-    fn update_item(&mut self, planned: &PlannedChoice, is_broken: bool, outcome: &mut Outcome) {
+    fn update_item(
+        &mut self,
+        planned: &PlannedChoice,
+        is_broken: bool,
+        outcome: &mut ReviewOutcome,
+    ) {
         self.forget(&[planned.number]);
         let Some(item) = self.items.get_mut(planned.number) else {
             return;
         };
-        item.state = State::Written;
+        item.state = ItemState::Written;
         if !is_broken {
             return;
         }
@@ -156,7 +161,7 @@ impl Desk {
         if let Some(curated) = now.ok().flatten()
             && curated.memory.status == planned.candidate.memory().status
         {
-            *item = Item::new(Candidate { scope, curated });
+            *item = QueueItem::new(Candidate { scope, curated });
             item.stale.clone_from(&planned.stale);
             item.was_put_back = true;
         }

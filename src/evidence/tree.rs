@@ -59,7 +59,7 @@ impl Bounds {
 
 /// A file of the tree.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     /// Its path from the top, with `/`. A folder's path ends with `/`.
     pub path: String,
     /// The same in lower case.
@@ -71,7 +71,7 @@ pub(super) struct Entry {
 /// The files of a tree, up to the limits.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TreeEntry>,
     /// Whether everything was listed, except generated folders.
     pub is_complete: bool,
 }
@@ -208,7 +208,7 @@ impl WorkTree {
         let wanted = inside.to_lowercase();
         let wanted = wanted.trim_end_matches('/');
         let is_glob = is_glob(wanted);
-        let is_named = |entry: &Entry| {
+        let is_named = |entry: &TreeEntry| {
             let path = entry.folded.trim_end_matches('/');
             if is_glob
                 && self
@@ -306,7 +306,7 @@ fn list(top: &Path, bounds: Bounds, end: Instant) -> Listing {
                     below.push(path.clone());
                 }
                 let is_read = kind.is_file() && bounds.bytes > 0;
-                listing.entries.push(Entry {
+                listing.entries.push(TreeEntry {
                     folded: path.to_lowercase(),
                     length: match entry.metadata() {
                         Ok(metadata) if is_read => metadata.len(),

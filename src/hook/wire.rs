@@ -8,7 +8,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::edit;
+use super::edited_files;
 use ack_api::text;
 
 /// Maximum bytes of a path.
@@ -68,7 +68,7 @@ impl HookEvent {
 
 /// What the conversation contains already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum SessionOrigin {
     /// None of our text: a new session, one that was cleared or compacted (`startup`, `clear`,
     /// `compact`), or one whose host forgets our text.
     Fresh,
@@ -84,7 +84,7 @@ pub struct Event {
     /// When the hook runs.
     pub moment: HookEvent,
     /// What the conversation contains.
-    pub origin: Origin,
+    pub origin: SessionOrigin,
     /// The project's folder.
     pub folder: Option<String>,
     /// The user's prompt.
@@ -159,9 +159,9 @@ impl Event {
         let unknown = Self::unknown(Some(host), moment);
         Ok(Self {
             origin: if continued && host.keeps_history() {
-                Origin::Continued
+                SessionOrigin::Continued
             } else {
-                Origin::Fresh
+                SessionOrigin::Fresh
             },
             folder: folder(&sent),
             prompt: text("prompt").map(|prompt| without_context(prompt).to_owned()),
@@ -170,7 +170,7 @@ impl Event {
                 .or_else(|| text("sessionId").filter(|_| host == Host::Droid))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
             files: match (text("tool_name"), sent.get("tool_input")) {
-                (Some(tool), Some(input)) => edit::files(tool, input),
+                (Some(tool), Some(input)) => edited_files::files(tool, input),
                 _ => Vec::new(),
             },
             name: if known {
@@ -197,7 +197,7 @@ impl Event {
         Self {
             host,
             moment,
-            origin: Origin::Fresh,
+            origin: SessionOrigin::Fresh,
             folder: None,
             prompt: None,
             session: None,
@@ -320,7 +320,7 @@ mod tests {
         );
         assert_eq!(
             (copilot.host, copilot.origin),
-            (Host::Copilot, Origin::Fresh)
+            (Host::Copilot, SessionOrigin::Fresh)
         );
         let gemini = json!({
             "session_id": "s", "hook_event_name": "SessionStart",
@@ -328,7 +328,7 @@ mod tests {
         });
         assert_eq!(
             (read(&gemini).host, read(&gemini).origin),
-            (Host::Gemini, Origin::Fresh)
+            (Host::Gemini, SessionOrigin::Fresh)
         );
     }
 
@@ -356,12 +356,12 @@ mod tests {
     #[test]
     fn only_a_resumed_conversation_gets_less_text() {
         for (source, expected) in [
-            ("startup", Origin::Fresh),
-            ("clear", Origin::Fresh),
-            ("compact", Origin::Fresh),
-            ("resume", Origin::Continued),
-            ("fork", Origin::Continued),
-            ("something new", Origin::Fresh),
+            ("startup", SessionOrigin::Fresh),
+            ("clear", SessionOrigin::Fresh),
+            ("compact", SessionOrigin::Fresh),
+            ("resume", SessionOrigin::Continued),
+            ("fork", SessionOrigin::Continued),
+            ("something new", SessionOrigin::Fresh),
         ] {
             assert_eq!(
                 read(&json!({ "source": source })).origin,

@@ -9,13 +9,14 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::{ImportError, NumberedRow, Refusal};
+use super::{ImportError, NumberedRow, RefusedLine};
 use ack_api::import_line::Row;
 use ack_api::memory::{Status, Unreviewed};
 use ack_api::time;
 use ack_store::StoreError;
 use ack_store::decisions::is_content;
-use ack_store::layout::{Profile, recognise, tables};
+use ack_store::layout::{Profile, tables};
+use ack_store::profiles::recognise;
 use ack_store::{Snapshot, Store};
 
 /// The native schema.
@@ -56,7 +57,7 @@ pub struct Target {
 
 /// What an import will do.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct ImportPlan {
     /// Rows to add.
     pub added: Vec<Row>,
     /// Rows to replace, with the status each had.
@@ -94,12 +95,12 @@ impl Target {
         &self,
         rows: Vec<NumberedRow>,
         update: bool,
-        refused: &mut Vec<Refusal>,
-    ) -> Result<Plan, ImportError> {
+        refused: &mut Vec<RefusedLine>,
+    ) -> Result<ImportPlan, ImportError> {
         if self.is_new {
-            return Ok(Plan {
+            return Ok(ImportPlan {
                 added: rows.into_iter().map(|(_, row)| row).collect(),
-                ..Plan::default()
+                ..ImportPlan::default()
             });
         }
         let store = Store::new(self.path.clone(), Unreviewed::default());
@@ -118,7 +119,7 @@ impl Target {
     ///
     /// # Errors
     /// An error from SQLite or the file system. Then nothing is changed.
-    pub fn commit(&self, plan: &Plan, now: jiff::Timestamp) -> Result<(), ImportError> {
+    pub fn commit(&self, plan: &ImportPlan, now: jiff::Timestamp) -> Result<(), ImportError> {
         let sqlite = |source| ImportError::Sqlite {
             path: self.path.clone(),
             source,
@@ -241,10 +242,10 @@ fn compare(
     snapshot: &Snapshot<'_>,
     rows: &[NumberedRow],
     update: bool,
-    refused: &mut Vec<Refusal>,
-) -> Result<Plan, StoreError> {
+    refused: &mut Vec<RefusedLine>,
+) -> Result<ImportPlan, StoreError> {
     let sqlite = |error| StoreError::sqlite(snapshot.path(), error);
-    let mut plan = Plan::default();
+    let mut plan = ImportPlan::default();
     let sql = format!(
         "SELECT {} FROM memories WHERE id COLLATE BINARY = ?1",
         COLUMNS.join(", ")
@@ -285,7 +286,7 @@ fn compare(
                 "`id` is `{}`, which the store has with other content; --update replaces it",
                 row.id
             );
-            refused.push(Refusal::new(*number, reason));
+            refused.push(RefusedLine::new(*number, reason));
         } else {
             plan.unchanged += 1;
         }
@@ -354,7 +355,11 @@ fn sets_curated_column(row: &Row) -> bool {
         .any(|column| sets_column(row, column))
 }
 
-fn write(connection: &mut Connection, plan: &Plan, now: jiff::Timestamp) -> rusqlite::Result<()> {
+fn write(
+    connection: &mut Connection,
+    plan: &ImportPlan,
+    now: jiff::Timestamp,
+) -> rusqlite::Result<()> {
     let has_log = recognise(&tables(connection)?).is_some_and(|layout| layout.log.is_some());
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     {

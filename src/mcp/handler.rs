@@ -13,7 +13,7 @@ use rmcp::{ErrorData, ServerHandler};
 use std::time::Duration;
 
 use super::client::Quirks;
-use super::{Server, error_result, prompts, raw, resources, tools, until_cancelled};
+use super::{Server, error_result, prompts, raw_result, resources, tools, until_cancelled};
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
 
@@ -78,7 +78,7 @@ impl ServerHandler for Server {
                 .await?
             }
             None => match self.upstreams.call(&request.name, values, &context).await {
-                Some(Answer::Result(result)) => raw::carry(result),
+                Some(Answer::Result(result)) => raw_result::carry(result),
                 Some(Answer::Refused(error)) => return Err(error),
                 Some(Answer::Arguments(body)) => error_result(&body),
                 Some(Answer::None(error)) => error_result(&error.body()),

@@ -10,8 +10,8 @@ pub mod access_log;
 mod metrics;
 mod peers;
 mod readiness;
-mod record;
-mod settings;
+mod reload;
+mod request_record;
 mod site;
 mod slow_reader;
 pub mod tokens;
@@ -33,7 +33,7 @@ use self::peers::{AnsweringGuard, ConnectionLimits, Peers};
 use self::site::Site;
 use self::slow_reader::{ReadRate, SlowReaderGuard};
 use self::tokens::{TokenFile, TokensError};
-use super::signals::Signals;
+use super::signals::EndSignals;
 use super::{Server, runtime};
 use crate::gate::{Gate, Token};
 use crate::offer::Offer;
@@ -265,7 +265,7 @@ impl Listening {
     }
 
     async fn accept(self, server: Server) -> std::io::Result<()> {
-        let mut stop = Signals::new()?;
+        let mut stop = EndSignals::new()?;
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let limits = self.limits;
         let site = Arc::new(Site::new(server, self.gate, limits, self.extras));

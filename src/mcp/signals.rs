@@ -5,14 +5,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The three signals that end the server: from a service manager, the keyboard, or a closing
 /// terminal.
 #[derive(Debug)]
-pub struct Signals {
+pub struct EndSignals {
     terminate: Signal,
     interrupt: Signal,
     /// `None` if the signal was ignored when the process started, as with `nohup`.
     hang_up: Option<Signal>,
 }
 
-impl Signals {
+impl EndSignals {
     /// Starts listening.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ const MAX_ATTEMPTS: usize = 5;
 
 /// What to publish, and how.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct BucketOptions {
     /// Only memories with the status `promoted`.
     pub only_promoted: bool,
     /// Leave out memories whose text must not be published, instead of failing.
@@ -46,7 +46,7 @@ pub struct Options {
 
 /// Why a scope is not published.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum BucketPublishError {
     /// It must not be published, or it cannot be read.
     #[error(transparent)]
     Publish(#[from] PublishError),
@@ -57,7 +57,7 @@ pub enum Error {
 
 /// What publishing would do.
 #[derive(Debug, Serialize)]
-pub struct Planned {
+pub struct BucketPlan {
     /// The scope.
     pub scope: String,
     /// The bucket.
@@ -85,7 +85,7 @@ pub struct Publication {
     scope: Arc<Scope>,
     address: Address,
     publisher: Publisher,
-    options: Options,
+    options: BucketOptions,
 }
 
 impl Publication {
@@ -97,8 +97,8 @@ impl Publication {
         scope: &Arc<Scope>,
         address: Address,
         settings: &RemoteSettings,
-        options: Options,
-    ) -> Result<Self, Error> {
+        options: BucketOptions,
+    ) -> Result<Self, BucketPublishError> {
         Ok(Self {
             publisher: Publisher::new(&scope.folder, &address, settings)?,
             scope: Arc::clone(scope),
@@ -116,7 +116,7 @@ impl Publication {
     ///
     /// # Errors
     /// The scope must not be published, or something cannot be read.
-    pub fn plan(&self, step: &mut dyn FnMut(Step)) -> Result<Planned, Error> {
+    pub fn plan(&self, step: &mut dyn FnMut(Step)) -> Result<BucketPlan, BucketPublishError> {
         let mut held = Vec::new();
         let mut warnings = Vec::new();
         let (mut waiting, mut also_waiting) = (None, 0);
@@ -145,7 +145,7 @@ impl Publication {
                 base.plan_withdrawal(&self.address, &self.options.withdraw, &self.options.by)?
             }
         };
-        Ok(Planned {
+        Ok(BucketPlan {
             scope: self.scope.name.clone(),
             to: self.address.to_string(),
             plan,
@@ -157,7 +157,7 @@ impl Publication {
         })
     }
 
-    fn approved(&self) -> Result<Approved, Error> {
+    fn approved(&self) -> Result<Approved, BucketPublishError> {
         may_publish(&self.scope)?;
         Ok(approved(&self.scope, Superseded::Kept)?)
     }
@@ -167,7 +167,7 @@ impl Publication {
         memories: Vec<Memory>,
         held: &mut Vec<HeldItem>,
         warnings: &mut Vec<HeldItem>,
-    ) -> Result<DesiredState, Error> {
+    ) -> Result<DesiredState, BucketPublishError> {
         let memories = check_texts(memories, held, warnings);
         if !held.is_empty() && !self.options.skip_held {
             return Err(PublishError::Held { held: held.clone() }.into());
@@ -198,9 +198,9 @@ impl Publication {
     /// It cannot be built.
     pub fn make(
         &self,
-        planned: &Planned,
+        planned: &BucketPlan,
         step: &mut dyn FnMut(Step),
-    ) -> Result<(BuiltVersion, UploadCost), Error> {
+    ) -> Result<(BuiltVersion, UploadCost), BucketPublishError> {
         let published = planned.base.scope();
         let terms = PublicationTerms {
             scope: match published {
@@ -226,10 +226,10 @@ impl Publication {
     /// The bucket failed. Readers still see the previous version.
     pub fn publish(
         &self,
-        planned: &Planned,
+        planned: &BucketPlan,
         built: BuiltVersion,
         step: &mut dyn FnMut(Step),
-    ) -> Result<Head, Error> {
+    ) -> Result<Head, BucketPublishError> {
         let mut result = self.publisher.publish(&planned.base, built, step);
         for _ in 1..MAX_ATTEMPTS {
             let Err(BucketError::Conflict { version, .. }) = result else {

@@ -7,15 +7,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use ack_api::memory::Memory;
-use ack_store::folder::links::{Target, links, resolve_note};
+use ack_store::folder::links::{Target, links, resolve_note, target_exists};
 use ack_sys::files;
 use ack_worktree::repository::Repository;
 use tempfile::Builder;
 use walkdir::WalkDir;
 
-use super::note::{Comparison, Origin, Published};
-use super::{HeldItem, Item, Options, Plan, PublishError, Step};
-use crate::check::links::is_there;
+use super::note::{Comparison, Published, PublishedMemory};
+use super::{HeldItem, PublishError, PublishItem, PublishOptions, PublishPlan, Step};
 use crate::scope::Scope;
 
 /// The largest file that is read.
@@ -90,10 +89,10 @@ fn is_hidden(name: &std::ffi::OsStr) -> bool {
 
 /// Plans one file per memory.
 pub(super) fn plan(
-    plan: &mut Plan,
+    plan: &mut PublishPlan,
     scope: &Scope,
     memories: &[Memory],
-    options: Options,
+    options: PublishOptions,
 ) -> Result<(), PublishError> {
     let mut present = ExistingFiles::read(&scope.name, &plan.folder)?;
     if !memories.is_empty() && !present.names.contains(INDEX_NAME) {
@@ -106,7 +105,7 @@ pub(super) fn plan(
     let mut written: Vec<WrittenFile<'_>> = Vec::new();
     for memory in memories {
         let source = scope.store.note_text(&memory.id);
-        let origin = Origin {
+        let origin = PublishedMemory {
             scope: &scope.name,
             memory,
             source: source.as_deref(),
@@ -118,7 +117,7 @@ pub(super) fn plan(
                 continue;
             }
             let path = PathBuf::from(free_name(&origin, &mut present.names));
-            plan.added.push(Item {
+            plan.added.push(PublishItem {
                 path: path.clone(),
                 id,
             });
@@ -132,7 +131,7 @@ pub(super) fn plan(
         };
         let after = match origin.compare(&published) {
             Comparison::Conflict if !options.overwrite => {
-                plan.kept.push(Item { path, id });
+                plan.kept.push(PublishItem { path, id });
                 continue;
             }
             Comparison::Same => text.clone(),
@@ -146,7 +145,7 @@ pub(super) fn plan(
         if plan.hold_back(memory, &after) {
             continue;
         }
-        plan.changed.push(Item {
+        plan.changed.push(PublishItem {
             path: path.clone(),
             id,
         });
@@ -158,7 +157,7 @@ pub(super) fn plan(
         });
     }
     for (id, (path, text, _)) in present.published {
-        plan.withdrawn.push(Item {
+        plan.withdrawn.push(PublishItem {
             path: path.clone(),
             id,
         });
@@ -177,7 +176,7 @@ type WrittenFile<'a> = (&'a Memory, PathBuf, String);
 
 /// Warns about links to files that will not be there, which `check` reports as dead. Links stay as
 /// people approved them.
-fn warn_of_dead_links(plan: &mut Plan, written: &[WrittenFile<'_>]) {
+fn warn_of_dead_links(plan: &mut PublishPlan, written: &[WrittenFile<'_>]) {
     let repository = Repository::discover(&plan.folder, None);
     let top = repository.map(|repository| repository.work_tree);
     for (memory, path, text) in written {
@@ -195,7 +194,7 @@ fn warn_of_dead_links(plan: &mut Plan, written: &[WrittenFile<'_>]) {
             });
             let is_there = match step {
                 Some(step) => step.after.is_some(),
-                None => is_there(&target, path, &plan.folder, top.as_deref()),
+                None => target_exists(&target, path, &plan.folder, top.as_deref()),
             };
             if !is_there && !dead.contains(&target) {
                 dead.push(target);
@@ -219,7 +218,7 @@ fn warn_of_dead_links(plan: &mut Plan, written: &[WrittenFile<'_>]) {
 }
 
 /// A name that is not taken at the top level of the folder.
-fn free_name(origin: &Origin<'_>, names: &mut HashSet<String>) -> String {
+fn free_name(origin: &PublishedMemory<'_>, names: &mut HashSet<String>) -> String {
     let name = origin.file_name();
     let stem = name.trim_end_matches(".md");
     let mut free = name.clone();

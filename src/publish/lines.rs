@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ack_api::memory::Memory;
 use ack_sys::files;
 
-use super::{Item, Options, Plan, PublishError, Step};
+use super::{PublishError, PublishItem, PublishOptions, PublishPlan, Step};
 use ack_api::import_line::ImportLine;
 
 /// The largest file that is replaced.
@@ -15,9 +15,9 @@ const MAX_BYTES: u64 = 512 << 20;
 /// Plans the file, which is named after the scope. An existing file is replaced only if it has
 /// exactly the form that is written here.
 pub(super) fn plan(
-    plan: &mut Plan,
+    plan: &mut PublishPlan,
     memories: &[Memory],
-    options: Options,
+    options: PublishOptions,
 ) -> Result<(), PublishError> {
     let path = PathBuf::from(file_name(&plan.scope));
     let full = plan.folder.join(&path);
@@ -44,7 +44,7 @@ pub(super) fn plan(
     for memory in memories {
         lines.insert(memory.id.clone(), line_of(memory));
     }
-    let item = |id: &String| Item {
+    let item = |id: &String| PublishItem {
         path: path.clone(),
         id: id.clone(),
     };

@@ -7,10 +7,11 @@ use std::time::SystemTime;
 
 use ack_api::memory::Memory;
 use ack_store::folder::Dialect;
-use ack_store::folder::note::{FACTS_HEADING, Note, NoteStatus, read};
+use ack_store::folder::note::{Note, NoteStatus};
+use ack_store::folder::parse::{FACTS_HEADING, read};
 use sha2::{Digest as _, Sha256};
 
-use super::document::{Document, list, scalar};
+use crate::document::{Document, list, scalar};
 
 /// The key that names the memory's origin: scope, `/`, id.
 pub const ORIGIN_KEY: &str = "published_from";
@@ -40,7 +41,7 @@ const PUBLISHED_KEYS: [&[&str]; 12] = [
 
 /// A memory to publish.
 #[derive(Debug, Clone)]
-pub struct Origin<'a> {
+pub struct PublishedMemory<'a> {
     /// Its scope.
     pub scope: &'a str,
     /// The memory.
@@ -49,7 +50,7 @@ pub struct Origin<'a> {
     pub source: Option<&'a str>,
 }
 
-impl Origin<'_> {
+impl PublishedMemory<'_> {
     /// The value of [`ORIGIN_KEY`].
     pub fn from(&self) -> String {
         format!("{}/{}", self.scope, self.memory.id)

@@ -14,7 +14,7 @@ use ack_sys::files;
 use serde_json::Value;
 
 use super::tally::{head, is_named};
-use super::{FoundStore, Kind};
+use super::{FoundStore, StoreKind};
 
 /// How long to wait for a database that changes all the time.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ pub fn recognise(path: &Path) -> Option<FoundStore> {
         return database(path);
     }
     if INSTRUCTIONS.iter().any(|name| is_named(path, name)) {
-        return Some(FoundStore::uncounted(Kind::Instructions, path));
+        return Some(FoundStore::uncounted(StoreKind::Instructions, path));
     }
     json_lines(path, &start)
 }
@@ -41,7 +41,7 @@ pub fn database(path: &Path) -> Option<FoundStore> {
 }
 
 /// A database in a program's usual place. If it cannot be read, it is listed with the reason.
-pub fn usual_database(kind: Kind, path: &Path) -> Option<FoundStore> {
+pub fn usual_database(kind: StoreKind, path: &Path) -> Option<FoundStore> {
     // If it is missing or not a file, there is no store.
     files::check(path).ok()?;
     let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -77,13 +77,13 @@ fn open_store(path: &Path) -> Result<FoundStore, StoreError> {
     let approved = counts.approved + counts.promoted;
     let memories = approved + counts.staging + counts.rejected + counts.unknown;
     let kind = match profile {
-        Profile::Ack => Kind::AckMemory,
-        Profile::ClaudeMem | Profile::ClaudeMemV3 => Kind::ClaudeMem,
-        Profile::McpMemoryService => Kind::McpMemoryService,
-        Profile::AutoMemory => Kind::AutoMemory,
-        Profile::Codex => Kind::Codex,
-        Profile::Markdown => Kind::KnowledgeFormat,
-        Profile::ServerMemory => Kind::ServerMemory,
+        Profile::Ack => StoreKind::AckMemory,
+        Profile::ClaudeMem | Profile::ClaudeMemV3 => StoreKind::ClaudeMem,
+        Profile::McpMemoryService => StoreKind::McpMemoryService,
+        Profile::AutoMemory => StoreKind::AutoMemory,
+        Profile::Codex => StoreKind::Codex,
+        Profile::Markdown => StoreKind::KnowledgeFormat,
+        Profile::ServerMemory => StoreKind::ServerMemory,
     };
     Ok(FoundStore {
         approved: has_status.then_some(approved),
@@ -102,12 +102,12 @@ fn json_lines(path: &Path, start: &str) -> Option<FoundStore> {
     let graph = is("type") && (is("entityType") || is("relationType"));
     if graph {
         return Some(FoundStore::with_count(
-            Kind::ServerMemory,
+            StoreKind::ServerMemory,
             path,
             entities(path),
         ));
     }
-    is("title").then(|| FoundStore::with_count(Kind::ImportLines, path, lines(path, |_| true)))
+    is("title").then(|| FoundStore::with_count(StoreKind::ImportLines, path, lines(path, |_| true)))
 }
 
 /// Counts the entities of a graph. Lines with the same name are one memory.

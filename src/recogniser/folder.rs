@@ -5,7 +5,7 @@ use std::path::Path;
 use ack_store::folder::instructions::is_rule_folder;
 
 use super::tally::{Budget, has_key, head, is_markdown, is_named};
-use super::{FoundStore, Kind, file};
+use super::{FoundStore, StoreKind, file};
 use crate::scope::DATABASE_NAMES;
 
 /// How many files of a folder are read to recognise its notes.
@@ -16,7 +16,7 @@ const RESERVED: [&str; 2] = ["index.md", "log.md"];
 /// What a folder is.
 pub fn recognise(path: &Path, budget: &Budget) -> Option<FoundStore> {
     if is_rule_folder(path) {
-        return Some(FoundStore::uncounted(Kind::Instructions, path));
+        return Some(FoundStore::uncounted(StoreKind::Instructions, path));
     }
     let inside = DATABASE_NAMES
         .iter()
@@ -47,7 +47,7 @@ pub fn auto_memory(path: &Path, budget: &Budget) -> Option<FoundStore> {
     };
     (index.is_file() || sample_texts(path).iter().any(|head| is_dialect(head))).then(|| {
         let memories = budget.markdown(path, |path| !is_named(path, "MEMORY.md"));
-        FoundStore::with_count(Kind::AutoMemory, path, memories)
+        FoundStore::with_count(StoreKind::AutoMemory, path, memories)
     })
 }
 
@@ -57,7 +57,7 @@ pub fn knowledge_format(path: &Path, budget: &Budget) -> Option<FoundStore> {
         let memories = budget.markdown(path, |path| {
             !RESERVED.iter().any(|name| is_named(path, name)) && has_key(&head(path), &["type"])
         });
-        FoundStore::with_count(Kind::KnowledgeFormat, path, memories)
+        FoundStore::with_count(StoreKind::KnowledgeFormat, path, memories)
     })
 }
 
@@ -78,7 +78,7 @@ pub fn codex(path: &Path, budget: &Budget) -> Option<FoundStore> {
             Ok(0)
         };
         FoundStore::with_count(
-            Kind::Codex,
+            StoreKind::Codex,
             path,
             rollouts.map(|rollouts| groups + rollouts),
         )
@@ -89,14 +89,14 @@ pub fn codex(path: &Path, budget: &Budget) -> Option<FoundStore> {
 pub fn serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let project = path.parent().filter(|parent| is_named(parent, ".serena"))?;
     (is_named(path, "memories") && project.is_dir() && path.is_dir())
-        .then(|| FoundStore::with_count(Kind::Serena, path, budget.markdown(path, |_| true)))
+        .then(|| FoundStore::with_count(StoreKind::Serena, path, budget.markdown(path, |_| true)))
 }
 
 /// Serena's memories for all projects.
 pub fn global_serena(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let memories = path.is_dir().then(|| budget.markdown(path, |_| true))?;
     // Serena creates the folder before there is a memory.
-    (memories != Ok(0)).then(|| FoundStore::with_count(Kind::Serena, path, memories))
+    (memories != Ok(0)).then(|| FoundStore::with_count(StoreKind::Serena, path, memories))
 }
 
 /// Solved problems in a repository, recognised by their front matter.
@@ -107,16 +107,19 @@ pub fn solutions(path: &Path, budget: &Budget) -> Option<FoundStore> {
         return None;
     }
     let memories = budget.markdown(path, is_solution);
-    (memories != Ok(0)).then(|| FoundStore::with_count(Kind::Solutions, path, memories))
+    (memories != Ok(0)).then(|| FoundStore::with_count(StoreKind::Solutions, path, memories))
 }
 
 /// basic-memory: notes with a permalink.
 pub fn basic_memory(path: &Path, budget: &Budget) -> Option<FoundStore> {
     let is_note = |head: &String| has_key(head, &["permalink"]);
-    sample_texts(path)
-        .iter()
-        .any(is_note)
-        .then(|| FoundStore::with_count(Kind::BasicMemory, path, budget.markdown(path, |_| true)))
+    sample_texts(path).iter().any(is_note).then(|| {
+        FoundStore::with_count(
+            StoreKind::BasicMemory,
+            path,
+            budget.markdown(path, |_| true),
+        )
+    })
 }
 
 /// The beginnings of some Markdown files in a folder and its subfolders.

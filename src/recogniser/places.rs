@@ -8,7 +8,7 @@ use ack_sys::files::{self, expand_home};
 use serde_json::Value;
 
 use super::tally::Budget;
-use super::{FoundStore, Kind, file, folder};
+use super::{FoundStore, StoreKind, file, folder};
 use crate::scope::DATABASE_NAMES;
 
 /// Maximum entries to read in one folder.
@@ -19,7 +19,7 @@ const MAX_TOP_FOLDERS: usize = 200;
 const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 
 /// Where to look: folders of this user, the current project, and variables that move a store.
-pub struct Places<'a> {
+pub struct StorePlaces<'a> {
     /// The home folder.
     pub home: PathBuf,
     /// The system's folder for data (`~/.local/share`, `~/Library/Application Support`).
@@ -34,7 +34,7 @@ pub struct Places<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-impl Places<'_> {
+impl StorePlaces<'_> {
     /// The path in a variable, or a default.
     fn variable_or(&self, name: &str, default: impl FnOnce() -> PathBuf) -> PathBuf {
         self.path_in(name).unwrap_or_else(default)
@@ -51,7 +51,7 @@ impl Places<'_> {
 }
 
 /// Every store in the known places.
-pub fn find_stores(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
+pub fn find_stores(places: &StorePlaces<'_>, budget: &Budget) -> Vec<FoundStore> {
     let mut found = native_scopes(places);
     found.extend(databases(places));
     found.extend(auto_memories(places, budget));
@@ -72,7 +72,7 @@ pub fn find_stores(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
 }
 
 /// Scopes under the default root, if another root is in use.
-fn native_scopes(places: &Places<'_>) -> Vec<FoundStore> {
+fn native_scopes(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let default_root = places.home.join(".ack-mem");
     if default_root == places.root {
         return Vec::new();
@@ -80,20 +80,20 @@ fn native_scopes(places: &Places<'_>) -> Vec<FoundStore> {
     let scopes = entries(&default_root.join("scopes")).into_iter();
     scopes
         .flat_map(|folder| DATABASE_NAMES.map(|name| folder.join(name)))
-        .filter_map(|path| file::usual_database(Kind::AckMemory, &path))
+        .filter_map(|path| file::usual_database(StoreKind::AckMemory, &path))
         .collect()
 }
 
 /// Databases, each in its program's usual place.
-fn databases(places: &Places<'_>) -> Vec<FoundStore> {
+fn databases(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     let claude_mem = places.variable_or("CLAUDE_MEM_DATA_DIR", || places.home.join(".claude-mem"));
     let service = places.variable_or("MCP_MEMORY_SQLITE_PATH", || {
         let base = places.variable_or("MCP_MEMORY_BASE_DIR", || places.data.join("mcp-memory"));
         base.join("sqlite_vec.db")
     });
     [
-        file::usual_database(Kind::ClaudeMem, &claude_mem.join("claude-mem.db")),
-        file::usual_database(Kind::McpMemoryService, &service),
+        file::usual_database(StoreKind::ClaudeMem, &claude_mem.join("claude-mem.db")),
+        file::usual_database(StoreKind::McpMemoryService, &service),
     ]
     .into_iter()
     .flatten()
@@ -101,7 +101,7 @@ fn databases(places: &Places<'_>) -> Vec<FoundStore> {
 }
 
 /// One folder per project, or the folder that the settings name.
-fn auto_memories(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
+fn auto_memories(places: &StorePlaces<'_>, budget: &Budget) -> Vec<FoundStore> {
     let claude = places.claude();
     let configured = settings(&claude.join("settings.json"))
         .and_then(|settings| {
@@ -120,7 +120,7 @@ fn auto_memories(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
 }
 
 /// The files that MEMORY_FILE_PATH names, here or in the settings of clients that start the server.
-fn server_memories(places: &Places<'_>) -> Vec<FoundStore> {
+fn server_memories(places: &StorePlaces<'_>) -> Vec<FoundStore> {
     const VARIABLE: &str = "MEMORY_FILE_PATH";
     let mut paths: Vec<PathBuf> = places.path_in(VARIABLE).into_iter().collect();
     let clients = [
@@ -150,7 +150,7 @@ fn server_memories(places: &Places<'_>) -> Vec<FoundStore> {
 }
 
 /// The projects in basic-memory's settings, or its usual folder.
-fn basic_memories(places: &Places<'_>, budget: &Budget) -> Vec<FoundStore> {
+fn basic_memories(places: &StorePlaces<'_>, budget: &Budget) -> Vec<FoundStore> {
     let base = places.variable_or("BASIC_MEMORY_CONFIG_DIR", || {
         places.home.join(".basic-memory")
     });

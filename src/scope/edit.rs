@@ -1,21 +1,20 @@
 //! Edits a manifest: changes only the named keys and leaves every other byte. The result is checked
 //! first and then written atomically.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
-use tempfile::NamedTempFile;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value, value};
 
 use super::manifest::Manifest;
 use crate::config::{MAX_SETTINGS_BYTES, SettingsError};
+use crate::text_file::{replace, with_line_ends_of};
 use ack_api::text;
 use ack_sys::files;
 
 /// A change to one key.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum KeyChange {
     /// Set this value.
     Set(Value),
     /// Add these strings to its list.
@@ -41,7 +40,7 @@ pub struct EditedManifest {
 ///
 /// # Errors
 /// [`SettingsError`] if the file cannot be read, or the result would not be a valid manifest.
-pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<EditedManifest, SettingsError> {
+pub fn plan(path: &Path, changes: &[(String, KeyChange)]) -> Result<EditedManifest, SettingsError> {
     let before = match files::read_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !path.is_symlink() => None,
@@ -82,7 +81,7 @@ pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<EditedManifest,
     let after = if earlier.is_empty() {
         raw.to_owned()
     } else {
-        crate::connect::file::with_line_ends_of(raw, &document.to_string())
+        with_line_ends_of(raw, &document.to_string())
     };
     let manifest = Manifest::parse(&after, path)?;
     Ok(EditedManifest {
@@ -94,10 +93,10 @@ pub fn plan(path: &Path, changes: &[(String, Change)]) -> Result<EditedManifest,
     })
 }
 
-fn apply(document: &mut DocumentMut, key: &str, change: &Change) {
+fn apply(document: &mut DocumentMut, key: &str, change: &KeyChange) {
     match change {
-        Change::Unset => drop(document.remove(key)),
-        Change::Set(new) => {
+        KeyChange::Unset => drop(document.remove(key)),
+        KeyChange::Set(new) => {
             let mut new = new.clone();
             match document.get_mut(key).and_then(Item::as_value_mut) {
                 // Keep a comment after the value.
@@ -108,7 +107,7 @@ fn apply(document: &mut DocumentMut, key: &str, change: &Change) {
                 None => drop(document.insert(key, value(new))),
             }
         }
-        Change::Add(texts) => match document.get_mut(key) {
+        KeyChange::Add(texts) => match document.get_mut(key) {
             Some(Item::Value(Value::Array(list))) => {
                 texts.iter().for_each(|text| append(list, text));
             }
@@ -191,27 +190,4 @@ impl EditedManifest {
         }
         replace(&self.path, &self.after)
     }
-}
-
-/// Writes a file atomically. An existing file keeps its permissions, a link stays a link, and only
-/// the owner can read a new file.
-///
-/// # Errors
-/// The error from the system.
-pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = real.parent().unwrap_or(Path::new("."));
-    let mut file: NamedTempFile = tempfile::Builder::new()
-        .prefix(".ack-memory-")
-        .tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(metadata) = std::fs::metadata(&real) {
-        if metadata.permissions().readonly() {
-            return Err(std::io::ErrorKind::PermissionDenied.into());
-        }
-        file.as_file().set_permissions(metadata.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(&real).map_err(|error| error.error)?;
-    Ok(())
 }

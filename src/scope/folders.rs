@@ -18,14 +18,14 @@ use ack_sys::files;
 #[derive(Debug, Default)]
 pub struct ScopeFolders {
     state: Option<QuickState>,
-    entries: Vec<Entry>,
+    entries: Vec<FolderEntry>,
     /// Entries that cannot be scopes, and why.
     passed_over: Vec<(String, String)>,
 }
 
 /// A folder that may be a scope, or a symbolic link.
 #[derive(Debug)]
-pub struct Entry {
+pub struct FolderEntry {
     /// Its name.
     pub name: String,
     /// Where it is.
@@ -36,7 +36,7 @@ pub struct Entry {
 
 impl ScopeFolders {
     /// The present entries, those that cannot be scopes, and whether they were listed again.
-    pub fn read(&mut self, folder: &Path) -> (&[Entry], &[(String, String)], bool) {
+    pub fn read(&mut self, folder: &Path) -> (&[FolderEntry], &[(String, String)], bool) {
         let before = QuickState::read(folder, None);
         let is_new = before.is_none() || self.state != before;
         if is_new {
@@ -70,11 +70,13 @@ impl ScopeFolders {
                     let reason = "its name holds characters that cannot be shown".to_owned();
                     self.passed_over.push((shown_name, reason));
                 }
-                Some(name) if is_link || entry.file_type().is_dir() => self.entries.push(Entry {
-                    name: name.to_owned(),
-                    path: entry.path().to_owned(),
-                    is_link,
-                }),
+                Some(name) if is_link || entry.file_type().is_dir() => {
+                    self.entries.push(FolderEntry {
+                        name: name.to_owned(),
+                        path: entry.path().to_owned(),
+                        is_link,
+                    })
+                }
                 Some(_) => {}
             }
         }

@@ -12,9 +12,9 @@ use ack_store::{NamedBy, Store};
 use ack_sys::files::{self, expand_home, is_only_name};
 use ack_sys::watch::FolderWatch;
 
-use super::folders::{Contents, Entry, ScopeFolders};
+use super::folders::{Contents, FolderEntry, ScopeFolders};
 use super::manifest::Manifest;
-use super::{Scope, same};
+use super::{Scope, same_file};
 use crate::config::{Config, SettingsError};
 use crate::remote::{self, Remote, is_bucket};
 
@@ -100,11 +100,6 @@ impl Registry {
         }
     }
 
-    /// The scope root.
-    pub fn root(&self) -> &Path {
-        &self.all.root
-    }
-
     /// Removes the private copies of stores.
     pub fn close(&self) {
         self.all.close();
@@ -173,7 +168,7 @@ impl ScopeFinder {
             watches.for_each(|watch| watch.forget());
         }
         discovery.passed_over.extend_from_slice(passed_over);
-        for Entry {
+        for FolderEntry {
             name,
             path,
             is_link,
@@ -284,7 +279,7 @@ impl ScopeFinder {
         scopes: &[Arc<Scope>],
         before: Option<(FolderStamp, Arc<Scope>)>,
     ) -> Result<Option<Arc<Scope>>, String> {
-        if same::scope_with(scopes, database).is_some() {
+        if same_file::scope_with(scopes, database).is_some() {
             return Ok(None);
         }
         if database.is_symlink() {

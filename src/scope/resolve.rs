@@ -109,7 +109,7 @@ impl Selection {
 /// Finds the current project and its scope.
 ///
 /// # Errors
-/// [`ScopeError::PinNotFound`].
+/// `ScopeError::PinNotFound`.
 pub fn current(
     config: &Config,
     scopes: &[Arc<Scope>],

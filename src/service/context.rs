@@ -22,7 +22,7 @@ pub use self::choose::RECENT_REASON;
 
 use std::path::PathBuf;
 
-use self::choose::{Choice, Limits, choose};
+use self::choose::{ChosenMemories, Limits, choose};
 use self::signals::Signals;
 use crate::scope::resolve::Current;
 use crate::service::engine::Service;
@@ -78,7 +78,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         wait_policy: service.wait_policy,
         now: (service.config.clock)(),
     };
-    let Choice {
+    let ChosenMemories {
         mut own,
         others: mut cross,
         mut sessions,

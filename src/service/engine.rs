@@ -8,10 +8,10 @@ use super::context::outline_cache::OutlineCache;
 use super::error::Error;
 use crate::config::{Config, MaxStatus};
 use crate::live::LiveIndexes;
-use crate::remote::WaitPolicy;
 use crate::scope::resolve::{Selection, select};
 use crate::scope::{Registry, Scope};
 use ack_api::memory::Visibility;
+use ack_api::remote::WaitPolicy;
 use ack_store::READ_TIMEOUT;
 
 /// The service for one configuration.
@@ -54,7 +54,7 @@ impl Service {
     /// The same service for a process that must not wait for a bucket. It uses only the existing
     /// local copies.
     #[must_use]
-    pub fn without_bucket_wait(mut self) -> Self {
+    pub(crate) fn without_bucket_wait(mut self) -> Self {
         self.wait_policy = WaitPolicy::None;
         self
     }
@@ -93,7 +93,7 @@ impl Service {
     /// The same service with other settings. Scopes, indexes and outlines are shared, so the number
     /// of memories held in memory stays as it was.
     #[must_use]
-    pub fn configured(&self, config: Config) -> Self {
+    pub(crate) fn configured(&self, config: Config) -> Self {
         Self {
             config,
             registry: self.registry.clone(),
@@ -125,7 +125,7 @@ impl Service {
     }
 
     /// Whether the index of a scope uses its vector table.
-    pub fn uses_table(&self, scope: &Arc<Scope>) -> bool {
+    pub(crate) fn uses_table(&self, scope: &Arc<Scope>) -> bool {
         self.indexes.of(scope).uses_table()
     }
 
@@ -145,7 +145,7 @@ impl Service {
 
     /// Begins to ask the buckets of the scopes that are searched without being named, so that the
     /// first question does not wait for them.
-    pub fn ask_buckets(&self) {
+    pub(crate) fn ask_buckets(&self) {
         if self.wait_policy == WaitPolicy::None {
             return;
         }

@@ -203,11 +203,6 @@ impl Error {
         }
         body
     }
-
-    /// Whether the request names a scope that it may not use.
-    pub const fn is_about_scopes(&self) -> bool {
-        matches!(self, Self::Scope(_))
-    }
 }
 
 impl Diagnostic for Error {

@@ -22,7 +22,7 @@ pub enum Reach {
 
 impl Service {
     /// The names of the usable scopes, including private ones, because the owner asks.
-    pub fn scope_names(&self) -> Vec<String> {
+    pub(crate) fn scope_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .usable_scopes()
             .map(|scope| scope.name.clone())

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::number::{count, verb};
+use ack_api::remote::WaitPolicy;
 use ack_api::source::RowKey;
 use ack_api::{Contradiction, Diagnostic, Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::Index;
@@ -16,10 +17,10 @@ use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::engine::Service;
 use super::error::Error;
+use super::remote;
 use super::stale::Staleness;
 use crate::evidence::Bounds;
 use crate::live::{IndexGuard, LiveIndex, TableState};
-use crate::remote::{self, WaitPolicy};
 use crate::scope::resolve::Selection;
 use crate::scope::{Scope, ScopeError};
 

@@ -11,9 +11,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 
 use super::engine::Service;
 use super::validate::{check_length, max_tokens};
-use super::{answer, bounds};
+use super::{answer, bounds, remote};
 use crate::live::TableState;
-use crate::remote;
 use crate::scope::Scope;
 use crate::scope::resolve::{PRIVATE_REASON, current, scopes_named, unusable_manifest};
 use crate::service::error::{Error, NO_SCOPES_HINT};

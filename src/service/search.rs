@@ -10,11 +10,11 @@ use self::page::{ComparableHit, Place};
 pub(crate) use self::page::{Hit, Page};
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
-use super::evidence::{self, Evidence};
 use super::excerpt;
 use super::open;
 use super::open::{OpenScopes, Records};
 use super::same_id::{self, Holder};
+use super::session_words::{self, SessionEvidence};
 use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
@@ -54,7 +54,7 @@ pub(crate) struct Search<'a> {
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub(super) like: Option<(usize, DocId)>,
     /// Evidence from sessions, for memories whose own text does not match the question.
-    pub(super) evidence: Vec<Evidence>,
+    pub(super) evidence: Vec<SessionEvidence>,
 }
 
 impl<'a> Search<'a> {
@@ -155,7 +155,7 @@ impl<'a> Search<'a> {
         cancel::check()?;
         let evidence = match &terms {
             Some((terms, _)) if spec.sessions => {
-                evidence::find(opened, &views, terms, &spec.filters)
+                session_words::find(opened, &views, terms, &spec.filters)
             }
             _ => Vec::new(),
         };

@@ -144,7 +144,7 @@ fn pinned(service: &Service) -> Option<String> {
 
 impl Service {
     /// Whether unreviewed notes count as approved in one of these scopes.
-    pub fn serves_unreviewed<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
+    pub(crate) fn serves_unreviewed<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
         let scopes = self.registry.discover().scopes;
         let found = |name: &str| {
             let mut scopes = scopes.iter();

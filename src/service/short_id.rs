@@ -100,7 +100,7 @@ impl Service {
     ///
     /// # Errors
     /// There is no scope, or no readable store.
-    pub fn short_ids(
+    pub(crate) fn short_ids(
         &self,
         ids: &[&str],
         scope: Option<&str>,

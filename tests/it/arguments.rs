@@ -2,8 +2,9 @@
 //! error that helps.
 
 use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
-use ack_memory::service::Error;
-use ack_memory::service::{Service, arguments};
+use ack_memory::Error;
+use ack_memory::Service;
+use ack_memory::internal::arguments;
 use serde_json::{Map, Value, json};
 
 use crate::support::{Root, memory};

@@ -101,7 +101,7 @@ fn a_command_gives_the_credentials() {
 fn a_server_runs_the_command_again_shortly_before_they_expire() {
     let bucket = guarded();
     let reader = Root::new();
-    let ask = |service: &ack_memory::service::Service| {
+    let ask = |service: &ack_memory::Service| {
         wait(1_100);
         let answer = call(
             service,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ack_memory::service::Service;
+use ack_memory::Service;
 use ack_test_bucket::{Action, Bucket};
 use aho_corasick::{AhoCorasick, MatchKind};
 use rusqlite::{Connection, params};
@@ -62,7 +62,7 @@ fn store(root: &Root, scope: &str) -> Connection {
     let is_new = !path.exists();
     let connection = Connection::open(path).unwrap();
     if is_new {
-        let schema = ack_memory::import::write::SCHEMA;
+        let schema = ack_memory::internal::import::SCHEMA;
         connection.execute_batch(schema).unwrap();
     }
     connection

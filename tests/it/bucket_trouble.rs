@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ack_memory::service::Service;
+use ack_memory::Service;
 use ack_test_bucket::Bucket;
 use serde_json::{Value, json};
 

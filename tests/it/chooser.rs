@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ack_api::{ContextRequest, MemoryHit};
-use ack_memory::service::Service;
-use ack_memory::service::context::brief::BriefRequest;
+use ack_memory::Service;
+use ack_memory::internal::BriefRequest;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ack_memory::cli::args::Cli;
+use ack_memory::internal::Cli;
 use clap::CommandFactory;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -62,7 +62,7 @@ pub fn binary() -> Command {
         "CLICOLOR_FORCE",
         "FORCE_COLOR",
     ];
-    let ours = ack_memory::config::ENVIRONMENT.map(|(variable, _)| variable);
+    let ours = ack_memory::internal::ENVIRONMENT.map(|(variable, _)| variable);
     for variable in ours.into_iter().chain(others) {
         command.env_remove(variable);
     }

@@ -407,7 +407,7 @@ fn a_hook_of_a_program_with_another_name_is_found_and_those_of_others_stay() {
     ] }] } });
     home.write(".claude/settings.json", &theirs.to_string());
     let program = home.prepared(std::process::Command::new(&renamed));
-    for variable in ack_memory::config::ENVIRONMENT.map(|(variable, _)| variable) {
+    for variable in ack_memory::internal::ENVIRONMENT.map(|(variable, _)| variable) {
         assert!(std::env::var_os(variable).is_none(), "{variable} is set");
     }
     let mut program = program;

@@ -11,7 +11,7 @@ use crate::arguments::call;
 use crate::decisions::decide;
 use crate::query::bulk;
 use crate::support::{Root, memory};
-use ack_memory::config::Setting;
+use ack_memory::internal::Setting;
 
 fn ids(list: &Value) -> Vec<&str> {
     list.as_array()

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use ack_api::memory::{Status, StatusFilter, Unreviewed};
-use ack_memory::service::Service;
+use ack_memory::Service;
 use ack_store::Store;
 use proptest::prelude::*;
 use rusqlite::{Connection, params};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{call, call_as};
 use crate::support::{Root, memory};
-use ack_memory::config::{ENV_SCOPE, Setting};
+use ack_memory::internal::{ENV_SCOPE, Setting};
 
 pub const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
 const PRIVATE: usize = 2;
@@ -366,7 +366,7 @@ pub fn fill(root: &Root, plan: &Plan) {
             .unwrap();
         if is_new {
             connection
-                .execute_batch(ack_memory::import::write::SCHEMA)
+                .execute_batch(ack_memory::internal::import::SCHEMA)
                 .unwrap();
         }
         for table in [

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use ack_api::memory::Unreviewed;
-use ack_memory::service::Service;
+use ack_memory::Service;
 use ack_store::Store;
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -4,8 +4,9 @@ use ack_api::Diagnostic;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use ack_memory::config::SettingsError;
-use ack_memory::config::{Config, ENV_DB, ENV_SCOPE, Inputs, Setting};
+use ack_memory::Config;
+use ack_memory::SettingsError;
+use ack_memory::internal::{ENV_DB, ENV_SCOPE, Inputs, Setting};
 use serde_json::{Value, json};
 
 use crate::arguments::call;

@@ -5,9 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use ack_api::memory::{Status, Unreviewed};
-use ack_memory::service::Service;
-use ack_memory::service::context::about_files::FilesRequest;
-use ack_memory::service::context::brief::BriefRequest;
+use ack_memory::Service;
+use ack_memory::internal::{BriefRequest, FilesRequest};
 use ack_store::{READ_TIMEOUT, Store};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -34,7 +33,7 @@ fn root() -> (Root, PathBuf) {
     let folder = project(&root, "own", "main");
     let path = root.scope_folder("own").join("memory.db");
     let key = "id            TEXT PRIMARY KEY NOT NULL";
-    let schema = ack_memory::import::write::SCHEMA.replacen(key, "id TEXT", 1);
+    let schema = ack_memory::internal::import::SCHEMA.replacen(key, "id TEXT", 1);
     let store = Connection::open(path).unwrap();
     store.execute_batch(&schema).unwrap();
     let insert = "INSERT INTO memories (id, project, title, narrative, facts, files, type, status, created_at) \

@@ -13,10 +13,9 @@ use std::path::Path;
 
 use ack_api::ErrorCode;
 use ack_api::Mode;
-use ack_memory::eval::metrics::Measures;
-use ack_memory::eval::{Run, parse};
-use ack_memory::import::{Options, run};
-use ack_memory::service::Service;
+use ack_memory::Service;
+use ack_memory::internal::eval::{Measures, Run, parse};
+use ack_memory::internal::import::{ImportOptions, run};
 use serde_json::{Value, json};
 
 use crate::support::{Root, outside};
@@ -131,7 +130,7 @@ fn score_set(folder: &Path, mode: Mode) -> BTreeMap<String, Score> {
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();
     for (query, question) in queries.iter().zip(&questions) {
         let service = &roots[&owner(question)].1;
-        let ranked = match ack_memory::eval::run(
+        let ranked = match ack_memory::internal::eval::run(
             service,
             std::slice::from_ref(query),
             &[mode],
@@ -254,7 +253,7 @@ pub fn build<'a>(documents: impl Iterator<Item = &'a Value>) -> Root {
         run(
             root.scope_folder(&scope).join("memory.db"),
             &mut input,
-            Options::default(),
+            ImportOptions::default(),
             now,
             &mut |_| {},
             &mut |refused| panic!("{scope}: {refused:?}"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ack_memory::evidence::{Bounds, FileState, Since, WorkTree};
+use ack_memory::internal::{Bounds, FileState, Since, WorkTree};
 use ack_store::Store;
 use jiff::{Timestamp, ToSpan};
 use serde_json::json;
@@ -210,11 +210,11 @@ fn commits_to_a_file_since_a_memory_are_counted() {
     let root = Root::new();
     let service = root.service_with(|inputs| {
         let project = folder.path().join("services/pay");
-        inputs.project = Some(ack_memory::config::Setting::flag("-C", project));
+        inputs.project = Some(ack_memory::internal::Setting::flag("-C", project));
     });
     let scopes = service.registry.discover().scopes;
     let place = &service.config.project.value;
-    let current = ack_memory::scope::resolve::current(&service.config, &scopes, place).unwrap();
+    let current = ack_memory::internal::current_scope(&service.config, &scopes, place).unwrap();
     let tree = WorkTree::of(&current, Bounds::REVIEW).unwrap();
     let files = ["src/payout.rs:10", "README.md", "../../other.rs", "none.rs"];
     let files = files.map(str::to_owned);

@@ -10,7 +10,7 @@ use crate::cli::ack;
 use crate::curate::decide;
 use crate::query::bulk;
 use crate::support::{Root, memory};
-use ack_memory::config::Setting;
+use ack_memory::internal::Setting;
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array()

@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// process's environment.
 fn command(root: &Path, home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-    for (variable, _) in ack_memory::config::ENVIRONMENT {
+    for (variable, _) in ack_memory::internal::ENVIRONMENT {
         command.env_remove(variable);
     }
     command
@@ -727,7 +727,7 @@ fn a_signal_lets_running_requests_finish_and_closes_idle_connections() {
         let path = root.scope_folder("load").join("memory.db");
         let mut connection = rusqlite::Connection::open(path).unwrap();
         connection
-            .execute_batch(ack_memory::import::write::SCHEMA)
+            .execute_batch(ack_memory::internal::import::SCHEMA)
             .unwrap();
         let transaction = connection.transaction().unwrap();
         crate::support::insert(&transaction, &rows);

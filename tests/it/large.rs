@@ -1,7 +1,7 @@
 //! Large scopes: terms and vectors stay in the vector table and are searched there, and the answers
 //! are those of a scope that is held in memory.
 
-use ack_memory::service::Service;
+use ack_memory::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

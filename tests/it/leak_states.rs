@@ -38,8 +38,8 @@ pub fn root(plan: &Plan) -> Root {
     let root = Root::new();
     let database = root.scope_folder(SCOPES[TWINS]).join("memory.db");
     let key = "id            TEXT PRIMARY KEY NOT NULL";
-    let schema = ack_memory::import::write::SCHEMA.replacen(key, "id TEXT", 1);
-    assert_ne!(schema, ack_memory::import::write::SCHEMA);
+    let schema = ack_memory::internal::import::SCHEMA.replacen(key, "id TEXT", 1);
+    assert_ne!(schema, ack_memory::internal::import::SCHEMA);
     Connection::open(database)
         .unwrap()
         .execute_batch(&schema)

@@ -34,10 +34,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use ack_memory::config::{MaxStatus, Setting};
-use ack_memory::service::Service;
-use ack_memory::service::context::about_files::FilesRequest;
-use ack_memory::service::context::brief::BriefRequest;
+use ack_memory::Service;
+use ack_memory::internal::{BriefRequest, FilesRequest, MaxStatus, Setting};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rusqlite::params;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use ack_memory::service::Service;
+use ack_memory::Service;
 use serde_json::{Value, json};
 
 use crate::arguments::call;

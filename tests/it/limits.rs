@@ -1,7 +1,7 @@
 //! `[limits] memory`: indexes that were not used for the longest time are dropped, and no answer
 //! changes.
 
-use ack_memory::service::Service;
+use ack_memory::Service;
 use rusqlite::{Connection, params};
 use serde_json::json;
 

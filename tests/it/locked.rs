@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ack_api::{NoteKind, QueryRequest, QueryResponse};
-use ack_memory::service::Service;
+use ack_memory::Service;
 use rusqlite::Connection;
 use serde_json::json;
 

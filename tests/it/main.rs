@@ -9,6 +9,7 @@ mod support;
 
 mod agents;
 mod approvals;
+mod architecture;
 mod arguments;
 #[cfg(feature = "bucket")]
 mod bucket;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ack_api::text;
 use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest};
-use ack_memory::service::Service;
+use ack_memory::Service;
 use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::{Value, json};

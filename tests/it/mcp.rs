@@ -35,7 +35,7 @@ pub struct Server {
 /// The binary without the variables that it reads from this process's environment.
 pub fn command(root: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-    for (variable, _) in ack_memory::config::ENVIRONMENT {
+    for (variable, _) in ack_memory::internal::ENVIRONMENT {
         command.env_remove(variable);
     }
     command
@@ -246,7 +246,7 @@ fn large(root: &Root, scope: &str, rows: usize) {
     let path = root.scope_folder(scope).join("memory.db");
     let mut connection = Connection::open(path).unwrap();
     connection
-        .execute_batch(ack_memory::import::write::SCHEMA)
+        .execute_batch(ack_memory::internal::import::SCHEMA)
         .unwrap();
     let transaction = connection.transaction().unwrap();
     {
@@ -292,7 +292,7 @@ fn the_four_tools_are_listed_small_flat_and_read_only() {
         names,
         ["get_context", "get_memory", "list_scopes", "query_memories"]
     );
-    assert_eq!(names, ack_memory::mcp::TOOLS);
+    assert_eq!(names, ack_memory::internal::TOOLS);
     for tool in &tools {
         let name = &tool["name"];
         let input = tool["inputSchema"].as_object().unwrap();
@@ -346,7 +346,7 @@ fn the_instructions_say_when_to_search_and_fit_where_clients_cut() {
     let hello = server.initialize("2025-11-25");
     let instructions = hello["instructions"].as_str().unwrap();
     assert!(instructions.len() < 2_000, "{} bytes", instructions.len());
-    for tool in ack_memory::mcp::TOOLS {
+    for tool in ack_memory::internal::TOOLS {
         assert!(instructions.contains(tool), "{tool}");
     }
     filters().bind(|| insta::assert_snapshot!("instructions", instructions));

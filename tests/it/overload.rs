@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use ack_api::cancel::{self, CancelFlag};
 use ack_api::memory::nearest;
-use ack_memory::mcp::TOOLS;
-use ack_memory::toolset::Toolset;
+use ack_memory::internal::{TOOLS, Toolset};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -289,7 +288,7 @@ fn every_text_argument_has_a_length_limit() {
     let service = root.service();
     let long = "a long name ".repeat(100_000);
     let mut tried = 0;
-    for (tool, name) in ack_memory::mcp::tools(&Toolset::default())
+    for (tool, name) in ack_memory::internal::tools(&Toolset::default())
         .iter()
         .zip(TOOLS)
     {

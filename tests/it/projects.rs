@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use ack_memory::service::Service;
-use ack_memory::service::context::brief::BriefRequest;
+use ack_memory::Service;
+use ack_memory::internal::BriefRequest;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::support::{Root, memory, sorted_ids};
-use ack_memory::config::{ENV_SCOPE, Setting};
+use ack_memory::internal::{ENV_SCOPE, Setting};
 
 /// A memory of a project.
 fn of(project: &str, id: &str) -> Value {

@@ -7,8 +7,8 @@ mod shown;
 
 use std::collections::HashMap;
 
-use ack_memory::config::Setting;
-use ack_memory::service::Service;
+use ack_memory::Service;
+use ack_memory::internal::Setting;
 use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub fn bulk(root: &Root, scope: &str, memories: &[Value]) -> Connection {
         .unwrap();
     if !connection.table_exists(None, "memories").unwrap() {
         connection
-            .execute_batch(ack_memory::import::write::SCHEMA)
+            .execute_batch(ack_memory::internal::import::SCHEMA)
             .unwrap();
     }
     insert(&connection, memories);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ack_api::memory::StatusFilter;
 use ack_api::{ListScopesRequest, NoteKind, QueryRequest};
-use ack_memory::service::Service;
+use ack_memory::Service;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 

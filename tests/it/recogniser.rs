@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ack_memory::recogniser::{Kind, Places, Support, at, survey};
+use ack_memory::internal::recogniser::{StoreKind, StorePlaces, Support, at, survey};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -61,8 +61,8 @@ impl Person {
         to
     }
 
-    fn places(&self) -> Places<'static> {
-        Places {
+    fn places(&self) -> StorePlaces<'static> {
+        StorePlaces {
             home: self.folder.path().to_owned(),
             data: self.path(".local/share"),
             settings: self.path(".config"),
@@ -72,7 +72,7 @@ impl Person {
         }
     }
 
-    fn finds(&self) -> Vec<(Kind, String, Option<u64>)> {
+    fn finds(&self) -> Vec<(StoreKind, String, Option<u64>)> {
         survey(&self.places())
             .into_iter()
             .map(|found| {
@@ -112,41 +112,45 @@ fn every_real_store_is_recognised_in_its_default_place() {
         person.finds(),
         [
             (
-                Kind::ClaudeMem,
+                StoreKind::ClaudeMem,
                 ".claude-mem/claude-mem.db".into(),
                 Some(756)
             ),
             (
-                Kind::AutoMemory,
+                StoreKind::AutoMemory,
                 ".claude/projects/-Users-dana-src-ledger-api/memory".into(),
                 Some(17)
             ),
             (
-                Kind::AutoMemory,
+                StoreKind::AutoMemory,
                 ".claude/projects/-home-dana-src-kiosk-web/memory".into(),
                 Some(12)
             ),
-            (Kind::ServerMemory, "graph/memory.jsonl".into(), Some(98)),
-            (Kind::BasicMemory, "basic-memory".into(), Some(83)),
-            (Kind::McpMemoryService, service.into(), Some(201)),
+            (
+                StoreKind::ServerMemory,
+                "graph/memory.jsonl".into(),
+                Some(98)
+            ),
+            (StoreKind::BasicMemory, "basic-memory".into(), Some(83)),
+            (StoreKind::McpMemoryService, service.into(), Some(201)),
         ]
     );
     assert_eq!(fingerprint(person.folder.path()), before);
 
     // The same, one by one and under meaningless names.
     for (from, name, kind) in [
-        ("claude-mem/claude-mem.db", "a", Kind::ClaudeMem),
+        ("claude-mem/claude-mem.db", "a", StoreKind::ClaudeMem),
         (
             "mcp-memory-service/sqlite_vec.db",
             "b",
-            Kind::McpMemoryService,
+            StoreKind::McpMemoryService,
         ),
-        ("server-memory/memory.jsonl", "c", Kind::ServerMemory),
-        ("basic-memory", "d", Kind::BasicMemory),
+        ("server-memory/memory.jsonl", "c", StoreKind::ServerMemory),
+        ("basic-memory", "d", StoreKind::BasicMemory),
         (
             "auto-memory/projects/-home-dana-src-kiosk-web/memory",
             "e",
-            Kind::AutoMemory,
+            StoreKind::AutoMemory,
         ),
     ] {
         let path = person.copy(&stores.join(from), name);
@@ -163,7 +167,10 @@ fn a_database_in_use_is_counted_with_its_log() {
     person.copy(&stores.join("claude-mem-live"), ".claude-mem");
     let before = fingerprint(person.folder.path());
     let found = survey(&person.places());
-    assert_eq!((found[0].kind, found[0].approved), (Kind::ClaudeMem, None));
+    assert_eq!(
+        (found[0].kind, found[0].approved),
+        (StoreKind::ClaudeMem, None)
+    );
     assert!(found[0].memories.unwrap() > 756, "{found:?}");
     assert_eq!(fingerprint(person.folder.path()), before);
 }
@@ -189,11 +196,19 @@ fn what_a_project_holds_is_found() {
     assert_eq!(
         person.finds(),
         [
-            (Kind::KnowledgeFormat, "src/shop/wiki".into(), Some(1)),
-            (Kind::Codex, ".codex/memories".into(), Some(3)),
-            (Kind::Serena, "src/shop/.serena/memories".into(), Some(1)),
-            (Kind::Solutions, "src/shop/docs/solutions".into(), Some(1)),
-            (Kind::Instructions, "src/shop/AGENTS.md".into(), None),
+            (StoreKind::KnowledgeFormat, "src/shop/wiki".into(), Some(1)),
+            (StoreKind::Codex, ".codex/memories".into(), Some(3)),
+            (
+                StoreKind::Serena,
+                "src/shop/.serena/memories".into(),
+                Some(1)
+            ),
+            (
+                StoreKind::Solutions,
+                "src/shop/docs/solutions".into(),
+                Some(1)
+            ),
+            (StoreKind::Instructions, "src/shop/AGENTS.md".into(), None),
         ]
     );
 }
@@ -206,7 +221,7 @@ fn the_global_memories_of_serena_are_found() {
     assert_eq!(person.finds(), []);
     person.write(".serena/memories/global/style.md", "Short lines.\n");
     let name = ".serena/memories/global";
-    assert_eq!(person.finds(), [(Kind::Serena, name.into(), Some(1))]);
+    assert_eq!(person.finds(), [(StoreKind::Serena, name.into(), Some(1))]);
 }
 
 #[test]
@@ -216,7 +231,7 @@ fn a_native_store_says_how_much_is_approved() {
     let found = at(&store).unwrap();
     assert_eq!(
         (found.kind, found.kind.support()),
-        (Kind::AckMemory, Support::Served)
+        (StoreKind::AckMemory, Support::Served)
     );
     assert!(
         found.approved.unwrap() > 0 && found.approved < found.memories,
@@ -267,7 +282,7 @@ fn broken_stores_are_listed_with_the_reason() {
     nix::unistd::mkfifo(&project.join("CLAUDE.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::os::unix::fs::symlink(&project, project.join("loop")).unwrap();
     let found = survey(&person.places());
-    let listed: Vec<(Kind, String)> = found
+    let listed: Vec<(StoreKind, String)> = found
         .iter()
         .map(|found| (found.kind, found.count()))
         .collect();
@@ -275,16 +290,16 @@ fn broken_stores_are_listed_with_the_reason() {
         listed,
         [
             (
-                Kind::ClaudeMem,
+                StoreKind::ClaudeMem,
                 "not counted: it is not an SQLite database".into()
             ),
             (
-                Kind::AutoMemory,
+                StoreKind::AutoMemory,
                 "not counted: more than 20000 entries".into()
             ),
-            (Kind::BasicMemory, "1 memory".into()),
+            (StoreKind::BasicMemory, "1 memory".into()),
             (
-                Kind::McpMemoryService,
+                StoreKind::McpMemoryService,
                 "not counted: it is empty: no database was ever written there".into()
             ),
         ]

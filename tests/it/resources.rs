@@ -338,7 +338,7 @@ fn what_is_wrong_with_a_scope_names_nothing_unapproved_to_agents() {
     let root = Root::new();
     let store = Connection::open(root.scope_folder("team").join("memory.db")).unwrap();
     let key = "id            TEXT PRIMARY KEY NOT NULL";
-    let schema = ack_memory::import::write::SCHEMA.replacen(key, "id TEXT", 1);
+    let schema = ack_memory::internal::import::SCHEMA.replacen(key, "id TEXT", 1);
     store.execute_batch(&schema).unwrap();
     for (id, status) in [
         ("secret-twin", "staging"),

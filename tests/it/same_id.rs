@@ -8,7 +8,7 @@ use crate::arguments::call;
 use crate::cli::{ack, ack_with_input};
 use crate::mcp::{Server, command};
 use crate::support::{Root, memory};
-use ack_memory::config::Setting;
+use ack_memory::internal::Setting;
 
 /// Four scopes with memories of one id: three approved or promoted, one that waits and is first by
 /// name, one rejected.

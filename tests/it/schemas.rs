@@ -11,11 +11,10 @@ use ack_api::{
     ContextRequest, ContextResponse, Detail, ErrorBody, GetRequest, GetResponse, Include,
     ListScopesRequest, ListScopesResponse, QueryRequest, QueryResponse, Review, ScopeResource,
 };
-use ack_memory::config::{ConfigFile, Setting};
-use ack_memory::scope::manifest::Manifest;
-use ack_memory::service::Error;
-use ack_store::ack;
+use ack_memory::Error;
+use ack_memory::internal::{ConfigFile, Manifest, Setting};
 use ack_store::layout::tables;
+use ack_store::profiles::ack;
 use jsonschema::Validator;
 use rusqlite::Connection;
 use schemars::schema_for;
@@ -386,7 +385,7 @@ fn every_sample_manifest_matches_its_schema() {
 fn the_native_schema_has_exactly_the_tables_and_columns_that_the_reader_knows() {
     let connection = Connection::open_in_memory().unwrap();
     connection
-        .execute_batch(ack_memory::import::write::SCHEMA)
+        .execute_batch(ack_memory::internal::import::SCHEMA)
         .unwrap();
     let found = tables(&connection).unwrap();
     let layout = ack::recognise(&found).unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::support::{Root, memory};
-use ack_memory::config::Setting;
+use ack_memory::internal::Setting;
 
 fn scope<'a>(answer: &'a Value, name: &str) -> &'a Value {
     answer["scopes"]

@@ -2,7 +2,7 @@
 //! `related`, `expect`.
 
 use ack_api::QueryRequest;
-use ack_memory::service::Service;
+use ack_memory::Service;
 use ack_search::encoder::Encoder;
 use serde_json::{Value, json};
 

@@ -869,7 +869,7 @@ proptest! {
         }
         let service = root.service();
         let folder = project(&root, SCOPE, "main");
-        let brief = service.session_brief(&ack_memory::service::context::brief::BriefRequest {
+        let brief = service.session_brief(&ack_memory::internal::BriefRequest {
             project_path: Some(folder.to_str().unwrap().to_owned()), own: 50, others: 50, sessions: true,
         }).unwrap();
         let mut answers = vec![("brief", "approved", serde_json::to_value(&brief.context).unwrap())];

@@ -264,7 +264,7 @@ fn binary(root: &Path) -> Command {
     let other = std::env::var_os(BINARY);
     let mut command =
         Command::new(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_ack-memory").into()));
-    for (variable, _) in ack_memory::config::ENVIRONMENT {
+    for (variable, _) in ack_memory::internal::ENVIRONMENT {
         command.env_remove(variable);
     }
     command

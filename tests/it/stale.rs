@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use ack_memory::config::Setting;
-use ack_memory::service::Service;
+use ack_memory::Service;
+use ack_memory::internal::Setting;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

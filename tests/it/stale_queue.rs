@@ -8,8 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ack_memory::api::decision::Verdict;
-use ack_memory::config::Setting;
-use ack_memory::service::context::brief::{BriefRequest, MEMORIES_AT_START};
+use ack_memory::internal::{BriefRequest, MEMORIES_AT_START, Setting};
 use serde_json::{Value, json};
 
 use crate::cli::binary;

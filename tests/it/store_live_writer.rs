@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ack_api::{ContextRequest, ListScopesRequest, QueryRequest};
-use ack_memory::service::Service;
+use ack_memory::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use ack_api::{
     ContextRequest, GetRequest, HealthState, ListScopesRequest, NoteKind, QueryRequest,
     QueryResponse,
 };
-use ack_memory::service::Service;
+use ack_memory::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::store_support::{
     Other, database, everything, has_note, hits, ids, run_json, unprivileged, within, words,
 };
 use crate::support::{Root, fingerprint, memory};
-use ack_memory::config::Setting;
+use ack_memory::internal::Setting;
 
 /// Longer than any request may take, whatever state a store is in.
 const SECONDS: Duration = Duration::from_secs(7);

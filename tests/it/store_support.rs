@@ -11,8 +11,8 @@ use ack_api::{
     ContextRequest, Detail, GetRequest, GetResponse, Include, ListScopesRequest, MemoryHit,
     NoteKind, QueryRequest, QueryResponse,
 };
-use ack_memory::service::Error;
-use ack_memory::service::Service;
+use ack_memory::Error;
+use ack_memory::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

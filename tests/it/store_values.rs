@@ -11,7 +11,7 @@ use crate::store_support::{
 };
 use crate::support::Root;
 
-const NATIVE: &str = ack_memory::import::write::SCHEMA;
+const NATIVE: &str = ack_memory::internal::import::SCHEMA;
 
 /// One row with a value, as SQL, in one column.
 fn with(column: &str, value: &str) -> String {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::SystemTime;
 
-use ack_memory::config::{Config, Inputs, Setting};
-use ack_memory::service::Service;
+use ack_memory::Config;
+use ack_memory::Service;
+use ack_memory::internal::{Inputs, Setting};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -32,7 +33,8 @@ impl Root {
     /// The sample scopes of `scopes-example/`.
     pub fn samples() -> Self {
         let root = Self::new();
-        ack_memory::demo::build(root.path(), "2026-11-21T00:00:00Z".parse().unwrap()).unwrap();
+        ack_memory::internal::build_demo(root.path(), "2026-11-21T00:00:00Z".parse().unwrap())
+            .unwrap();
         root
     }
 
@@ -67,7 +69,7 @@ impl Root {
         let path = self.scope_folder(scope).join("memory.db");
         let connection = Connection::open(&path).unwrap();
         connection
-            .execute_batch(ack_memory::import::write::SCHEMA)
+            .execute_batch(ack_memory::internal::import::SCHEMA)
             .unwrap();
         insert(&connection, memories);
         path

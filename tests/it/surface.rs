@@ -202,13 +202,13 @@ fn the_default_toolset_is_the_four_tools() {
     assert_eq!(listed(&mut named), listed(&mut plain));
     assert_eq!(
         hello["instructions"],
-        ack_memory::mcp::INSTRUCTIONS.as_str()
+        ack_memory::internal::INSTRUCTIONS.as_str()
     );
 }
 
 #[test]
 fn every_preset_is_an_ordinary_config_file() {
-    for set in ack_memory::toolset::ToolsetPreset::ALL {
+    for set in ack_memory::internal::ToolsetPreset::ALL {
         let root = Root::samples();
         let mut named = with_surface(root.path(), set.name());
         let by_name = listed(&mut named);
@@ -674,7 +674,7 @@ fn refused(root: &Root, arguments: &[&str]) -> (Option<i32>, String) {
 
 fn run(root: &Root, arguments: &[&str]) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-    for (variable, _) in ack_memory::config::ENVIRONMENT {
+    for (variable, _) in ack_memory::internal::ENVIRONMENT {
         command.env_remove(variable);
     }
     command

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use ack_memory::service::Service;
+use ack_memory::Service;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ack_memory::service::Service;
+use ack_memory::Service;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 
 use ack_api::text;
 use ack_api::text::vocabulary;
-use ack_memory::mcp::{INSTRUCTIONS, tools};
-use ack_memory::toolset::Toolset;
+use ack_memory::internal::{INSTRUCTIONS, Toolset, tools};
 use base64::Engine;
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;

@@ -246,7 +246,7 @@ fn on_the_command_line() {
 fn a_panic_says_one_clean_line() {
     const CHILD: &str = "ACK_TEST_PANIC";
     if std::env::var_os(CHILD).is_some() {
-        ack_memory::cli::panics::install();
+        ack_memory::internal::install_panic_hook();
         let caught = std::panic::catch_unwind(|| panic!("of {EVIL} {}", "long ".repeat(1_000)));
         assert!(caught.is_err());
         return;

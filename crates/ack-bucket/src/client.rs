@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ack_api::remote::RemoteSettings;
@@ -12,16 +12,13 @@ use object_store::path::Path;
 use object_store::{
     Error, GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion,
 };
-use tokio::runtime::Runtime;
 
 use crate::BucketError;
 use crate::address::{Address, Provider};
 use crate::credentials::CredentialsProblem;
 use crate::error::Refusal;
+use crate::runtime::{REQUEST_TIMEOUT, reason, runtime};
 use crate::servers::{azure, gcs, s3};
-
-/// How long one request may take.
-pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A bucket that can be read and written.
 #[derive(Debug, Clone)]
@@ -483,49 +480,4 @@ fn is_without_bucket(error: &Error) -> bool {
     ["NoSuchBucket", "ContainerNotFound"]
         .iter()
         .any(|code| error_text.contains(&format!("<Code>{code}</Code>")))
-}
-
-/// The cause of an error, without the layers around it.
-pub(crate) fn reason(error: &Error) -> String {
-    let mut last: &dyn std::error::Error = error;
-    while let Some(next) = last.source() {
-        last = next;
-    }
-    let (error_text, root) = (error.to_string(), last.to_string());
-    // The library prints the address, the time and its settings before the cause.
-    let between = |tag: &str| {
-        let (_, rest) = error_text.split_once(&format!("<{tag}>"))?;
-        let (text, _) = rest.split_once(&format!("</{tag}>"))?;
-        Some(text)
-    };
-    let error_text = match (between("Code"), between("Message")) {
-        (Some(code), Some(message)) => format!("{code}: {message}"),
-        (Some(code), None) => code.to_owned(),
-        (None, _) if root.is_empty() => error_text,
-        (None, _) => root,
-    };
-    ack_api::text::line(&error_text, 300)
-}
-
-/// Runs work on the runtime of the requests, and waits for it.
-///
-/// # Errors
-/// Its threads cannot be started.
-pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, BucketError> {
-    Ok(runtime()?.block_on(work))
-}
-
-/// The runtime of all requests: one per process, started with the first request.
-fn runtime() -> Result<&'static Runtime, BucketError> {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime);
-    }
-    let built = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_name("bucket")
-        .enable_all()
-        .build()
-        .map_err(BucketError::io("start the threads for", "bucket".as_ref()))?;
-    Ok(RUNTIME.get_or_init(|| built))
 }

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use self::container::Service;
-use crate::client::{block_on, reason};
+use crate::runtime::{block_on, reason};
 
 /// Credentials are replaced this long before they expire, or after four fifths of their life.
 const MARGIN: Duration = Duration::from_mins(2);

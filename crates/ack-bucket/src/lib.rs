@@ -19,6 +19,7 @@ pub mod follow;
 pub mod format;
 pub mod mirror;
 pub mod publish;
+mod runtime;
 mod servers;
 
 pub use self::error::{BucketError, Refusal};

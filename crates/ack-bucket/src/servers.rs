@@ -14,8 +14,8 @@ use object_store::{Error, ObjectStore, RetryConfig};
 
 use crate::BucketError;
 use crate::address::Address;
-use crate::client::{REQUEST_TIMEOUT, reason};
 use crate::credentials;
+use crate::runtime::{REQUEST_TIMEOUT, reason};
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);

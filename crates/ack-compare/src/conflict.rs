@@ -14,15 +14,13 @@ use rustc_hash::FxHashSet;
 
 use self::names::{Slot, slots};
 use crate::lexicon;
-use crate::profile::Profile;
+use crate::profile::{MIN_SUBJECT_SHARE, Profile};
 use crate::quantity::{Quantity, Unit};
 use crate::statement::Statement;
 use crate::subject::{are_different_things, is_label, topic};
 use crate::term::{NameKind, RARE_WEIGHT as RARE, Term, TermKind};
 
-/// Minimum share of common content for statements about the same subject.
-pub(crate) const MIN_SUBJECT_SHARE: f32 = 0.5;
-/// The same, for statements that must differ in nothing else.
+/// [`MIN_SUBJECT_SHARE`], for statements that must differ in nothing else.
 const MIN_FRAME_SHARE: f32 = 0.66;
 /// Weight of words that count like a name.
 const NAME_LIKE_WEIGHT: f32 = 0.9;

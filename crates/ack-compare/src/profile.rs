@@ -7,7 +7,6 @@ use ack_api::text;
 use ack_search::encoder::Encoder;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::conflict::MIN_SUBJECT_SHARE;
 use crate::statement::{Statement, shared_weight};
 use crate::term::{NameKind, Term, TermKind, hash};
 
@@ -15,6 +14,8 @@ use crate::term::{NameKind, Term, TermKind, hash};
 const MAX_NARRATIVE_BYTES: usize = 16_000;
 /// How many statements are compared one by one.
 const MAX_STATEMENTS: usize = 64;
+/// Minimum share of common content for statements about the same subject.
+pub(crate) const MIN_SUBJECT_SHARE: f32 = 0.5;
 /// Minimum weight of a statement that can add something.
 const MIN_STATEMENT: f32 = 1.5;
 /// A statement is new if less than this share of it is known to the other memory.

@@ -25,7 +25,7 @@ use self::contents::{Contents, StoredRow, contents};
 pub use self::report::{Options, Progress, Report, Target};
 use super::columns;
 use super::extent::Extent;
-use super::indexes::{compact, update_indexes};
+use super::indexes::{ROWS_PER_FRAGMENT, compact, update_indexes};
 use super::{
     PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
     wait,
@@ -42,11 +42,9 @@ const ROWS_PER_BATCH: usize = 16_384;
 const MIN_ROWS_PER_BATCH: usize = 1_024;
 /// How many batches become one version and one fragment of the table. A killed build loses at most
 /// these. Every fragment slows down each search of a large table a little.
-const BATCHES_PER_VERSION: usize = 8;
+const BATCHES_PER_VERSION: usize = ROWS_PER_FRAGMENT / ROWS_PER_BATCH;
 /// Rows per batch if a transformer embeds them. That takes long, so progress is saved more often.
 const ROWS_PER_MODEL_BATCH: usize = 256;
-/// Rows of one fragment.
-pub const ROWS_PER_FRAGMENT: usize = ROWS_PER_BATCH * BATCHES_PER_VERSION;
 /// How many rows one condition may name.
 const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// Versions of the table older than this are removed, except the published one.

@@ -9,7 +9,6 @@ use lancedb::index::vector::IvfRqIndexBuilder;
 use lancedb::table::{CompactionOptions, OptimizeAction};
 
 use super::TableError;
-use super::build::ROWS_PER_FRAGMENT;
 use super::extent::Extent;
 
 /// The smallest table that gets indexes. A larger one gets them once it is searched on disk, or
@@ -25,6 +24,9 @@ const MAX_UNINDEXED_ROWS: usize = 5_000;
 
 /// How many threads index words: each of them creates a part that every search has to read.
 const INDEX_THREADS: usize = 2;
+
+/// Rows of one fragment.
+pub const ROWS_PER_FRAGMENT: usize = 131_072;
 
 /// With this many fragments more than needed, reading is slow. Fragments of successive small builds
 /// are then merged.

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use self::locked::LockState;
+use crate::access_lock::AccessLock;
 use crate::copies::PrivateCopy;
 use crate::mutex::lock;
 use crate::open::{self, FileState};
+use crate::origin::{Access, Origin, ReadResult};
 use crate::quick_state::{self, QuickState};
-use crate::source::{Access, Origin, ReadResult};
-use crate::turns::Turns;
-use crate::{StoreError, idle};
+use crate::{StoreError, idle_connections};
 
 /// The largest database that is copied after one slow read, or because of a lock.
 const MAX_EAGER_COPY_BYTES: u64 = 256 << 20;
@@ -29,7 +29,7 @@ pub(crate) struct Database {
     /// databases of this process that name the same file share it.
     gate: Arc<Mutex<()>>,
     /// Taken for every read, and by [`Database::exclusively`].
-    turns: Arc<Turns>,
+    turns: Arc<AccessLock>,
     /// The last private copy and the state it was made from.
     copy: Mutex<Option<(FileState, Arc<PrivateCopy>)>>,
     lock: Mutex<LockState>,
@@ -50,7 +50,7 @@ impl Database {
     pub fn new(path: PathBuf) -> Self {
         Self {
             gate: gate(&path),
-            turns: Turns::at(&path),
+            turns: AccessLock::at(&path),
             path,
             copy: Mutex::default(),
             lock: Mutex::default(),
@@ -111,7 +111,7 @@ impl Database {
     pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
         let turn = self.turns.write();
         let path = self.real_path();
-        idle::forget(&path);
+        idle_connections::forget(&path);
         let result = write(&path);
         drop(turn);
         result
@@ -119,7 +119,7 @@ impl Database {
 
     /// Closes idle connections and removes the private copy, unless it is being read.
     pub fn close(&self) {
-        idle::forget(&self.real_path());
+        idle_connections::forget(&self.real_path());
         if let Ok(mut copy) = self.copy.try_lock() {
             *copy = None;
         }
@@ -128,7 +128,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        idle::forget(&self.real_path());
+        idle_connections::forget(&self.real_path());
     }
 }
 

@@ -258,6 +258,16 @@ impl JoinedStatus<'_> {
 }
 
 impl<'a> StatusRule<'a> {
+    /// The select list of a source with the columns that determine a row's status, and `fields`.
+    /// With decisions, this takes the whole content.
+    pub fn select_list(&self, source: &MemorySource, fields: &[Field]) -> String {
+        if self.decisions.is_empty() {
+            source.select_only(fields)
+        } else {
+            source.select_list()
+        }
+    }
+
     /// Joins a row's own status with the newest decision about it, or else about its content.
     /// `digests` is called only if there may be one.
     ///

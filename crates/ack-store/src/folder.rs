@@ -19,12 +19,13 @@ pub mod lines;
 pub mod links;
 mod listing;
 pub mod note;
+pub mod parse;
 mod problems;
 mod reference;
 mod rows;
 mod statements;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -39,6 +40,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub use self::dialect::Dialect;
 pub use self::files::max_bytes;
 use self::files::{ReadFile, expect_graph, project_of_sessions, read_files};
+pub use self::listing::is_skipped;
 use self::listing::{FileEntry, Listing};
 use self::note::Note;
 use self::reference::Reference;
@@ -55,11 +57,6 @@ const MAX_PROBLEMS: usize = 20;
 /// A watched folder is listed again after this time. Writes through a memory-mapped file, or
 /// through a hard link created since, cause no event.
 const RELIST_INTERVAL: Duration = Duration::from_secs(5);
-
-/// Whether a folder or file inside a folder of notes is skipped because of its name.
-pub fn is_skipped(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
-}
 
 /// Whether a store's path names files of notes and not a database.
 pub fn is_notes_path(path: &Path) -> bool {
@@ -496,7 +493,7 @@ impl LoadedNotes {
                     unfit.push(format!("`{}` {problem}", name()));
                     return None;
                 }
-                let (notes, partial_problem) = note::read(dialect, relative, content, *time);
+                let (notes, partial_problem) = parse::read(dialect, relative, content, *time);
                 let key = (note_row.key.relative.clone(), note_row.content);
                 partial_problems
                     .extend(partial_problem.map(|partial_problem| (key, partial_problem)));

@@ -68,7 +68,7 @@ fn rows(
     (number, source): (u8, &MemorySource),
     rule: StatusRule<'_>,
 ) -> rusqlite::Result<Vec<(RowKey, Label)>> {
-    let columns = source.select_with_status(&COLUMNS, rule);
+    let columns = rule.select_list(source, &COLUMNS);
     let sql = format!("SELECT {columns} FROM {}{clauses}", source.table);
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;

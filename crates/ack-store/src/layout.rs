@@ -1,12 +1,9 @@
 //! Detects what a database holds from its tables and columns, never from a version number.
 //!
 //! A [`Layout`] lists the sources of memories (a table and how its columns map to the record) and
-//! the related tables. The profiles are in [`super::ack`] and [`super::claude_mem`].
+//! the related tables. What each program writes is in [`super::profiles`].
 
 use rusqlite::Connection;
-
-use super::decisions::StatusRule;
-use super::{ack, claude_mem, mcp_memory_service};
 
 /// Which program wrote a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -348,16 +345,6 @@ impl MemorySource {
         format!("{key}, {}, {second}", self.value(first))
     }
 
-    /// The columns that determine a row's status, and `fields`. With decisions, this takes the
-    /// whole content.
-    pub fn select_with_status(&self, fields: &[Field], rule: StatusRule<'_>) -> String {
-        if rule.decisions.is_empty() {
-            self.select_only(fields)
-        } else {
-            self.select_list()
-        }
-    }
-
     /// SQL for the id as text.
     fn shown_id(&self) -> String {
         match &self.id {
@@ -568,14 +555,6 @@ pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
             .find(|name| table.column(&[name]).is_none());
     }
     Ok(tables)
-}
-
-/// Recognises the layout of a database. `None` if no table holds memories.
-pub fn recognise(tables: &[Table]) -> Option<Layout> {
-    claude_mem::recognise(tables)
-        .or_else(|| ack::recognise(tables))
-        .or_else(|| claude_mem::recognise_v3(tables))
-        .or_else(|| mcp_memory_service::recognise(tables))
 }
 
 /// Finds a table by name, ignoring case.

@@ -3,16 +3,16 @@
 //! A [`Store`] provides [`Snapshot`]s. Everything read from one snapshot belongs to one state of
 //! the store. Each module has one job:
 //!
-//! - `source` is where records come from: a `database`, or notes in a [`folder`]. `store` joins
-//!   them with people's decisions.
+//! - `source` is where records come from: a `database`, or notes in a [`folder`]; `origin` is one
+//!   state of it. `store` joins it with people's decisions.
 //! - [`open`] decides how to open a database, [`vfs`] ensures that SQLite cannot write.
 //! - [`copies`] makes private copies of databases that cannot be read in place, `image` reads a
-//!   whole database into memory without blocking its writer, `idle` keeps connections open between
-//!   reads, and `parallel_scan` reads a large table on two threads.
-//! - `turns` keeps readers of this process away from a database while a person's command writes to
-//!   it.
+//!   whole database into memory without blocking its writer, `idle_connections` keeps connections
+//!   open between reads, and `parallel_scan` reads a large table on two threads.
+//! - `access_lock` keeps readers of this process away from a database while a person's command
+//!   writes to it.
 //! - [`quick_state`] and [`table_version`] detect changes without opening anything.
-//! - [`layout`] finds the tables and columns, with a profile each in [`ack`] and [`claude_mem`].
+//! - [`layout`] finds the tables and columns, and [`profiles`] knows those of each program.
 //!   [`record`] and [`values`] decode rows.
 //! - [`decisions`] joins the rows with what people decided about them.
 //! - [`read`] answers queries about memories, `curated` about decisions, `replaced` about what a
@@ -21,8 +21,7 @@
 //!   names in it, for completion.
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
-pub mod ack;
-pub mod claude_mem;
+mod access_lock;
 pub mod copies;
 mod curated;
 mod database;
@@ -30,16 +29,17 @@ pub mod decisions;
 mod error;
 pub mod folder;
 pub mod hint;
-mod idle;
+mod idle_connections;
 mod image;
 pub mod labels;
 pub mod layout;
 pub mod links;
-pub mod mcp_memory_service;
 mod mutex;
 pub mod open;
+mod origin;
 pub mod outline;
 mod parallel_scan;
+pub mod profiles;
 pub mod projects;
 pub mod quick_state;
 pub mod read;
@@ -52,7 +52,6 @@ mod snapshot;
 mod source;
 mod store;
 pub mod table_version;
-mod turns;
 pub mod values;
 pub mod vfs;
 

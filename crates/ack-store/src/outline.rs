@@ -282,7 +282,7 @@ impl OutlineScan<'_> {
     fn rows(self, connection: &Connection, clauses: &str) -> rusqlite::Result<Vec<OutlineRow>> {
         let sql = format!(
             "SELECT {} FROM {}{clauses}",
-            self.source.select_with_status(&COLUMNS, self.rule),
+            self.rule.select_list(self.source, &COLUMNS),
             self.source.table
         );
         let mut statement = connection.prepare(&sql)?;

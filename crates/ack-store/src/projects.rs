@@ -57,10 +57,7 @@ impl Snapshot<'_> {
                 .iter()
                 .map(|field| (field.position() + 1).to_string())
                 .collect();
-            let (columns, groups) = (
-                source.select_with_status(&COLUMNS, self.rule()),
-                groups.join(", "),
-            );
+            let (columns, groups) = (self.rule().select_list(source, &COLUMNS), groups.join(", "));
             // Decisions are about single rows.
             let sql = if self.decisions.is_empty() {
                 format!(

@@ -40,7 +40,7 @@ impl Snapshot<'_> {
         let mut counts = ReviewCounts::default();
         let mut rest = MAX_ROWS;
         for source in &self.layout.sources {
-            let columns = source.select_with_status(&[Field::Status], self.rule());
+            let columns = self.rule().select_list(source, &[Field::Status]);
             let sql = format!("SELECT {columns} FROM {} LIMIT {}", source.table, rest + 1);
             let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
             let mut rows = self.map_sqlite(statement.query([]))?;
@@ -69,7 +69,7 @@ impl Snapshot<'_> {
         let began = pace_start(now);
         let mut flow = Flow::default();
         for source in &self.layout.sources {
-            let columns = source.select_with_status(&DATES, self.rule());
+            let columns = self.rule().select_list(source, &DATES);
             let sql = format!("SELECT {columns} FROM {}", source.table);
             let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
             let mut rows = self.map_sqlite(statement.query([]))?;

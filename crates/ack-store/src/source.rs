@@ -7,13 +7,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::Connection;
-
 use crate::StoreError;
 use crate::database::Database;
 use crate::folder::{Notes, SAME_REQUEST_WINDOW};
-use crate::layout::Profile;
 use crate::open::{FileState, Opening};
+use crate::origin::{Access, Origin, ReadResult};
 
 /// What a store reads from.
 #[derive(Debug, Clone, Copy)]
@@ -21,46 +19,6 @@ pub(crate) enum Source<'a> {
     Database(&'a Database),
     /// Notes, and the path of their folder or file.
     Notes(&'a Notes, &'a Path),
-}
-
-/// How much of a source is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Some rows.
-    Rows,
-    /// Every row.
-    FullScan,
-}
-
-/// One state of a source.
-pub(crate) struct Origin<'a> {
-    pub connection: &'a Connection,
-    /// Another connection that may read half of a large table.
-    pub second_connection: Option<Connection>,
-    pub opening: Opening,
-    /// The program that wrote it, if its tables do not show it.
-    pub profile: Option<Profile>,
-    /// The state of the files before the read.
-    pub state: &'a FileState,
-}
-
-impl<'a> Origin<'a> {
-    pub const fn of(connection: &'a Connection, opening: Opening, state: &'a FileState) -> Self {
-        Self {
-            connection,
-            second_connection: None,
-            opening,
-            profile: None,
-            state,
-        }
-    }
-}
-
-/// What a reader made from one state.
-pub(crate) struct ReadResult<T> {
-    pub value: T,
-    /// Whether it read every row. Such a connection is closed, which frees its memory.
-    pub has_scanned: bool,
 }
 
 impl Source<'_> {

@@ -19,7 +19,9 @@ use crate::folder::Notes;
 use crate::layout::{self, Layout, Profile};
 use crate::mutex::lock;
 use crate::open::{FileState, Opening};
-use crate::source::{Access, Origin, ReadResult, Source};
+use crate::origin::{Access, Origin, ReadResult};
+use crate::profiles;
+use crate::source::Source;
 use crate::{NamedBy, Snapshot, StoreError, parallel_scan};
 
 /// How long a read retries while the store changes.
@@ -372,7 +374,7 @@ impl Store {
     ) -> Result<Layout, StoreError> {
         let sqlite = |error| StoreError::sqlite(&self.path, error);
         let tables = layout::tables(connection).map_err(sqlite)?;
-        let mut layout = layout::recognise(&tables).ok_or_else(|| StoreError::Foreign {
+        let mut layout = profiles::recognise(&tables).ok_or_else(|| StoreError::Foreign {
             path: self.path.clone(),
             tables: tables.into_iter().map(|table| table.name).collect(),
             named: self.named.clone(),

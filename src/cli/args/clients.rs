@@ -146,7 +146,6 @@ pub struct HostArgs {
 
 /// The programs whose hooks are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names are those of the programs")]
 pub enum HostArg {
     ClaudeCode,
     Codex,

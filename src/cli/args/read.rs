@@ -6,7 +6,6 @@ use super::day::day;
 
 /// A status filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum StatusArg {
     Approved,
     Staging,
@@ -26,7 +25,6 @@ pub struct ShownStatuses {
 
 /// The legs of retrieval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum ModeArg {
     Hybrid,
     Semantic,
@@ -139,7 +137,6 @@ pub struct GetArgs {
 
 /// Where the neighbours of a timeline come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum WithinArg {
     Session,
     Project,
@@ -148,7 +145,6 @@ pub enum WithinArg {
 
 /// What `get` can add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names are those of the contract")]
 pub enum IncludeArg {
     Timeline,
     Related,

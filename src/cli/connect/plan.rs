@@ -8,37 +8,37 @@ use crate::cli::error::CliError;
 use crate::cli::program::{Program, program_on_path, runner, this_program_on_path};
 use crate::config::SettingsError;
 use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
-use crate::connect::file::{self, Action, Change};
+use crate::connect::file::{self, FileAction, FileChange};
 use crate::connect::runner::Runner;
-use crate::connect::{Allowed, Client, ConfigFile, Extras, Launch, NAME, Places, json, ours};
+use crate::connect::{Allowed, Client, ClientFile, ClientPlaces, Extras, Launch, NAME, json, ours};
 use crate::offer::Offer;
 use crate::toolset::{OfferedTool, ToolsetPreset};
 use ack_worktree::repository::Repository;
 
 /// The changes that connect one client.
-pub struct Planned {
+pub struct ConnectPlan {
     /// The client.
     pub client: Client,
     /// The necessary changes; empty if it is connected.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// What its user must know before anything is written.
     pub warnings: Vec<String>,
     /// The next step for the user.
     pub next_step: Option<String>,
 }
 
-impl Planned {
+impl ConnectPlan {
     /// Makes the plan. Writes nothing.
     pub fn new(config: &Config, client: Client, entry: &EntryArgs) -> Result<Self, CliError> {
-        Self::with(config, client, entry, Action::Put)
+        Self::with(config, client, entry, FileAction::Put)
     }
 
-    /// The same, with the action that connects: [`Action::Put`] or [`Action::Replace`].
+    /// The same, with the action that connects: [`FileAction::Put`] or [`FileAction::Replace`].
     pub fn with(
         config: &Config,
         client: Client,
         entry: &EntryArgs,
-        action: Action,
+        action: FileAction,
     ) -> Result<Self, CliError> {
         let launch = launch(config, entry.surface)?;
         let extras = extras(config, entry)?;
@@ -50,7 +50,7 @@ impl Planned {
         } else {
             warnings(config, client, entry, &places, &files, &extras)
         };
-        let changed: Vec<ConfigFile> = files
+        let changed: Vec<ClientFile> = files
             .into_iter()
             .filter(|file| changes.iter().any(|change| change.path == file.path))
             .collect();
@@ -69,10 +69,10 @@ impl Planned {
 }
 
 /// Writes changes. Whatever can fail is tried before the first file is replaced.
-pub fn carry_out(changes: &[Change]) -> Result<(), CliError> {
+pub fn carry_out(changes: &[FileChange]) -> Result<(), CliError> {
     let prepared = changes
         .iter()
-        .map(Change::prepare)
+        .map(FileChange::prepare)
         .collect::<Result<Vec<_>, _>>()?;
     for change in prepared {
         change.carry_out()?;
@@ -95,7 +95,7 @@ pub fn installed(config: &Config) -> Result<Vec<Client>, CliError> {
 
 /// All necessary changes. They are planned before any is carried out, so that a file that cannot be
 /// changed stops all of them.
-pub fn plan(files: &[ConfigFile], action: Action) -> Result<Vec<Change>, CliError> {
+pub fn plan(files: &[ClientFile], action: FileAction) -> Result<Vec<FileChange>, CliError> {
     let mut changes = Vec::new();
     for file in files {
         let change = file::plan(file, action)?;
@@ -111,8 +111,8 @@ pub fn warnings(
     config: &Config,
     client: Client,
     args: &EntryArgs,
-    places: &Places,
-    files: &[ConfigFile],
+    places: &ClientPlaces,
+    files: &[ClientFile],
     extras: &Extras,
 ) -> Vec<String> {
     let mut warnings: Vec<String> = client
@@ -120,7 +120,7 @@ pub fn warnings(
         .map(str::to_owned)
         .into_iter()
         .collect();
-    if files.iter().any(ConfigFile::allows) {
+    if files.iter().any(ClientFile::allows) {
         warnings.extend(client.permission().map(str::to_owned));
     }
     if matches!(extras.allowed, Allowed::Tools(_)) && client.permission().is_some() {
@@ -153,8 +153,8 @@ pub fn warnings(
 fn duplicate_warnings(
     config: &Config,
     client: Client,
-    places: &Places,
-    files: &[ConfigFile],
+    places: &ClientPlaces,
+    files: &[ClientFile],
 ) -> Vec<String> {
     let settings = |path: &Path| {
         json::value(
@@ -163,7 +163,7 @@ fn duplicate_warnings(
                 .trim_start_matches('\u{feff}'),
         )
     };
-    let project = Places {
+    let project = ClientPlaces {
         project: Some(repository(config)),
         ..places.clone()
     };
@@ -178,7 +178,7 @@ fn duplicate_warnings(
             ));
         }
     }
-    let user = Places {
+    let user = ClientPlaces {
         project: None,
         ..places.clone()
     };
@@ -190,7 +190,7 @@ fn duplicate_warnings(
     let calls = |path: &PathBuf| {
         settings(path).is_some_and(|settings| ours::calls_hook(&settings, "session-start"))
     };
-    let hooks = files.iter().any(ConfigFile::calls_hooks);
+    let hooks = files.iter().any(ClientFile::calls_hooks);
     if let Some(path) = client.hook_file(other).filter(|path| hooks && calls(path)) {
         found.push(format!(
             "{} already has the hook, so a session would get the memories twice: --no-hook leaves \
@@ -205,7 +205,7 @@ fn duplicate_warnings(
 fn shared(
     config: &Config,
     client: Client,
-    files: &[ConfigFile],
+    files: &[ClientFile],
     runner: Option<&Runner>,
 ) -> Vec<String> {
     let names: Vec<String> = files
@@ -247,9 +247,9 @@ fn shared(
     lines
 }
 
-pub fn next_step(client: Client, files: &[ConfigFile]) -> Option<String> {
+pub fn next_step(client: Client, files: &[ClientFile]) -> Option<String> {
     client
-        .next_step(files.iter().any(ConfigFile::calls_hooks))
+        .next_step(files.iter().any(ClientFile::calls_hooks))
         .map(str::to_owned)
 }
 
@@ -323,7 +323,7 @@ pub fn repository(config: &Config) -> PathBuf {
         .unwrap_or_else(|| folder.clone())
 }
 
-pub fn places(config: &Config, here: bool) -> Result<Places, CliError> {
+pub fn places(config: &Config, here: bool) -> Result<ClientPlaces, CliError> {
     if here && config.project.value.as_os_str().is_empty() {
         let message = "the working directory was removed, so `--here` has no folder";
         return Err(CliError::usage("--here", message).with_hint("name a folder with `-C`"));
@@ -334,7 +334,7 @@ pub fn places(config: &Config, here: bool) -> Result<Places, CliError> {
             .map(PathBuf::from)
     };
     let home = config.home.clone().ok_or(SettingsError::NoHome)?;
-    Ok(Places {
+    Ok(ClientPlaces {
         settings: directories::BaseDirs::new()
             .map_or_else(|| home.join(".config"), |dirs| dirs.config_dir().to_owned()),
         home,
@@ -361,10 +361,10 @@ pub fn settings_call_hook(config: &Config, hook: &str) -> bool {
 
 pub fn files(
     client: Client,
-    places: &Places,
+    places: &ClientPlaces,
     launch: &Launch,
     extras: &Extras,
-) -> Result<Vec<ConfigFile>, CliError> {
+) -> Result<Vec<ClientFile>, CliError> {
     client.files(places, launch, extras).ok_or_else(|| {
         let able = Client::ALL
             .into_iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Report;
+use super::DoctorReport;
 use crate::cli::render::{
     BAD, DIM, GOOD, PLAIN, QueryWords, WARN, block, count, day, grouped, paint,
 };
@@ -16,7 +16,7 @@ use crate::config::{Config, FULL_BUILD, MaxStatus, Setting, SettingsError};
 use crate::connect::quoted;
 use crate::desk::writable;
 use crate::recogniser::{FoundStore, Support};
-use crate::scope::{Scope, ScopeError, same};
+use crate::scope::{Scope, ScopeError, same_file};
 use crate::service::scopes::damaged_line;
 use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
@@ -42,7 +42,7 @@ pub enum Level {
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// Its severity.
     pub level: Level,
     /// What it is about: a scope, a client, a file. Empty if it continues the previous finding.
@@ -58,7 +58,7 @@ pub struct Finding {
     pub advice: Vec<String>,
 }
 
-impl Finding {
+impl DoctorFinding {
     /// A finding without advice.
     pub fn new(level: Level, subject: &str, message: impl Into<String>) -> Self {
         Self {
@@ -83,9 +83,10 @@ impl Finding {
 }
 
 /// The findings about `config.toml` and what `serve` offers.
-pub fn settings(report: &Report<'_>) -> Vec<Finding> {
+pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
     let broken = report.broken_settings.as_ref().map(|message| {
-        Finding::new(Level::Error, "config.toml", message.clone()).advise("ack-memory config edit")
+        DoctorFinding::new(Level::Error, "config.toml", message.clone())
+            .advise("ack-memory config edit")
     });
     let problem = report
         .offer
@@ -93,7 +94,7 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
         .pointer("/problem/message")
         .and_then(Value::as_str);
     let offer = problem.filter(|_| broken.is_none()).map(|message| {
-        Finding::new(
+        DoctorFinding::new(
             Level::Error,
             "serve",
             format!("refuses to start: {message}"),
@@ -101,7 +102,7 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
         .advise("ack-memory config edit")
     });
     let default = default_scope(report);
-    let mut found: Vec<Finding> = broken.into_iter().chain(offer).chain(default).collect();
+    let mut found: Vec<DoctorFinding> = broken.into_iter().chain(offer).chain(default).collect();
     let upstreams = report.offer.1.get("upstreams").and_then(Value::as_array);
     for upstream in upstreams.into_iter().flatten() {
         let name = upstream
@@ -110,14 +111,14 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
             .unwrap_or_default();
         let problems = upstream.get("problems").and_then(Value::as_array);
         for problem in problems.into_iter().flatten().filter_map(Value::as_str) {
-            found.push(Finding::new(Level::Warning, name, problem));
+            found.push(DoctorFinding::new(Level::Warning, name, problem));
         }
     }
     found
 }
 
 /// A default scope that does not exist.
-fn default_scope(report: &Report<'_>) -> Option<Finding> {
+fn default_scope(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
     let name = &report.config.default_scope.as_ref()?.value;
     let folded = fold_name(name);
     let mut names = report.scopes.iter().map(|(scope, ..)| scope.name.as_str());
@@ -129,11 +130,13 @@ fn default_scope(report: &Report<'_>) -> Option<Finding> {
         .first()
         .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     let message = format!("`default_scope` is `{name}`, which does not exist{near}");
-    Some(Finding::new(Level::Warning, "config.toml", message).advise("ack-memory config edit"))
+    Some(
+        DoctorFinding::new(Level::Warning, "config.toml", message).advise("ack-memory config edit"),
+    )
 }
 
 /// The findings about the scopes.
-pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
+pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> {
     let mut found = Vec::new();
     for (scope, info, _) in &report.scopes {
         found.extend(one_scope(scope, info, report.config, screen));
@@ -143,7 +146,7 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
         found.push(agent_access(report.config));
     }
     for (name, reason) in &report.passed_over {
-        found.push(Finding::new(
+        found.push(DoctorFinding::new(
             Level::Warning,
             name,
             format!("passed over: {reason}"),
@@ -152,15 +155,15 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
     if report.scopes.is_empty() {
         found.push(match ScopeError::no_scopes(report.config) {
             error @ ScopeError::Unreadable { .. } => {
-                Finding::new(Level::Error, "scopes", error.to_string())
+                DoctorFinding::new(Level::Error, "scopes", error.to_string())
             }
             ScopeError::NoRoot { root, .. } => {
                 let message = format!("the folder {} does not exist", root.display());
-                Finding::new(Level::Warning, "scopes", message).advise("ack-memory setup")
+                DoctorFinding::new(Level::Warning, "scopes", message).advise("ack-memory setup")
             }
             _ => {
                 let message = format!("none under {}", report.config.root.value.display());
-                Finding::new(Level::Warning, "scopes", message)
+                DoctorFinding::new(Level::Warning, "scopes", message)
                     .advise("ack-memory setup")
                     .advise("ack-memory demo")
             }
@@ -170,17 +173,17 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
 }
 
 /// Whether agents may ask for memories that wait for review.
-fn agent_access(config: &Config) -> Finding {
+fn agent_access(config: &Config) -> DoctorFinding {
     let Setting { value, source } = &config.max_status;
     let may = match value {
         MaxStatus::Approved => "see only approved memories",
         MaxStatus::All => "may ask for memories that are waiting for review",
     };
     let setting = format!("max_status = {}, {source}", value.as_str());
-    Finding::new(Level::Note, "agents", format!("{may} ({setting})"))
+    DoctorFinding::new(Level::Note, "agents", format!("{may} ({setting})"))
 }
 
-fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> Vec<Finding> {
+fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> Vec<DoctorFinding> {
     let name = &scope.name;
     let home = config.home.as_deref();
     let state = info.pointer("/health/state").cloned().unwrap_or_default();
@@ -199,7 +202,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         let mut lines = problems.iter().flat_map(|problem| problem.split("; "));
         let first = lines.next().unwrap_or("cannot be read");
         let named = first.contains(&*scope.store.path().to_string_lossy());
-        let mut finding = Finding::new(Level::Error, name, first);
+        let mut finding = DoctorFinding::new(Level::Error, name, first);
         finding.place = (!named).then_some(place);
         let elsewhere = lines.filter(|line| !line.contains("`ack-memory doctor`"));
         finding.advice = elsewhere.map(str::to_owned).collect();
@@ -216,7 +219,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     }
     if state == json!(HealthState::NotRead) {
         let message = "not read: this process is pinned to another scope";
-        return vec![Finding::new(Level::Note, name, message).at(&place)];
+        return vec![DoctorFinding::new(Level::Note, name, message).at(&place)];
     }
     let number = |status: &str| {
         let number = info.pointer(&format!("/counts/{status}"));
@@ -246,7 +249,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
             grouped(waiting)
         ),
     };
-    let mut found = vec![Finding::new(Level::Ok, name, message).at(&place)];
+    let mut found = vec![DoctorFinding::new(Level::Ok, name, message).at(&place)];
     if served == 0 && waiting > 0 {
         // A store with a status of its own cannot be trusted as a whole.
         let has_status = scope.store.snapshot(|it| Ok(it.layout.has_status()));
@@ -257,7 +260,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
             " or trust the store"
         };
         let hidden = format!("agents see none of them until you review{or_trust}");
-        let mut finding = Finding::new(Level::Warning, "", hidden)
+        let mut finding = DoctorFinding::new(Level::Warning, "", hidden)
             .advise(format!("ack-memory review --scope {}", quoted(name)));
         if !has_status {
             finding = finding.advise(format!(
@@ -273,13 +276,13 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
             DecisionPlace::Log => Level::Note,
             DecisionPlace::Store => Level::Warning,
         };
-        found.push(Finding::new(level, "", problem));
+        found.push(DoctorFinding::new(level, "", problem));
     }
     // A line above already says that rows count as unreviewed.
     let known = |problem: &String| served == 0 && problem.contains("unreviewed");
     let lines = lost_decisions(scope);
     for problem in problems.into_iter().filter(|problem| !known(problem)) {
-        let mut finding = Finding::new(Level::Warning, "", problem);
+        let mut finding = DoctorFinding::new(Level::Warning, "", problem);
         if let Some((_, about)) = lines.iter().find(|(line, _)| *line == finding.message) {
             finding = finding.advise(about);
         }
@@ -309,7 +312,7 @@ fn lost_decisions(scope: &Scope) -> Vec<(String, String)> {
 }
 
 /// A manifest that is invalid, so its store is unknown.
-fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> Finding {
+fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) -> DoctorFinding {
     let file = with_tilde(&scope.folder.join("scope.toml"), home);
     let message = match problem {
         SettingsError::LightBuild { .. } => problem.reason(),
@@ -326,7 +329,7 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
         },
         _ => format!("correct {file}"),
     };
-    Finding::new(Level::Error, &scope.name, message).advise(advice)
+    DoctorFinding::new(Level::Error, &scope.name, message).advise(advice)
 }
 
 /// The stores on this machine that are not scopes yet.
@@ -334,15 +337,15 @@ pub fn unserved_stores(
     stores: &[FoundStore],
     scopes: &[Arc<Scope>],
     config: &Config,
-) -> Vec<Finding> {
+) -> Vec<DoctorFinding> {
     stores
         .iter()
         .filter(|found| found.kind.support() != Support::Reference)
-        .filter(|found| same::scope_with(scopes, &found.path).is_none())
+        .filter(|found| same_file::scope_with(scopes, &found.path).is_none())
         .map(|found| {
             let place = with_tilde(&found.path, config.home.as_deref());
             let message = format!("{}: {}", found.kind.title(), found.count());
-            let finding = Finding::new(Level::Note, "found", message).at(&place);
+            let finding = DoctorFinding::new(Level::Note, "found", message).at(&place);
             match found.kind.support() {
                 Support::Served => finding.advise("ack-memory setup"),
                 _ => finding,
@@ -360,7 +363,7 @@ pub fn with_tilde(path: &Path, home: Option<&Path>) -> String {
 }
 
 /// The findings as lines, with a summary.
-pub fn findings_text(findings: &[Finding], screen: &Screen) -> String {
+pub fn findings_text(findings: &[DoctorFinding], screen: &Screen) -> String {
     let width = findings.iter().map(|one| one.subject.chars().count()).max();
     let width = width.unwrap_or_default().min(20);
     let indent = " ".repeat(width + 4);
@@ -392,7 +395,7 @@ pub fn findings_text(findings: &[Finding], screen: &Screen) -> String {
 }
 
 /// `1 error, 2 warnings`.
-pub fn summary(findings: &[Finding]) -> String {
+pub fn summary(findings: &[DoctorFinding]) -> String {
     let number = |level| findings.iter().filter(|one| one.level == level).count() as u64;
     let parts = [
         (number(Level::Error), "error"),

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checks::{Finding, Level, with_tilde};
+use super::checks::{DoctorFinding, Level, with_tilde};
 use crate::config::{Config, ENV_DB, ENV_ROOT, ENV_SCOPE};
-use crate::connect::status::{Entry, Start, Status, status};
-use crate::connect::{Client, Places};
-use crate::scope::same::is_same;
+use crate::connect::status::{ProgramEntry, Start, Status, status};
+use crate::connect::{Client, ClientPlaces};
+use crate::scope::same_file::is_same;
 use ack_sys::files::expand_home;
 
 /// The findings about the clients on this machine.
-pub fn clients(config: &Config, places: &Places, installed: &[Client]) -> Vec<Finding> {
+pub fn clients(config: &Config, places: &ClientPlaces, installed: &[Client]) -> Vec<DoctorFinding> {
     Client::ALL
         .into_iter()
         .filter_map(|client| Some((client, status(client, places)?)))
@@ -19,16 +19,16 @@ pub fn clients(config: &Config, places: &Places, installed: &[Client]) -> Vec<Fi
         .collect()
 }
 
-fn one_client(client: Client, status: &Status, config: &Config) -> Vec<Finding> {
+fn one_client(client: Client, status: &Status, config: &Config) -> Vec<DoctorFinding> {
     let title = title(client.name());
     let home = config.home.as_deref();
     let problem = |(path, reason): &(PathBuf, String)| {
         let message = format!("its file {}: {reason}", with_tilde(path, home));
-        Finding::new(Level::Error, &title, message).advise(format!(
+        DoctorFinding::new(Level::Error, &title, message).advise(format!(
             "fix that file; the documentation of {title} describes it"
         ))
     };
-    let mut found: Vec<Finding> = status.problems.iter().map(problem).collect();
+    let mut found: Vec<DoctorFinding> = status.problems.iter().map(problem).collect();
     // Nothing is known about an entry in a file that cannot be read.
     if status.problems.iter().all(|(path, _)| *path != status.file) {
         found.insert(0, connection(client, &title, status, config));
@@ -39,7 +39,7 @@ fn one_client(client: Client, status: &Status, config: &Config) -> Vec<Finding> 
     found
 }
 
-fn connection(client: Client, title: &str, status: &Status, config: &Config) -> Finding {
+fn connection(client: Client, title: &str, status: &Status, config: &Config) -> DoctorFinding {
     let connect = format!("ack-memory connect {}", client.name());
     let hook = match status.hook {
         Some(true) => ", session hook on",
@@ -48,39 +48,40 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
     };
     let entry = match &status.starts {
         None => {
-            return Finding::new(Level::Note, title, "installed, not connected").advise(connect);
+            return DoctorFinding::new(Level::Note, title, "installed, not connected")
+                .advise(connect);
         }
         Some(Start::Address(address)) => {
-            return Finding::new(Level::Ok, title, format!("connected to {address}{hook}"));
+            return DoctorFinding::new(Level::Ok, title, format!("connected to {address}{hook}"));
         }
         Some(Start::Unknown) => {
             let message = format!("its entry in {} has no command", status.file.display());
-            return Finding::new(Level::Warning, title, message).advise(connect);
+            return DoctorFinding::new(Level::Warning, title, message).advise(connect);
         }
         Some(Start::Program(entry)) => entry,
     };
     let program = &entry.program;
     let Some(path) = resolve_program(program) else {
         let message = format!("connected, but {} does not exist", program.display());
-        return Finding::new(Level::Error, title, message).advise(connect);
+        return DoctorFinding::new(Level::Error, title, message).advise(connect);
     };
     // A package runner starts whichever version it finds.
     if entry.runner().is_none() && !is_this_program(&path) {
         let message = format!("connected{hook}; starts another binary, {}", path.display());
-        return Finding::new(Level::Warning, title, message).advise(connect);
+        return DoctorFinding::new(Level::Warning, title, message).advise(connect);
     }
     match difference(entry, config) {
         Some(other) => {
             let message = format!("connected{hook}, but {other}");
-            Finding::new(Level::Warning, title, message).advise(connect)
+            DoctorFinding::new(Level::Warning, title, message).advise(connect)
         }
-        None => Finding::new(Level::Ok, title, format!("connected{hook}")),
+        None => DoctorFinding::new(Level::Ok, title, format!("connected{hook}")),
     }
 }
 
 /// How the memories that an entry serves differ from those of a configuration; `None` if they are
 /// the same.
-pub fn difference(entry: &Entry, config: &Config) -> Option<String> {
+pub fn difference(entry: &ProgramEntry, config: &Config) -> Option<String> {
     let home = config.home.as_deref();
     let served = served_by(entry, config);
     let path = config.db.as_ref().unwrap_or(&config.root).value.as_path();
@@ -104,7 +105,7 @@ struct Served {
     pin: Option<String>,
 }
 
-fn served_by(entry: &Entry, config: &Config) -> Served {
+fn served_by(entry: &ProgramEntry, config: &Config) -> Served {
     let home = config.home.as_deref();
     let flag = |flag: &str| entry.flag(flag).map(str::to_owned);
     let set = |variable: &str| entry.variables.get(variable).cloned();

@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::Report;
+use super::DoctorReport;
 use crate::config::ENVIRONMENT;
 use crate::scope::ScopeError;
 use ack_api::Diagnostic;
 use ack_api::number::count;
 
 /// All details, as text.
-pub fn dump(report: &Report<'_>) -> String {
-    let Report {
+pub fn dump(report: &DoctorReport<'_>) -> String {
+    let DoctorReport {
         config,
         settings,
         scopes,

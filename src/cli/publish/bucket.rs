@@ -15,13 +15,13 @@ use super::{MAX_LISTED, also_waiting_text, confirms, listed_lines, none_approved
 use crate::cli::args::{BucketArgs, PublishArgs};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
-use crate::cli::machine::user_name;
 use crate::cli::output::{write_json, write_plain};
 use crate::cli::render;
+use crate::cli::user::user_name;
 use crate::config::Config;
 use crate::connect::quoted;
 use crate::publish::HeldItem;
-use crate::publish::bucket::{Error, Options, Planned, Publication};
+use crate::publish::bucket::{BucketOptions, BucketPlan, BucketPublishError, Publication};
 use crate::scope::Scope;
 
 /// The variables that name the server if no flag or setting does.
@@ -43,7 +43,7 @@ pub fn run(
 ) -> Result<(), CliError> {
     let address: Address = address.parse()?;
     let settings = settings(scope, &args.bucket)?;
-    let options = Options {
+    let options = BucketOptions {
         only_promoted: args.only_promoted,
         skip_held: args.skip_held,
         withdraw: args.bucket.withdraw.clone(),
@@ -298,7 +298,7 @@ fn rollback_text(changes: RollbackChanges) -> String {
 }
 
 /// The plan, for people.
-fn plan_text(planned: &Planned, cost: Option<UploadCost>) -> String {
+fn plan_text(planned: &BucketPlan, cost: Option<UploadCost>) -> String {
     let plan = &planned.plan;
     let mut out = format!("scope {} to {}\n", planned.scope, planned.to);
     let kinds = [
@@ -475,11 +475,11 @@ impl StepBar {
     }
 }
 
-impl From<Error> for CliError {
-    fn from(error: Error) -> Self {
+impl From<BucketPublishError> for CliError {
+    fn from(error: BucketPublishError) -> Self {
         match error {
-            Error::Publish(error) => error.into(),
-            Error::Bucket(error) => error.into(),
+            BucketPublishError::Publish(error) => error.into(),
+            BucketPublishError::Bucket(error) => error.into(),
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use super::finish::{ReturnOptions, finish};
 use super::terminal::Typed;
 use super::unwritten;
-use crate::cli::curate::Caller;
+use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_plain};
 use crate::cli::signals;

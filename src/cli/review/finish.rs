@@ -6,13 +6,14 @@ use parking_lot::Mutex;
 
 use super::terminal::{Typed, problem};
 use super::unwritten;
-use crate::cli::curate::{Caller, report};
+use crate::cli::caller::Caller;
+use crate::cli::curate::report;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_plain};
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::count_text;
-use crate::desk::queue::State;
+use crate::desk::queue::ItemState;
 
 /// Where the person can go from the last question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +100,7 @@ fn leave_undecided(desk: &Mutex<Desk>) -> Result<LeaveOutcome, CliError> {
 /// Whether a decision was not written, and its memory still waits.
 fn has_put_back(desk: &Desk) -> bool {
     let mut items = desk.items().iter();
-    items.any(|item| item.was_put_back && item.state == State::Waiting)
+    items.any(|item| item.was_put_back && item.state == ItemState::Waiting)
 }
 
 fn question(count: usize, ways: ReturnOptions, has_failed: bool) -> String {

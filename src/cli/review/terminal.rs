@@ -19,13 +19,13 @@ use super::editor::edit_in_editor;
 use super::finish::{LeaveOutcome, ReturnOptions, ReturnTo, finish};
 use super::unwritten;
 use crate::cli::args::day::parse_later_day;
-use crate::cli::curate::Caller;
+use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::{Choice, reason};
-use crate::desk::queue::{Item, QueueKind, State};
+use crate::desk::queue::{ItemState, QueueItem, QueueKind};
 
 const HELP: &str = "\
 a         approve            r [WHY]   reject; asks for a reason without WHY
@@ -201,8 +201,8 @@ impl<'a> QueueWalk<'a> {
         items.filter(|item| self.is_undecided(item)).count()
     }
 
-    fn is_undecided(&self, item: &Item) -> bool {
-        item.state == State::Waiting && (item.was_put_back || !self.only_put_back)
+    fn is_undecided(&self, item: &QueueItem) -> bool {
+        item.state == ItemState::Waiting && (item.was_put_back || !self.only_put_back)
     }
 
     /// The next memory without a decision after this one, or the end.

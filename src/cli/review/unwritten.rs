@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::cli::caller::Caller;
 use crate::cli::command::command;
-use crate::cli::curate::Caller;
 use crate::cli::output::write_err;
 use crate::cli::signals;
 use crate::config::Config;

@@ -16,7 +16,8 @@ use crate::remote::is_bucket;
 use crate::scope::manifest::Manifest;
 use crate::scope::project::Projects;
 use crate::scope::resolve::find;
-use crate::scope::{DATABASE_NAMES, Registry, edit, same};
+use crate::scope::{DATABASE_NAMES, Registry, same_file};
+use crate::text_file;
 use ack_api::memory::{Unreviewed, Visibility};
 use ack_api::text;
 use ack_store::{Store, StoreError};
@@ -68,7 +69,7 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<PlannedScope, CliError> {
         return Err(bucket_as_store(&args.store, &path));
     }
     let store = database(&absolute(config, &args.store)?);
-    if let Some(known) = same::scope_with(&scopes, &store) {
+    if let Some(known) = same_file::scope_with(&scopes, &store) {
         return Err(already_a_scope(&store, &known.name));
     }
     let unreviewed = args.unreviewed.unwrap_or_default();
@@ -122,7 +123,7 @@ impl PlannedScope {
             source,
         };
         make_private(self.path.parent().unwrap_or(Path::new("."))).map_err(io)?;
-        edit::replace(&self.path, &self.text).map_err(io)
+        text_file::replace(&self.path, &self.text).map_err(io)
     }
 }
 

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::offer::{self, Answer};
+use super::found_store::{self, Answer};
 use crate::cli::command::{command, in_text};
 use crate::cli::error::CliError;
 use crate::cli::output::{write_out, write_plain};
-use crate::cli::{machine, prompt};
+use crate::cli::{prompt, user};
 use crate::config::Config;
-use crate::recogniser::{FoundStore, Kind, Support};
-use crate::scope::{Registry, Scope, same};
+use crate::recogniser::{FoundStore, StoreKind, Support};
+use crate::scope::{Registry, Scope, same_file};
 
 /// Runs `scopes discover`.
 pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
     let scopes = Registry::new(config).discover().scopes;
-    let stores = machine::stores(config);
+    let stores = user::stores(config);
     if json {
         let stores: Vec<_> = stores
             .iter()
@@ -41,7 +41,7 @@ pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
 fn is_new(found: &FoundStore, scopes: &[Arc<Scope>]) -> bool {
     found.kind.support() == Support::Served
         && found.memories.is_some()
-        && same::scope_with(scopes, &found.path).is_none()
+        && same_file::scope_with(scopes, &found.path).is_none()
 }
 
 /// Asks about each store that can be added.
@@ -54,12 +54,12 @@ fn offer_each(config: &Config, stores: &[FoundStore]) -> Result<(), CliError> {
         }
         write_plain(&format!("\n{}\n", store_line(found, home)))?;
         let name = free_name(found, &scopes);
-        match offer::ask(found, home) {
+        match found_store::ask(found, home) {
             None => return Ok(()),
             Some(Answer::Skip) => {}
             Some(answer) => {
-                offer::add(config, found, &name, answer)?;
-                let command = offer::command(found, &name, answer);
+                found_store::add(config, found, &name, answer)?;
+                let command = found_store::command(found, &name, answer);
                 write_plain(&format!("  added as scope `{name}`: {command}\n"))?;
             }
         }
@@ -72,7 +72,7 @@ pub fn store_json(found: &FoundStore, scopes: &[Arc<Scope>]) -> serde_json::Valu
     let mut value = serde_json::to_value(found).unwrap_or_default();
     if let Some(value) = value.as_object_mut() {
         value.insert("support".to_owned(), json!(found.kind.support()));
-        if let Some(scope) = same::scope_with(scopes, &found.path) {
+        if let Some(scope) = same_file::scope_with(scopes, &found.path) {
             value.insert("scope".to_owned(), json!(scope.name));
         }
     }
@@ -90,7 +90,7 @@ pub fn stores_text(stores: &[FoundStore], scopes: &[Arc<Scope>], home: Option<&P
     };
     for found in can(Support::Served) {
         let _ = writeln!(out, "{}", store_line(found, home));
-        match same::scope_with(scopes, &found.path) {
+        match same_file::scope_with(scopes, &found.path) {
             Some(scope) => {
                 let _ = writeln!(out, "  served as scope `{}`", scope.name);
             }
@@ -166,13 +166,14 @@ fn named_after(folder: Option<&Path>, prefix: &str) -> String {
 /// A scope name for a store that no scope uses yet.
 pub fn free_name(found: &FoundStore, scopes: &[Arc<Scope>]) -> String {
     let base = match found.kind {
-        Kind::ClaudeMem => "claude-mem".to_owned(),
-        Kind::Codex | Kind::ServerMemory | Kind::BasicMemory | Kind::McpMemoryService => {
-            found.kind.title().to_lowercase().replace(' ', "-")
-        }
-        Kind::Serena => named_after(found.path.ancestors().nth(2), "serena-"),
-        Kind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
-        Kind::AutoMemory => {
+        StoreKind::ClaudeMem => "claude-mem".to_owned(),
+        StoreKind::Codex
+        | StoreKind::ServerMemory
+        | StoreKind::BasicMemory
+        | StoreKind::McpMemoryService => found.kind.title().to_lowercase().replace(' ', "-"),
+        StoreKind::Serena => named_after(found.path.ancestors().nth(2), "serena-"),
+        StoreKind::Solutions => named_after(found.path.ancestors().nth(2), "solutions-"),
+        StoreKind::AutoMemory => {
             // `-home-ana-src-shop` is the folder that the sessions ran in.
             let slug = found.path.parent().and_then(Path::file_name);
             let slug = slug.map(|slug| slug.to_string_lossy().into_owned());

@@ -5,7 +5,7 @@ use crate::cli::args::Global;
 use crate::cli::error::CliError;
 use crate::cli::service::{CloseOnDrop, all_scopes};
 use crate::cli::settings::config;
-use crate::cli::{here, progress, render};
+use crate::cli::{overview, progress, render};
 use crate::scope::ScopeError;
 use crate::service::{Error, Service};
 
@@ -20,5 +20,5 @@ pub fn run(global: &Global, scope: Option<String>) -> Result<(), CliError> {
         error => error,
     })?;
     print(&all, global, render::scopes)?;
-    here::check_database(service.0)
+    overview::check_database(service.0)
 }

@@ -22,10 +22,10 @@ use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
 use crate::curate::CurateError;
 use crate::import::write::make_private;
-use crate::scope::edit::{self, Change, EditedManifest};
+use crate::scope::edit::{self, EditedManifest, KeyChange};
 use crate::scope::manifest::Manifest;
 use crate::scope::resolve::{current_by_manifests, find};
-use crate::scope::{Registry, Scope, same};
+use crate::scope::{Registry, Scope, same_file};
 use crate::service::Error;
 
 /// The keys that hold lists.
@@ -39,14 +39,14 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
     for assignment in &args.assignments {
         changes.push(change(config, assignment)?);
     }
-    if let Some((_, Change::Set(store))) = changes.iter().find(|(key, _)| key == "store") {
+    if let Some((_, KeyChange::Set(store))) = changes.iter().find(|(key, _)| key == "store") {
         let store = PathBuf::from(store.as_str().unwrap_or_default());
         let others: Vec<Arc<Scope>> = scopes
             .iter()
             .filter(|other| other.name != scope.name)
             .cloned()
             .collect();
-        if let Some(other) = same::scope_with(&others, &store) {
+        if let Some(other) = same_file::scope_with(&others, &store) {
             return Err(add::already_a_scope(&store, &other.name));
         }
         add::describe(
@@ -111,7 +111,7 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
     let path = portable_path(config, &project);
     let edited = plan(
         scope,
-        &[("paths".to_owned(), Change::Add(vec![path.clone()]))],
+        &[("paths".to_owned(), KeyChange::Add(vec![path.clone()]))],
         &path,
     )?;
     let change = ManifestChange {
@@ -264,7 +264,7 @@ fn portable_path(config: &Config, folder: &Path) -> String {
 /// Plans changes to a scope's manifest. Creates the manifest if there is none.
 fn plan(
     scope: &Scope,
-    changes: &[(String, Change)],
+    changes: &[(String, KeyChange)],
     shown_command: &str,
 ) -> Result<EditedManifest, CliError> {
     let path = scope.folder.join("scope.toml");
@@ -293,7 +293,7 @@ fn write(edited: &EditedManifest) -> Result<(), CliError> {
 }
 
 /// Parses `key=value`, `key+=value` and `key=`.
-fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliError> {
+fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliError> {
     let Some((key, value)) = assignment.split_once('=') else {
         let message = format!("`{assignment}` is not KEY=VALUE");
         let hint = "an empty value removes the key: `ack-memory scopes set NAME KEY=`";
@@ -331,9 +331,9 @@ fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliErro
         let hint = format!("lists are {}", LISTS.join(", "));
         return Err(CliError::usage("KEY", message).with_hint(hint));
     } else if adds {
-        Change::Add(texts()?)
+        KeyChange::Add(texts()?)
     } else if value.is_empty() {
-        Change::Unset
+        KeyChange::Unset
     } else if value.starts_with(['[', '{', '"', '\'']) {
         let parsed: Result<Value, _> = value.parse();
         let parsed = parsed.map_err(|error| {
@@ -344,17 +344,17 @@ fn change(config: &Config, assignment: &str) -> Result<(String, Change), CliErro
                 format!("`{key}`: {value} is not a TOML value ({line})"),
             )
         })?;
-        Change::Set(parsed.decorated(" ", ""))
+        KeyChange::Set(parsed.decorated(" ", ""))
     } else if is_list {
         let mut texts = texts()?;
         let mut known = HashSet::new();
         texts.retain(|text| known.insert(text.clone()));
-        Change::Set(texts.iter().collect::<Array>().into())
+        KeyChange::Set(texts.iter().collect::<Array>().into())
     } else if key == "store" {
         let store = add::absolute(config, Path::new(value))?;
-        Change::Set(store.display().to_string().into())
+        KeyChange::Set(store.display().to_string().into())
     } else {
-        Change::Set(value.into())
+        KeyChange::Set(value.into())
     };
     Ok((key.to_owned(), change))
 }

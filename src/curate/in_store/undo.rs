@@ -15,8 +15,8 @@ use serde_json::Value as Json;
 use super::row::{self, Cells, LogLine};
 use super::{CurateError, StoreTransaction, in_transaction, waiting_again};
 use crate::curate::ReviewSession;
+use crate::curate::outcome::WriteOutcome;
 use crate::curate::side_effects;
-use crate::curate::write::WriteOutcome;
 use crate::scope::Scope;
 
 /// The decisions of a batch that can be undone.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::desk::Recent;
 use crate::desk::card::Card;
 use crate::desk::choice::{Choice, Preview};
-use crate::desk::near::Near;
-use crate::desk::queue::{Head, QueueKind, View};
+use crate::desk::nearest::Near;
+use crate::desk::queue::{Head, QueueKind, QueueView};
 
 /// `enter`.
 #[derive(Debug, Deserialize)]
@@ -20,7 +20,7 @@ pub struct EnterRequest {
 #[serde(default)]
 pub struct QueueRequest {
     /// What to show.
-    pub view: View,
+    pub view: QueueView,
     /// The memory in the middle of the window.
     pub around: Option<usize>,
     /// The position of the first entry, if no memory is named.
@@ -36,7 +36,7 @@ pub struct CardRequest {
     pub number: usize,
     /// The current view of the page.
     #[serde(default)]
-    pub view: View,
+    pub view: QueueView,
 }
 
 /// `preview` and `choose`.
@@ -51,7 +51,7 @@ pub struct ChoiceRequest {
     pub reason: Option<String>,
     /// The current view of the page.
     #[serde(default)]
-    pub view: View,
+    pub view: QueueView,
 }
 
 /// `back`.
@@ -71,7 +71,7 @@ pub struct FinishRequest {
 
 /// A memory in the list.
 #[derive(Debug, Serialize)]
-pub struct Entry {
+pub struct ListEntry {
     /// Its number.
     pub number: usize,
     /// Its title.
@@ -95,7 +95,7 @@ pub struct Window {
     /// The position of the first entry.
     pub from: usize,
     /// The memories.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListEntry>,
 }
 
 /// A possible action for a memory.
@@ -144,9 +144,9 @@ pub struct Shown {
     /// The possible actions for this memory alone.
     pub actions: Vec<Action>,
     /// Other waiting memories of the same session.
-    pub session: Vec<Entry>,
+    pub session: Vec<ListEntry>,
     /// Other waiting memories that say nearly the same thing.
-    pub group: Vec<Entry>,
+    pub group: Vec<ListEntry>,
 }
 
 /// The numbers and the last choices of the desk.

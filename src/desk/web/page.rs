@@ -19,14 +19,14 @@ const SCRIPT: [&str; 5] = [
 
 /// The page to send.
 #[derive(Debug)]
-pub struct Page {
+pub struct ReviewPage {
     /// The document.
     pub html: Bytes,
     /// Its `Content-Security-Policy`: only its own style, script and server.
     pub policy: HeaderValue,
 }
 
-impl Page {
+impl ReviewPage {
     /// Builds the page.
     ///
     /// # Errors

@@ -22,17 +22,17 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::message::{
-    Action, CardRequest, ChoiceRequest, EnterRequest, Entry, FinishRequest, QueueRequest, Shown,
-    ShownNear, Summary, TakeBackRequest, Window,
+    Action, CardRequest, ChoiceRequest, EnterRequest, FinishRequest, ListEntry, QueueRequest,
+    Shown, ShownNear, Summary, TakeBackRequest, Window,
 };
-use super::page::Page;
+use super::page::ReviewPage;
 use super::page_access::PageAccess;
-use super::{Curator, Limits};
+use super::{Curator, PageLimits};
 use crate::curate::{Candidate, ReviewSession};
 use crate::desk::choice::{Choice, REASONS};
 use crate::desk::evidence::evidence;
-use crate::desk::near::neighbours;
-use crate::desk::queue::{Item, QueueKind, State};
+use crate::desk::nearest::neighbours;
+use crate::desk::queue::{ItemState, QueueItem, QueueKind};
 use crate::desk::{Desk, card, groups_of};
 use crate::gate::{Gate, Refusal};
 
@@ -65,13 +65,13 @@ const HEADERS: [(HeaderName, &str); 7] = [
 
 /// The server's side of the page.
 #[derive(Debug)]
-pub struct Site {
+pub struct ReviewSite {
     desk: Arc<Mutex<Desk>>,
     curator: Curator,
     access: Arc<PageAccess>,
     gate: Gate,
-    page: Page,
-    limits: Limits,
+    page: ReviewPage,
+    limits: PageLimits,
     began: Instant,
     /// The time of the last request, in milliseconds since the start.
     last_request: AtomicU64,
@@ -104,7 +104,7 @@ impl<E: ack_api::Diagnostic> From<E> for Failure {
     }
 }
 
-impl Site {
+impl ReviewSite {
     /// A site for a desk.
     ///
     /// # Errors
@@ -113,13 +113,13 @@ impl Site {
         desk: Desk,
         curator: Curator,
         access: Arc<PageAccess>,
-        limits: Limits,
+        limits: PageLimits,
     ) -> std::io::Result<Self> {
         Ok(Self {
             desk: Arc::new(Mutex::new(desk)),
             curator,
             gate: Gate::new(&[], access.token()),
-            page: Page::new()?,
+            page: ReviewPage::new()?,
             access,
             limits,
             began: Instant::now(),
@@ -337,7 +337,7 @@ impl Site {
         let index = numbers.iter().position(|number| *number == request.number);
         let neighbour_at = |position: Option<usize>| numbers.get(position?).copied();
         let item = desk.items().get(request.number).ok_or_else(not_found)?;
-        let waits = item.state == State::Waiting;
+        let waits = item.state == ItemState::Waiting;
         let queue = item.queue();
         let action = |key, choice: Choice| -> Result<Action, Failure> {
             let preview = desk.preview(&[request.number], &choice)?;
@@ -352,7 +352,7 @@ impl Site {
             let memory = item.candidate.memory();
             let session_id = memory.session.as_ref().or(memory.session_id.as_ref());
             *number != request.number
-                && item.state == State::Waiting
+                && item.state == ItemState::Waiting
                 && item.queue() == queue
                 && session_id.is_some()
                 && session_id == session
@@ -552,10 +552,10 @@ fn window(desk: &Desk, request: &QueueRequest) -> Window {
     }
 }
 
-fn entry(number: usize, item: &Item, desk: &Desk) -> Entry {
+fn entry(number: usize, item: &QueueItem, desk: &Desk) -> ListEntry {
     let memory = item.candidate.memory();
     let scope = &item.candidate.scope.name;
-    Entry {
+    ListEntry {
         number,
         title: text::line(&memory.title, 160),
         place: memory.project.as_ref().unwrap_or(scope).clone(),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::record::Record;
+use super::request_record::RequestRecord;
 
 /// How often to check whether the file was moved away.
 const CHECK_AFTER: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ impl AccessLog {
     }
 
     /// Writes the line of a request. Returns a message for the first failure.
-    pub fn write(&self, record: &Record) -> Option<String> {
+    pub fn write(&self, record: &RequestRecord) -> Option<String> {
         let line = Line {
             time: format!("{:.3}", Timestamp::now()),
             address: record.address,

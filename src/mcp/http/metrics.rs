@@ -17,8 +17,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::record::Record;
-use super::tokens::Client;
+use super::request_record::RequestRecord;
+use super::tokens::TokenClient;
 use crate::scope::Registry as Scopes;
 use crate::service::Service;
 
@@ -98,7 +98,7 @@ impl Metrics {
     }
 
     /// Counts a finished request.
-    pub fn count(&self, record: &Record) {
+    pub fn count(&self, record: &RequestRecord) {
         self.max_total.count(record);
         if let Some(client) = &record.client {
             self.of_client(client).count(record);
@@ -113,7 +113,7 @@ impl Metrics {
 
     /// The metrics as text, with the present state of each scope. A client that may see only some
     /// scopes gets these and its own requests: nothing of other clients, nor of the whole server.
-    pub fn text(&self, service: &Service, client: Option<&Client>) -> String {
+    pub fn text(&self, service: &Service, client: Option<&TokenClient>) -> String {
         let mut registry = Registry::with_prefix("ack_memory");
         let limited = client.and_then(|client| Some((client, client.entry.scopes.as_ref()?)));
         if let Some((client, names)) = limited {
@@ -186,7 +186,7 @@ impl Counters {
         }
     }
 
-    fn count(&self, record: &Record) {
+    fn count(&self, record: &RequestRecord) {
         let labels = RequestLabels {
             client: record.client.clone().unwrap_or_default(),
             method: record.method,

@@ -22,15 +22,15 @@ use tokio::time::timeout;
 use super::metrics::{CLASSIC, Metrics, OPENMETRICS, accepts_openmetrics, classic};
 use super::peers::{Peer, ReadingGuard};
 use super::readiness::Readiness;
-use super::record::Record;
-use super::settings::Settings;
-use super::tokens::{Client, Limit, RateLimited, TokenFile};
+use super::reload::Settings;
+use super::request_record::RequestRecord;
+use super::tokens::{Limit, RateLimited, TokenClient, TokenFile};
 use super::{HEALTH, Limits, METRICS, PATH, READY, ServerExtras};
 use crate::config::MaxStatus;
 use crate::gate::{Gate, Refusal, bearer};
 use crate::mcp::Server;
 use crate::mcp::message::{decode_repaired, failure, memory_size, sanitize_error_body};
-use crate::mcp::raw;
+use crate::mcp::raw_result;
 
 /// Messages that take more memory than this, in bytes, are large.
 const LARGE_MESSAGE_BYTES: usize = 64 << 10;
@@ -119,7 +119,7 @@ impl Site {
 
     /// Answers a request, counts it, and writes its line to the log.
     pub(super) async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Answer {
-        let mut record = Record::begin(peer.address());
+        let mut record = RequestRecord::begin(peer.address());
         let is_probe = [HEALTH, READY, METRICS].contains(&request.uri().path());
         let under_way = self.metrics.begin();
         let mut answer = self.route(request, peer, &mut record).await;
@@ -141,7 +141,12 @@ impl Site {
         answer
     }
 
-    async fn route(&self, request: Request<Incoming>, peer: &Peer, record: &mut Record) -> Answer {
+    async fn route(
+        &self,
+        request: Request<Incoming>,
+        peer: &Peer,
+        record: &mut RequestRecord,
+    ) -> Answer {
         if let Err(refusal) = self.gate.check_target(request.uri(), request.headers()) {
             return refused(refusal, self.extras.tokens.is_some());
         }
@@ -201,7 +206,7 @@ impl Site {
     }
 
     /// The client that sent a request, from the token file; `None` if there is no such file.
-    fn caller(&self, headers: &HeaderMap) -> Result<Option<Arc<Client>>, Refusal> {
+    fn caller(&self, headers: &HeaderMap) -> Result<Option<Arc<TokenClient>>, Refusal> {
         let Some(tokens) = &self.extras.tokens else {
             return self.gate.token(headers).map(|()| None);
         };
@@ -227,7 +232,7 @@ impl Site {
     }
 
     /// The client that reads the metrics. While the token file is broken, those may who could before.
-    fn watcher(&self, headers: &HeaderMap) -> Result<Option<Arc<Client>>, Refusal> {
+    fn watcher(&self, headers: &HeaderMap) -> Result<Option<Arc<TokenClient>>, Refusal> {
         self.caller(headers).or_else(|refusal| {
             let tokens = self.extras.tokens.as_ref().ok_or(refusal)?;
             tokens.watcher(bearer(headers)?).map(Some).ok_or(refusal)
@@ -248,7 +253,7 @@ impl Site {
     }
 
     /// The view of a client.
-    fn view(&self, client: &Client) -> Arc<View> {
+    fn view(&self, client: &TokenClient) -> Arc<View> {
         let bounds = Bounds {
             scopes: client.entry.scopes.clone(),
             max_status: client.entry.max_status,
@@ -307,7 +312,7 @@ impl Site {
         request: Request<Incoming>,
         peer: &Peer,
         view: &View,
-        record: &mut Record,
+        record: &mut RequestRecord,
     ) -> Answer {
         let Limits {
             body: body_timeout,
@@ -367,7 +372,7 @@ impl Site {
                 .map(Collected::to_bytes)
                 .unwrap_or_default();
             let raw_body = if view.has_upstreams {
-                raw::body(&body)
+                raw_result::body(&body)
             } else {
                 None
             };

@@ -68,7 +68,7 @@ pub struct ClientEntry {
 
 /// A client of the file.
 #[derive(Debug)]
-pub struct Client {
+pub struct TokenClient {
     /// Its name.
     pub name: String,
     /// Its table.
@@ -126,11 +126,11 @@ struct State {
     checked: Instant,
     stamp: Stamp,
     /// The clients that are let in: nobody while the file is not usable.
-    clients: Arc<Vec<Arc<Client>>>,
+    clients: Arc<Vec<Arc<TokenClient>>>,
     /// The clients of the last version that could be used.
-    last_read: Arc<Vec<Arc<Client>>>,
+    last_read: Arc<Vec<Arc<TokenClient>>>,
     /// The clients that the file named last. Their usage counts when it names them again.
-    known: Arc<Vec<Arc<Client>>>,
+    known: Arc<Vec<Arc<TokenClient>>>,
     /// Why the file is not usable now.
     problem: Option<String>,
 }
@@ -188,13 +188,13 @@ impl TokenFile {
     }
 
     /// The client with this token.
-    pub fn client(&self, token: &[u8]) -> Option<Arc<Client>> {
+    pub fn client(&self, token: &[u8]) -> Option<Arc<TokenClient>> {
         find(&self.clients(), token)
     }
 
     /// The client with this token that may read the metrics even now, because the file is broken and
     /// its last version let it: the metrics say that the file is broken.
-    pub fn watcher(&self, token: &[u8]) -> Option<Arc<Client>> {
+    pub fn watcher(&self, token: &[u8]) -> Option<Arc<TokenClient>> {
         let state = self.lock();
         state.problem.as_ref()?;
         let clients = Arc::clone(&state.last_read);
@@ -268,7 +268,7 @@ impl TokenFile {
         self.lock().problem.is_some()
     }
 
-    fn clients(&self) -> Arc<Vec<Arc<Client>>> {
+    fn clients(&self) -> Arc<Vec<Arc<TokenClient>>> {
         Arc::clone(&self.lock().clients)
     }
 
@@ -278,7 +278,7 @@ impl TokenFile {
 }
 
 /// The client with a token whose day is not over.
-fn find(clients: &[Arc<Client>], token: &[u8]) -> Option<Arc<Client>> {
+fn find(clients: &[Arc<TokenClient>], token: &[u8]) -> Option<Arc<TokenClient>> {
     let hash: [u8; 32] = Sha256::digest(token).into();
     let mut found = None;
     // Compare all of them, so that the time reveals nothing.
@@ -293,7 +293,7 @@ fn find(clients: &[Arc<Client>], token: &[u8]) -> Option<Arc<Client>> {
         .cloned()
 }
 
-impl Client {
+impl TokenClient {
     /// Counts a request, if the client may make one now.
     ///
     /// # Errors
@@ -370,7 +370,7 @@ pub fn check(path: &Path) -> Result<(), TokensError> {
 }
 
 /// Reads the clients of a file. Keeps the usage of the clients in `before`.
-fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensError> {
+fn read(path: &Path, before: &[Arc<TokenClient>]) -> Result<Vec<Arc<TokenClient>>, TokensError> {
     let text = files::read_text(path, MAX_BYTES).map_err(|source| TokensError::Read {
         path: path.to_owned(),
         source,
@@ -381,7 +381,7 @@ fn read(path: &Path, before: &[Arc<Client>]) -> Result<Vec<Arc<Client>>, TokensE
     };
     let entries: BTreeMap<String, ClientEntry> =
         toml::from_str(&text).map_err(|error| wrong(explain(&text, &error)))?;
-    let mut clients: Vec<Arc<Client>> = Vec::with_capacity(entries.len());
+    let mut clients: Vec<Arc<TokenClient>> = Vec::with_capacity(entries.len());
     for (name, entry) in entries {
         let known = before.iter().find(|client| client.name == name);
         let client = client(&name, entry, known).map_err(&wrong)?;
@@ -432,7 +432,11 @@ fn explain(text: &str, error: &toml::de::Error) -> String {
     format!("line {line}: {problem}")
 }
 
-fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result<Client, String> {
+fn client(
+    name: &str,
+    entry: ClientEntry,
+    known: Option<&Arc<TokenClient>>,
+) -> Result<TokenClient, String> {
     if !is_name(name) {
         return Err(format!(
             "`{}` is not a valid client name: use letters, digits, `-`, `_` and `.`, at most 64",
@@ -471,7 +475,7 @@ fn client(name: &str, entry: ClientEntry, known: Option<&Arc<Client>>) -> Result
         },
         |known| Arc::clone(&known.usage),
     );
-    Ok(Client {
+    Ok(TokenClient {
         name: name.to_owned(),
         entry,
         hash,

@@ -14,7 +14,6 @@ use super::outline_cache::OutlineCache;
 use super::outlines::{self, Reading, ScopeOutline};
 use super::signals::Signals;
 use crate::evidence::Bounds;
-use crate::remote::WaitPolicy;
 use crate::scope::resolve::Selection;
 use crate::service::answer;
 use crate::service::error::Error;
@@ -23,6 +22,7 @@ use crate::service::service_state::serves_unreviewed;
 use crate::service::stale::Staleness;
 use ack_api::memory::{Memory, StatusFilter, fold_name};
 use ack_api::queue::Flow;
+use ack_api::remote::WaitPolicy;
 use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
@@ -52,7 +52,7 @@ pub(super) struct Limits {
 
 /// The result of choosing.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
+pub(super) struct ChosenMemories {
     pub own: Vec<MemoryHit>,
     pub others: Vec<MemoryHit>,
     pub sessions: Vec<SessionEntry>,
@@ -84,7 +84,7 @@ pub(super) fn choose(
     limits: Limits,
     cache: Option<&OutlineCache>,
     notes: &mut Vec<Note>,
-) -> Result<Choice, Error> {
+) -> Result<ChosenMemories, Error> {
     let terms = Terms::new(signals, &selection.current);
     let reading = Reading {
         words: &terms.words,
@@ -120,7 +120,7 @@ pub(super) fn choose(
     let own_name = selection.current.scope.as_ref().map(|own| &own.name);
     let own_read = read.iter().find(|read| Some(&read.scope.name) == own_name);
     note_incomplete_reads(read.iter().map(|read| &*read.scope), notes);
-    Ok(Choice {
+    Ok(ChosenMemories {
         flow: match own_read.filter(|read| read.outlines.pending > 0) {
             Some(own) => own.outlines.flow,
             None => read.iter().map(|read| read.outlines.flow).sum(),

@@ -10,7 +10,7 @@ use super::files::ProjectRoots;
 use super::manifests::ManifestNames;
 use super::outlines::ScopeOutline;
 use super::signals::{LASTING_TYPES, Signals, is_distinctive, names};
-use super::words::{Origin, Words};
+use super::words::{WordKind, Words};
 use crate::scope::resolve::Current;
 use ack_api::text;
 use ack_store::outline::Outline;
@@ -114,7 +114,7 @@ impl Terms {
             project: (project.chars().count() >= MIN_NAME_CHARS).then_some(project),
             declared: signals.declared,
         };
-        let prose = terms.branch.iter().map(|word| (word, Origin::Prose));
+        let prose = terms.branch.iter().map(|word| (word, WordKind::Prose));
         let names = terms
             .project
             .iter()
@@ -123,9 +123,9 @@ impl Terms {
             .chain(&terms.subject_words)
             .chain(&terms.declared.dependencies)
             .chain(&terms.declared.tools);
-        let names = names.map(|name| (name, Origin::Name));
+        let names = names.map(|name| (name, WordKind::Name));
         let lasting = LASTING_TYPES.map(str::to_owned);
-        let lasting = lasting.iter().map(|label| (label, Origin::Name));
+        let lasting = lasting.iter().map(|label| (label, WordKind::Name));
         terms.words = Words::new(
             prose
                 .chain(lasting)

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use rustc_hash::FxHashMap;
 
 use super::MAX_SESSIONS;
-use super::choose::{Choice, Limits, RECENT_REASON};
+use super::choose::{ChosenMemories, Limits, RECENT_REASON};
 use super::newest_sessions;
 use crate::scope::resolve::Selection;
 use crate::service::engine::Service;
@@ -40,7 +40,7 @@ pub(super) fn choose(
     focus: &str,
     limits: Limits,
     notes: &mut Vec<Note>,
-) -> Result<Choice, Error> {
+) -> Result<ChosenMemories, Error> {
     let scopes = selection.scopes.clone();
     let opened = OpenScopes::open(service, selection, &scopes, notes)?;
     let mut search = FocusSearch {
@@ -62,12 +62,12 @@ pub(super) fn choose(
         notes.push(super::hidden_by_status(&scope.name));
     }
     opened.note_incomplete_reads(notes);
-    Ok(Choice {
+    Ok(ChosenMemories {
         sessions: newest_sessions(search.sessions(), &[&own, &others]),
         own,
         others,
         pending,
-        ..Choice::default()
+        ..ChosenMemories::default()
     })
 }
 

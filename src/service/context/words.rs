@@ -14,7 +14,7 @@ const MAX_WORDS: usize = u128::BITS as usize;
 
 /// The origin of a word, which decides how to search for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum WordKind {
     /// An ordinary word, which also matches its other forms.
     Prose,
     /// A name, which matches as written, except that `-` and `_` are equal.
@@ -24,14 +24,14 @@ pub enum Origin {
 /// Two word lists with equal keys find the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WordsKey {
-    entries: Vec<(String, Origin)>,
+    entries: Vec<(String, WordKind)>,
     files: Vec<(ProjectFile, u128)>,
 }
 
 /// Words to search for, numbered in the order they were added.
 #[derive(Debug, Default)]
 pub struct Words {
-    entries: Vec<(String, Origin)>,
+    entries: Vec<(String, WordKind)>,
     /// The word of each pattern.
     pattern_words: Vec<usize>,
     automaton: Option<AhoCorasick>,
@@ -44,8 +44,8 @@ pub struct Words {
 impl Words {
     /// Prepares words. Skips those that are too short or too common, and any beyond the maximum.
     /// Ignores case.
-    pub fn new(words: impl IntoIterator<Item = (String, Origin)>) -> Self {
-        let mut list: Vec<(String, Origin)> = Vec::new();
+    pub fn new(words: impl IntoIterator<Item = (String, WordKind)>) -> Self {
+        let mut list: Vec<(String, WordKind)> = Vec::new();
         let (mut patterns, mut owners) = (Vec::new(), Vec::new());
         for (word, origin) in words {
             let word = word.to_lowercase();
@@ -55,9 +55,9 @@ impl Words {
             }
             let mut forms = match origin {
                 // A final `i` may stand for a `y`: `retry`, `retries`.
-                Origin::Prose => vec![stem(&word).trim_end_matches('i').to_owned()],
+                WordKind::Prose => vec![stem(&word).trim_end_matches('i').to_owned()],
                 // A list of files is JSON, which escapes a backslash as two.
-                Origin::Name => vec![
+                WordKind::Name => vec![
                     word.clone(),
                     word.replace('-', "_"),
                     word.replace('_', "-"),
@@ -180,11 +180,11 @@ impl Words {
             let after = text.get(hit.end()..).unwrap_or_default();
             let ending = after.iter().take_while(|byte| is_part(**byte)).count();
             let ends = match origin {
-                Origin::Prose => {
+                WordKind::Prose => {
                     let whole_word = text.get(hit.start()..hit.end() + ending);
                     is_form_of(whole_word.unwrap_or_default(), word)
                 }
-                Origin::Name => ending == 0,
+                WordKind::Name => ending == 0,
             };
             // A file name does not match the end of another file name.
             let is_file = word.contains('.');
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(word: &str, origin: Origin, text: &str, expected: bool) {
+    fn check(word: &str, origin: WordKind, text: &str, expected: bool) {
         let words = Words::new([(word.to_owned(), origin)]);
         assert_eq!(
             words.find(text.as_bytes()) != 0,
@@ -236,36 +236,37 @@ mod tests {
     fn prose_is_found_in_its_forms_and_names_as_they_are_written() {
         check(
             "locking",
-            Origin::Prose,
+            WordKind::Prose,
             "The Locks of the payout job",
             true,
         );
-        check("lock", Origin::Prose, "a blockade", false);
-        check("lock", Origin::Prose, "a locket", false);
-        check("retry", Origin::Prose, "it retries, running on", true);
-        check("retries", Origin::Prose, "a retry", true);
-        check("run", Origin::Prose, "Running twice", true);
-        check("lock", Origin::Prose, "lockfiles drift", false);
-        check("serde_json", Origin::Name, "use serde-json here", true);
-        check("sqlx", Origin::Name, "SQLX needs offline data", true);
-        check("sqlx", Origin::Name, "sqlxmq is another crate", false);
-        check("go", Origin::Name, "it goes on", false);
-        check("payout.rs", Origin::Name, "src/pay/payout.rs:12", true);
-        check("payout.rs", Origin::Name, "src/old_payout.rs", false);
-        check("the", Origin::Prose, "the end", false);
+        check("lock", WordKind::Prose, "a blockade", false);
+        check("lock", WordKind::Prose, "a locket", false);
+        check("retry", WordKind::Prose, "it retries, running on", true);
+        check("retries", WordKind::Prose, "a retry", true);
+        check("run", WordKind::Prose, "Running twice", true);
+        check("lock", WordKind::Prose, "lockfiles drift", false);
+        check("serde_json", WordKind::Name, "use serde-json here", true);
+        check("sqlx", WordKind::Name, "SQLX needs offline data", true);
+        check("sqlx", WordKind::Name, "sqlxmq is another crate", false);
+        check("go", WordKind::Name, "it goes on", false);
+        check("payout.rs", WordKind::Name, "src/pay/payout.rs:12", true);
+        check("payout.rs", WordKind::Name, "src/old_payout.rs", false);
+        check("the", WordKind::Prose, "the end", false);
     }
 
     #[test]
     fn every_word_of_a_text_is_found() {
         let words =
-            Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), Origin::Name)));
+            Words::new(["tokio", "sqlx", "axum"].map(|word| (word.to_owned(), WordKind::Name)));
         let found = words.find(b"axum handlers over tokio");
         assert_eq!(words.list(found), ["tokio", "axum"]);
         assert_eq!(
             words.list(words.set(["Axum", "sqlx", "hyper"])),
             ["sqlx", "axum"]
         );
-        let files = Words::new(["payout.rs", "payout"].map(|word| (word.to_owned(), Origin::Name)));
+        let files =
+            Words::new(["payout.rs", "payout"].map(|word| (word.to_owned(), WordKind::Name)));
         assert_eq!(files.list(files.find(b"src/payout.rs")), ["payout.rs"]);
         assert_eq!(Words::new([]).find(b"anything"), 0);
     }

@@ -15,7 +15,7 @@ use ack_store::{READ_TIMEOUT, StoreError};
 
 use super::{MAX_PROPOSED, NearMemory, compare_proposed};
 use crate::scope::Scope;
-use crate::service::context::words::{Origin, Words};
+use crate::service::context::words::{WordKind, Words};
 
 /// The index of a store up to this size is built without a noticeable delay.
 const MAX_BYTES: u64 = 4 << 20;
@@ -62,7 +62,7 @@ fn words(memory: &Memory) -> Words {
         let text = ack_api::text::cut(text, MAX_TEXT_BYTES).0;
         analysis::tokenize(&text, TextRole::Document, &mut |token| {
             if unique.insert(token.text.to_string()) {
-                list.push((token.text.into_owned(), Origin::Prose));
+                list.push((token.text.into_owned(), WordKind::Prose));
             }
         });
     }

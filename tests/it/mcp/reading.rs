@@ -110,7 +110,7 @@ fn before_the_first_call_only_manifests_and_stores_are_read() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    for (variable, _) in ack_memory::config::ENVIRONMENT {
+    for (variable, _) in ack_memory::internal::ENVIRONMENT {
         traced.env_remove(variable);
     }
     let mut server = Server::spawn(traced);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ack_memory::config::Setting;
+use ack_memory::internal::Setting;
 use serde_json::json;
 
 use super::{ids, query, shown_keys};

@@ -1,6 +1,6 @@
 //! What a result shows of a memory: the facts and the sentence that answer the question.
 
-use ack_memory::service::Service;
+use ack_memory::Service;
 use serde_json::{Value, json};
 
 use super::bulk;

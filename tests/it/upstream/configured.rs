@@ -131,7 +131,7 @@ fn doctor_reports_configured_upstreams_and_their_state() {
     let site = Site::new("plain", r#"echo = "page_echo", writes = "page_writes""#, "");
     let doctor = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
-        for (variable, _) in ack_memory::config::ENVIRONMENT {
+        for (variable, _) in ack_memory::internal::ENVIRONMENT {
             command.env_remove(variable);
         }
         let output = command

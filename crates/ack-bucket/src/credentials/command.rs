@@ -103,7 +103,7 @@ async fn output_of(child: &mut Child, mut output: ChildStdout) -> Result<Output,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::block_on;
+    use crate::runtime::block_on;
 
     fn shell(script: &str) -> Vec<String> {
         ["/bin/sh", "-c", script].map(str::to_owned).to_vec()

@@ -2,10 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{
-    MAX_ADDED_BY_NEWER, MEANINGFUL_WEIGHT, MIN_FRAME_SHARE, MIN_SUBJECT_SHARE, Pair, is_named,
-};
-use crate::profile::Profile;
+use super::{MAX_ADDED_BY_NEWER, MEANINGFUL_WEIGHT, MIN_FRAME_SHARE, Pair, is_named};
+use crate::profile::{MIN_SUBJECT_SHARE, Profile};
 use crate::statement::{Statement, is_preposition, shared_weight};
 use crate::term::{NameKind, Term};
 

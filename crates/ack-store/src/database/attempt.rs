@@ -11,8 +11,8 @@ use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::copies::{CopyFiles, PrivateCopy};
 use crate::mutex::lock;
 use crate::open::{self, FileState, Opening, Sidecars};
-use crate::source::{Access, Origin, ReadResult};
-use crate::{StoreError, idle, image};
+use crate::origin::{Access, Origin, ReadResult};
+use crate::{StoreError, idle_connections, image};
 
 /// How many disturbed reads without locks are allowed before a copy is made.
 const MAX_DISTURBED_READS: u32 = 3;
@@ -121,7 +121,7 @@ impl Database {
             open::connect(path, Opening::AtRest)
                 .map_err(|error| StoreError::sqlite(&self.path, error))
         };
-        let (result, connection) = match idle::take(path, state).map_or_else(open, Ok) {
+        let (result, connection) = match idle_connections::take(path, state).map_or_else(open, Ok) {
             Ok(connection) => match read(Origin::of(&connection, Opening::AtRest, state)) {
                 Ok(reading) if reading.has_scanned => (Ok(reading.value), None),
                 Ok(reading) => (Ok(reading.value), Some(connection)),
@@ -142,7 +142,7 @@ impl Database {
         let idle_connection =
             connection.filter(|connection| connection.execute_batch("COMMIT").is_ok());
         if let Some(connection) = idle_connection {
-            idle::put(path, state.clone(), connection);
+            idle_connections::put(path, state.clone(), connection);
         }
         Some(result)
     }

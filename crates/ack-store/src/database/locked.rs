@@ -12,7 +12,7 @@ use super::{Database, MAX_EAGER_COPY_BYTES};
 use crate::error::StoreError;
 use crate::mutex::lock;
 use crate::open::{FileState, Opening, Sidecars};
-use crate::source::{Origin, ReadResult};
+use crate::origin::{Origin, ReadResult};
 
 /// How long to wait for a lock while the files under it do not change.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(250);

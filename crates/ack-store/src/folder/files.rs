@@ -8,10 +8,11 @@ use ack_worktree::committed::ObjectNames;
 use ack_worktree::references::HashKind;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Dialect;
+use super::dialect::Dialect;
 use super::lines;
 use super::listing::FileEntry;
 use super::note::{self, Note};
+use super::parse;
 use super::rows::Content;
 use crate::StoreError;
 
@@ -215,7 +216,7 @@ fn read_file(
         return (file, Vec::new());
     }
     file.object_names = names.and_then(|kind| ObjectNames::compute(kind, &content));
-    let (notes, partial_problem) = note::read(dialect, &entry.relative, &content, entry.modified);
+    let (notes, partial_problem) = parse::read(dialect, &entry.relative, &content, entry.modified);
     file.is_untyped = !note::is_json_lines(&entry.relative)
         && matches!(notes.as_slice(), [note] if note.kind.is_none());
     file.partial_problem = partial_problem;

@@ -1,13 +1,13 @@
 //! The links of a Markdown text: to files, and to other notes by their names.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// How many links to other notes are followed in one note.
 const MAX_NOTES: usize = 1_000;
 
 /// A link and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct MarkdownLink {
     /// The target of the link.
     pub target: Target,
     /// Its line in the text.
@@ -24,7 +24,7 @@ pub enum Target {
 }
 
 /// The links of a text, without those in code.
-pub fn links(text: &str) -> Vec<Link> {
+pub fn links(text: &str) -> Vec<MarkdownLink> {
     let mut links = Vec::new();
     let mut fence: Option<&str> = None;
     for (line, content) in (1..).zip(text.lines()) {
@@ -38,7 +38,7 @@ pub fn links(text: &str) -> Vec<Link> {
             (None, None) => {
                 let content = without_code(content);
                 let targets = note_links(&content).chain(file_links(&content));
-                links.extend(targets.map(|target| Link { target, line }));
+                links.extend(targets.map(|target| MarkdownLink { target, line }));
             }
             (Some(_), _) => {}
         }
@@ -123,6 +123,38 @@ pub fn linked_notes(text: &str, note: &Path) -> Vec<String> {
             Target::Note(_) => None,
         });
     targets.take(MAX_NOTES).collect()
+}
+
+/// Whether a link target exists. A relative target starts at the note's folder; one with a leading
+/// `/` starts at the folder of all notes or at the top of the repository.
+pub fn target_exists(target: &str, note: &Path, folder: &Path, top: Option<&Path>) -> bool {
+    let decoded = percent_encoding::percent_decode_str(target).decode_utf8_lossy();
+    let exists = |base: &Path, path: &str| {
+        let path = normal(&base.join(path));
+        path.exists()
+    };
+    match decoded.strip_prefix('/') {
+        Some(rest) => exists(folder, rest) || top.is_some_and(|top| exists(top, rest)),
+        None => {
+            let beside = folder.join(note);
+            exists(beside.parent().unwrap_or(folder), &decoded)
+        }
+    }
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
 }
 
 #[cfg(test)]

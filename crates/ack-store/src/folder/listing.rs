@@ -1,5 +1,6 @@
 //! Lists the files of a folder, with the metadata that shows whether they changed.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,11 @@ const MAX_FILES: usize = 100_000;
 const MAX_DEPTH: usize = 32;
 /// A file that changed more recently than this may change again without a change of its metadata.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
+
+/// Whether a folder or file inside a folder of notes is skipped because of its name.
+pub fn is_skipped(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".") || name == "node_modules"
+}
 
 /// A file with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +125,7 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     let walk = WalkDir::new(path)
         .max_depth(MAX_DEPTH)
         .into_iter()
-        .filter_entry(|entry| entry.depth() == 0 || !super::is_skipped(entry.file_name()));
+        .filter_entry(|entry| entry.depth() == 0 || !is_skipped(entry.file_name()));
     for entry in walk {
         let entry = match entry {
             Ok(entry) => entry,

@@ -1,18 +1,21 @@
 //! What is wrong with the notes of a folder: for their owner, for answers, and for publishing.
 
+use std::ffi::OsString;
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
+
+use super::files::ReadFile;
 use super::listing::Listing;
 use super::reference::Reference;
 use super::rows::{NoteRow, TextOrigin, display_path};
-use super::{Dialect, LoadedNotes, MAX_PROBLEMS, knowledge, note};
+use super::{Dialect, LoadedNotes, MAX_PROBLEMS, note};
 
 impl LoadedNotes {
     pub(super) fn set_problems(&mut self, listing: &Listing, rows: Vec<String>) {
         let has_reference = self.reference.is_some();
         let reference = self.reference.as_ref().and_then(Reference::problem);
-        let untyped =
-            (self.dialect == Dialect::Knowledge).then(|| knowledge::untyped_notes(&self.files));
+        let untyped = (self.dialect == Dialect::Knowledge).then(|| untyped_notes(&self.files));
         let files = self.files.values().filter_map(|file| {
             let name = display_path(file.entry.relative.as_os_str());
             let problem = file.problem.as_ref().or(file.partial_problem.as_ref());
@@ -126,4 +129,23 @@ impl LoadedNotes {
     fn has_lines(&self, relative: &Path) -> bool {
         self.dialect == Dialect::ServerMemory || note::is_json_lines(relative)
     }
+}
+
+/// Names the notes without the `type` that the format requires; `None` if every note has one.
+fn untyped_notes(files: &FxHashMap<OsString, ReadFile>) -> Option<String> {
+    let mut names: Vec<String> = files
+        .iter()
+        .filter(|(_, file)| file.is_untyped)
+        .map(|(relative, _)| display_path(relative))
+        .collect();
+    names.sort();
+    let first = names.first()?;
+    let (subject, have) = match names.len() {
+        1 => (format!("`{first}`"), "has"),
+        2 => (format!("`{first}` and 1 more note"), "have"),
+        count => (format!("`{first}` and {} more notes", count - 1), "have"),
+    };
+    Some(format!(
+        "{subject} {have} no `type` in the header, which the Open Knowledge Format requires"
+    ))
 }

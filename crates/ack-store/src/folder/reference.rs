@@ -16,8 +16,9 @@ use ack_worktree::references::{HashKind, ResolveError, kind};
 use ack_worktree::repository::Repository;
 use rustc_hash::FxHashMap;
 
-use super::Dialect;
+use super::dialect::Dialect;
 use super::files::ReadFile;
+use super::listing::is_skipped;
 use super::rows::{Content, NoteRow, RowKey, TextOrigin};
 
 /// How long reading git's objects may take.
@@ -126,7 +127,7 @@ impl Reference {
         let wanted = |path: &str, is_folder: bool| {
             let file = path.rsplit('/').next().unwrap_or(path);
             if is_folder {
-                !super::is_skipped(OsStr::new(file))
+                !is_skipped(OsStr::new(file))
             } else {
                 dialect.holds_memories(Path::new(path))
             }

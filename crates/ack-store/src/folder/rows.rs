@@ -8,7 +8,7 @@ use ack_worktree::committed::ObjectName;
 use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::note::{Note, NoteStatus, is_json_lines};
+use super::note::{EDITED_SUFFIX, Note, NoteStatus, is_json_lines};
 
 /// The tables of the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`]. All rows
 /// of one [`RowKey`] have the same `slot`.
@@ -50,9 +50,6 @@ INSERT INTO memory_links SELECT DISTINCT l.from_id, m.id, l.kind
   WHERE l.name LIKE '/%' AND m.id <> l.from_id AND NOT EXISTS (SELECT 1 FROM memory_links k
     WHERE k.from_id = l.from_id AND k.to_id = m.id AND k.kind = l.kind);
 ";
-/// The suffix of the id of a note whose local text differs from the committed one.
-pub const EDITED_SUFFIX: &str = "@edited";
-
 /// Identifies content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {

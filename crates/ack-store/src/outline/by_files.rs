@@ -176,7 +176,8 @@ impl Snapshot<'_> {
             };
             let sql = format!(
                 "SELECT {} FROM {} WHERE {condition}",
-                source.select_with_status(&[Field::Status, Field::SupersededBy], self.rule()),
+                self.rule()
+                    .select_list(source, &[Field::Status, Field::SupersededBy]),
                 source.table
             );
             let mut statement = self.map_sqlite(self.connection.prepare_cached(&sql))?;

@@ -9,7 +9,7 @@ use crate::desk::Desk;
 use crate::desk::card::Card;
 use crate::desk::choice::Choice;
 use crate::desk::evidence::evidence;
-use crate::desk::near::{Near, Part, neighbours};
+use crate::desk::nearest::{Near, ShownPart, neighbours};
 
 /// How many lines of a narrative, or of a comparison, a card shows.
 const FOLDED_LINES: usize = 12;
@@ -215,7 +215,7 @@ fn approved_text(near: &Near, id: &str, fold: usize) -> String {
 }
 
 /// A word-by-word diff as one text.
-fn diff_text(diff: &[Part]) -> String {
+fn diff_text(diff: &[ShownPart]) -> String {
     let marked = diff.iter().map(|part| {
         let words = part.text.trim();
         let (before, after) = part.text.split_once(words).unwrap_or_default();

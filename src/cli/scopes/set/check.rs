@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::connect::quoted;
 use crate::scope;
 use crate::scope::Scope;
-use crate::scope::edit::{Change, EditedManifest};
+use crate::scope::edit::{EditedManifest, KeyChange};
 use ack_api::memory::Unreviewed;
 use ack_api::text;
 use ack_store::Store;
@@ -16,7 +16,7 @@ use ack_sys::files::expand_home;
 /// Rejects a manifest that could not be used, and values that can match nothing.
 pub fn check(
     config: &Config,
-    changes: &[(String, Change)],
+    changes: &[(String, KeyChange)],
     edited: &EditedManifest,
 ) -> Result<(), CliError> {
     let home = config.home.as_deref();
@@ -62,7 +62,7 @@ pub fn reference_problems(scope: &Scope, edited: &EditedManifest) -> Vec<String>
 /// not checked.
 pub fn effect(
     scope: &Scope,
-    changes: &[(String, Change)],
+    changes: &[(String, KeyChange)],
     edited: &EditedManifest,
 ) -> Result<(), CliError> {
     let manifest = &edited.manifest;

@@ -7,7 +7,7 @@ use ack_api::text;
 use nix::unistd::{User, geteuid};
 
 use crate::config::Config;
-use crate::recogniser::{FoundStore, Places, survey};
+use crate::recogniser::{FoundStore, StorePlaces, survey};
 
 /// The stores on this machine and in the current project, most useful first. Includes those that
 /// are already scopes.
@@ -21,7 +21,7 @@ pub fn stores(config: &Config) -> Vec<FoundStore> {
         .map(|dirs| dirs.data_local_dir().to_owned());
     let settings = folders.map(|dirs| dirs.config_dir().to_owned());
     let project = super::connect::repository(config);
-    let places = Places {
+    let places = StorePlaces {
         data: data.unwrap_or_else(|| home.join(".local/share")),
         settings: settings.unwrap_or_else(|| home.join(".config")),
         // A home folder is not a project and is never walked.

@@ -1,7 +1,7 @@
 //! The native profile: `memories` as `schemas/scope.sql` describes it. Only `id` and `title` are
 //! required.
 
-use super::layout::{
+use crate::layout::{
     Field, IdScheme, Layout, LinkSource, LogSource, MemorySource, OverviewSource, Profile,
     SessionSource, Table, find,
 };

@@ -35,7 +35,7 @@ const OTHER: &str = "other";
 
 /// A request and how it ended.
 #[derive(Debug)]
-pub struct Record {
+pub struct RequestRecord {
     /// When it arrived.
     pub started_at: Instant,
     /// Where it came from.
@@ -107,7 +107,7 @@ struct ToolResult {
     is_error: bool,
 }
 
-impl Record {
+impl RequestRecord {
     /// Starts a record for a new request.
     pub fn begin(address: IpAddr) -> Self {
         Self {

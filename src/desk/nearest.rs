@@ -30,7 +30,7 @@ pub struct Near {
     pub conflict: Option<Conflict>,
     /// The word-by-word diff from its text to the waiting one, if they share enough to read it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub diff: Option<Vec<Part>>,
+    pub diff: Option<Vec<ShownPart>>,
     /// Its own text, otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -47,7 +47,7 @@ pub struct Conflict {
 
 /// A part of both texts, or of one.
 #[derive(Debug, Clone, Serialize)]
-pub struct Part {
+pub struct ShownPart {
     /// `both`, `newer` (the waiting one) or `older` (the approved one).
     pub side: &'static str,
     /// The words.
@@ -90,7 +90,7 @@ pub fn neighbours(
 }
 
 /// The diff in readable parts: alternating short changes become one change.
-fn parts(diff: &[DiffPart]) -> Vec<Part> {
+fn parts(diff: &[DiffPart]) -> Vec<ShownPart> {
     let mut parts = Vec::new();
     let (mut older, mut newer) = (String::new(), String::new());
     let mut rest = diff.iter().peekable();
@@ -106,7 +106,7 @@ fn parts(diff: &[DiffPart]) -> Vec<Part> {
                     continue;
                 }
                 flush(&mut parts, &mut older, &mut newer);
-                parts.push(Part {
+                parts.push(ShownPart {
                     side: DiffSide::Both.as_str(),
                     text: part.text.clone(),
                 });
@@ -117,10 +117,10 @@ fn parts(diff: &[DiffPart]) -> Vec<Part> {
     parts
 }
 
-fn flush(parts: &mut Vec<Part>, older: &mut String, newer: &mut String) {
+fn flush(parts: &mut Vec<ShownPart>, older: &mut String, newer: &mut String) {
     for (side, text) in [(DiffSide::Older, older), (DiffSide::Newer, newer)] {
         if !text.is_empty() {
-            parts.push(Part {
+            parts.push(ShownPart {
                 side: side.as_str(),
                 text: std::mem::take(text),
             });
@@ -129,7 +129,7 @@ fn flush(parts: &mut Vec<Part>, older: &mut String, newer: &mut String) {
 }
 
 /// The share of the shorter text that both texts contain.
-fn share_of_both(parts: &[Part]) -> f64 {
+fn share_of_both(parts: &[ShownPart]) -> f64 {
     let length = |side: DiffSide| -> u32 {
         let of_side = parts.iter().filter(|part| part.side == side.as_str());
         let length: usize = of_side.map(|part| part.text.len()).sum();

@@ -2,7 +2,7 @@
 //!
 //! Tables that hold raw prompts, tool input and tool output are never read.
 
-use super::layout::{
+use crate::layout::{
     Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, find,
 };
 

@@ -4,16 +4,18 @@ use ack_api::decision::Decision;
 use ack_api::text;
 use serde_json::json;
 
-use super::{Caller, decided_text, dry_run_session, print_json, side_effect_lines};
+use super::{decided_text, dry_run_session, print_json, side_effect_lines};
 use crate::cli::args::UndoArgs;
+use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
-use crate::cli::machine::user_name;
 use crate::cli::output::{write_err, write_plain};
 use crate::cli::progress;
+use crate::cli::user::user_name;
 use crate::curate::find::short_ids;
+use crate::curate::outcome::WriteOutcome;
 use crate::curate::side_effects::SideEffects;
 use crate::curate::undo;
-use crate::curate::write::{self, WriteOutcome};
+use crate::curate::write;
 use crate::scope::Scope;
 use crate::service::short_id::ShortIds;
 

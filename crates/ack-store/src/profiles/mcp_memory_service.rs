@@ -1,7 +1,7 @@
 //! The database of mcp-memory-service: one table of memories without titles. Deleted rows stay
 //! there for a while and are skipped.
 
-use super::layout::{Field, IdScheme, Layout, MemorySource, Profile, Table, find};
+use crate::layout::{Field, IdScheme, Layout, MemorySource, Profile, Table, find};
 
 /// The name of the row number in the query for rows that are not deleted.
 const ROW_NUMBER: &str = "ack_row_number";

@@ -12,20 +12,20 @@ use crate::mutex::lock;
 
 /// Access to one database.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct AccessLock {
     readers: Mutex<usize>,
     reader_left: Condvar,
 }
 
 /// A reader's access.
 #[derive(Debug)]
-pub struct ReadTurn<'a>(&'a Turns);
+pub struct ReadTurn<'a>(&'a AccessLock);
 
-impl Turns {
+impl AccessLock {
     /// Access to the database at a path. All stores of this process that name the same file share
     /// it.
     pub fn at(path: &Path) -> Arc<Self> {
-        static ALL: OnceLock<Mutex<HashMap<PathBuf, Arc<Turns>>>> = OnceLock::new();
+        static ALL: OnceLock<Mutex<HashMap<PathBuf, Arc<AccessLock>>>> = OnceLock::new();
         let key = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         Arc::clone(
             lock(ALL.get_or_init(Mutex::default))

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ack_api::memory::fold_name;
 use jiff::Timestamp;
 
-use super::Caller;
 use crate::cli::args::{ChosenArgs, DecideArgs};
+use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
 use crate::cli::get::numbered_result;
-use crate::cli::recall::RecallStore;
+use crate::cli::last_query::LastQueryStore;
 use crate::curate::find::{by_id, by_whole_id};
 use crate::curate::{Candidate, CurateError};
 use crate::scope::Scope;
@@ -31,7 +31,7 @@ impl Places<'_> {
     /// It means no memory, or several, or one in another scope than the command names.
     pub fn find(&self, typed: &str) -> Result<Candidate, CliError> {
         let config = self.caller.config;
-        let last = RecallStore::of(config).and_then(|memory| memory.last(Timestamp::now()));
+        let last = LastQueryStore::of(config).and_then(|memory| memory.last(Timestamp::now()));
         let hit = last.as_ref().and_then(|last| numbered_result(typed, last));
         let found = match hit {
             Some(hit) => by_whole_id(&self.named(&hit.scope), &hit.id),

@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// A query and its results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Recall {
+pub struct LastQuery {
     /// The time, in seconds since 1970.
     pub at: i64,
     /// The query.
@@ -40,11 +40,11 @@ pub struct Recall {
 
 /// Where the queries of this terminal with this root are stored.
 #[derive(Debug)]
-pub struct RecallStore {
+pub struct LastQueryStore {
     path: PathBuf,
 }
 
-impl RecallStore {
+impl LastQueryStore {
     /// The place for this terminal; `None` without a terminal or a home folder.
     pub fn of(config: &Config) -> Option<Self> {
         let terminal = terminal_device()?;
@@ -59,19 +59,19 @@ impl RecallStore {
     }
 
     /// The last query, unless it has expired.
-    pub fn last(&self, now: Timestamp) -> Option<Recall> {
+    pub fn last(&self, now: Timestamp) -> Option<LastQuery> {
         let metadata = fs::symlink_metadata(&self.path).ok()?;
         if !metadata.is_file() || metadata.len() > MAX_BYTES {
             return None;
         }
-        let recall: Recall = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
+        let recall: LastQuery = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
         (0..EXPIRY_SECONDS)
             .contains(&(now.as_second() - recall.at))
             .then_some(recall)
     }
 
     /// Stores a query and removes expired ones. Returns whether it was stored.
-    pub fn keep(&self, recall: &Recall) -> bool {
+    pub fn keep(&self, recall: &LastQuery) -> bool {
         let Some(folder) = self.path.parent() else {
             return false;
         };
@@ -87,7 +87,7 @@ impl RecallStore {
 }
 
 /// Writes a file atomically.
-fn write(folder: &Path, path: &Path, recall: &Recall) -> std::io::Result<()> {
+fn write(folder: &Path, path: &Path, recall: &LastQuery) -> std::io::Result<()> {
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o600))
         .tempfile_in(folder)?;

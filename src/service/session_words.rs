@@ -31,7 +31,7 @@ const MAX_SHOWN_WORDS: usize = 5;
 
 /// Evidence for a memory outside its own text.
 #[derive(Debug)]
-pub(super) struct Evidence {
+pub(super) struct SessionEvidence {
     /// Position of the scope in the list of views.
     pub scope: usize,
     /// The memory.
@@ -52,7 +52,7 @@ pub(super) fn find(
     views: &[View<'_>],
     terms: &QueryTerms,
     filters: &Filters,
-) -> Vec<Evidence> {
+) -> Vec<SessionEvidence> {
     let rules: Vec<EligibilityRules<'_>> = views
         .iter()
         .map(|view| EligibilityRules::new(view, filters))
@@ -123,7 +123,7 @@ pub(super) fn find(
             let mut words: Vec<&str> = matched.values().map(|word| word.as_str()).collect();
             words.dedup();
             words.truncate(MAX_SHOWN_WORDS);
-            evidence.push(Evidence {
+            evidence.push(SessionEvidence {
                 scope: number,
                 doc,
                 weight: each * weights.sum::<f32>(),

@@ -1,0 +1,290 @@
+//! AccessLock a file into memories: a Markdown note is one memory, and an index or a graph holds
+//! several.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+
+use super::codex;
+use super::dialect::Dialect;
+use super::front_matter::{Header, split};
+use super::graph;
+use super::lines;
+use super::links::linked_notes;
+use super::note::{EDITED_SUFFIX, Note, NoteStatus, is_json_lines};
+use super::statements::{is_statement, statements};
+
+/// The longest id that a header may give.
+const MAX_ID_CHARS: usize = 200;
+
+/// The memories in a file, and what is wrong with a part of it. `relative` is its path in the
+/// folder.
+pub fn read(
+    dialect: Dialect,
+    relative: &Path,
+    content: &[u8],
+    modified: SystemTime,
+) -> (Vec<Note>, Option<String>) {
+    let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
+    let text = String::from_utf8_lossy(content);
+    let is_index = relative.as_os_str() == "MEMORY.md";
+    let (mut notes, problem) = match dialect {
+        Dialect::ServerMemory => graph::read(&text).into_parts(),
+        Dialect::Codex if is_index => (codex::task_groups(&text), None),
+        Dialect::Codex => (vec![rollout(relative, &text)], None),
+        _ if is_json_lines(relative) && lines::are_memories(&text) => {
+            lines::read(&text).into_parts()
+        }
+        _ if is_json_lines(relative) => (Vec::new(), lines::problem_without_json(&text)),
+        _ => {
+            let (note, problem) = markdown(dialect, relative, &text);
+            (vec![note], problem)
+        }
+    };
+    let modified = Timestamp::try_from(modified)
+        .ok()
+        .map(ack_api::time::to_rfc3339);
+    for note in &mut notes {
+        note.modified.clone_from(&modified);
+    }
+    (notes, problem)
+}
+
+/// The id of a note: its path without the extension.
+fn id_from_path(relative: &Path) -> String {
+    let path = relative.with_extension("");
+    path.to_string_lossy()
+        .replace(std::path::MAIN_SEPARATOR, "/")
+}
+
+/// The summary of a rollout of Codex.
+fn rollout(relative: &Path, content: &str) -> Note {
+    let (rollout, text) = codex::split(content);
+    let (note, _) = markdown(Dialect::Codex, relative, text);
+    Note {
+        project: rollout.project.or(note.project),
+        session: rollout.session.or(note.session),
+        created: rollout.updated.clone().or(note.created),
+        updated: rollout.updated.or(note.updated),
+        ..note
+    }
+}
+
+/// The memory in a Markdown note, and what is wrong with a part of it.
+fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<String>) {
+    let (header, text) = split(content);
+    let stem = relative.file_stem().unwrap_or_default().to_string_lossy();
+    let heading = text.lines().find_map(|line| line.strip_prefix("# "));
+    let heading = heading.map(|heading| heading.trim().to_owned());
+    let name = if dialect == Dialect::AutoMemory {
+        // There, `name` repeats the file's name, and the description says what the note is about.
+        header.text(&["title", "description", "name"])
+    } else {
+        header.text(&["title", "name"])
+    };
+    let subtitle = header
+        .text(&["description", "summary"])
+        .filter(|subtitle| name.as_ref() != Some(subtitle));
+    let title = name.or(heading);
+    let is_named_by_file = title.is_none();
+    let title = title.unwrap_or_else(|| title_from_stem(&stem));
+    let body = without_title(text, &title);
+    let (facts, mut links) = statements(&body);
+    let files = linked_notes(&body, relative).into_iter();
+    links.extend(files.map(|file| ("related".to_owned(), file)));
+    let facts: Vec<String> = facts.into_iter().chain(findings(&header)).collect();
+    let body = without_facts(&body);
+    let mut tags = Vec::new();
+    for tag in header.list(&["tags", "keywords"]) {
+        let parts = tag.split(',').map(|tag| tag.trim().trim_start_matches('#'));
+        tags.extend(parts.filter(|tag| !tag.is_empty()).map(str::to_owned));
+    }
+    for key in ["module", "component", "severity"] {
+        tags.extend(header.text(&[key]));
+    }
+    let mut known = HashSet::new();
+    tags.retain(|tag| known.insert(tag.to_lowercase()));
+    let permalink = header.text(&["permalink"]);
+    // basic-memory puts the project's name in front.
+    let in_project = permalink.as_deref().and_then(|link| link.split_once('/'));
+    let in_project = in_project.map(|(_, link)| link.to_owned());
+    let id = id_from_path(relative);
+    let path = Some(id.clone()).filter(|id| id.contains('/'));
+    let names = [
+        Some(stem.to_string()),
+        Some(title.clone()),
+        header.text(&["name"]),
+        path,
+        permalink,
+        in_project,
+    ];
+    let nested_id = header.nested("id");
+    let declared = header.text(&["id"]).filter(|id| {
+        if nested_id.is_some() {
+            return false;
+        }
+        // An id in another form could not be found again.
+        ack_api::text::line(id, MAX_ID_CHARS) == *id && !id.ends_with(EDITED_SUFFIX)
+    });
+    let status = header.text(&["status"]);
+    let (mut note_status, mut doubt) = match status.as_deref().map(NoteStatus::parse) {
+        None => (NoteStatus::Plain, None),
+        Some(Some(note_status)) => (note_status, None),
+        Some(None) => (NoteStatus::Draft, status.as_deref().map(unknown_status)),
+    };
+    let says_nothing =
+        is_named_by_file && subtitle.is_none() && facts.is_empty() && body.trim().is_empty();
+    if says_nothing && note_status != NoteStatus::Withdrawn {
+        note_status = NoteStatus::Draft;
+        doubt = Some("has no text, so it waits for review".to_owned());
+    }
+    let problem = nested_id
+        .map(|nested| format!("has {nested} as its `id`, where one text belongs; {UNUSED_ID}"));
+    let note = Note {
+        id,
+        declared_id: declared,
+        status: note_status,
+        withdrawn: status.filter(|_| note_status == NoteStatus::Withdrawn),
+        doubt,
+        reviewed_by: header.text(&["verified.by"]),
+        reviewed_at: header.text(&["verified.at"]),
+        title,
+        is_named_by_file,
+        subtitle,
+        kind: header.text(&["type", "metadata.type", "problem_type"]),
+        project: header.text(&["project"]),
+        session: header.text(&["originsessionid", "metadata.originsessionid"]),
+        facts,
+        tags,
+        files: header.list(&["files", "resource", "resources"]),
+        text: body,
+        created: header.text(&["created", "created_at", "date", "generated", "generated.at"]),
+        modified: None,
+        stale_after: header.text(&["stale_after", "stale_after.date"]),
+        updated: header.text(&[
+            "modified",
+            "metadata.modified",
+            "updated",
+            "updated_at",
+            "timestamp",
+        ]),
+        links,
+        names: names.into_iter().flatten().collect(),
+    };
+    (note, problem)
+}
+
+/// What is wrong with an id that is not text.
+pub const UNUSED_ID: &str =
+    "it is not used, so the id is the file's path; write one text, or leave `id` out";
+
+/// The problem with a note whose status is unknown.
+pub fn unknown_status(status: &str) -> String {
+    format!(
+        "has the status `{}`, which is not known, so it waits for review; write `stable`, `draft` \
+         or `deprecated`",
+        ack_api::text::line(status, 40)
+    )
+}
+
+/// The findings in the header of a solved problem.
+fn findings(header: &Header) -> Vec<String> {
+    let mut facts = Vec::new();
+    for symptom in header.list(&["symptoms"]) {
+        facts.push(format!("Symptom: {symptom}"));
+    }
+    if let Some(cause) = header.text(&["root_cause"]) {
+        facts.push(format!("Root cause: {cause}"));
+    }
+    facts
+}
+
+/// A file name as a title.
+fn title_from_stem(stem: &str) -> String {
+    stem.replace(['_', '-'], " ").trim().to_owned()
+}
+
+/// The text without a heading that only repeats the title, and without the sections for statements
+/// and links.
+fn without_title(text: &str, title: &str) -> String {
+    let text = text.trim_start_matches(['\n', '\r', ' ']);
+    let rest = text.strip_prefix("# ").and_then(|rest| {
+        let (heading, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+        (heading.trim() == title.trim()).then_some(rest)
+    });
+    rest.unwrap_or(text).trim().to_owned()
+}
+
+/// The heading of the last section of a note that `publish` writes.
+pub const FACTS_HEADING: &str = "## Facts";
+
+/// The text without a last section that contains only statements.
+fn without_facts(text: &str) -> String {
+    let Some(start) = text.rfind(FACTS_HEADING) else {
+        return text.to_owned();
+    };
+    let (before, section) = text.split_at(start);
+    let mut lines = section.lines();
+    let is_section = (before.is_empty() || before.ends_with('\n'))
+        && lines.next() == Some(FACTS_HEADING)
+        && lines.all(|line| line.trim().is_empty() || is_statement(line));
+    if is_section { before } else { text }.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(dialect: Dialect, path: &str, text: &str) -> Note {
+        let modified = SystemTime::UNIX_EPOCH;
+        read(dialect, Path::new(path), text.as_bytes(), modified)
+            .0
+            .remove(0)
+    }
+
+    #[test]
+    fn a_note_of_each_dialect_becomes_a_memory() {
+        let auto = note(
+            Dialect::AutoMemory,
+            "project_rounding.md",
+            "---\nname: project-rounding\ndescription: Round half to even\nmetadata:\n  type: project\n---\nThe rest. Replaces [[project_old]].",
+        );
+        assert_eq!(auto.id, "project_rounding");
+        assert_eq!(auto.title, "Round half to even");
+        assert_eq!(auto.subtitle, None);
+        assert_eq!(auto.kind.as_deref(), Some("project"));
+        assert_eq!(
+            auto.links,
+            [("related".to_owned(), "project_old".to_owned())]
+        );
+        let basic = note(
+            Dialect::Markdown,
+            "ops/Two Words.md",
+            "---\ntitle: Two Words\ntags:\n- a\n---\n\n# Two Words\n\nText.\n\n- [fact] It is so #x\n- [ ] a task\n- part_of [[ops]]\n",
+        );
+        assert_eq!(
+            (basic.id.as_str(), basic.title.as_str()),
+            ("ops/Two Words", "Two Words")
+        );
+        assert_eq!(basic.facts, ["It is so #x"]);
+        assert_eq!(basic.links, [("part_of".to_owned(), "ops".to_owned())]);
+        assert!(basic.text.starts_with("Text."));
+        let solved = note(
+            Dialect::Markdown,
+            "solutions/x.md",
+            "---\nmodule: billing\nproblem_type: bug\nsymptoms:\n- It hangs\nroot_cause: A lock\n---\n# It hung\n",
+        );
+        assert_eq!(solved.facts, ["Symptom: It hangs", "Root cause: A lock"]);
+        assert_eq!(
+            (solved.title.as_str(), solved.tags),
+            ("It hung", vec!["billing".to_owned()])
+        );
+        let plain = note(Dialect::Markdown, "some_note.md", "");
+        assert_eq!(
+            (plain.title.as_str(), plain.text.as_str()),
+            ("some note", "")
+        );
+    }
+}
