@@ -17,6 +17,7 @@ pub mod instructions;
 pub mod labels;
 pub mod nearest;
 mod open;
+mod passage;
 mod query;
 pub(crate) mod resources;
 mod review;
@@ -25,6 +26,7 @@ pub(crate) mod scopes;
 pub(crate) mod search;
 pub mod service_state;
 pub(crate) mod short_id;
+mod shorten;
 pub(crate) mod stale;
 pub(crate) mod validate;
 

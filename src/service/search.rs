@@ -11,7 +11,6 @@ pub(crate) use self::page::{Hit, Page};
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
 use super::evidence::{self, Evidence};
-use super::excerpt;
 use super::open;
 use super::open::{OpenScopes, Records};
 use super::same_id::{self, Holder};
@@ -21,7 +20,7 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::time;
-use ack_api::{Also, Detail, Diagnostic, MemoryHit, Mode, Note};
+use ack_api::{Also, Diagnostic, MemoryHit, Mode, Note};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
@@ -520,9 +519,7 @@ impl<'a> Search<'a> {
         if self.spec.is_proposal {
             return hit;
         }
-        if self.spec.detail != Detail::Full {
-            excerpt::select(&mut hit, memory, matcher.as_mut(), self.spec.by_agent);
-        }
+        self.select_text(&mut hit, memory, matcher);
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.spec.by_agent {
             hit.created_at = memory.created_at.map(time::to_date);
