@@ -2,8 +2,9 @@
 //! certainly answers it.
 
 use super::{Hit, Search};
+use crate::service::excerpt::{self, Reader};
 use crate::service::passage::Question;
-use crate::service::{excerpt, shorten};
+use crate::service::shorten;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::text::BLOCK_CAP;
 use ack_api::{Detail, MemoryHit};
@@ -54,10 +55,10 @@ impl Search<'_> {
         &self,
         hit: &mut MemoryHit,
         memory: &Memory,
-        matcher: &mut Option<Matcher<'_>>,
+        reader: &mut Reader<'_>,
     ) {
         if self.spec.detail != Detail::Full {
-            excerpt::select(hit, memory, matcher.as_mut(), self.spec.by_agent);
+            excerpt::select(hit, memory, reader, self.spec.by_agent);
         } else if memory.narrative.as_ref().map_or(0, String::len) > BLOCK_CAP {
             shorten::cut_long_text(hit, memory, &mut self.question());
         }
