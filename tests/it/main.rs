@@ -65,6 +65,7 @@ mod flags;
 mod flows;
 mod fold;
 mod folders;
+mod forms;
 mod get;
 mod hints;
 mod history;

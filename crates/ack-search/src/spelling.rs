@@ -67,12 +67,15 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
             found.push((Likeness::Letter, Reverse(count), key, Some(word)));
         }
     }
+    // The stems of inflected languages are short: what counts is what was typed.
+    let typed = if word.is_ascii() { key } else { word };
+    let is_long = typed.chars().count() >= MIN_MISSPELT_CHARS;
     let plain = without_umlauts(key);
     for key in [Some(key), plain.as_deref()].into_iter().flatten() {
         let key_bytes = byte_set(key);
         for view in views {
             for term in cancel::guarded(view.index.words()) {
-                let Some(likeness) = likeness(key, key_bytes, term) else {
+                let Some(likeness) = likeness(key, key_bytes, term, is_long) else {
                     continue;
                 };
                 let count = frequency(term);
@@ -100,8 +103,8 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     }
 }
 
-/// How similar a term is to an unknown one.
-fn likeness(key: &str, key_bytes: u64, term: &str) -> Option<Likeness> {
+/// How similar a term is to an unknown one, which `is_long` enough to be misspelt or not.
+fn likeness(key: &str, key_bytes: u64, term: &str, is_long: bool) -> Option<Likeness> {
     // Most words have other letters, which is cheaper to detect than an edit distance.
     let foreign_bytes = (byte_set(term) & !key_bytes).count_ones();
     if foreign_bytes > 1 && !term.starts_with(key) && !term.ends_with(key) {
@@ -116,7 +119,7 @@ fn likeness(key: &str, key_bytes: u64, term: &str) -> Option<Likeness> {
         || (length >= MIN_END_CHARS && other >= length + MIN_CHARS_BEFORE && term.ends_with(key))
         || (other >= 5 && length <= 2 * other + 1 && key.starts_with(term));
     let is_beginning = other >= 5 && length + 1 >= other && length <= other + 5;
-    if length >= MIN_MISSPELT_CHARS && is_near && strsim::osa_distance(term, key) <= 1 {
+    if is_long && is_near && strsim::osa_distance(term, key) <= 1 {
         Some(Likeness::Letter)
     } else if is_part {
         Some(Likeness::Part)
