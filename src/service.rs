@@ -16,6 +16,7 @@ pub mod instructions;
 pub mod labels;
 pub mod nearest;
 mod open;
+mod passage;
 mod query;
 pub mod remote;
 pub(crate) mod resources;
@@ -26,6 +27,7 @@ pub(crate) mod search;
 pub mod service_state;
 mod session_words;
 pub(crate) mod short_id;
+mod shorten;
 pub(crate) mod stale;
 pub(crate) mod validate;
 

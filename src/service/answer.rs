@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::bounds;
+use super::{bounds, shorten};
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::text;
 use ack_api::time;
@@ -299,7 +299,7 @@ pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
             if position > 0 {
                 break;
             }
-            cut_fields(hit, budget);
+            shorten::cut_fields(hit, budget);
             cost = token_cost(hit) + 1;
         }
         used += cost;
@@ -313,45 +313,6 @@ pub fn keep_fitting(hits: &mut Vec<MemoryHit>, budget: usize) -> (usize, bool) {
 pub fn limit_also(hit: &mut MemoryHit, max: usize) {
     hit.more_also += hit.also.len().saturating_sub(max) as u64;
     hit.also.truncate(max);
-}
-
-/// Cuts the long fields of a result until it fits, longest text first.
-pub fn cut_fields(hit: &mut MemoryHit, budget: usize) {
-    for share in [2usize, 4, 8, 16] {
-        if token_cost(hit) < budget {
-            return;
-        }
-        if let Some(narrative) = &hit.narrative {
-            let (short, _) = text::cut(narrative, (budget * 4 / share).max(80));
-            hit.narrative = Some(short.into_owned());
-        }
-        hit.facts = hit
-            .facts
-            .iter()
-            .take(20 / share)
-            .map(|fact| text::line(fact, (budget * 2 / share).max(60)))
-            .collect();
-        hit.files.truncate(20 / share);
-        limit_also(hit, 8 / share);
-        hit.concepts.truncate(20 / share);
-        hit.subtitle = hit
-            .subtitle
-            .as_ref()
-            .map(|subtitle| text::line(subtitle, (budget / share).max(60)));
-        hit.excerpt = hit
-            .excerpt
-            .as_ref()
-            .map(|excerpt| text::line(excerpt, (budget / share).max(60)));
-        hit.title = text::line(&hit.title, (budget / share).max(80));
-        hit.why = hit
-            .why
-            .as_ref()
-            .map(|why| text::line(why, (budget / share).max(40)));
-    }
-    if token_cost(hit) >= budget {
-        hit.narrative = None;
-        hit.explanation = None;
-    }
 }
 
 /// The last resort to keep an answer within its limit: drops explanations before results, and cuts
@@ -369,7 +330,7 @@ pub fn enforce_limit(response: &mut ack_api::QueryResponse, bound: usize) {
         let hit_cost = token_cost(hit);
         let excess = over(response);
         if let Some(hit) = response.results.first_mut() {
-            cut_fields(hit, hit_cost.saturating_sub(excess).max(40));
+            shorten::cut_fields(hit, hit_cost.saturating_sub(excess).max(40));
         }
         if over(response) > 0 {
             response

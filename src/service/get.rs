@@ -1,10 +1,12 @@
 //! `get_memory`: memories by id, with their context.
 
+mod cut;
 mod related;
 mod timeline;
 
 use std::collections::BTreeSet;
 
+use self::cut::{cut_note, shrink, text_shown};
 use self::related::related;
 use self::timeline::{empty_reason, timeline};
 use super::answer;
@@ -238,13 +240,14 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
                 }
                 // Each memory may take its share of the remaining tokens.
                 let share = budget / (ids.len() - position);
-                if answer::token_cost(&detail) > share {
-                    shrink(&mut detail, share);
-                    response.notes.push(Note::new(
-                        NoteKind::Cut,
-                        format!("`{id}` is cut; ask for it alone to see more of it"),
-                    ));
+                let mut shown = text_shown(&mut detail, &memory);
+                let is_cut = answer::token_cost(&detail) > share;
+                if is_cut {
+                    shown = shrink(&mut detail, &memory, share).or(shown);
                 }
+                response
+                    .notes
+                    .extend(cut_note(id, is_cut, shown, ids.len()));
                 budget = budget.saturating_sub(answer::token_cost(&detail));
                 let context = detail.session_context.as_ref();
                 overviews.extend(context.and_then(|context| context.overview.clone()));
@@ -447,43 +450,6 @@ fn find_memory(
         unread: failed.iter().map(|(name, _)| name.clone()).collect(),
         nearest: similar_ids(opened, id, filter),
     }))
-}
-
-/// Cuts a memory to a number of tokens: first its context, the oldest log lines and the furthest
-/// links, then its text.
-fn shrink(detail: &mut MemoryDetail, budget: usize) {
-    for _ in 0..6 {
-        let sides = detail.timeline.as_ref().map_or(0, |timeline| {
-            timeline.before.len().max(timeline.after.len())
-        });
-        let over = answer::token_cost(detail) > budget;
-        if !over || (detail.history.len() <= 4 && detail.links.len() <= 4 && sides <= 3) {
-            break;
-        }
-        let history = detail.history.len().div_ceil(2);
-        detail.history.drain(..detail.history.len() - history);
-        detail.links.truncate(detail.links.len().div_ceil(2));
-        if let Some(timeline) = detail.timeline.as_mut().filter(|_| sides > 3) {
-            let before = timeline.before.len().div_ceil(2);
-            timeline.before.drain(..timeline.before.len() - before);
-            timeline.after.truncate(timeline.after.len().div_ceil(2));
-        }
-    }
-    let excess = answer::token_cost(detail).saturating_sub(budget);
-    if excess > 0 {
-        let memory_cost = answer::token_cost(&detail.memory);
-        answer::cut_fields(
-            &mut detail.memory,
-            memory_cost.saturating_sub(excess).max(120),
-        );
-    }
-    if answer::token_cost(detail) > budget {
-        detail.timeline = None;
-        detail.history.truncate(1);
-        detail.links.truncate(1);
-        detail.related.truncate(1);
-        detail.session_context = None;
-    }
 }
 
 /// Finds a memory by its stored id, or by its displayed id if that differs because it had to be

@@ -1,29 +1,24 @@
 //! `query_memories`: the retrieval pipeline, from arguments to a page.
 
+mod finish;
 mod names;
 
 use std::collections::BTreeSet;
 
+use self::finish::finish;
 use self::names::{KnownNames, unknown_types};
-use super::answer::PageBudget;
 use super::engine::Service;
 use super::open::OpenScopes;
 use super::search::{Page, Search};
 use super::validate::QuerySpec;
-use super::{answer, bounds, same_id};
+use super::{answer, same_id};
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
 use ack_api::number::{count, verb};
-use ack_api::{Detail, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use ack_api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
 use ack_search::cursor::Cursor;
-
-/// Tokens of a page for an agent, not counting its results.
-const PAGE_FRAME_TOKENS: usize = 30;
-/// Average tokens per result on it, as structure and as text.
-const RESULT_TOKENS: usize = 131;
-const RESULT_TEXT_TOKENS: usize = 107;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -86,81 +81,6 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     }
     response.notes = notes;
     Ok(finish(request, &search, response, page))
-}
-
-/// Combines results, cursor and token limit: shortens the page until the whole answer is within its
-/// limit, and cuts a single result that is still too long.
-fn finish(
-    request: &QueryRequest,
-    search: &Search<'_>,
-    mut response: QueryResponse,
-    mut page: Page,
-) -> QueryResponse {
-    let bound = search.spec.tokens;
-    let wanted = page.hits.len();
-    if search.spec.by_agent {
-        if search.spec.detail == Detail::Concise && !search.spec.explain {
-            // If the caller wants as many results as fit, results come before further facts.
-            let bound = if search.spec.fills_budget {
-                bound
-            } else {
-                usize::MAX
-            };
-            let usual = |tokens: usize| (PAGE_FRAME_TOKENS + wanted * tokens).min(bound);
-            let budget = PageBudget {
-                structure: usual(RESULT_TOKENS),
-                text: usual(RESULT_TEXT_TOKENS),
-            };
-            answer::fit_subtitles_and_facts(page.hits.iter_mut().map(|hit| &mut hit.hit), budget);
-        }
-        if !search.is_narrowed {
-            bounds::drop_default_fields(&mut response.searched);
-        }
-    }
-    bounds::limit_searched(&mut response.searched, |name| {
-        page.hits.iter().any(|hit| hit.hit.scope == name)
-    });
-    bounds::limit_notes(&mut response.notes);
-    bounds::shorten_frame(&mut response, bound / 2);
-    let frame = answer::token_cost(&response) + 60;
-    let mut used = frame;
-    let fitting = page.hits.iter().take_while(|hit| {
-        used += answer::token_cost(&hit.hit) + 1;
-        used <= bound
-    });
-    let fitting = fitting.count().max(1);
-    page.end_before(fitting);
-    loop {
-        response.results = page.hits.iter().map(|hit| hit.hit.clone()).collect();
-        response.next_cursor = page
-            .cursor(request, search.bm25())
-            .map(|cursor| cursor.encode());
-        let kept_count = page.hits.len();
-        let notes = response.notes.len();
-        if kept_count < wanted && !search.spec.fills_budget {
-            response.notes.push(Note::new(
-                NoteKind::Cut,
-                format!(
-                    "cut to {bound} tokens: {kept_count} of {}; `next_cursor` continues",
-                    count(wanted as u64, "result")
-                ),
-            ));
-        }
-        if answer::token_cost(&response) <= bound {
-            return response;
-        }
-        response.notes.truncate(notes);
-        let folded = page.hits.first().map_or(0, |hit| hit.hit.also.len());
-        if kept_count > 1 {
-            page.end_before(kept_count - 1);
-        } else if folded > 0 {
-            page.end_within_first(folded / 2);
-        } else {
-            break;
-        }
-    }
-    answer::enforce_limit(&mut response, bound);
-    response
 }
 
 /// The note about matches hidden by their status. It says how to see them if the request may ask

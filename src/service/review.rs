@@ -6,7 +6,7 @@ use super::instructions::Instructions;
 use super::open::OpenScopes;
 use super::open::{OpenScope, RecordKey};
 use super::validate::check_length;
-use super::{answer, bounds, nearest};
+use super::{answer, bounds, nearest, shorten};
 use crate::service::error::Error;
 use crate::warnings::{self, without_secret, without_secrets};
 use ack_api::cancel;
@@ -88,7 +88,7 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
             answer::hide_successor(&mut hit, index, StatusFilter::All);
         }
         if answer::token_cost(&hit) > share {
-            answer::cut_fields(&mut hit, share);
+            shorten::cut_fields(&mut hit, share);
             is_cut = true;
         }
         let profile = Profile::of(memory);

@@ -10,7 +10,7 @@ use self::page::{ComparableHit, Place};
 pub(crate) use self::page::{Hit, Page};
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
-use super::excerpt;
+use super::excerpt::Reader;
 use super::open;
 use super::open::{OpenScopes, Records};
 use super::same_id::{self, Holder};
@@ -21,13 +21,13 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::time;
-use ack_api::{Also, Detail, Diagnostic, MemoryHit, Mode, Note};
+use ack_api::{Also, Diagnostic, MemoryHit, Mode, Note};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
 use ack_search::inverted::docs::Doc;
-use ack_search::lexical::{self, Matcher};
+use ack_search::lexical;
 use ack_search::postings::DocId;
 use ack_search::query::QueryTerms;
 use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
@@ -363,7 +363,7 @@ impl<'a> Search<'a> {
         });
         let mut page = Page::default();
         let mut known: Vec<ComparableHit> = Vec::new();
-        let mut matcher = self.terms.as_ref().map(|(_, bm25)| Matcher::new(bm25));
+        let mut reader = Reader::new(self.bm25());
         let mut rest = ranked.get(start..).unwrap_or_default();
         let mut rank = start;
         'page: while !rest.is_empty() {
@@ -417,7 +417,7 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 known.push(comparable);
-                let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut matcher);
+                let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut reader);
                 let others = contradicted.remove(&key).unwrap_or_default();
                 if let Some(open) = self.opened.get(place.candidate.scope) {
                     let staleness = &self.opened.staleness;
@@ -511,7 +511,7 @@ impl<'a> Search<'a> {
         ranked: &Ranked,
         scope: &str,
         (rank, candidates): (usize, &[Candidate]),
-        matcher: &mut Option<Matcher<'_>>,
+        reader: &mut Reader<'_>,
     ) -> MemoryHit {
         let mut hit = answer::hit(memory, scope, self.spec.detail);
         let Some(view) = self.views.get(ranked.candidate.scope) else {
@@ -520,18 +520,15 @@ impl<'a> Search<'a> {
         if self.spec.is_proposal {
             return hit;
         }
-        if self.spec.detail != Detail::Full {
-            excerpt::select(&mut hit, memory, matcher.as_mut(), self.spec.by_agent);
-        }
+        self.select_text(&mut hit, memory, reader);
         answer::hide_successor(&mut hit, view.index, self.spec.filters.status);
         if self.spec.by_agent {
             hit.created_at = memory.created_at.map(time::to_date);
         }
         if self.is_search() && (self.spec.explain || !self.spec.by_agent) {
             hit.score = Some(f64::from((ranked.candidate.score * 1000.0).round()) / 1000.0);
-            let words = matcher
-                .as_mut()
-                .and_then(|matcher| answer::why(memory, matcher));
+            let matcher = reader.matcher.as_mut();
+            let words = matcher.and_then(|matcher| answer::why(memory, matcher));
             let words = words.or_else(|| {
                 self.session_words(&ranked.candidate)
                     .map(|words| format!("session: {words}"))

@@ -68,6 +68,7 @@ mod flags;
 mod flows;
 mod fold;
 mod folders;
+mod forms;
 mod get;
 mod hints;
 mod history;

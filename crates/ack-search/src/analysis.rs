@@ -3,12 +3,13 @@
 //! White space, brackets, quotes and the like separate *chunks*. A chunk with inner punctuation is
 //! an *identifier*: it is a term as a whole (`err_pnpm_outdated_lockfile`, `tokio::select`,
 //! `src/store/ack.rs`), and its words are terms too. A word in camel case is also split. Words are
-//! lower-cased, stripped of diacritics, dropped if they are stop words, and stemmed
-//! ([`super::stems`]). Text in scripts without spaces between words (Chinese, Japanese, Thai and
+//! lower-cased, stripped of diacritics ([`super::diacritics`]), dropped if they are stop words, and
+//! stemmed ([`super::stems`]). Text in scripts without spaces between words (Chinese, Japanese, Thai and
 //! others; also Korean) becomes pairs of adjacent characters.
 
 use std::borrow::Cow;
 
+use crate::diacritics::{exact_spelling, strip_diacritics};
 use crate::operators::operators;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -414,12 +415,12 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
     let flush_word = |run: &mut String, emit: &mut dyn FnMut(Token<'a>)| {
         if !run.is_empty() {
             // A word of combining marks only becomes empty.
-            let word = if run.len() <= MAX_TOKEN_BYTES {
-                strip_diacritics(run)
-            } else {
-                String::new()
-            };
-            if !word.is_empty() {
+            let is_short = run.len() <= MAX_TOKEN_BYTES;
+            let word = is_short.then(|| strip_diacritics(run));
+            // In a query, an exact spelling that no memory has must not count as unknown.
+            let exact = exact_spelling(run).filter(|_| is_short && role == TextRole::Document);
+            let words = [word.filter(|word| !word.is_empty()), exact];
+            for word in words.into_iter().flatten() {
                 emit(Token {
                     kind: TokenKind::Word,
                     text: Cow::Owned(word),
@@ -461,15 +462,6 @@ fn unicode_words<'a>(raw: &str, role: TextRole, emit: &mut impl FnMut(Token<'a>)
     }
     flush_word(&mut run, emit);
     flush_pairs(&mut pairs, emit);
-}
-
-/// Strips diacritics, so that `Größe` matches `grosse` and `naïve` matches `naive`.
-pub(super) fn strip_diacritics(word: &str) -> String {
-    word.replace('ß', "ss")
-        .nfd()
-        .filter(|c| !is_combining_mark(*c))
-        .nfc()
-        .collect()
 }
 
 /// Whether a character belongs to a script without spaces between words, or with attached

@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap as HashMap;
 
 use super::analysis::{self, TextRole, Token, TokenKind};
 use super::dictionary::Dictionary;
+use super::plain::plain;
+use super::quantities;
 use super::semantic::QuantizedVector;
 use super::stems;
 use super::symbols;
@@ -176,11 +178,19 @@ impl Analyzer {
         tokens: &mut Vec<TokenId>,
     ) -> u32 {
         let mut length = 0;
+        let mut previous = "";
+        let text = plain(text);
         // Both analyses split at these characters, whatever surrounds them.
         for text in text
             .split([' ', '\t', '\n', '\r'])
             .filter(|text| !text.is_empty())
         {
+            if let Some(quantity) = quantities::quantity(previous, text) {
+                let segment = self.split(&quantity, None);
+                self.count(segment, weight);
+                self.truncate(segment);
+            }
+            previous = text;
             let key = segment_key(text);
             let cached = match key {
                 Some(key) => self.segments.get(&key),
@@ -190,17 +200,7 @@ impl Analyzer {
                 Some(segment) => (true, *segment),
                 None => (false, self.split(text, encoder)),
             };
-            for term in self.terms.get(segment.terms()).unwrap_or_default() {
-                if self.frequencies.len() <= *term as usize {
-                    self.frequencies.resize(*term as usize + 1, 0);
-                }
-                if let Some(frequency) = self.frequencies.get_mut(*term as usize) {
-                    if *frequency == 0 {
-                        self.current_terms.push(*term);
-                    }
-                    *frequency += weight;
-                }
-            }
+            self.count(segment, weight);
             length += segment.length();
             let segment_tokens = self.tokens.get(segment.tokens()).unwrap_or_default();
             tokens.extend_from_slice(segment_tokens);
@@ -209,6 +209,27 @@ impl Analyzer {
             }
         }
         length
+    }
+
+    /// Counts the terms of a segment of a field with its weight.
+    fn count(&mut self, segment: Segment, weight: u32) {
+        for term in self.terms.get(segment.terms()).unwrap_or_default() {
+            if self.frequencies.len() <= *term as usize {
+                self.frequencies.resize(*term as usize + 1, 0);
+            }
+            if let Some(frequency) = self.frequencies.get_mut(*term as usize) {
+                if *frequency == 0 {
+                    self.current_terms.push(*term);
+                }
+                *frequency += weight;
+            }
+        }
+    }
+
+    /// Drops a segment that was just split.
+    fn truncate(&mut self, segment: Segment) {
+        self.terms.truncate(segment.terms().start);
+        self.tokens.truncate(segment.tokens().start);
     }
 
     /// Caches a segment that was just split, or drops it. A segment without tokens (of a path) must
@@ -222,10 +243,7 @@ impl Analyzer {
             None if has_tokens && has_room && text.len() <= MAX_CACHED_BYTES => {
                 self.long_segments.insert(text.into(), segment);
             }
-            _ => {
-                self.terms.truncate(segment.terms().start);
-                self.tokens.truncate(segment.tokens().start);
-            }
+            _ => self.truncate(segment),
         }
     }
 

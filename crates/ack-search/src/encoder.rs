@@ -21,6 +21,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use self::attention::Attention;
 use self::wordpiece::{TokenId, Vocabulary};
 use super::analysis::is_stop_word;
+use super::plain::plain;
 use super::symbols::camel_case;
 
 /// The artifact that `encoder/export.py` wrote.
@@ -32,7 +33,7 @@ const MAX_MEMORY_TOKENS: usize = 512;
 const MAX_QUERY_TOKENS: usize = 256;
 /// Increment this when the same artifact produces different vectors or terms: tables with another
 /// number are rebuilt.
-const ENCODER_VERSION: u64 = 4;
+const ENCODER_VERSION: u64 = 5;
 /// A text counts as known if this share of its words is known: every text has a few symbols and
 /// names.
 const MIN_KNOWN_SHARE: f32 = 0.8;
@@ -284,7 +285,8 @@ impl Encoder {
     /// The vector of a query; `None` if none of its words is known. Its norm, at most 1, is a
     /// measure of how well its words are known.
     pub fn query(&self, text: &str) -> Option<Vec<f32>> {
-        let text = self.with_parts(text);
+        let text = plain(text);
+        let text = self.with_parts(&text);
         let mut tokens = Vec::new();
         self.vocabulary.tokenize(&text, &mut tokens);
         tokens.truncate(MAX_QUERY_TOKENS);

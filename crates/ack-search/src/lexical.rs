@@ -18,7 +18,9 @@ use super::analysis::{self, TextRole, TokenKind};
 use super::analyzer::term_key;
 use super::bm25::{Bm25Weights, Expansion, WEIGHT_UNIT};
 use super::filter::Filters;
+use super::plain::plain;
 use super::postings::DocId;
+use super::quantities::quantities;
 use super::query::{QueryTerms, WeightedTerm};
 use super::spelling;
 use super::symbols;
@@ -251,6 +253,18 @@ impl<'a> Matcher<'a> {
 
     /// The distinct words of a text that match, each with its weight.
     pub fn matching_words<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
+        match plain(text) {
+            Cow::Borrowed(text) => self.matching_plain_words(text),
+            Cow::Owned(text) => {
+                let found = self.matching_plain_words(&text).into_iter();
+                found
+                    .map(|(weight, word)| (weight, Cow::Owned(word.into_owned())))
+                    .collect()
+            }
+        }
+    }
+
+    fn matching_plain_words<'t>(&mut self, text: &'t str) -> Vec<(f32, Cow<'t, str>)> {
         let Self {
             weights,
             first_bytes,
@@ -287,6 +301,7 @@ impl<'a> Matcher<'a> {
             }
         });
         self.add_symbols(text, &mut found);
+        self.add_quantities(text, &mut found);
         found
     }
 
@@ -301,6 +316,16 @@ impl<'a> Matcher<'a> {
             if !found.iter().any(|(_, known)| written.contains(&**known)) {
                 found.push((*weight, Cow::Owned(written)));
             }
+        });
+    }
+
+    /// Adds the numbers with units that a text writes as two words.
+    fn add_quantities(&self, text: &str, found: &mut Vec<(f32, Cow<'_, str>)>) {
+        quantities(text, &mut |joined| {
+            let word = joined.to_lowercase();
+            let weight = self.weights.get(word.as_str());
+            let new = weight.filter(|_| !found.iter().any(|(_, known)| *known == word));
+            found.extend(new.map(|weight| (*weight, Cow::Owned(word))));
         });
     }
 

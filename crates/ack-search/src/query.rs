@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use super::analysis::{self, TextRole, TokenKind};
 use super::analyzer::term_key;
+use super::diacritics::exact_spellings;
+use super::plain::plain;
+use super::quantities::join_quantities;
 use super::symbols;
 
 /// Weight of a specific identifier in a short query, relative to a word of the same rarity.
@@ -57,7 +60,7 @@ fn is_code(word: &str) -> bool {
     }
 }
 
-/// Two neighbouring words of a query that may be a symbol.
+/// Two neighbouring words of a query that may be a symbol, or a word in its exact spelling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryPair {
     /// Multiplies its inverse document frequency.
@@ -81,8 +84,8 @@ fn is_flag(query: &str, identifier: &str) -> bool {
 pub struct QueryTerms {
     /// Every distinct term, in a fixed order.
     pub terms: Vec<QueryTerm>,
-    /// Pairs of neighbouring words that may be a symbol, see [`symbols`], by their keys. None of
-    /// them is one of the terms.
+    /// Pairs of neighbouring words that may be a symbol, see [`symbols`], and exact spellings of
+    /// words, see [`super::diacritics`], by their keys. None of them is one of the terms.
     pub pairs: BTreeMap<String, QueryPair>,
     /// Whether all words are stop words. These are then searched after all.
     pub only_stop_words: bool,
@@ -95,6 +98,8 @@ impl QueryTerms {
     pub fn parse(query: &str) -> Self {
         let mut weights: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
         let mut stop_words: BTreeMap<String, (f32, bool, String)> = BTreeMap::new();
+        let query = &*plain(query);
+        let query = &*join_quantities(query);
         let words = query.split_whitespace().count();
         let is_short = words <= MAX_SHORT_QUERY_WORDS;
         analysis::tokenize(query, TextRole::Query, &mut |token| {
@@ -130,6 +135,13 @@ impl QueryTerms {
                 pairs.insert(key.into_owned(), QueryPair { weight, written });
             }
         });
+        for (written, exact) in exact_spellings(query) {
+            let key = term_key(TokenKind::Word, &exact);
+            if !weights.contains_key(key.as_ref()) {
+                let weight = 1.0;
+                pairs.insert(key.into_owned(), QueryPair { weight, written });
+            }
+        }
         let only_stop_words = weights.is_empty() && !stop_words.is_empty();
         let terms = if only_stop_words { stop_words } else { weights };
         Self {

@@ -93,12 +93,20 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
             found.push((Likeness::Letter, Reverse(count), key, Some(word)));
         }
     }
+    // The stems of inflected languages are short: what counts is what was typed.
+    let typed = if word.is_ascii() { key } else { word };
+    let is_long = typed.chars().count() >= MIN_MISSPELT_CHARS;
     let plain = without_umlauts(key);
     for key in [Some(key), plain.as_deref()].into_iter().flatten() {
-        let key_bytes = byte_set(key);
+        let unknown = Unknown {
+            key,
+            bytes: byte_set(key),
+            is_long,
+            is_foreign: !is_word,
+        };
         for view in views {
             for term in cancel::guarded(view.index.words()) {
-                let Some(likeness) = likeness(key, key_bytes, term, !is_word) else {
+                let Some(likeness) = unknown.likeness(term) else {
                     continue;
                 };
                 let count = frequency(term);
@@ -208,37 +216,55 @@ fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[Similar
     None
 }
 
-/// How similar a term is to an unknown one. The index has the stem of an English word, so only a word
-/// that the encoder does not know may have another ending: `station` is not `static`.
-fn likeness(key: &str, key_bytes: u64, term: &str, is_foreign: bool) -> Option<Likeness> {
-    let has_other_ending = is_foreign && has_other_ending(key, term);
-    // Most words have other letters, which is cheaper to detect than an edit distance.
-    let foreign_bytes = (byte_set(term) & !key_bytes).count_ones();
-    if foreign_bytes > 1 && !has_other_ending && !term.starts_with(key) && !term.ends_with(key) {
-        return None;
-    }
-    let (length, other) = (key.chars().count(), term.chars().count());
-    if other < MIN_CHARS {
-        return None;
-    }
-    let is_near = other.abs_diff(length) <= 1;
-    let is_part = term.starts_with(key)
-        || (length >= MIN_END_CHARS && other >= length + MIN_CHARS_BEFORE && term.ends_with(key))
-        || (other >= 5 && length <= 2 * other + 1 && key.starts_with(term));
-    let is_beginning = other >= 5 && length + 1 >= other && length <= other + 5;
-    if !key.is_ascii() && has_other_ending {
-        // The encoder does not know the correct spelling either.
-        Some(Likeness::Ending)
-    } else if length >= MIN_MISSPELT_CHARS && is_near && strsim::osa_distance(term, key) <= 1 {
-        Some(Likeness::Letter)
-    } else if has_other_ending {
-        Some(Likeness::Ending)
-    } else if is_part {
-        Some(Likeness::Part)
-    } else if is_beginning && has_similar_prefix(key, term, other) {
-        Some(Likeness::Beginning)
-    } else {
-        None
+/// A word that no memory contains.
+struct Unknown<'k> {
+    /// Its stem.
+    key: &'k str,
+    /// The bytes of its stem, see [`byte_set`].
+    bytes: u64,
+    /// Whether it is long enough to be misspelt.
+    is_long: bool,
+    /// Whether the encoder does not know it. The index has the stem of an English word, so only
+    /// another one may have another ending: `station` is not `static`.
+    is_foreign: bool,
+}
+
+impl Unknown<'_> {
+    /// How similar a term is to the word.
+    fn likeness(&self, term: &str) -> Option<Likeness> {
+        let key = self.key;
+        let has_other_ending = self.is_foreign && has_other_ending(key, term);
+        // Most words have other letters, which is cheaper to detect than an edit distance.
+        let foreign_bytes = (byte_set(term) & !self.bytes).count_ones();
+        if foreign_bytes > 1 && !has_other_ending && !term.starts_with(key) && !term.ends_with(key)
+        {
+            return None;
+        }
+        let (length, other) = (key.chars().count(), term.chars().count());
+        if other < MIN_CHARS {
+            return None;
+        }
+        let is_near = other.abs_diff(length) <= 1;
+        let is_part = term.starts_with(key)
+            || (length >= MIN_END_CHARS
+                && other >= length + MIN_CHARS_BEFORE
+                && term.ends_with(key))
+            || (other >= 5 && length <= 2 * other + 1 && key.starts_with(term));
+        let is_beginning = other >= 5 && length + 1 >= other && length <= other + 5;
+        if !key.is_ascii() && has_other_ending {
+            // The encoder does not know the correct spelling either.
+            Some(Likeness::Ending)
+        } else if self.is_long && is_near && strsim::osa_distance(term, key) <= 1 {
+            Some(Likeness::Letter)
+        } else if has_other_ending {
+            Some(Likeness::Ending)
+        } else if is_part {
+            Some(Likeness::Part)
+        } else if is_beginning && has_similar_prefix(key, term, other) {
+            Some(Likeness::Beginning)
+        } else {
+            None
+        }
     }
 }
 

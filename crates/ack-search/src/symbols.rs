@@ -8,7 +8,9 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-use super::analysis::{TextRole, camel_parts, is_stop_word, is_unspaced, strip_diacritics};
+use super::analysis::{TextRole, camel_parts, is_stop_word, is_unspaced};
+use super::diacritics::strip_diacritics;
+use super::quantities::is_unit;
 
 /// What may join the parts of a symbol.
 const JOINERS: &[char] = &['_', '-', '.', ':', '/', '\\', '@', '#', '+', '~', '$', '&'];
@@ -105,10 +107,11 @@ fn join<'a>(text: &'a str, first: Part, second: Part, role: TextRole) -> Option<
         false => is_joined || (is_spaced && role == TextRole::Query),
     };
     let length = one.len() + other.len();
-    if !is_symbol
-        || !(MIN_BYTES..=MAX_BYTES).contains(&length)
-        || !one.starts_with(char::is_alphabetic)
-    {
+    if !is_symbol || !(MIN_BYTES..=MAX_BYTES).contains(&length) {
+        return None;
+    }
+    let is_quantity = || gap == "-" && is_number(one) && is_unit(&lower(other));
+    if !one.starts_with(char::is_alphabetic) && !is_quantity() {
         return None;
     }
     let (one, other) = (lower(one), lower(other));
@@ -125,9 +128,12 @@ fn join<'a>(text: &'a str, first: Part, second: Part, role: TextRole) -> Option<
     })
 }
 
+fn is_number(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn is_light(part: &str) -> bool {
-    let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
-    is_stop_word(part) || part.len() < if is_number { 3 } else { 2 }
+    is_stop_word(part) || part.len() < if is_number(part) { 3 } else { 2 }
 }
 
 fn lower(part: &str) -> String {
@@ -156,6 +162,8 @@ mod tests {
             ("HttpClient::send", &["clientsend"]),
             ("--no-cache", &["nocache"]),
             ("utf-8", &["utf8"]),
+            ("32-MB", &["32mb"]),
+            ("3-way", &[]),
             ("src/store/ack.rs", &["srcstore", "storeack", "ackrs"]),
             ("1.2.3", &[]),
             ("word", &[]),

@@ -2,7 +2,12 @@
 //! certainly answers it.
 
 use super::{Hit, Search};
-use ack_api::memory::StatusFilter;
+use crate::service::excerpt::{self, Reader};
+use crate::service::passage::Question;
+use crate::service::shorten;
+use ack_api::memory::{Memory, StatusFilter};
+use ack_api::text::BLOCK_CAP;
+use ack_api::{Detail, MemoryHit};
 use ack_search::certainty::is_certain;
 use ack_search::encoder::Encoder;
 use ack_search::lexical::Matcher;
@@ -37,6 +42,28 @@ fn nearest_threshold(candidates: &[Candidate]) -> Option<f32> {
 }
 
 impl Search<'_> {
+    /// The question, for choosing what to show of a text.
+    pub(in crate::service) fn question(&self) -> Question<'_> {
+        Question {
+            matcher: self.bm25().map(Matcher::new),
+            vector: self.query_vector.as_ref().filter(|_| self.is_search()),
+        }
+    }
+
+    /// Chooses what a result shows of its memory's text.
+    pub(super) fn select_text(
+        &self,
+        hit: &mut MemoryHit,
+        memory: &Memory,
+        reader: &mut Reader<'_>,
+    ) {
+        if self.spec.detail != Detail::Full {
+            excerpt::select(hit, memory, reader, self.spec.by_agent);
+        } else if memory.narrative.as_ref().map_or(0, String::len) > BLOCK_CAP {
+            shorten::cut_long_text(hit, memory, &mut self.question());
+        }
+    }
+
     /// Whether a candidate has evidence other than words that only look like those of the query.
     pub(super) fn has_evidence(&self, candidate: &Candidate, min_cosine: f32) -> bool {
         candidate.cosine >= min_cosine || self.contains_words(candidate)

@@ -1,0 +1,253 @@
+//! Words that are written in several ways meet in the search by words, and words that only look
+//! alike do not.
+
+use ack_memory::Service;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::query::bulk;
+use crate::support::{Root, ids, memory};
+
+/// A scope with one memory for each text, and some others.
+fn scope(texts: &[&str]) -> (Root, Service) {
+    let root = Root::new();
+    let others = ["the quick brown fox", "a lazy dog sleeps", "pack my box"];
+    let all = texts.iter().chain(&others).enumerate();
+    let memories: Vec<Value> = all
+        .map(|(number, text)| {
+            let facts = json!({ "facts": [text], "status": "approved" });
+            memory(&format!("m{number}"), &format!("Note {number}"), facts)
+        })
+        .collect();
+    bulk(&root, "platform", &memories);
+    let service = root.service();
+    (root, service)
+}
+
+fn found(service: &Service, query: &str) -> Vec<String> {
+    let arguments = json!({ "query": query, "mode": "lexical", "limit": 10 });
+    ids(&call(service, "query_memories", arguments).unwrap()["results"])
+}
+
+/// Whether a memory with one text is found by the other, without words that are only similar.
+fn meet(text: &str, query: &str) -> bool {
+    let (_root, service) = scope(&[&format!("zebra {text} yak")]);
+    let arguments = json!({ "query": query, "mode": "lexical" });
+    let answer = call(&service, "query_memories", arguments).unwrap();
+    let mut results = answer["results"].as_array().unwrap().iter();
+    results.any(|hit| hit["id"] == "m0" && !hit["why"].to_string().contains("similar"))
+}
+
+fn check(pairs: &[(&str, &str)], expected: bool) {
+    let mut wrong = Vec::new();
+    for (one, other) in pairs {
+        for (text, query) in [(one, other), (other, one)] {
+            if meet(text, query) != expected {
+                wrong.push(format!("{query:?} for {text:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "expected {expected}: {wrong:#?}");
+}
+
+#[test]
+fn a_number_and_its_unit_meet_with_and_without_a_space() {
+    check(
+        &[
+            ("32MB", "32 MB"),
+            ("180ms", "180 ms"),
+            ("5GB", "5\u{a0}gb"),
+            ("5GiB", "5 GiB"),
+            ("10k", "10 K"),
+            ("30s", "30 s"),
+            ("2.5GHz", "2.5 GHz"),
+            ("1024KB", "1,024 KB"),
+            ("180µs", "180 µs"),
+            ("512-MB", "512 MB"),
+        ],
+        true,
+    );
+    check(
+        &[
+            ("32MB", "32 GB"),
+            ("5GB", "5 GiB"),
+            ("b3", "3 b"),
+            ("v2", "2 v"),
+            ("i8", "8 i"),
+            ("x86_64", "64 x"),
+            ("1.85.0", "85 m"),
+        ],
+        false,
+    );
+}
+
+#[test]
+fn a_quantity_is_preferred_to_its_parts() {
+    let (_root, service) = scope(&[
+        "version 32 of the MB driver",
+        "the limit is 32MB",
+        "the limit is 64 MB",
+        "the limit is 32 MB",
+    ]);
+    let mut quantities = found(&service, "limit 32 MB");
+    quantities.truncate(2);
+    quantities.sort();
+    assert_eq!(quantities, ["m1", "m3"]);
+    assert_eq!(
+        found(&service, "limit 32 MB"),
+        found(&service, "limit 32MB")
+    );
+}
+
+#[test]
+fn irregular_forms_and_british_spellings_meet() {
+    check(
+        &[
+            ("feet", "foot"),
+            ("knives", "knife"),
+            ("crises", "crisis"),
+            ("people", "person"),
+            ("children", "child"),
+            ("indices", "index"),
+            ("matrices", "matrix"),
+            ("vertices", "vertex"),
+            ("analyses", "analysis"),
+            ("hypotheses", "hypothesis"),
+            ("criteria", "criterion"),
+            ("mice", "mouse"),
+            ("caches", "cached"),
+            ("unwound", "unwinding"),
+            ("queueing", "queuing"),
+            ("serialise", "serialization"),
+            ("initialiser", "initializer"),
+            ("normalised", "normalizes"),
+            ("memoise", "memoize"),
+            ("behaviour", "behavior"),
+            ("coloured", "color"),
+            ("neighbouring", "neighbor"),
+            ("centre", "center"),
+            ("metres", "meter"),
+            ("catalogue", "catalogs"),
+            ("dialogue", "dialog"),
+            ("cancelled", "canceled"),
+            ("cancellation", "canceling"),
+            ("labelled", "label"),
+            ("modelling", "modeling"),
+            ("greyscale", "grayscale"),
+            ("licence", "license"),
+            ("artefact", "artifacts"),
+        ],
+        true,
+    );
+    check(
+        &[
+            ("personal", "people"),
+            ("promise", "prom"),
+            ("precise", "price"),
+            ("programmer", "programme"),
+            ("found", "find"),
+            ("rung", "ring"),
+        ],
+        false,
+    );
+}
+
+#[test]
+fn words_with_diacritics_meet_those_without_and_the_exact_spelling_comes_first() {
+    check(
+        &[
+            ("Straße", "Strasse"),
+            ("Größe", "grosse"),
+            ("año", "ano"),
+            ("naïve", "naive"),
+            ("Łódź", "lodz"),
+            ("smørrebrød", "smorrebrod"),
+        ],
+        true,
+    );
+    for (text, query) in [
+        ("Größe", "Groesse"),
+        ("Groesse", "grösse"),
+        ("smørrebrød", "smoerrebroed"),
+    ] {
+        let (_root, service) = scope(&["Maximum der Dateien", text]);
+        assert_eq!(found(&service, query), ["m1"], "{query}");
+    }
+    let (_root, service) = scope(&["el ano", "el año", "große Dateien", "Größe der Dateien"]);
+    assert_eq!(found(&service, "año"), ["m1", "m0"]);
+    assert_eq!(found(&service, "Größe")[0], "m3");
+    assert_eq!(found(&service, "groesse")[0], "m3");
+}
+
+#[test]
+fn short_words_meet_in_russian() {
+    check(
+        &[
+            ("базы", "база"),
+            ("код", "кода"),
+            ("тест", "тесты"),
+            ("логи", "логов"),
+            ("порту", "порт"),
+            ("новый", "новая"),
+            ("миграции", "миграция"),
+            ("ёлка", "елки"),
+        ],
+        true,
+    );
+    check(&[("код", "кот"), ("порт", "порог")], false);
+}
+
+#[test]
+fn derived_words_of_another_meaning_keep_apart() {
+    check(
+        &[("liveness", "live"), ("Win32", "win"), ("winner", "win")],
+        false,
+    );
+    check(
+        &[("readiness", "ready"), ("idempotent", "idempotency")],
+        true,
+    );
+}
+
+#[test]
+fn operators_inside_code_are_found() {
+    check(
+        &[
+            ("`user?.name`", "what does ?. do"),
+            ("`a ?? b`", "`x ?? y`"),
+            ("`a??b`", "x ?? y"),
+            ("`!!ready`", "`!!x`"),
+            ("`x=>y`", "`=>`"),
+            ("`a::b`", "a::b"),
+        ],
+        true,
+    );
+    check(&[("`user?.name`", "what is a name?")], true);
+    check(&[("**bold** a--b", "** --")], false);
+}
+
+#[test]
+fn text_copied_from_web_pages_is_found() {
+    check(
+        &[
+            ("configuration", "con\u{ad}figu\u{ad}ration"),
+            ("configuration", "\u{feff}configu\u{200b}ration"),
+            ("no-cache", "no\u{2011}cache"),
+            ("ERR_PNPM_LOCK", "ＥＲＲ＿ＰＮＰＭ＿ＬＯＣＫ"),
+            ("E0382", "Ｅ０３８２"),
+            ("efficient", "e\u{fb03}cient"),
+            ("コンテナ", "ｺﾝﾃﾅ"),
+        ],
+        true,
+    );
+    let (_root, service) = scope(&["An exit code of 137 means that memory ran out"]);
+    for query in [
+        "ｍｅｍｏｒｙ ｒａｎ ｏｕｔ",
+        "mem\u{ad}ory ran out",
+        "memory ran out",
+    ] {
+        let arguments = json!({ "query": query, "mode": "semantic" });
+        let answer = call(&service, "query_memories", arguments).unwrap();
+        assert_eq!(answer["results"][0]["id"], "m0", "{query}");
+    }
+}
