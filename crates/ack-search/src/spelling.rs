@@ -142,7 +142,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
         .map(|(_, _, key, word)| word.clone().unwrap_or_else(|| key.clone()));
     let covers = |likeness: Likeness, term: &str| {
         likeness == Likeness::Ending
-            || (key.chars().count() >= MIN_BEGINNING_CHARS && term.starts_with(key))
+            || (!is_word && key.chars().count() >= MIN_BEGINNING_CHARS && term.starts_with(key))
     };
     let terms = found.into_iter().map(|(likeness, _, term, _)| SimilarTerm {
         weight: match likeness == Likeness::Ending || is_misspelt {
