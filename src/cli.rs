@@ -44,8 +44,8 @@ mod setup;
 mod show;
 mod signals;
 mod token;
-mod words;
 
+use ack_api::Resolve as _;
 use ack_api::decision::Verdict;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -264,7 +264,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Context(args) => {
             let service = CloseOnDrop(Service::new(config(&cli.global)?).leak());
             let answer = progress::while_reading(|| service.0.get_context(&context_request(&args)));
-            let answer = untagged(answer?);
+            let mut answer = untagged(answer?);
+            answer.resolve(&command::SHELL);
             let memories = answer.recent_memories.iter();
             let memories = memories.chain(&answer.cross_project_learnings);
             let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();

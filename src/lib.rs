@@ -70,6 +70,7 @@ mod hook;
 mod live;
 mod publish;
 mod remote;
+mod shell;
 
 pub use ack_api as api;
 

@@ -4,6 +4,7 @@
 mod typed;
 mod undoing;
 
+use crate::cli::command::SHELL;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -100,7 +101,7 @@ impl Caller<'_> {
             Err(error) => {
                 let reason = match remote::damaged(scope, &error) {
                     Some(ScopeError::Cold { reason, .. }) => reason,
-                    _ => format!("{error}; {}", error.hint()),
+                    _ => error.as_message().render(&SHELL),
                 };
                 report_skipped(scope, &reason);
                 false

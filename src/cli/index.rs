@@ -52,7 +52,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
                     .map(|scope| scope.name.clone())
                     .take(5)
                     .collect(),
-                example: Some("ack-memory index --all".to_owned()),
+                example: Some(command("index --all")),
             }));
         }
     };

@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ack_api::Diagnostic as _;
 use ack_api::decision::{DECISION_LOG, DecisionPlace};
+use ack_api::hint;
 use ack_store::layout::Profile;
 use nix::unistd::{AccessFlags, access};
 
 use super::Desk;
 use crate::curate::CurateError;
 use crate::scope::Scope;
-
-/// The beginning of a hint after an attempt. Here, nothing was attempted.
-const ATTEMPT_PREFIX: &str = "nothing was decided; ";
+use crate::shell::Shell;
 
 impl Desk {
     /// The scopes whose decisions cannot be written, each with the reason and what to do.
@@ -30,8 +28,7 @@ impl Desk {
 /// store itself cannot be read.
 pub fn problem(scope: &Scope) -> Option<String> {
     let error = check(scope).err()?;
-    let hint = error.hint().unwrap_or_default();
-    let hint = hint.strip_prefix(ATTEMPT_PREFIX).unwrap_or(&hint);
+    let hint = hint::render(&error.remedies(), &Shell::PLAIN).unwrap_or_default();
     Some(format!("{error}; {hint}"))
 }
 

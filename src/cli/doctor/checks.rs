@@ -1,5 +1,6 @@
 //! The findings of `doctor`: one line each, with the command that fixes it.
 
+use crate::cli::command::{SHELL, command};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,6 +76,11 @@ impl Finding {
         self
     }
 
+    /// Adds a command of this program to run.
+    pub fn run(self, arguments: &str) -> Self {
+        self.advise(command(arguments))
+    }
+
     /// Adds advice.
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
@@ -85,7 +91,7 @@ impl Finding {
 /// The findings about `config.toml` and what `serve` offers.
 pub fn settings(report: &Report<'_>) -> Vec<Finding> {
     let broken = report.broken_settings.as_ref().map(|message| {
-        Finding::new(Level::Error, "config.toml", message.clone()).advise("ack-memory config edit")
+        Finding::new(Level::Error, "config.toml", message.clone()).run("config edit")
     });
     let problem = report
         .offer
@@ -98,7 +104,7 @@ pub fn settings(report: &Report<'_>) -> Vec<Finding> {
             "serve",
             format!("refuses to start: {message}"),
         )
-        .advise("ack-memory config edit")
+        .run("config edit")
     });
     let default = default_scope(report);
     let mut found: Vec<Finding> = broken.into_iter().chain(offer).chain(default).collect();
@@ -129,7 +135,7 @@ fn default_scope(report: &Report<'_>) -> Option<Finding> {
         .first()
         .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     let message = format!("`default_scope` is `{name}`, which does not exist{near}");
-    Some(Finding::new(Level::Warning, "config.toml", message).advise("ack-memory config edit"))
+    Some(Finding::new(Level::Warning, "config.toml", message).run("config edit"))
 }
 
 /// The findings about the scopes.
@@ -156,13 +162,13 @@ pub fn scopes(report: &Report<'_>, screen: &Screen) -> Vec<Finding> {
             }
             ScopeError::NoRoot { root, .. } => {
                 let message = format!("the folder {} does not exist", root.display());
-                Finding::new(Level::Warning, "scopes", message).advise("ack-memory setup")
+                Finding::new(Level::Warning, "scopes", message).run("setup")
             }
             _ => {
                 let message = format!("none under {}", report.config.root.value.display());
                 Finding::new(Level::Warning, "scopes", message)
-                    .advise("ack-memory setup")
-                    .advise("ack-memory demo")
+                    .run("setup")
+                    .run("demo")
             }
         });
     }
@@ -201,8 +207,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         let named = first.contains(&*scope.store.path().to_string_lossy());
         let mut finding = Finding::new(Level::Error, name, first);
         finding.place = (!named).then_some(place);
-        let elsewhere = lines.filter(|line| !line.contains("`ack-memory doctor`"));
-        finding.advice = elsewhere.map(str::to_owned).collect();
+        finding.advice = lines.map(str::to_owned).collect();
         let is_mentioned = finding
             .advice
             .iter()
@@ -210,7 +215,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         // What is in a bucket is only away for a while.
         let is_remote = scope.remote.is_some();
         if !is_mentioned && !is_remote && remove::is_possible(config, scope) {
-            finding = finding.advise(format!("ack-memory scopes remove {}", quoted(name)));
+            finding = finding.run(&format!("scopes remove {}", quoted(name)));
         }
         return vec![finding];
     }
@@ -258,7 +263,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         };
         let hidden = format!("agents see none of them until you review{or_trust}");
         let mut finding = Finding::new(Level::Warning, "", hidden)
-            .advise(format!("ack-memory review --scope {}", quoted(name)));
+            .run(&format!("review --scope {}", quoted(name)));
         if !has_status {
             finding = finding.advise(format!(
                 "ack-memory scopes set {} unreviewed=approved",
@@ -320,7 +325,7 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
         SettingsError::Invalid {
             line: Some(line), ..
         } => format!("correct line {line} of {file}"),
-        SettingsError::Unreadable { .. } => match problem.hint() {
+        SettingsError::Unreadable { .. } => match problem.hint_for(&SHELL) {
             Some(hint) => format!("{hint}: {file}"),
             None => format!("make {file} readable"),
         },
@@ -344,7 +349,7 @@ pub fn unserved_stores(
             let message = format!("{}: {}", found.kind.title(), found.count());
             let finding = Finding::new(Level::Note, "found", message).at(&place);
             match found.kind.support() {
-                Support::Served => finding.advise("ack-memory setup"),
+                Support::Served => finding.run("setup"),
                 _ => finding,
             }
         })

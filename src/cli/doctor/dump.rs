@@ -1,5 +1,6 @@
 //! `doctor --verbose`: the settings with their sources, and how each store was opened.
 
+use crate::cli::command::SHELL;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -116,7 +117,11 @@ pub fn dump(report: &Report<'_>) -> String {
     }
     if scopes.is_empty() {
         let none = ScopeError::no_scopes(config);
-        let _ = writeln!(out, "  {none}\n  {}", none.hint().unwrap_or_default());
+        let _ = writeln!(
+            out,
+            "  {none}\n  {}",
+            none.hint_for(&SHELL).unwrap_or_default()
+        );
     }
     out
 }

@@ -19,7 +19,6 @@ use crate::scope::resolve::Selection;
 use crate::service::error::Error;
 use crate::service::open::{failure, note_broken_manifests, remove_cold_scopes, unavailable};
 use ack_api::memory::{ProjectRows, StatusFilter};
-use ack_api::text;
 use ack_api::{Note, Skipped};
 use ack_store::StoreError;
 use ack_store::open::FileState;
@@ -138,7 +137,7 @@ pub(super) fn read_scopes<T>(
                 let error = failure(&scope, error);
                 selection.skipped.push(Skipped {
                     scope: scope.name.clone(),
-                    reason: text::line(&error.to_string(), 300),
+                    reason: error.to_string().into(),
                 });
                 notes.push(unavailable(&scope.name, &error));
                 selection.scopes.retain(|other| other.name != scope.name);
