@@ -701,7 +701,7 @@ fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     assert_eq!((count, deepest), (5, 4));
     assert!(
         notes[0].contains("followed for 4 steps; there are more")
-            && notes[0].contains("`depth` may be up to 8"),
+            && notes[0].contains("pass `depth: 8`"),
         "{notes:?}"
     );
     let (count, deepest, notes) = walk(json!({ "id": "n0", "depth": 8 }));

@@ -222,7 +222,7 @@ fn searched(searched: &Searched, long: bool) -> String {
     }
     match searched.status {
         StatusFilter::Approved => {}
-        StatusFilter::Staging => text.push_str(" (unreviewed)"),
+        StatusFilter::Staging => text.push_str(" (waiting)"),
         StatusFilter::All => text.push_str(" (unreviewed included)"),
     }
     if !long {
