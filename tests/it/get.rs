@@ -112,7 +112,7 @@ fn several_ids_are_answered_in_order_once_each_with_missing_ones_listed() {
   },
   {
     "id": "ack_06x",
-    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; for an id in a private scope, pass `scope`",
+    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; pass `scope` for an id in a private scope",
     "nearest": [
       "ack_06",
       "ack_00",
