@@ -45,8 +45,8 @@ mod setup;
 mod signals;
 mod token;
 mod user;
-mod words;
 
+use ack_api::Resolve as _;
 use ack_api::decision::Verdict;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -266,7 +266,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Context(args) => {
             let service = CloseOnDrop(Service::new(config(&cli.global)?).leak());
             let answer = progress::while_reading(|| service.0.get_context(&context_request(&args)));
-            let answer = untagged(answer?);
+            let mut answer = answer?;
+            answer.resolve(&command::SHELL);
+            let answer = untagged(answer);
             let memories = answer.recent_memories.iter();
             let memories = memories.chain(&answer.cross_project_learnings);
             let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();

@@ -314,8 +314,9 @@ pub struct Config {
     pub offline: bool,
     /// The clock.
     pub clock: fn() -> jiff::Timestamp,
-    /// Adds the flags with which this process was started to the commands in a text.
-    pub with_flags: fn(&str) -> String,
+    /// The command line of this program for what comes after its name, with the flags with which
+    /// this process was started.
+    pub command: fn(&str) -> String,
 }
 
 impl Config {
@@ -408,7 +409,7 @@ impl Config {
             offline: false,
             file: None,
             clock: jiff::Timestamp::now,
-            with_flags: str::to_owned,
+            command: |command| format!("ack-memory {command}"),
         };
         config.with_file(read)
     }

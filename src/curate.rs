@@ -23,10 +23,9 @@ use std::sync::Arc;
 
 use ack_api::decision::{Decision, Edit, InvalidDecision, Verdict};
 use ack_api::memory::{Memory, Status};
-use ack_api::{Diagnostic, ErrorCode, text};
+use ack_api::{Diagnostic, ErrorCode, Hint, text};
 use ack_store::StoreError;
 use ack_store::read::CuratedMemory;
-use std::borrow::Cow;
 
 use crate::scope::Scope;
 use crate::service::stale::withdrawn_mark;
@@ -180,59 +179,84 @@ impl Diagnostic for CurateError {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        Some(match self {
+    fn hints(&self) -> Vec<Hint> {
+        let mut hints = self.remedies();
+        if self.decided_nothing() {
+            hints.insert(0, Hint::advice("nothing was decided"));
+        }
+        hints
+    }
+}
+
+impl CurateError {
+    /// Whether an attempt to write decisions failed before the first one.
+    const fn decided_nothing(&self) -> bool {
+        matches!(
+            self,
+            Self::Write { .. }
+                | Self::Constraint { .. }
+                | Self::NotNative { .. }
+                | Self::NoColumn { .. }
+                | Self::DuplicateId { .. }
+                | Self::Locked { .. }
+        )
+    }
+
+    /// What to do, without what an attempt did.
+    pub fn remedies(&self) -> Vec<Hint> {
+        let advice = match self {
             Self::NotFound { nearest, .. } if !nearest.is_empty() => {
-                format!("did you mean {}?", text::list(nearest)).into()
+                return vec![Hint::advice(format!(
+                    "did you mean {}?",
+                    text::list(nearest)
+                ))];
             }
             Self::NotFound { .. } => {
-                "`ack-memory review --list` shows what is waiting, with the ids".into()
+                return vec![Hint::command(
+                    "review --list",
+                    "shows what waits for review, with the ids",
+                )];
             }
             Self::OtherScope { scope, .. } => {
-                format!("leave out --scope, or name that one: `--scope {scope}`").into()
+                return vec![Hint::advice(format!(
+                    "leave out --scope, or name that one: `--scope {scope}`"
+                ))];
             }
-            Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope".into(),
-            Self::Successor { .. } => "name another memory of the same scope".into(),
-            Self::Invalid(_) => "schemas/decision.json describes a decision".into(),
+            Self::Ambiguous { .. } => "give more of the id, or name the scope with --scope",
+            Self::Successor { .. } => "name another memory of the same scope",
+            Self::Invalid(_) => "schemas/decision.json describes a decision",
             Self::NothingToUndo { .. } => {
-                "`ack-memory get ID --include history` shows every decision about a memory".into()
+                return vec![Hint::command(
+                    "get ID --include history",
+                    "shows every decision about a memory",
+                )];
             }
             Self::OthersOnly { batch, .. } => {
-                format!("`ack-memory undo {batch}` undoes it anyway").into()
+                return vec![Hint::command(format!("undo {batch}"), "undoes it anyway")];
             }
-            Self::Write { .. } => {
-                "nothing was decided; check the folder's permissions and the free space".into()
-            }
+            Self::Write { .. } => "check the folder's permissions and the free space",
             Self::Constraint { .. } => {
-                "nothing was decided; the store's own rules refuse this: change the rule in the \
-                 store, or keep decisions in the log (`decisions = \"log\"` in scope.toml)"
-                    .into()
+                "the store's own rules refuse this: change the rule in the store, or keep \
+                 decisions in the log (`decisions = \"log\"` in scope.toml)"
             }
-            Self::NotNative { scope, .. } => format!(
-                "nothing was decided; `ack-memory scopes set {scope} decisions=log` keeps decisions \
-                 in a log beside the store"
-            )
-            .into(),
-            Self::NoColumn { .. } => "nothing was decided; add the columns of schemas/scope.sql, or \
-                                      set `decisions = \"log\"` in scope.toml"
-                .into(),
-            Self::DuplicateId { .. } => {
-                "nothing was decided; give each of them an id of its own in the store".into()
+            Self::NotNative { scope, .. } => {
+                return vec![Hint::command(
+                    format!("scopes set {scope} decisions=log"),
+                    "keeps decisions in a log beside the store",
+                )];
             }
-            Self::Locked { .. } => {
-                "nothing was decided; try again when it has finished".into()
+            Self::NoColumn { .. } => {
+                "add the columns of schemas/scope.sql, or set `decisions = \"log\"` in scope.toml"
             }
-            Self::PartlyWritten { batch, source, .. } => format!(
-                "`ack-memory undo {batch}` undoes what was written. For the rest: {}",
-                source
-                    .hint()
-                    .as_deref()
-                    .unwrap_or_default()
-                    .trim_start_matches("nothing was decided; ")
-            )
-            .into(),
-            Self::Store(error) => error.hint(),
-        })
+            Self::DuplicateId { .. } => "give each of them an id of its own in the store",
+            Self::Locked { .. } => "try again when it has finished",
+            Self::PartlyWritten { batch, source, .. } => {
+                let undo = Hint::command(format!("undo {batch}"), "undoes what was written");
+                return std::iter::once(undo).chain(source.remedies()).collect();
+            }
+            Self::Store(error) => return error.hints(),
+        };
+        vec![Hint::advice(advice)]
     }
 }
 

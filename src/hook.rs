@@ -10,7 +10,6 @@ mod edited_files;
 pub mod file;
 pub mod wire;
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use self::wire::{Event, Host, Output, SessionOrigin};
@@ -18,7 +17,7 @@ use crate::service::Error;
 use crate::service::Service;
 use crate::service::context::RECENT_REASON;
 use crate::service::context::brief::{Brief, BriefRequest, MEMORIES_AT_START};
-use crate::toolset::Toolset;
+use crate::toolset::{Tool, Toolset};
 use ack_api::number::count;
 use ack_api::queue::{Flow, PACE_DAYS};
 use ack_api::text;
@@ -71,7 +70,8 @@ pub fn session_start(
         max_chars,
         |text| event.output(&text::untagged(text)),
     );
-    Ok(match queue(&brief, now).filter(|_| !short) {
+    let review = (service.config.command)("review");
+    Ok(match queue(&brief, now, &review).filter(|_| !short) {
         Some(line) => event.with_message(output, &line),
         None => output,
     })
@@ -79,11 +79,11 @@ pub fn session_start(
 
 /// A line for the user about the review queue; `None` while the queue is short and young. The model
 /// cannot review, so it does not see this line.
-fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
+fn queue(brief: &Brief, now: Timestamp, review: &str) -> Option<String> {
     if brief.served == 0 && brief.waiting > 0 {
         return Some(format!(
             "ack-memory: nothing is approved yet, so agents see no memories; {} {} waiting: \
-             `ack-memory review`.",
+             `{review}`.",
             brief.waiting,
             if brief.waiting == 1 { "is" } else { "are" },
         ));
@@ -116,7 +116,7 @@ fn queue(brief: &Brief, now: Timestamp) -> Option<String> {
         many => (format!("{many} memories are waiting"), "them"),
     };
     Some(format!(
-        "ack-memory: {waiting} for review ({why}): `ack-memory review` shows {them}."
+        "ack-memory: {waiting} for review ({why}): `{review}` shows {them}."
     ))
 }
 
@@ -163,11 +163,7 @@ pub fn user_prompt(
     relevant
         .iter()
         .for_each(|memory| write_memory(&mut out, memory, shared.contains(&memory.id), true, 0));
-    let last = format!(
-        "\nThe tool get_memory shows a memory in full {}.",
-        id_argument(!shared.is_empty())
-    );
-    out.push_str(&with_tool_names(surface, &last));
+    out.push_str(&in_full(surface, !shared.is_empty()));
     Ok(Some(event.output(&text::untagged(&out)))
         .filter(|output| output.characters() < MAX_OUTPUT_CHARS))
 }
@@ -276,16 +272,22 @@ fn compose(
             "The scope {scope} could not be read; its memories are not among these."
         );
     }
-    let last = format!(
-        "The tool get_memory shows a memory in full {}; query_memories searches",
-        id_argument(!brief.shared_ids.is_empty())
-    );
     let served = match brief.served {
         1 => "the one memory".to_owned(),
         many => format!("all {}", count(many as u64, "memory")),
     };
-    let _ = write!(out, "{} {served}.", with_tool_names(surface, &last));
-    out
+    let mut tools = Vec::new();
+    if let Some(tool) = name_of(surface, Tool::GetMemory) {
+        let id = id_argument(!brief.shared_ids.is_empty());
+        tools.push(format!("{tool} shows a memory in full {id}"));
+    }
+    if let Some(tool) = name_of(surface, Tool::QueryMemories) {
+        tools.push(format!("{tool} searches {served}"));
+    }
+    if !tools.is_empty() {
+        let _ = write!(out, "The tool {}.", tools.join("; "));
+    }
+    out.trim_end().to_owned()
 }
 
 /// What to call the memories. Unreviewed ones are never called reviewed.
@@ -297,9 +299,18 @@ const fn kind_of_notes(unreviewed: bool) -> &'static str {
     }
 }
 
-/// One of our texts, with the tool names of a surface.
-fn with_tool_names<'a>(surface: Option<&Toolset>, text: &'a str) -> Cow<'a, str> {
-    surface.map_or(Cow::Borrowed(text), |surface| surface.with_tool_names(text))
+/// The name of a tool on a surface; `None` if it is hidden.
+fn name_of(surface: Option<&Toolset>, tool: Tool) -> Option<&str> {
+    surface.map_or(Some(tool.name()), |surface| surface.name_of(tool))
+}
+
+/// The last line of a text with memories: which tool shows one in full, if one does.
+fn in_full(surface: Option<&Toolset>, shared: bool) -> String {
+    let id = id_argument(shared);
+    let tool = name_of(surface, Tool::GetMemory);
+    tool.map_or_else(String::new, |tool| {
+        format!("\nThe tool {tool} shows a memory in full {id}.")
+    })
 }
 
 /// How to ask for a memory. The scope is needed if other scopes have the same id.

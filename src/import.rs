@@ -14,10 +14,9 @@ use serde::Serialize;
 use self::write::Target;
 use ack_api::import_line::{self, Row};
 use ack_api::number::{count, verb};
-use ack_api::{Diagnostic, ErrorCode};
+use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::StoreError;
-use ack_store::hint::{io_hint, sqlite_hint};
-use std::borrow::Cow;
+use ack_store::hint::{io_hint, sqlite_hints};
 
 /// Maximum length of a scope's name, in bytes.
 const LONGEST_NAME: usize = 64;
@@ -98,8 +97,8 @@ impl Diagnostic for ImportError {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        let hint = match self {
+    fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
             Self::Refused {
                 form: Some(form), ..
             } => match form {
@@ -115,21 +114,23 @@ impl Diagnostic for ImportError {
             Self::Refused { .. } => {
                 "correct the lines listed above and run the same command again, or pass --skip-refused to import the others"
             }
-            Self::BadName { name } => return Some(name_hint(name).into()),
+            Self::BadName { name } => return vec![Hint::advice(name_hint(name))],
             Self::NotNative { .. } => "import into a scope of its own: `--scope OTHER_NAME`",
             Self::MissingColumn { .. } => {
                 "add the columns of schemas/scope.sql, or import into a new scope"
             }
             Self::NoLines => "one JSON object per line; schemas/import-line.json lists the keys",
-            Self::Store(error) => return Some(error.hint()),
+            Self::Store(error) => return error.hints(),
             Self::Io { source, .. } => {
-                io_hint(source).unwrap_or("check that the path exists and may be used")
+                let usual = Hint::advice("check that the path exists and may be used");
+                return vec![io_hint(source).unwrap_or(usual)];
             }
             Self::Sqlite { source, .. } => {
-                sqlite_hint(source).unwrap_or("check the folder's permissions; nothing was changed")
+                let usual = "check the folder's permissions; nothing was changed";
+                return sqlite_hints(source).unwrap_or_else(|| vec![Hint::advice(usual)]);
             }
         };
-        Some(hint.into())
+        vec![Hint::advice(advice)]
     }
 
     fn path(&self) -> Option<&Path> {

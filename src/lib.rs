@@ -82,6 +82,7 @@ mod recogniser;
 mod remote;
 mod scope;
 mod service;
+mod shell;
 mod text_file;
 mod toolset;
 mod warnings;

@@ -18,6 +18,7 @@ mod message;
 mod open_requests;
 mod prompts;
 mod raw_result;
+mod reader;
 mod resources;
 pub mod signals;
 mod stdio;
@@ -42,16 +43,17 @@ use tokio::time::timeout;
 
 use self::client::Quirks;
 use self::raw_result::RawResultServer;
+use self::reader::{error_result, protocol_error};
 use crate::config::{Config, MaxStatus};
 use crate::offer::Offer;
 use crate::service::Error;
 use crate::service::service_state::{CachedServiceState, ServiceState};
 use crate::service::{Service, arguments};
 use crate::toolset::call::Call;
-use crate::toolset::{OfferedTool as Own, Tool, Toolset};
+use crate::toolset::{AgentReader, OfferedTool as Own, Place, Tool, ToolSchemas as _, Toolset};
 use ack_api::cancel::{self, CancelFlag, CancelOnDrop, Stopped};
 use ack_api::text;
-use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
+use ack_api::{ContextRequest, GetRequest, ListScopesRequest, QueryRequest, Resolve};
 use ack_gateway::server::{Report, Upstreams};
 
 /// How many requests run at the same time. Further ones wait.
@@ -247,30 +249,33 @@ impl Server {
             Ok(call) => call,
             Err(body) => return error_result(&body),
         };
+        let reader = self.reader(Place::call(tool, &call));
         let answer = match self.resolve(&mut call).await {
             Ok(()) => {
                 let arguments = std::mem::take(&mut call.arguments);
-                let answer = self.run_tool(tool.operation, arguments.clone()).await;
-                self.retry_with_alternate_ids(tool.operation, &call, &arguments, answer)
+                let answer = self
+                    .run_tool(tool.operation, arguments.clone(), &reader)
+                    .await;
+                self.retry_with_alternate_ids(tool.operation, &call, &arguments, &reader, answer)
                     .await
             }
             Err(error) => Err(error),
         };
         match answer {
             Ok(answer) => {
-                let mut answer = tool.answer(&self.surface, &call, answer);
+                let mut answer = call.answer(answer);
                 text::clean_json(&mut answer);
                 trim::shorten_days(&mut answer);
                 self.hide_paths(&mut answer);
                 let text = if quirks.prints_both {
                     client::summary(tool.operation, &answer)
                 } else {
-                    let text = markdown::of(tool.operation, &answer);
-                    self.surface.with_tool_names(&text).into_owned()
+                    let whole = self.surface.name_of(Tool::GetMemory);
+                    markdown::of(tool.operation, &answer, whole)
                 };
                 success(answer, text)
             }
-            Err(error) => error_result(&tool.body(&self.surface, &call, self.body(&error))),
+            Err(error) => error_result(&tool.body(&call, self.body(&error, &reader))),
         }
     }
 
@@ -280,6 +285,7 @@ impl Server {
         operation: Tool,
         call: &Call,
         arguments: &Map<String, Value>,
+        reader: &AgentReader,
         answer: Result<Value, Error>,
     ) -> Result<Value, Error> {
         let listed = |answer: &Value| {
@@ -301,7 +307,7 @@ impl Server {
         let Some(arguments) = call.alternate_arguments(arguments, &missing) else {
             return answer;
         };
-        match self.run_tool(operation, arguments).await {
+        match self.run_tool(operation, arguments, reader).await {
             Ok(second) if listed(&second).len() < missing.len() => Ok(second),
             _ => answer,
         }
@@ -345,53 +351,44 @@ impl Server {
         Ok(())
     }
 
-    async fn run_tool(&self, operation: Tool, values: Map<String, Value>) -> Result<Value, Error> {
-        let name = operation.name();
+    async fn run_tool(
+        &self,
+        operation: Tool,
+        values: Map<String, Value>,
+        reader: &AgentReader,
+    ) -> Result<Value, Error> {
+        let call = (operation.name(), values);
         match operation {
-            Tool::QueryMemories => self.run(name, values, Service::query_memories).await,
-            Tool::GetMemory => self.run(name, values, Service::get_memory).await,
-            Tool::ListScopes => self.run(name, values, Service::list_scopes).await,
-            Tool::GetContext => self.run(name, values, Service::get_context).await,
+            Tool::QueryMemories => self.run(call, reader, Service::query_memories).await,
+            Tool::GetMemory => self.run(call, reader, Service::get_memory).await,
+            Tool::ListScopes => self.run(call, reader, Service::list_scopes).await,
+            Tool::GetContext => self.run(call, reader, Service::get_context).await,
         }
     }
 
-    /// Runs one operation.
+    /// Runs one operation. The answer is in the words of its reader.
     async fn run<Q, A>(
         &self,
-        name: &'static str,
-        values: Map<String, Value>,
+        (name, values): (&'static str, Map<String, Value>),
+        reader: &AgentReader,
         operation: fn(&Service, &Q) -> Result<A, Error>,
     ) -> Result<Value, Error>
     where
         Q: AgentRequest + DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + Send + 'static,
+        A: Resolve + Serialize + Send + 'static,
     {
         let mut request: Q = arguments(name, values)?;
         *request.by_agent() = true;
+        let reader = reader.clone();
         self.run_blocking(name, move |service| {
-            let answer = operation(service, &request)?;
+            let mut answer = operation(service, &request)?;
+            answer.resolve(&reader);
             serde_json::to_value(&answer).map_err(|error| Error::Internal {
                 operation: "the answer".to_owned(),
                 message: error.to_string(),
             })
         })
         .await
-    }
-
-    /// The error body for the agent of a client.
-    fn body(&self, error: &Error) -> ErrorBody {
-        let mut body = error.body_for_agent();
-        self.hide_paths_of(&mut body);
-        body
-    }
-
-    /// Converts a failure to a protocol error: invalid parameters if the client can correct them.
-    fn protocol_error(&self, error: &Error) -> ErrorData {
-        let mut body = self.body(error);
-        body.hint = body
-            .hint
-            .map(|hint| self.surface.with_tool_names(&hint).into_owned());
-        protocol_error(error, &body)
     }
 
     /// Runs work on a blocking thread, once a slot is free.
@@ -479,34 +476,6 @@ fn success(answer: Value, text: String) -> CallToolResult {
     result
 }
 
-/// An error result has only text: clients check structured content against the schema of a success.
-fn error_result(body: &ErrorBody) -> CallToolResult {
-    let mut body = json!(body);
-    text::clean_json(&mut body);
-    CallToolResult::error(vec![ContentBlock::text(body.to_string())])
-}
-
-fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
-    let message = body.hint.as_ref().map_or(body.message.clone(), |hint| {
-        format!("{}; {hint}", body.message)
-    });
-    let is_repairable = matches!(
-        error,
-        Error::InvalidArgument { .. }
-            | Error::UnknownArgument { .. }
-            | Error::OtherScope { .. }
-            | Error::Scope(_)
-    );
-    let body = serde_json::to_value(body).ok();
-    if is_repairable {
-        ErrorData::invalid_params(message, body)
-    } else if matches!(error, Error::ReviewWithheld) {
-        ErrorData::invalid_request(message, body)
-    } else {
-        ErrorData::internal_error(message, body)
-    }
-}
-
 /// The tools of a toolset with their schemas.
 pub fn tools(surface: &Toolset) -> Vec<ListedTool> {
     let search = surface.tool_for(Tool::QueryMemories);
@@ -555,8 +524,8 @@ mod tests {
         let server = Server::new(service, Offer::default(), Arc::new(|_| {}), true);
         let result = server
             .run(
-                "query_memories",
-                Map::new(),
+                ("query_memories", Map::new()),
+                &server.reader(Place::Resource),
                 |_: &Service, _: &QueryRequest| -> Result<QueryResponse, Error> {
                     panic!("on purpose")
                 },

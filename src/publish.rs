@@ -14,14 +14,13 @@ mod files;
 mod lines;
 pub mod note;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ack_api::memory::{
     Memory, Status, StatusFilter, Successor, Unreviewed, Visibility, is_superseded,
 };
-use ack_api::{Diagnostic, ErrorCode};
+use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::{READ_TIMEOUT, StoreError};
 use serde::Serialize;
 
@@ -129,48 +128,52 @@ impl Diagnostic for PublishError {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        Some(match self {
-            Self::Private { scope } => format!(
-                "copy what others may read to a shared scope, or make this one shared: \
-                 `ack-memory scopes set {scope} visibility=shared`"
-            )
-            .into(),
-            Self::Assumed { scope, .. } => format!(
-                "review them first: `ack-memory scopes set {scope} unreviewed=staging`, then \
-                 `ack-memory review --scope {scope}`"
-            )
-            .into(),
+    fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
+            Self::Private { scope } => {
+                return vec![
+                    Hint::advice("copy what others may read to a shared scope"),
+                    Hint::command(
+                        format!("scopes set {scope} visibility=shared"),
+                        "makes this one shared",
+                    ),
+                ];
+            }
+            Self::Assumed { scope, .. } => {
+                return vec![
+                    Hint::command(
+                        format!("scopes set {scope} unreviewed=staging"),
+                        "makes them wait for review",
+                    ),
+                    Hint::command(format!("review --scope {scope}"), "then reviews them"),
+                ];
+            }
             Self::IntoOwnStore { .. } => {
-                "its files are already there: commit them with git, or name another folder".into()
+                "its files are already there: commit them with git, or name another folder"
             }
-            Self::Published { .. } => {
-                "publish from the scope that people write to and review".into()
-            }
+            Self::Published { .. } => "publish from the scope that people write to and review",
             Self::Held { .. } => {
-                "edit or reject them (`ack-memory review`), or publish the others with \
-                 `--skip-held`"
-                    .into()
+                return vec![
+                    Hint::command("review", "edits or rejects them"),
+                    Hint::advice("`--skip-held` publishes the others"),
+                ];
             }
             Self::Hidden { .. } => {
                 "make it readable (with `ref`: correct the note and commit it, or fetch what is \
                  missing, or correct the reference's name), or move it away if it is not a note: \
                  memories that cannot be read would be removed where the scope is \
                  published"
-                    .into()
             }
-            Self::Foreign { .. } => "move it away, or name another folder".into(),
+            Self::Foreign { .. } => "move it away, or name another folder",
             Self::EditedLines { .. } => {
                 "--overwrite replaces it if each line is a memory with an id; otherwise, move it \
                  away, or name another folder"
-                    .into()
             }
-            Self::Changed { .. } => "the files before it were written; run the command \
-                                     again"
-                .into(),
-            Self::Io { .. } => "check the folder's permissions and the free space".into(),
-            Self::Store(error) => error.hint(),
-        })
+            Self::Changed { .. } => "the files before it were written; run the command again",
+            Self::Io { .. } => "check the folder's permissions and the free space",
+            Self::Store(error) => return error.hints(),
+        };
+        vec![Hint::advice(advice)]
     }
 }
 

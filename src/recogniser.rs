@@ -11,6 +11,7 @@ mod folder;
 mod places;
 pub mod tally;
 
+use ack_api::Hint;
 use std::path::{Path, PathBuf};
 
 use ack_api::number::count;
@@ -132,13 +133,13 @@ impl FoundStore {
     }
 
     /// What to do with it.
-    pub fn advice(&self) -> String {
-        let what = self.kind.title();
+    pub fn advice(&self) -> Hint {
+        let what = format!("({})", self.kind.title());
         match self.kind.support() {
-            Support::Served => format!("`ack-memory scopes add NAME --store PATH` ({what})"),
-            Support::Import => format!("`ack-memory import FILE --scope NAME` ({what})"),
+            Support::Served => Hint::command("scopes add NAME --store PATH", what),
+            Support::Import => Hint::command("import FILE --scope NAME", what),
             Support::Reference => {
-                "name a store of memories; hosts load instructions themselves".to_owned()
+                Hint::advice("name a store of memories; hosts load instructions themselves")
             }
         }
     }

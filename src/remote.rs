@@ -4,7 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ack_api::Hint;
 use ack_api::remote::RemoteSettings;
+#[cfg(feature = "bucket")]
+use ack_api::{Diagnostic as _, hint::OwnNames};
 
 #[cfg(feature = "bucket")]
 pub use ack_bucket::follow::Remote;
@@ -13,6 +16,36 @@ pub use ack_bucket::follow::Remote;
 pub use self::without::Remote;
 
 use crate::config::SettingsError;
+/// What to do about a scope of which no local copy may be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColdAdvice {
+    /// The bucket may not be contacted.
+    Fetch,
+    /// A version is being fetched, or the bucket does not answer.
+    AskAgain,
+    /// Asking again does not help.
+    Look,
+    /// The copy is damaged.
+    AskWhenItAnswers,
+}
+
+impl ColdAdvice {
+    /// What to do next.
+    pub fn hints(self) -> Vec<Hint> {
+        let look = Hint::command("doctor", "shows every scope");
+        match self {
+            Self::Fetch => vec![Self::fetched_by()],
+            Self::AskAgain => vec![Hint::advice("ask again in a moment"), look],
+            Self::Look => vec![look],
+            Self::AskWhenItAnswers => vec![Hint::advice("ask again once the bucket answers"), look],
+        }
+    }
+
+    /// What fetches it.
+    pub fn fetched_by() -> Hint {
+        Hint::setting("a query without `--offline`", "fetches it")
+    }
+}
 
 /// Whether a path is the address of a bucket.
 pub fn is_bucket(path: &Path) -> bool {
@@ -36,7 +69,10 @@ pub fn follow(
         .map(Arc::new)
         .map_err(|error| SettingsError::Invalid {
             path: folder.join("scope.toml"),
-            message: format!("{error}; {}", error.advice()),
+            message: format!(
+                "{error}; {}",
+                error.hint_for(&OwnNames::Anyone).unwrap_or_default()
+            ),
             line: None,
             nearest: Vec::new(),
             known: Vec::new(),

@@ -4,17 +4,17 @@
 //! A [`Toolset`] is a list of [`OfferedTool`]s, each of which calls one of the four [`Tool`]s. It
 //! starts from a [`ToolsetPreset`], which is itself a file in the format of `[tools]`
 //! ([`crate::config::tools`]). [`build`] checks it against the schemas of the four, so that nothing
-//! can fail later. [`call`] translates arguments on the way in, and the names of tools and
-//! arguments in errors and notes on the way out. The service does not know about it, and this
-//! module does no input or output.
+//! can fail later. [`call`] translates arguments on the way in, and [`AgentReader`] puts the hints of
+//! errors and notes into the names that the agent knows on the way out. The service does not know
+//! about it, and this module does no input or output.
 
 pub mod argument;
 pub mod build;
 pub mod call;
 mod instructions;
+mod reader;
 pub mod schema;
 
-use std::borrow::Cow;
 use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
@@ -22,56 +22,35 @@ use serde_json::{Map, Value, json};
 use self::argument::Argument;
 use crate::service::Error;
 use crate::service::arguments;
-use ack_api::wording::{Name, Vocabulary, reword};
 use ack_api::{
     ContextRequest, ContextResponse, GetRequest, GetResponse, ListScopesRequest,
     ListScopesResponse, QueryRequest, QueryResponse, UNLISTED,
 };
 
-/// One of the four tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
-    /// What matters for a project when a session starts.
-    GetContext,
-    /// Memories by id.
-    GetMemory,
-    /// The scopes.
-    ListScopes,
-    /// Search.
-    QueryMemories,
+pub use self::reader::{AgentReader, Place};
+pub use ack_api::Tool;
+
+/// The schemas and descriptions of the four tools.
+pub trait ToolSchemas {
+    /// What agents read about it.
+    fn description(self) -> &'static str;
+    /// The schema of its arguments. Built once, because every call reads it.
+    fn input(self) -> &'static Map<String, Value>;
+    /// The schema of its answer.
+    fn output(self) -> Map<String, Value>;
+    /// [`ToolSchemas::output`] with the fields of a result, for the main search tool.
+    fn output_with_results(self) -> Map<String, Value>;
+    /// The properties of [`ToolSchemas::input`].
+    fn properties(self) -> &'static Map<String, Value>;
+    /// Checks that arguments have the types that a call needs.
+    ///
+    /// # Errors
+    /// Why they do not.
+    fn decode(self, values: Map<String, Value>) -> Result<(), Error>;
 }
 
-impl Tool {
-    /// All of them, in the order of their names.
-    pub const ALL: [Self; 4] = [
-        Self::GetContext,
-        Self::GetMemory,
-        Self::ListScopes,
-        Self::QueryMemories,
-    ];
-
-    /// Its own name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::GetContext => "get_context",
-            Self::GetMemory => "get_memory",
-            Self::ListScopes => "list_scopes",
-            Self::QueryMemories => "query_memories",
-        }
-    }
-
-    /// The command that gives the same answer, if no tool does.
-    const fn command(self) -> &'static str {
-        match self {
-            Self::GetContext => "`ack-memory context`",
-            Self::GetMemory => "`ack-memory get`",
-            Self::ListScopes => "`ack-memory scopes`",
-            Self::QueryMemories => "`ack-memory query`",
-        }
-    }
-
-    /// What agents read about it.
-    pub const fn description(self) -> &'static str {
+impl ToolSchemas for Tool {
+    fn description(self) -> &'static str {
         match self {
             Self::GetContext => {
                 "What matters for a project when a session starts: its memories, recent sessions, learnings of other projects."
@@ -86,8 +65,7 @@ impl Tool {
         }
     }
 
-    /// The schema of its arguments. Built once, because every call reads it.
-    pub fn input(self) -> &'static Map<String, Value> {
+    fn input(self) -> &'static Map<String, Value> {
         static KNOWN: [OnceLock<Map<String, Value>>; 4] = [const { OnceLock::new() }; 4];
         let [context, get, scopes, query] = &KNOWN;
         match self {
@@ -98,8 +76,7 @@ impl Tool {
         }
     }
 
-    /// The schema of its answer.
-    pub fn output(self) -> Map<String, Value> {
+    fn output(self) -> Map<String, Value> {
         match self {
             Self::GetContext => schema::output_schema::<ContextResponse>(),
             Self::GetMemory => schema::output_schema::<GetResponse>(),
@@ -108,12 +85,10 @@ impl Tool {
         }
     }
 
-    /// [`Tool::output`] with the fields of a result, for the main search tool.
-    pub fn output_with_results(self) -> Map<String, Value> {
+    fn output_with_results(self) -> Map<String, Value> {
         schema::with_fields(self.output(), "results", &RESULT_FIELDS)
     }
 
-    /// The properties of [`Tool::input`].
     fn properties(self) -> &'static Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         self.input()
@@ -122,7 +97,6 @@ impl Tool {
             .unwrap_or(&NONE)
     }
 
-    /// Checks that arguments have the types that a call needs.
     fn decode(self, values: Map<String, Value>) -> Result<(), Error> {
         match self {
             Self::GetContext => arguments::<ContextRequest>(self.name(), values).map(drop),
@@ -285,17 +259,9 @@ impl Toolset {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// Whether each of the four has its own name, so that no text needs translation.
-    fn has_own_names(&self) -> bool {
-        Tool::ALL
-            .into_iter()
-            .all(|operation| self.name_of(operation) == operation.name())
-    }
-
-    /// The name of an operation in this toolset, or the command if no tool calls it.
-    fn name_of(&self, operation: Tool) -> &str {
-        self.tool_for(operation)
-            .map_or(operation.command(), |tool| tool.name.as_str())
+    /// The name of a tool here; `None` if it is hidden.
+    pub fn name_of(&self, tool: Tool) -> Option<&str> {
+        self.tool_for(tool).map(|offered| offered.name.as_str())
     }
 
     /// The tool for an operation: one that takes its first argument, with the fewest presets.
@@ -310,40 +276,6 @@ impl Toolset {
             };
             (first.is_some_and(|name| !takes(name)), tool.preset.len())
         })
-    }
-
-    /// One of our texts, with this toolset's names of the four.
-    pub fn with_tool_names<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.has_own_names() {
-            return Cow::Borrowed(text);
-        }
-        reword(text, &mut ToolNames(self))
-    }
-}
-
-/// The names of the four tools in a toolset.
-struct ToolNames<'a>(&'a Toolset);
-
-impl ToolNames<'_> {
-    /// The name of one of the four, or the equivalent command if no tool calls it.
-    fn tool(&self, name: Name<'_>) -> Option<String> {
-        let (word, is_quoted) = match name {
-            Name::Tool(word) => (word, false),
-            Name::Argument(word, None) => (word, true),
-            Name::Argument(..) => return None,
-        };
-        let operation = Tool::ALL.into_iter().find(|tool| tool.name() == word)?;
-        Some(match self.0.tool_for(operation) {
-            Some(tool) if is_quoted => format!("`{}`", tool.name),
-            Some(tool) => tool.name.clone(),
-            None => operation.command().to_owned(),
-        })
-    }
-}
-
-impl Vocabulary for ToolNames<'_> {
-    fn translate(&mut self, name: Name<'_>) -> Option<String> {
-        self.tool(name)
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ack_api::text;
 
+use super::command::SHELL;
 use super::error::CliError;
 use super::output::write_err;
 use super::user::user_name;
@@ -80,7 +81,7 @@ impl Caller<'_> {
             Err(error) => {
                 let reason = match remote::damaged(scope, &error) {
                     Some(ScopeError::Cold { reason, .. }) => reason,
-                    _ => format!("{error}; {}", error.hint()),
+                    _ => error.as_message().render(&SHELL),
                 };
                 report_skipped(scope, &reason);
                 false

@@ -10,11 +10,12 @@ use super::args::{Cli, Command, Global};
 use super::program;
 use crate::config::{ENV_DB, ENV_ROOT, ENV_SCOPE};
 use crate::connect::quoted;
+use crate::shell::Shell;
 use ack_api::text;
 use ack_sys::files::expand_home;
 
 /// How a command begins.
-const PROGRAM: &str = "ack-memory ";
+const PROGRAM: &str = "ack-memory";
 /// The longest path that is printed, in characters.
 const MAX_PATH_CHARS: usize = 4_096;
 /// Commands that use no root, so they need no flags.
@@ -74,61 +75,25 @@ fn flags(global: &Global) -> String {
     flags
 }
 
+/// A person who reads what this process prints.
+pub const SHELL: Shell = Shell { command };
+
 /// The command line for these arguments: `query --next` as `ack-memory --root DIR query --next`.
 pub fn command(arguments: &str) -> String {
-    in_text(&format!("{PROGRAM}{arguments}"))
-}
-
-/// One of our texts, in which each command carries the flags.
-pub fn in_text(text: &str) -> String {
-    if !text.contains(PROGRAM) {
-        return text.to_owned();
-    }
     let starts = STARTS.get_or_init(|| {
         let runner = program::runner();
-        runner.map_or_else(|| PROGRAM.trim_end().to_owned(), |runner| runner.command())
+        runner.map_or_else(|| PROGRAM.to_owned(), |runner| runner.command())
     });
-    with_flags(text, starts, FLAGS.get().map_or("", String::as_str))
+    with_flags(arguments, starts, FLAGS.get().map_or("", String::as_str))
 }
 
-fn with_flags(text: &str, starts: &str, flags: &str) -> String {
-    if flags.is_empty() && starts == PROGRAM.trim_end() {
-        return text.to_owned();
-    }
-    // What comes before the program's name. A text may pass through here twice.
-    let runner = starts.strip_suffix(PROGRAM.trim_end()).unwrap_or_default();
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(PROGRAM) {
-        out.push_str(before);
-        // A path may end like the program's name.
-        let is_program = before
-            .chars()
-            .last()
-            .is_none_or(|last| !is_part_of_a_name(last));
-        let command = is_program.then(|| command_in(after)).flatten();
-        let has_runner = !runner.is_empty() && before.ends_with(runner);
-        let is_bare = command.is_some() && !has_runner;
-        out.push_str(if is_bare { starts } else { PROGRAM.trim_end() });
-        if command.is_some_and(|command| !ROOTLESS_COMMANDS.contains(&command)) {
-            out.push_str(flags);
-        }
-        out.push(' ');
-        rest = after;
-    }
-    out + rest
-}
-
-fn is_part_of_a_name(letter: char) -> bool {
-    letter.is_alphanumeric() || "-_./".contains(letter)
-}
-
-/// The command that a text begins with, if any.
-fn command_in(text: &str) -> Option<&str> {
-    let end = text.find(|letter: char| !letter.is_ascii_lowercase() && letter != '-');
-    let word = text.get(..end.unwrap_or(text.len()))?;
-    let is_known = super::args::command().find_subcommand(word).is_some();
-    is_known.then_some(word)
+fn with_flags(arguments: &str, starts: &str, flags: &str) -> String {
+    let name = arguments.split(' ').next().unwrap_or_default();
+    let flags = match name.starts_with('-') || ROOTLESS_COMMANDS.contains(&name) {
+        true => "",
+        false => flags,
+    };
+    format!("{starts}{flags} {arguments}")
 }
 
 #[cfg(test)]
@@ -136,36 +101,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_command_in_a_text_carries_the_flags() {
+    fn a_command_carries_the_flags_that_it_needs() {
         let flags = " --root '/my root'";
-        for (text, with) in [
-            ("ack-memory setup", "ack-memory --root '/my root' setup"),
-            (
-                "try `ack-memory query --next` or `ack-memory demo`",
-                "try `ack-memory --root '/my root' query --next` or `ack-memory demo`",
-            ),
-            (
-                "ack-memory scopes set a x=y  ·  ack-memory doctor",
-                "ack-memory --root '/my root' scopes set a x=y  ·  ack-memory --root '/my root' doctor",
-            ),
-            ("ack-memory --root /x setup", "ack-memory --root /x setup"),
-            ("ack-memory is a server", "ack-memory is a server"),
-            ("/opt/ack-memory get", "/opt/ack-memory get"),
+        for (arguments, line) in [
+            ("setup", "ack-memory --root '/my root' setup"),
+            ("query --next", "ack-memory --root '/my root' query --next"),
+            ("demo", "ack-memory demo"),
+            ("--help", "ack-memory --help"),
         ] {
-            assert_eq!(with_flags(text, "ack-memory", flags), with);
-            assert_eq!(with_flags(text, "ack-memory", ""), text);
-        }
-        for (text, with) in [
-            ("ack-memory get 1", "npx ack-memory --pin a get 1"),
-            ("run `ack-memory demo`", "run `npx ack-memory demo`"),
-            ("ack-memory is a server", "ack-memory is a server"),
-        ] {
-            assert_eq!(with_flags(text, "npx ack-memory", " --pin a"), with);
+            assert_eq!(with_flags(arguments, PROGRAM, flags), line);
             assert_eq!(
-                with_flags(with, "npx ack-memory", " --pin a"),
-                with,
-                "twice"
+                with_flags(arguments, PROGRAM, ""),
+                format!("ack-memory {arguments}")
             );
         }
+        assert_eq!(
+            with_flags("get 1", "npx ack-memory", " --pin a"),
+            "npx ack-memory --pin a get 1"
+        );
     }
 }

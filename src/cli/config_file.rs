@@ -1,5 +1,6 @@
 //! `config`: shows the path of `config.toml` and the effective settings, and edits the file safely.
 
+use ack_api::Hint;
 use std::fs;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -120,9 +121,9 @@ pub(super) fn editor() -> Result<String, CliError> {
         return Ok("vi".to_owned());
     }
     let message = "there is no terminal for the editor";
-    let hint = "set VISUAL or EDITOR to an editor that needs none; `ack-memory config path` \
-                prints the file";
-    Err(CliError::usage("config edit", message).with_hint(hint))
+    Err(CliError::usage("config edit", message)
+        .with_hint("set VISUAL or EDITOR to an editor that needs none")
+        .with_hint(Hint::command("config path", "prints the file")))
 }
 
 /// Fails if the file could not be replaced, before anything is edited.

@@ -1,5 +1,7 @@
 //! `demo`: builds the sample scopes and shows what the tools answer.
 
+use crate::cli::command::SHELL;
+use ack_api::Resolve as _;
 use std::path::{Path, PathBuf};
 
 use super::output::write_out;
@@ -58,6 +60,7 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
         let mut answer = service.query_memories(&request)?;
         // A reader of the samples does not need a cursor.
         answer.next_cursor = None;
+        answer.resolve(&SHELL);
         let ids: Vec<&str> = answer.results.iter().map(|hit| hit.id.as_str()).collect();
         let listing = Listing {
             marks: QueryWords::of(request.query.as_deref().unwrap_or_default()),
@@ -103,21 +106,24 @@ pub fn demo(folder: Option<&Path>, now: jiff::Timestamp) -> Result<(), CliError>
             first.id
         ))?;
         let include = Some(vec![Include::Links, Include::History, Include::Timeline]);
-        let answer = service.get_memory(&GetRequest {
+        let mut answer = service.get_memory(&GetRequest {
             id: Some(first.id.clone()),
             include,
             ..GetRequest::default()
         })?;
+        answer.resolve(&SHELL);
         write_out(&render::get(&answer, &screen))?;
     }
     heading("ack-memory scopes")?;
-    let scopes = service.list_scopes(&ListScopesRequest::default())?;
+    let mut scopes = service.list_scopes(&ListScopesRequest::default())?;
+    scopes.resolve(&SHELL);
     write_out(&render::scopes(&scopes, &screen))?;
     heading("ack-memory context   (in the project ledger-api)")?;
-    let context = service.get_context(&ContextRequest {
+    let mut context = service.get_context(&ContextRequest {
         max_memories: Some(3),
         ..ContextRequest::default()
     })?;
+    context.resolve(&SHELL);
     write_out(&render::context(&context, &Listing::plain(&screen)))?;
     let shown_root: Option<PathBuf> = folder.map(|_| root);
     heading("and now")?;

@@ -27,7 +27,7 @@ use crate::scope::Scope;
 use crate::scope::resolve::current;
 use crate::service::Service;
 use crate::service::scopes::{Audience, LONG_LIST, describe};
-use ack_api::{Diagnostic, text};
+use ack_api::{Diagnostic, Hint, Resolve as _, text};
 
 /// The results of all checks.
 pub struct DoctorReport<'a> {
@@ -59,7 +59,14 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
         let current_scope = current.scope.as_ref();
         let may_read = config.pinned.is_none()
             || current_scope.is_some_and(|current_scope| current_scope.name == scope.name);
-        let info = describe(&service, scope, may_read, LONG_LIST, Audience::Owner);
+        let mut info = describe(&service, scope, may_read, LONG_LIST, Audience::Owner);
+        // This command is what these would name.
+        let is_doctor =
+            |hint: &Hint| matches!(hint, Hint::Command { command, .. } if command == "doctor");
+        for problem in &mut info.health.problems {
+            problem.retain(|hint| !is_doctor(hint));
+        }
+        info.resolve(&command::SHELL);
         let columns = || {
             let store = &scope.store;
             store.snapshot(|snapshot| Ok(snapshot.layout.describe()))
@@ -99,10 +106,6 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     findings.extend(checks::unserved_stores(&stores, &discovery.scopes, config));
     // Texts that may come from others: names, paths, messages.
     for finding in &mut findings {
-        let messages = std::iter::once(&mut finding.message).chain(&mut finding.advice);
-        for message in messages {
-            *message = command::in_text(message);
-        }
         let texts = [&mut finding.subject, &mut finding.message].into_iter();
         for current_scope in texts.chain(&mut finding.place).chain(&mut finding.advice) {
             *current_scope = text::line(current_scope, 1_000);

@@ -1,13 +1,14 @@
 //! The errors of a command. Every error of the program ends up here.
 
-use std::borrow::Cow;
+use crate::cli::command::command;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::render::{NAME, count, labelled};
 use super::screen::Screen;
+use ack_api::diagnostic::chain;
 use ack_api::memory::nearest;
-use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint, Reader, text};
 use ack_store::StoreError;
 use ack_store::hint::io_hint;
 
@@ -69,12 +70,12 @@ pub enum CliError {
         /// What is wrong, and what is allowed.
         message: String,
         /// What to do next.
-        hint: Option<String>,
+        hints: Vec<Hint>,
         /// A command that is allowed.
         example: Option<String>,
     },
     /// No waiting memory matches the selection.
-    #[error("no pending memory matches{}", .0.in_words())]
+    #[error("no waiting memory matches{}", .0.in_words())]
     NothingWaits(Unmatched),
     /// There are scopes, and none of them can be read.
     #[error("no scope can be read, so it is not known what waits for review")]
@@ -185,25 +186,25 @@ impl CliError {
         Self::Usage {
             argument: argument.to_owned(),
             message: message.into(),
-            hint: None,
+            hints: Vec::new(),
             example: None,
         }
     }
 
     /// Adds what to do next.
     #[must_use]
-    pub fn with_hint(mut self, text: impl Into<String>) -> Self {
-        if let Self::Usage { hint, .. } = &mut self {
-            *hint = Some(text.into());
+    pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
+        if let Self::Usage { hints, .. } = &mut self {
+            hints.push(hint.into());
         }
         self
     }
 
-    /// Adds a command that is allowed.
+    /// Adds a command that is allowed: what comes after the program's name.
     #[must_use]
     pub fn with_example(mut self, text: impl Into<String>) -> Self {
         if let Self::Usage { example, .. } = &mut self {
-            *example = Some(text.into());
+            *example = Some(command(&text.into()));
         }
         self
     }
@@ -303,37 +304,42 @@ impl Diagnostic for CliError {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
+    fn message(&self, reader: &dyn Reader) -> String {
+        self.inner()
+            .map_or_else(|| chain(self), |inner| inner.message(reader))
+    }
+
+    fn hints(&self) -> Vec<Hint> {
         if let Some(inner) = self.inner() {
-            return inner.hint();
+            return inner.hints();
         }
-        let hint = match self {
-            Self::Usage { hint, .. } => return hint.clone().map(Cow::Owned),
+        let advice = match self {
+            Self::Usage { hints, .. } => return hints.clone(),
             #[cfg(feature = "table")]
-            Self::Index { source, .. } => return Some(source.hint()),
+            Self::Index { source, .. } => return source.hints(),
             #[cfg(feature = "transformer")]
-            Self::Model(error) => error.hint(),
+            Self::Model(error) => return error.hints(),
             #[cfg(feature = "transformer")]
-            Self::Fetch(error) => error.hint(),
+            Self::Fetch(error) => return error.hints(),
+            Self::NothingWaits(unmatched) => return unmatched.hints(),
+            Self::NotAStore { .. } => {
+                return vec![Hint::command("import FILE --scope NAME", "imports it")];
+            }
+            Self::NothingReadable => return vec![Hint::command("doctor", "says what is wrong")],
+            Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
+            Self::NoScope { .. } => return vec![Hint::command("scopes", "shows the scopes")],
+            Self::NoLastQuery => return vec![Hint::command("query WORDS", "searches")],
+            Self::ConfigNotChanged => return vec![Hint::command("config edit", "starts over")],
+            Self::LastPage => return vec![Hint::command("query WORDS", "searches again")],
             Self::Offline { hint, .. } => hint,
             Self::NotBuilt { hint, .. } => hint,
-            Self::NoScope { known, .. } if known.is_empty() => "there is none yet",
-            Self::NothingWaits(unmatched) => unmatched.hint(),
-            Self::NotAStore { .. } => "import it with `ack-memory import FILE --scope NAME`",
-            Self::NothingReadable => "`ack-memory doctor` says what is wrong",
             Self::NoStore { .. } => "name an existing database or folder of notes",
-            Self::NoScope { .. } => "`ack-memory scopes` shows the scopes",
-            Self::NoLastQuery => "run `ack-memory query` first",
-            Self::ConfigNotChanged => "`ack-memory config edit` starts over",
             Self::Editor { .. } => "set VISUAL or EDITOR to another one",
-            Self::LastPage => "ask again with `ack-memory query`",
             Self::NoSuchNumber { known: true, .. } => {
-                "numbers refer to the last `ack-memory query` at this terminal, which had fewer \
-                 results"
+                "numbers refer to the last query at this terminal, which had fewer results"
             }
             Self::NoSuchNumber { known: false, .. } => {
-                "numbers refer to the last `ack-memory query` at this terminal; there was none in \
-                 the last day"
+                "numbers refer to the last query at this terminal; there was none in the last day"
             }
             Self::AmbiguousId { .. } => "give more characters of the id",
             Self::Curator { .. } => {
@@ -341,11 +347,12 @@ impl Diagnostic for CliError {
                  into `curator-token` in the root folder and into ACK_MEM_CURATOR_TOKEN"
             }
             Self::Io { source, .. } => {
-                io_hint(source).unwrap_or("check that the path exists and is accessible")
+                let usual = "check that the path exists and is accessible";
+                return vec![io_hint(source).unwrap_or(Hint::advice(usual))];
             }
-            _ => return None,
+            _ => return Vec::new(),
         };
-        Some(hint.into())
+        vec![Hint::advice(advice)]
     }
 
     fn path(&self) -> Option<&Path> {

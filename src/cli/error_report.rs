@@ -10,10 +10,7 @@ use super::{command, render};
 
 /// Writes an error to standard error, with a hint that names this program as it was started.
 pub(super) fn report(error: &CliError, json: bool) {
-    let mut body = error.body();
-    for text in [&mut body.hint, &mut body.example].into_iter().flatten() {
-        *text = command::in_text(text);
-    }
+    let body = error.body_for(&command::SHELL);
     let text = if json {
         serde_json::to_string_pretty(&body).unwrap_or_default() + "\n"
     } else {

@@ -1,6 +1,8 @@
 //! `get`: memories by id, by the beginning of an id, or by their number in the last query at this
 //! terminal.
 
+use crate::cli::command::SHELL;
+use ack_api::Resolve as _;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
@@ -50,7 +52,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         let answer = service.0.get_memory(&request);
         answer.map_err(|error| explain_number(error, &args.ids, last.is_some()))
     });
-    let answer = match answer {
+    let mut answer = match answer {
         Err(CliError::Request(Error::MemoryNotServed { id, scope, .. }))
             if args.include.contains(&IncludeArg::History) && caller.actor().is_ok() =>
         {
@@ -58,6 +60,7 @@ pub fn run(global: &Global, args: &GetArgs) -> Result<ExitCode, CliError> {
         }
         answer => answer?,
     };
+    answer.resolve(&SHELL);
     let found = answer.memory.is_some() || !answer.memories.is_empty();
     if global.json {
         write_json(&answer)?;

@@ -68,9 +68,9 @@ pub fn run(global: &Global, args: &HookArgs) {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
             let hint = error
-                .hint()
+                .hint_for(&command::SHELL)
                 .map_or_else(String::new, |hint| format!("; {hint}"));
-            error_text = Some(format!("{error}{}", command::in_text(&hint)));
+            error_text = Some(format!("{error}{hint}"));
             None
         }
         Err(reason) => {
@@ -130,7 +130,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         }
     };
     service.close();
-    Ok(output?.map(|output| output.reword(command::in_text)))
+    output.map_err(CliError::from)
 }
 
 /// The files of a tool call that the session has not seen memories for yet; `None` if there are

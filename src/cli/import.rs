@@ -1,5 +1,7 @@
 //! `import`: the file, the progress bar and the report.
 
+use crate::cli::command::command;
+use ack_api::Hint;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
@@ -33,7 +35,7 @@ pub fn run(
             value: "missing".to_owned(),
             allowed: "the name of the scope to import into, new or existing".to_owned(),
             nearest: Vec::new(),
-            example: Some("ack-memory import memories.jsonl --scope my-project".to_owned()),
+            example: Some(command("import memories.jsonl --scope my-project")),
         }));
     };
     let known = find(&Registry::new(config).discover().scopes, &scope);
@@ -80,7 +82,7 @@ pub fn run(
                 "{} is {what}, and `import` reads a file of JSON lines",
                 args.file.display()
             );
-            let hint = known.map_or_else(|| SCHEMA.to_owned(), |found| other_command(&found));
+            let hint = known.map_or(Hint::advice(SCHEMA), |found| other_command(&found));
             return Err(CliError::usage("FILE", message).with_hint(hint));
         }
         (Box::new(BufReader::new(file)), Some(metadata.len()))
@@ -148,13 +150,11 @@ pub fn run(
 const SCHEMA: &str = "schemas/import-line.json describes the lines";
 
 /// What to do with a file that is something else.
-fn other_command(found: &FoundStore) -> String {
+fn other_command(found: &FoundStore) -> Hint {
     match found.kind.support() {
-        Support::Served => {
-            "it can be served in place: `ack-memory scopes add NAME --store PATH`".to_owned()
-        }
-        Support::Reference => "hosts load this file themselves".to_owned(),
-        Support::Import => SCHEMA.to_owned(),
+        Support::Served => Hint::command("scopes add NAME --store PATH", "serves it in place"),
+        Support::Reference => Hint::advice("hosts load this file themselves"),
+        Support::Import => Hint::advice(SCHEMA),
     }
 }
 

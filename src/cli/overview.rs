@@ -1,5 +1,6 @@
 //! `ack-memory` without a subcommand: the current project, what can be asked, and the next step.
 
+use ack_api::Message;
 use serde_json::json;
 
 use super::args::Global;
@@ -94,11 +95,8 @@ fn overview(
     }
     let is_broken = |scope: &&ScopeInfo| scope.health.state == HealthState::Unavailable;
     for scope in scopes.scopes.iter().filter(is_broken) {
-        let first = scope.health.problems.first().map_or("", String::as_str);
-        line(
-            "trouble",
-            &format!("scope `{}`: {}", scope.name, command::in_text(first)),
-        );
+        let first = scope.health.problems.first().map_or("", Message::text);
+        line("trouble", &format!("scope `{}`: {}", scope.name, first));
     }
     if let Some(missing) = missing_root(config) {
         line("root", &missing);
@@ -107,19 +105,26 @@ fn overview(
         line("clients", &clients_text);
     }
     out.push('\n');
-    let steps = command::in_text(next_step(scopes, serving_places, waiting));
+    let steps = next_steps(scopes, serving_places, waiting);
     out += &block(screen, &steps, ("", ""), DIM, &QueryWords::default());
     out
 }
 
-const fn next_step(scopes: &ListScopesResponse, served: u64, waiting: u64) -> &'static str {
-    if scopes.scopes.is_empty() {
-        "nothing is configured yet: ack-memory setup  ·  try it: ack-memory demo"
+fn next_steps(scopes: &ListScopesResponse, served: u64, waiting: u64) -> String {
+    let steps: &[(&str, &str)] = if scopes.scopes.is_empty() {
+        &[("nothing is configured yet", "setup"), ("try it", "demo")]
     } else if served == 0 && waiting > 0 {
-        "agents see nothing yet: ack-memory review  ·  check: ack-memory doctor"
+        &[("agents see nothing yet", "review"), ("check", "doctor")]
     } else {
-        "ask: ack-memory query WORDS  ·  check: ack-memory doctor  ·  all: ack-memory --help"
-    }
+        &[
+            ("ask", "query WORDS"),
+            ("check", "doctor"),
+            ("all", "--help"),
+        ]
+    };
+    let steps = steps.iter();
+    let steps = steps.map(|(what, run)| format!("{what}: {}", command::command(run)));
+    steps.collect::<Vec<_>>().join("  ·  ")
 }
 
 /// Fails if the single database of `--db` cannot be read, because nothing works without it.

@@ -1,5 +1,7 @@
 //! `query`: a page of memories, and the next one.
 
+use crate::cli::command::SHELL;
+use ack_api::Resolve as _;
 use std::collections::HashMap;
 use std::process::ExitCode;
 
@@ -48,7 +50,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         request.detail = recall.long.then_some(Detail::Full);
     }
     let service = CloseOnDrop(Service::new(config).leak());
-    let answer = progress::while_reading(|| {
+    let mut answer = progress::while_reading(|| {
         for id in [&mut request.like, &mut request.expect]
             .into_iter()
             .flatten()
@@ -57,6 +59,7 @@ pub fn run(global: &Global, args: QueryArgs) -> Result<ExitCode, CliError> {
         }
         service.0.query_memories(&request)
     })?;
+    answer.resolve(&SHELL);
     let first = recall.hits.len() + 1;
     recall.pages.push((first, began));
     recall.at = now.as_second();

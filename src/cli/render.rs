@@ -21,7 +21,6 @@ pub use scopes::scopes;
 use anstyle::{AnsiColor, Style};
 
 use super::screen::Screen;
-use super::words::{flag, for_terminal};
 use ack_api::memory::Status;
 use ack_api::{ErrorBody, Note};
 
@@ -46,7 +45,7 @@ fn status(status: Status) -> String {
 fn unreviewed(status: Status) -> &'static str {
     match status {
         Status::Approved | Status::Promoted => "",
-        Status::Staging => " (unreviewed)",
+        Status::Staging => " (waiting)",
         Status::Rejected => " (rejected)",
     }
 }
@@ -59,7 +58,7 @@ pub fn notes(notes: &[Note], screen: &Screen) -> String {
             true => String::new(),
             false => format!("{}: ", scopes.join(", ")),
         };
-        let text = format!("note: {about}{}", for_terminal(message));
+        let text = format!("note: {about}{}", message);
         out += &block(screen, &text, ("", "  "), WARN, &QueryWords::default());
     }
     out
@@ -80,17 +79,9 @@ pub fn labelled(indent: &str, label: &str, text: &str, style: Style, screen: &Sc
 
 /// An error.
 pub fn error(body: &ErrorBody, screen: &Screen) -> String {
-    // In an error message, only the argument's name is ours; the rest may quote anything.
-    let named = body
-        .argument
-        .as_deref()
-        .and_then(|argument| Some((format!("`{argument}`"), flag(argument)?)));
-    let message = named.map_or_else(
-        || body.message.clone(),
-        |(named, flag)| body.message.replacen(&named, &format!("`{flag}`"), 1),
-    );
+    let message = &body.message;
     let line = |label: &str, text: &str, style| labelled("", label, text, style, screen);
-    let mut out = line("error:", &message, BAD);
+    let mut out = line("error:", message, BAD);
     // Errors in settings files already contain the nearest value in the message, and a wrong number
     // is not a typo.
     let is_number = |value: &String| value.parse::<i64>().is_ok();
@@ -100,12 +91,13 @@ pub fn error(body: &ErrorBody, screen: &Screen) -> String {
         let nearest = format!("did you mean {}?", body.nearest.join(", "));
         out += &line("nearest:", &nearest, NAME);
     }
+    // Example arguments are JSON, for an agent.
     let example = body.example.as_ref();
-    if let Some(example) = example.filter(|example| example.starts_with("ack-memory")) {
+    if let Some(example) = example.filter(|example| !example.starts_with('{')) {
         out += &line("example:", example, NAME);
     }
     if let Some(hint) = &body.hint {
-        out += &line("hint:", &for_terminal(hint), NAME);
+        out += &line("hint:", hint, NAME);
     }
     out
 }

@@ -66,9 +66,11 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     };
     let Some(address) = args.http else {
         if std::io::stdin().is_terminal() && !global.quiet {
-            let waiting = "waiting for an MCP client on standard input; agents start this \
-                           themselves after `ack-memory connect`. Press Ctrl-C to stop\n";
-            write_err(&command::in_text(waiting));
+            write_err(&format!(
+                "waiting for an MCP client on standard input; agents start this themselves after \
+                 `{}`. Press Ctrl-C to stop\n",
+                command::command("connect")
+            ));
         }
         let service = Service::new(config).leak();
         std::thread::spawn(move || service.ask_buckets());

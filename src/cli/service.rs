@@ -1,5 +1,7 @@
 //! The service of one command: closed at its end, with the pages of a list put together.
 
+use crate::cli::command::SHELL;
+use ack_api::Resolve as _;
 use ack_api::{ListScopesRequest, ListScopesResponse};
 
 use super::error::CliError;
@@ -30,5 +32,6 @@ pub(super) fn all_scopes(
         all.scopes.extend(page.scopes);
         all.next_cursor = page.next_cursor;
     }
+    all.resolve(&SHELL);
     Ok(all)
 }

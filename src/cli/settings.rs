@@ -1,5 +1,6 @@
 //! The settings of a command: from its flags, the environment, and the configuration file.
 
+use ack_api::Hint;
 use directories::BaseDirs;
 
 use super::args::Global;
@@ -11,7 +12,7 @@ use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
 pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
     if global.unreviewed.is_some() && global.db.is_none() {
         let message = "`--unreviewed` needs `--db FILE`";
-        let hint = "for a scope: `ack-memory scopes set NAME unreviewed=approved`";
+        let hint = Hint::command("scopes set NAME unreviewed=approved", "sets it for a scope");
         return Err(CliError::usage("--unreviewed", message).with_hint(hint));
     }
     let inputs = Inputs {
@@ -42,7 +43,7 @@ pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
 pub(super) fn load(global: &Global) -> Result<Config, CliError> {
     let mut config = Config::load(inputs(global)?)?;
     config.offline = global.offline;
-    config.with_flags = command::in_text;
+    config.command = command::command;
     Ok(config)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::args::{EntryArgs, SetupArgs};
-use super::command::{command, in_text};
+use super::command::{SHELL, command};
 use super::connect::{ConnectPlan, installed};
 use super::output::{write_err, write_out, write_plain};
 use super::render::{count, lines};
@@ -61,7 +61,7 @@ pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError
                         `--dry-run` writes nothing";
             return Err(CliError::usage("--yes", message)
                 .with_hint(hint)
-                .with_example("ack-memory setup --yes"));
+                .with_example("setup --yes"));
         }
     };
     let mut setup = Setup {
@@ -217,7 +217,8 @@ impl Setup<'_> {
             entries.push(json!({ "client": client.name(), "action": action, "command": command }));
         }
         if entries.is_empty() {
-            self.say("  none found; `ack-memory connect --help` lists the known ones\n")?;
+            let list = command("connect --help");
+            self.say(&format!("  none found; `{list}` lists the known ones\n"))?;
         }
         Ok(entries)
     }
@@ -328,10 +329,10 @@ impl Setup<'_> {
 
     /// Prints and records an error. The run continues.
     fn fail(&mut self, error: CliError) -> Result<(), CliError> {
-        let body = error.body();
+        let body = error.body_for(&SHELL);
         self.say(&format!("    failed: {}\n", body.message))?;
         if let Some(hint) = body.hint {
-            self.say(&format!("    {}\n", in_text(&hint)))?;
+            self.say(&format!("    {}\n", hint))?;
         }
         self.failed.push(error);
         Ok(())

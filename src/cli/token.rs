@@ -1,6 +1,7 @@
 //! `token`: creates a token for a client of `serve --http --tokens`. Prints the token once and
 //! stores only its hash in the file.
 
+use crate::cli::command::command;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -70,7 +71,8 @@ fn show(args: &TokenArgs, token: &str, config: Option<&Config>) -> Result<(), Cl
     for scope in missing(&args.scopes, config) {
         write_err(&format!(
             "there is no scope `{scope}` here; `{name}` sees it once there is one \
-             (`ack-memory scopes` lists the scopes)\n"
+             (`{}` lists the scopes)\n",
+            command("scopes")
         ));
     }
     write_err(&format!(

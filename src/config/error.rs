@@ -1,9 +1,8 @@
 //! Why a settings file cannot be used.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint, text};
 use ack_store::hint::io_hint;
 
 /// Why the light build cannot read a scope in a bucket.
@@ -109,21 +108,20 @@ impl Diagnostic for SettingsError {
         ErrorCode::InvalidSettings
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        if let Self::Invalid { path, line, .. } = self {
-            return Some(fix_hint(path, *line).into());
-        }
-        let hint = match self {
-            Self::LightBuild { .. } => FULL_BUILD,
-            Self::NoHome => "set ACK_MEM_PATH or pass --root",
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            Self::LightBuild { .. } => vec![Hint::advice(FULL_BUILD)],
+            Self::NoHome => vec![Hint::advice("set ACK_MEM_PATH or pass --root")],
             Self::Unreadable { source, .. } => {
-                io_hint(source).unwrap_or("check that the file exists and may be read")
+                let usual = Hint::advice("check that the file exists and may be read");
+                vec![io_hint(source).unwrap_or(usual)]
             }
-            Self::Invalid { .. } | Self::Offer { .. } => {
-                "fix it with `ack-memory config edit`; `ack-memory config schema` lists the keys"
-            }
-        };
-        Some(hint.into())
+            Self::Invalid { path, line, .. } => how_to_fix(path, *line),
+            Self::Offer { .. } => vec![
+                Hint::command("config edit", "opens the file to fix it"),
+                Hint::command("config schema", "lists the keys"),
+            ],
+        }
     }
 
     fn path(&self) -> Option<&Path> {
@@ -138,14 +136,19 @@ impl Diagnostic for SettingsError {
     }
 }
 
-/// How to fix a file: with its line, and the command that opens or checks it.
-fn fix_hint(path: &Path, line: Option<usize>) -> String {
-    let line_text = line.map_or_else(|| "the file".to_owned(), |line| format!("line {line}"));
+/// How to fix a file: with its line, and the commands that open or check it.
+fn how_to_fix(path: &Path, line: Option<usize>) -> Vec<Hint> {
+    let fix = Hint::advice(match line {
+        Some(line) => format!("fix line {line}"),
+        None => "fix the file".to_owned(),
+    });
     match path.file_name().and_then(|name| name.to_str()) {
-        Some("config.toml") => format!(
-            "fix {line_text} with `ack-memory config edit`; `ack-memory doctor` checks everything else"
-        ),
-        Some("scope.toml") => format!("fix {line_text}; `ack-memory doctor` checks every scope"),
-        _ => format!("fix {line_text}"),
+        Some("config.toml") => vec![
+            fix,
+            Hint::command("config edit", "opens it"),
+            Hint::command("doctor", "checks everything else"),
+        ],
+        Some("scope.toml") => vec![fix, Hint::command("doctor", "checks every scope")],
+        _ => vec![fix],
     }
 }

@@ -1,10 +1,9 @@
 //! Why a client's configuration cannot be changed.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ack_api::{Diagnostic, ErrorBody, ErrorCode};
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint};
 use ack_store::hint::io_hint;
 
 use super::NAME;
@@ -38,7 +37,7 @@ pub enum ConnectError {
         /// Why.
         reason: String,
         /// What to do next.
-        hint: &'static str,
+        hint: Hint,
     },
     /// A file cannot be written.
     #[error("cannot {action} `{}`", path.display())]
@@ -63,25 +62,24 @@ impl Diagnostic for ConnectError {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
+    fn hints(&self) -> Vec<Hint> {
         match self {
-            Self::Settings(error) => error.hint(),
-            Self::OtherEntry { .. } => Some(
-                "to replace it, run `ack-memory connect` with `--replace`; the old content is kept \
-                 next to the file"
-                    .into(),
-            ),
-            Self::Cache { .. } => Some(
-                "install it (`npm install --global`, `uv tool install` or `pipx install`) and run \
-                 `ack-memory connect` again"
-                    .into(),
-            ),
-            Self::Unusable { hint, .. } => Some((*hint).into()),
-            Self::Io { source, .. } => Some(
-                io_hint(source)
-                    .unwrap_or("check that the path exists and may be used")
-                    .into(),
-            ),
+            Self::Settings(error) => error.hints(),
+            Self::OtherEntry { .. } => vec![Hint::command(
+                "connect --replace",
+                "replaces it; the old content is kept next to the file",
+            )],
+            Self::Cache { .. } => vec![
+                Hint::advice(
+                    "install it (`npm install --global`, `uv tool install` or `pipx install`)",
+                ),
+                Hint::command("connect", "then connects the clients"),
+            ],
+            Self::Unusable { hint, .. } => vec![hint.clone()],
+            Self::Io { source, .. } => {
+                let usual = Hint::advice("check that the path exists and may be used");
+                vec![io_hint(source).unwrap_or(usual)]
+            }
         }
     }
 

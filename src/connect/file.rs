@@ -8,6 +8,7 @@
 //! request, and never removed. Edits use `\n` as line ending; each line gets its
 //! original line ending back.
 
+use ack_api::Hint;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -231,7 +232,10 @@ fn writable(path: &Path) -> Result<(), ConnectError> {
         Ok(metadata) if metadata.permissions().readonly() => Err(unusable(
             path,
             "it is read-only".to_owned(),
-            "make it writable, or add what `ack-memory print-config` shows by hand",
+            Hint::command(
+                "print-config",
+                "shows what to add by hand, if it cannot be made writable",
+            ),
         )),
         Err(_) if path.is_symlink() => Err(unusable(
             path,
@@ -383,11 +387,11 @@ impl FileChange {
     }
 }
 
-fn unusable(path: &Path, reason: String, hint: &'static str) -> ConnectError {
+fn unusable(path: &Path, reason: String, hint: impl Into<Hint>) -> ConnectError {
     ConnectError::Unusable {
         path: path.to_owned(),
         reason,
-        hint,
+        hint: hint.into(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ack_api::Hint;
 use ack_api::memory::{Status, fold_name, nearest};
 use ack_api::queue::{QueueCount, QueueNumbers};
 use ack_store::READ_TIMEOUT;
@@ -241,14 +242,17 @@ impl Unmatched {
     }
 
     /// What to do next.
-    pub fn hint(&self) -> &'static str {
+    pub fn hints(&self) -> Vec<Hint> {
+        let list = Hint::command("review --list", "shows what waits for review");
         if !self.elsewhere.is_empty() {
-            "leave out --scope, or name the other one"
+            vec![Hint::advice("leave out --scope, or name the other one")]
         } else if !self.decided.is_empty() {
-            "to decide again about a memory, name its id; `ack-memory review --list` shows the \
-             pending memories"
+            vec![
+                Hint::advice("to decide again about a memory, name its id"),
+                list,
+            ]
         } else {
-            "`ack-memory review --list` shows the pending memories"
+            vec![list]
         }
     }
 }

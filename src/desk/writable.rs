@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ack_api::Diagnostic as _;
+use ack_api::Message;
 use ack_api::decision::{DECISION_LOG, DecisionPlace};
 use ack_store::layout::Profile;
 use nix::unistd::{AccessFlags, access};
@@ -12,12 +12,9 @@ use super::Desk;
 use crate::curate::CurateError;
 use crate::scope::Scope;
 
-/// The beginning of a hint after an attempt. Here, nothing was attempted.
-const ATTEMPT_PREFIX: &str = "nothing was decided; ";
-
 impl Desk {
     /// The scopes whose decisions cannot be written, each with the reason and what to do.
-    pub fn unwritable(&self) -> Vec<(String, String)> {
+    pub fn unwritable(&self) -> Vec<(String, Message)> {
         let scopes = self.items.iter().map(|item| &item.candidate.scope);
         let scopes: BTreeMap<&str, _> = scopes.map(|scope| (scope.name.as_str(), scope)).collect();
         let found = scopes.into_iter();
@@ -28,11 +25,9 @@ impl Desk {
 
 /// Why decisions about a scope cannot be written, and what to do; `None` if they can, or if the
 /// store itself cannot be read.
-pub fn problem(scope: &Scope) -> Option<String> {
+pub fn problem(scope: &Scope) -> Option<Message> {
     let error = check(scope).err()?;
-    let hint = error.hint().unwrap_or_default();
-    let hint = hint.strip_prefix(ATTEMPT_PREFIX).unwrap_or(&hint);
-    Some(format!("{error}; {hint}"))
+    Some(Message::new(error.to_string()).with_all(error.remedies()))
 }
 
 fn check(scope: &Scope) -> Result<(), CurateError> {

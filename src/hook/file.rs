@@ -1,7 +1,7 @@
 //! Memories about a file before it is edited: once per file and session, and only certain matches.
 
 use super::wire::{Event, Host, Output};
-use super::{QUOTATION_NOTICE, id_argument, kind_of_notes, with_tool_names, write_memory};
+use super::{QUOTATION_NOTICE, in_full, kind_of_notes, write_memory};
 use crate::service::context::about_files::FilesRequest;
 use crate::service::{Error, Service};
 use crate::toolset::Toolset;
@@ -56,11 +56,7 @@ pub fn pre_tool_use(
         for memory in brief.memories.iter().take(max_memories) {
             write_memory(&mut out, memory, false, false, level);
         }
-        let last = format!(
-            "\nThe tool get_memory shows a memory in full {}.",
-            id_argument(false)
-        );
-        out.push_str(&with_tool_names(toolset, &last));
+        out.push_str(&in_full(toolset, false));
         text::untagged(&out).into_owned()
     };
     let counts = (1..=brief.memories.len()).rev();

@@ -107,15 +107,6 @@ impl Output {
         self.0.to_string()
     }
 
-    /// Rewords the line for the user, if there is one.
-    #[must_use]
-    pub fn reword(mut self, reword: impl Fn(&str) -> String) -> Self {
-        if let Some(Value::String(message)) = self.0.get_mut("systemMessage") {
-            *message = reword(message);
-        }
-        self
-    }
-
     /// Its length in characters.
     pub fn characters(&self) -> usize {
         self.line().chars().count()

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use super::client::Quirks;
 use super::{Server, error_result, prompts, raw_result, resources, tools, until_cancelled};
+use crate::toolset::Place;
 use ack_api::{Diagnostic, text};
 use ack_gateway::server::Answer;
 
@@ -81,7 +82,10 @@ impl ServerHandler for Server {
                 Some(Answer::Result(result)) => raw_result::carry(result),
                 Some(Answer::Refused(error)) => return Err(error),
                 Some(Answer::Arguments(body)) => error_result(&body),
-                Some(Answer::None(error)) => error_result(&error.body()),
+                Some(Answer::None(error)) => {
+                    let reader = self.reader(Place::Resource);
+                    error_result(&error.body_for(&reader))
+                }
                 None => {
                     let own_names = self.surface.tools().iter().map(|tool| tool.name.as_str());
                     let known: Vec<&str> = own_names.chain(self.upstreams.names()).collect();

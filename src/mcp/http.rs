@@ -16,8 +16,7 @@ mod site;
 mod slow_reader;
 pub mod tokens;
 
-use ack_api::{Diagnostic, ErrorCode};
-use std::borrow::Cow;
+use ack_api::{Diagnostic, ErrorCode, Hint};
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -129,8 +128,8 @@ impl Diagnostic for ServeError {
         ErrorCode::CannotServe
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        let hint = match self {
+    fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
             Self::Open(_) => {
                 "leave out --no-token, or listen on 127.0.0.1 and reach it through a tunnel"
             }
@@ -145,13 +144,16 @@ impl Diagnostic for ServeError {
                  created the file, delete it, and a new one is created"
             }
             Self::Tokens(_) => {
-                "each client has a table `[NAME]` with `hash`; `ack-memory token NAME --file FILE` adds one"
+                return vec![
+                    Hint::advice("each client has a table `[NAME]` with `hash`"),
+                    Hint::command("token NAME --file FILE", "adds one"),
+                ];
             }
             Self::NoHome => {
                 "set HOME, give a token with --token-file or ACK_MEM_TOKEN, or pass --no-token"
             }
         };
-        Some(hint.into())
+        vec![Hint::advice(advice)]
     }
 }
 

@@ -14,16 +14,16 @@ use ack_api::memory::Status;
 use ack_api::number::count;
 use ack_api::text;
 use ack_api::{
-    ContextResponse, GetResponse, HealthState, ListScopesResponse, MemoryDetail, MemoryHit, Note,
-    NoteKind, Pending, QueryResponse, ScopeInfo, SessionEntry, TimelineEntry,
+    ContextResponse, GetResponse, HealthState, ListScopesResponse, MemoryDetail, MemoryHit,
+    Message, Note, NoteKind, Pending, QueryResponse, ScopeInfo, SessionEntry, TimelineEntry,
 };
 
-/// An answer as Markdown.
-pub fn of(operation: Tool, answer: &Value) -> String {
+/// An answer as Markdown. `whole` is the tool that shows a memory in full, if there is one.
+pub fn of(operation: Tool, answer: &Value, whole: Option<&str>) -> String {
     let mut harmless = answer.clone();
     text::remove_host_tags(&mut harmless);
     let text = match operation {
-        Tool::QueryMemories => serde_json::from_value(harmless).map(|answer| query(&answer)),
+        Tool::QueryMemories => serde_json::from_value(harmless).map(|answer| query(&answer, whole)),
         Tool::GetMemory => serde_json::from_value(harmless).map(|answer| get(&answer)),
         Tool::ListScopes => serde_json::from_value(harmless).map(|answer| scopes(&answer)),
         Tool::GetContext => serde_json::from_value(harmless).map(|answer| context(&answer)),
@@ -32,7 +32,7 @@ pub fn of(operation: Tool, answer: &Value) -> String {
     text.unwrap_or_else(|_| answer.to_string())
 }
 
-fn query(answer: &QueryResponse) -> String {
+fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
     let at_least = if answer.total_is_lower_bound {
         " or more"
     } else {
@@ -48,8 +48,8 @@ fn query(answer: &QueryResponse) -> String {
     };
     let mut results = answer.results.iter();
     let shortened = results.any(|hit| hit.more_facts > 0 || hit.excerpt.is_some());
-    if shortened {
-        out.push_str("; get_memory shows one in full");
+    if let (true, Some(tool)) = (shortened, whole) {
+        let _ = write!(out, "; {tool} shows one in full");
     }
     out.push('\n');
     for (number, hit) in (1..).zip(&answer.results) {
@@ -61,7 +61,7 @@ fn query(answer: &QueryResponse) -> String {
             end,
             "Expected {}: {}",
             expected.id,
-            inline(&expected.message)
+            inline(expected.message.text())
         );
     }
     if let Some(hidden) = &answer.hidden {
@@ -87,21 +87,21 @@ fn query(answer: &QueryResponse) -> String {
             end,
             "Not searched: {} ({})",
             skipped.scope,
-            inline(&skipped.reason)
+            inline(skipped.reason.text())
         );
     }
     let (first, rest): (Vec<&Note>, Vec<&Note>) =
         answer.notes.iter().partition(|note| comes_first(note));
     notes(&mut end, rest);
     for suggestion in &answer.suggestions {
-        let _ = writeln!(end, "- {}", inline(suggestion));
+        let _ = writeln!(end, "- {}", inline(suggestion.text()));
     }
     if let Some(cursor) = &answer.next_cursor {
         let _ = writeln!(end, "Next page: cursor {cursor}");
     }
     // The note that nothing answers the question comes before near matches.
     for note in first {
-        out.insert_str(0, &format!("{}\n", inline(&note.message)));
+        out.insert_str(0, &format!("{}\n", inline(note.message.text())));
     }
     if !end.is_empty() {
         let _ = write!(out, "\n{end}");
@@ -132,7 +132,7 @@ fn get(answer: &GetResponse) -> String {
             out,
             "Missing {}: {}{suggestion}",
             missing.id,
-            inline(&missing.reason)
+            inline(missing.reason.text())
         );
     }
     notes(&mut out, &answer.notes);
@@ -280,7 +280,9 @@ fn scope(out: &mut String, info: &ScopeInfo) {
         HealthState::Degraded => "Degraded: ",
         HealthState::Unavailable => "Unavailable: ",
     };
-    let _ = writeln!(out, "  {state}{}", inline(info.health.problems.join("; ")));
+    let problems = info.health.problems.iter().map(Message::text);
+    let problems: Vec<&str> = problems.collect();
+    let _ = writeln!(out, "  {state}{}", inline(problems.join("; ")));
 }
 
 fn pending(waiting: &Pending) -> String {
@@ -334,7 +336,7 @@ fn context(answer: &ContextResponse) -> String {
             out,
             "Not searched: {} ({})",
             skipped.scope,
-            inline(&skipped.reason)
+            inline(skipped.reason.text())
         );
     }
     notes(&mut out, &answer.notes);
@@ -488,7 +490,7 @@ mod tests {
             }],
             "total": 1,
         });
-        let markdown = of(Tool::QueryMemories, &answer);
+        let markdown = of(Tool::QueryMemories, &answer, Some("get_memory"));
         for line in markdown.lines().skip(1) {
             assert!(
                 line.starts_with("1. **x ") || line.starts_with("  - ") || line.starts_with("  \\"),
@@ -510,7 +512,7 @@ mod tests {
                 "id": "a", "title": "t", "scope": "s", "status": "staging", "session_id": "s-1",
                 "session_context": { "title": title },
             });
-            let markdown = of(Tool::GetMemory, &answer);
+            let markdown = of(Tool::GetMemory, &answer, None);
             assert!(markdown.lines().any(|line| line == expected), "{markdown}");
         }
     }
@@ -522,7 +524,7 @@ mod tests {
             "id": "a", "title": code, "facts": [code], "files": ["src/<name>.rs"], "scope": "s",
             "status": "approved", "narrative": format!("<pre>\n{code}\n</pre>"),
         });
-        let markdown = of(Tool::GetMemory, &answer);
+        let markdown = of(Tool::GetMemory, &answer, None);
         assert_eq!(markdown.matches(code).count(), 3, "{markdown}");
         assert!(
             markdown.contains("src/<name>.rs") && markdown.contains("> </pre>"),
@@ -536,7 +538,7 @@ mod tests {
             "id": "a", "title": "t", "scope": "s", "status": "staging",
             "narrative": "one\n```\n# two\n\nthree",
         });
-        let markdown = of(Tool::GetMemory, &answer);
+        let markdown = of(Tool::GetMemory, &answer, None);
         assert_eq!(
             markdown,
             "**t** (a, s, staging)\n> one\n> ```\n> # two\n> \n> three"

@@ -1,13 +1,13 @@
 //! Why a request has no scopes to search.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ack_api::memory::nearest;
-use ack_api::{Diagnostic, ErrorBody, ErrorCode, text};
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, Hint, Tool, text};
 
 use crate::config::{Config, FULL_BUILD, LIGHT_BUILD, Setting, Source};
+use crate::remote::ColdAdvice;
 
 /// How many scope names an error lists.
 const LISTED: usize = 20;
@@ -59,7 +59,7 @@ pub enum ScopeError {
         /// Why.
         reason: String,
         /// What to do next.
-        advice: &'static str,
+        advice: ColdAdvice,
     },
     /// There are no memories anywhere.
     #[error("no memories yet: there is no scope under `{}`", root.join("scopes").display())]
@@ -131,35 +131,57 @@ impl Diagnostic for ScopeError {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        Some(match self {
-            Self::NotFound { .. } => "list_scopes shows the scopes; leave `scope` out to search every shared one".into(),
-            Self::PinNotFound { .. } => "correct the name, or leave the pin out".into(),
-            Self::Refused { pinned, .. } => {
-                format!("leave `scope` out, or start a server without `--pin {pinned}`").into()
+    fn hints(&self) -> Vec<Hint> {
+        match self {
+            Self::NotFound { .. } => vec![
+                Hint::call(Tool::ListScopes, "shows the scopes"),
+                Hint::omit("scope", "to search every shared one"),
+            ],
+            Self::PinNotFound { .. } => {
+                vec![Hint::advice("correct the name, or leave the pin out")]
             }
-            Self::Unusable { reason, .. } if reason == LIGHT_BUILD => FULL_BUILD.into(),
-            Self::Unusable { .. } => "correct the file; `ack-memory doctor` shows every scope".into(),
-            Self::Cold { advice, .. } => (*advice).into(),
-            Self::Unreadable { .. } => {
-                "it has to be a folder that you may read; --root names another root".into()
+            Self::Refused { pinned, .. } => vec![
+                Hint::omit("scope", format!("to search `{pinned}`")),
+                Hint::setting(
+                    format!("without `--pin {pinned}`, a server"),
+                    "searches the others",
+                ),
+            ],
+            Self::Unusable { reason, .. } if reason == LIGHT_BUILD => {
+                vec![Hint::advice(FULL_BUILD)]
             }
-            Self::NoRoot { .. } => {
-                "correct the path, or set up memories there with `ack-memory setup`".into()
-            }
+            Self::Unusable { .. } => vec![
+                Hint::advice("correct the file"),
+                Hint::command("doctor", "shows every scope"),
+            ],
+            Self::Cold { advice, .. } => advice.hints(),
+            Self::Unreadable { .. } => vec![Hint::advice(
+                "it has to be a folder that you may read; --root names another root",
+            )],
+            Self::NoRoot { .. } => vec![
+                Hint::advice("correct the path"),
+                Hint::command("setup", "sets up memories there"),
+            ],
             Self::NoScopes {
                 claude_mem: Some(store),
                 ..
-            } => format!(
-                "claude-mem has its database at `{}`: `ack-memory scopes add claude-mem --store {0} --yes` \
-                 adds it, and `ack-memory setup` asks about everything on this machine",
-                store.display()
-            )
-            .into(),
-            Self::NoScopes { .. } => "start with `ack-memory setup`, which finds the stores on this machine, or with \
-                                      `ack-memory demo`; `ack-memory import FILE --scope NAME` imports memories"
-                .into(),
-        })
+            } => {
+                let store = store.display();
+                vec![
+                    Hint::advice(format!("claude-mem has its database at `{store}`")),
+                    Hint::command(
+                        format!("scopes add claude-mem --store {store} --yes"),
+                        "adds it",
+                    ),
+                    Hint::command("setup", "asks about everything on this machine"),
+                ]
+            }
+            Self::NoScopes { .. } => vec![
+                Hint::command("setup", "finds the stores on this machine"),
+                Hint::command("demo", "shows sample memories"),
+                Hint::command("import FILE --scope NAME", "imports memories"),
+            ],
+        }
     }
 
     fn path(&self) -> Option<&Path> {

@@ -283,9 +283,9 @@ impl ScopeFinder {
             return Ok(None);
         }
         if database.is_symlink() {
-            return Err("a symbolic link is not followed; name its target: \
-                        `ack-memory scopes add NAME --store PATH`"
-                .to_owned());
+            return Err(
+                "a symbolic link is not followed; add its target as a scope of its own".to_owned(),
+            );
         }
         let known = scopes
             .iter()

@@ -199,7 +199,10 @@ pub fn select(
     let mut skipped: Vec<Skipped> = discovery
         .passed_over
         .into_iter()
-        .map(|(scope, reason)| Skipped { scope, reason })
+        .map(|(scope, reason)| Skipped {
+            scope,
+            reason: reason.into(),
+        })
         .collect();
     if requested.is_some() || config.pinned.is_some() {
         let named_scopes = scopes_named(config, &scopes, &current, requested.unwrap_or_default())?;
@@ -222,8 +225,8 @@ pub fn select(
     let mut broken = Vec::new();
     for scope in private {
         let reason = match &scope.problem {
-            Some(problem) => unusable_manifest(&scope, problem),
-            None => PRIVATE_REASON.to_owned(),
+            Some(problem) => unusable_manifest(&scope, problem).into(),
+            None => PRIVATE_REASON.into(),
         };
         let skipped_scope = Skipped {
             scope: scope.name.clone(),
@@ -241,7 +244,7 @@ pub fn select(
             reason: scope
                 .problem
                 .as_ref()
-                .map(|problem| unusable_manifest(&scope, problem))
+                .map(|problem| unusable_manifest(&scope, problem).into())
                 .unwrap_or_default(),
         };
         broken.push(skipped_scope.clone());
@@ -254,8 +257,7 @@ pub fn select(
     {
         skipped.push(Skipped {
             scope: text::line(&default.value, 100),
-            reason: "`default_scope` in config.toml names it, and there is no such scope"
-                .to_owned(),
+            reason: "`default_scope` in config.toml names it, and there is no such scope".into(),
         });
     }
     Ok(Selection {

@@ -7,7 +7,7 @@ use super::{bounds, shorten};
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::text;
 use ack_api::time;
-use ack_api::{Detail, MemoryHit, Note, NoteKind};
+use ack_api::{Detail, Hint, MemoryHit, Note, NoteKind, Tool};
 use ack_search::inverted::Index;
 use ack_search::lexical::Matcher;
 
@@ -321,10 +321,8 @@ pub fn enforce_limit(response: &mut ack_api::QueryResponse, bound: usize) {
     let over = |response: &ack_api::QueryResponse| token_cost(response).saturating_sub(bound);
     response.notes.insert(
         0,
-        Note::new(
-            NoteKind::Cut,
-            format!("cut to {bound} tokens; get_memory shows it in full"),
-        ),
+        Note::new(NoteKind::Cut, format!("cut to {bound} tokens"))
+            .with(Hint::call(Tool::GetMemory, "shows it in full")),
     );
     if let Some(hit) = response.results.first_mut() {
         let hit_cost = token_cost(hit);
@@ -349,7 +347,7 @@ pub fn enforce_limit(response: &mut ack_api::QueryResponse, bound: usize) {
             response
                 .notes
                 .iter_mut()
-                .for_each(|note| note.message = bounds::SHORTENED_NOTE.to_owned())
+                .for_each(|note| note.message = bounds::SHORTENED_NOTE.into())
         },
     ];
     for step in steps {

@@ -2,8 +2,7 @@
 //! searched and what went wrong.
 
 use super::answer;
-use ack_api::text;
-use ack_api::{Note, NoteKind, QueryResponse, Searched};
+use ack_api::{Hint, Note, NoteKind, QueryResponse, Searched, Tool};
 
 /// Maximum scopes listed by name. The others are only counted.
 const MAX_SCOPES: usize = 20;
@@ -74,10 +73,8 @@ pub fn limit_notes(notes: &mut Vec<Note>) {
     let rest = counts.into_iter().filter(|(_, count)| *count > MAX_SIMILAR);
     notes.extend(rest.map(|(kind, count)| {
         let more = count - MAX_SIMILAR;
-        Note::new(
-            kind,
-            format!("the same for {more} more scopes; list_scopes has details"),
-        )
+        Note::new(kind, format!("the same for {more} more scopes"))
+            .with(Hint::call(Tool::ListScopes, "shows the details"))
     }));
 }
 
@@ -105,7 +102,7 @@ pub fn shorten_frame(response: &mut QueryResponse, bound: usize) {
 /// Keeps the names of skipped scopes and the beginning of each reason.
 pub fn shorten_skipped(searched: &mut Searched) {
     for skipped in &mut searched.skipped {
-        skipped.reason = text::line(&skipped.reason, 24);
+        skipped.reason.shorten(24);
     }
 }
 
@@ -118,7 +115,7 @@ pub fn drop_names(searched: &mut Searched) {
 /// Keeps the kind of each note and the beginning of its message.
 pub fn shorten_notes(notes: &mut [Note]) {
     for note in notes {
-        note.message = text::line(&note.message, 60);
+        note.message.shorten(60);
     }
 }
 
@@ -156,7 +153,7 @@ mod tests {
         assert!(
             notes
                 .last()
-                .is_some_and(|note| note.message.contains("35 more")),
+                .is_some_and(|note| note.message.text().contains("35 more")),
             "{notes:?}"
         );
     }

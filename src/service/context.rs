@@ -36,6 +36,7 @@ use ack_api::{
     ContextRequest, ContextResponse, MAX_LIMIT, MemoryHit, Note, NoteKind, ProjectInfo,
     SessionEntry,
 };
+use ack_api::{Given, Hint, Tool};
 use ack_store::READ_TIMEOUT;
 use ack_store::sessions::RecentSession;
 use ack_sys::files::expand_home;
@@ -94,12 +95,12 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
         focus::choose(service, &mut selection, &focus, limits, &mut notes)?
     };
     if selection.current.scope.is_none() {
-        let message = if request.by_agent {
-            "no scope claims this project"
-        } else {
-            "no scope claims this project; run `ack-memory scopes claim` in its folder to assign it to one"
-        };
-        notes.push(Note::new(NoteKind::NoCurrentScope, message));
+        let mut note = Note::new(NoteKind::NoCurrentScope, "no scope claims this project");
+        if !request.by_agent {
+            let claim = Hint::command("scopes claim", "in its folder assigns it to one");
+            note = note.with(claim);
+        }
+        notes.push(note);
     }
     let mut response = ContextResponse {
         project: project_info(&selection.current),
@@ -157,8 +158,13 @@ fn project_info(current: &Current) -> ProjectInfo {
 
 /// The note about a project whose memories all wait for review. `pending` has their number.
 fn hidden_by_status(scope: &str) -> Note {
-    let message = "query_memories with `status: \"staging\"` shows unreviewed memories";
-    Note::about(NoteKind::HiddenByStatus, scope, message)
+    let waiting = [Given::value("status", "staging")];
+    let show = Hint::call_with(
+        Tool::QueryMemories,
+        waiting,
+        "shows what nobody reviewed yet",
+    );
+    Note::about(NoteKind::HiddenByStatus, scope, show)
 }
 
 fn folder(
@@ -174,10 +180,9 @@ fn folder(
     else {
         let folder = service.config.project.value.clone();
         if folder.as_os_str().is_empty() {
-            notes.push(Note::new(
-                NoteKind::NotAvailable,
-                "the working directory was removed, so no project is current; `project_path` names one",
-            ));
+            let message = "the working directory was removed, so no project is current";
+            let note = Note::new(NoteKind::NotAvailable, message);
+            notes.push(note.with(Hint::pass([Given::any("project_path")], "to name one")));
         }
         return Ok(folder);
     };
@@ -197,7 +202,7 @@ fn folder(
     if !path.is_dir() {
         notes.push(Note::new(
             NoteKind::NotAvailable,
-            "`project_path` is not a folder on this machine; the project was recognised by its name only",
+            "the project's path is not a folder on this machine; the project was recognised by its name only",
         ));
     }
     Ok(path)
@@ -263,17 +268,18 @@ fn fill_within_budget(
         + wanted_sessions
         - sessions.len();
     // The note about what was cut is the one that no other may displace.
-    let note = |message| Note::new(NoteKind::Cut, message);
+    let note = |message, what| {
+        let find = Hint::call(Tool::QueryMemories, format!("finds {what}"));
+        Note::new(NoteKind::Cut, message).with(find)
+    };
     if left_out_count > 0 {
-        response.notes.insert(
-            0,
-            note(format!(
-                "cut to {budget} tokens: {} {} left out; query_memories finds {}",
-                count(left_out_count as u64, "entry"),
-                verb(left_out_count as u64, "is", "are"),
-                verb(left_out_count as u64, "it", "them")
-            )),
+        let message = format!(
+            "cut to {budget} tokens: {} {} left out",
+            count(left_out_count as u64, "entry"),
+            verb(left_out_count as u64, "is", "are")
         );
+        let them = verb(left_out_count as u64, "it", "them");
+        response.notes.insert(0, note(message, them));
     }
     response.recent_memories = std::mem::take(own_memories);
     response.cross_project_learnings = std::mem::take(cross);
@@ -282,12 +288,9 @@ fn fill_within_budget(
         return;
     }
     response.notes.retain(|note| note.kind != NoteKind::Cut);
-    response.notes.insert(
-        0,
-        note(format!(
-            "cut to {budget} tokens; query_memories finds the rest"
-        )),
-    );
+    response
+        .notes
+        .insert(0, note(format!("cut to {budget} tokens"), "the rest"));
     let steps: [fn(&mut ContextResponse); 14] = [
         |response| bounds::shorten_skipped(&mut response.searched),
         |response| bounds::shorten_notes(&mut response.notes),
@@ -303,7 +306,7 @@ fn fill_within_budget(
             response
                 .notes
                 .iter_mut()
-                .for_each(|note| note.message = bounds::SHORTENED_NOTE.to_owned())
+                .for_each(|note| note.message = bounds::SHORTENED_NOTE.into())
         },
         |response| response.pending = None,
         |response| response.project.path = text::line(&response.project.path, 20),

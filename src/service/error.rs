@@ -1,20 +1,25 @@
 //! The errors of a request, each with a stable code and the next step for the reader.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use ack_api::cancel::Stopped;
+use ack_api::diagnostic::{MAX_MESSAGE_CHARS, chain};
 use ack_api::memory::{Status, nearest};
-use ack_api::{Diagnostic, ErrorBody, ErrorCode, Note, NoteKind, text};
+use ack_api::{Diagnostic, ErrorBody, ErrorCode, Given, Hint, Note, NoteKind, Reader, Tool};
+use ack_api::{hint, text};
 use ack_search::cursor::InvalidCursor;
 use ack_search::remote::RemoteError;
 use ack_store::StoreError;
 
 use crate::scope::ScopeError;
 
-/// The hint for an agent if there are no scopes.
-pub const NO_SCOPES_HINT: &str =
-    "go on without memories; if the user asks about them, say that `ack-memory setup` sets them up";
+/// What an agent does if there are no scopes.
+pub fn without_scopes() -> Vec<Hint> {
+    vec![
+        Hint::advice("go on without memories, unless the user asks about them"),
+        Hint::command("setup", "sets them up"),
+    ]
+}
 
 /// An error of a request.
 #[derive(Debug, thiserror::Error)]
@@ -190,16 +195,16 @@ impl Error {
         Diagnostic::code(self)
     }
 
-    /// The error body for `--json` and for a person.
+    /// The error body for an agent that has the four tools.
     pub fn body(&self) -> ErrorBody {
         Diagnostic::body(self)
     }
 
-    /// The error body for an agent. Hints about what only the owner can do are left out.
-    pub fn body_for_agent(&self) -> ErrorBody {
-        let mut body = self.body();
+    /// The error body for an agent. Without memories, it goes on.
+    pub fn body_for_agent(&self, reader: &dyn Reader) -> ErrorBody {
+        let mut body = self.body_for(reader);
         if matches!(self, Self::Scope(ScopeError::NoScopes { .. })) {
-            body.hint = Some(NO_SCOPES_HINT.to_owned());
+            body.hint = hint::render(&without_scopes(), reader);
         }
         body
     }
@@ -227,69 +232,123 @@ impl Diagnostic for Error {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        let hint = match self {
+    fn message(&self, reader: &dyn Reader) -> String {
+        let name = |argument: &str| argument_name(argument, reader);
+        let message = match self {
+            Self::InvalidArgument {
+                argument,
+                value,
+                allowed,
+                ..
+            } => format!("{} is {value}; allowed: {allowed}", name(argument)),
+            Self::WrongType {
+                argument,
+                wanted,
+                kind,
+                value,
+                ..
+            } => format!("{} must be {wanted}, not {kind}{value}", name(argument)),
+            Self::EmptyRange { since, until } => format!(
+                "{} ({until}) is before {} ({since})",
+                name("until"),
+                name("since")
+            ),
+            Self::UnknownArgument {
+                operation,
+                argument,
+                ..
+            } => format!(
+                "{} has no argument {}",
+                operation_name(operation, reader),
+                name(argument)
+            ),
+            Self::Internal { operation, message } => format!(
+                "internal error while answering {}: {message}",
+                operation_name(operation, reader)
+            ),
+            _ => return chain(self),
+        };
+        text::line(&message, MAX_MESSAGE_CHARS)
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        let see = |options: &[&'static str], purpose: &'static str| {
+            let options = options.iter().map(|status| Given::value("status", *status));
+            Hint::pass(options.collect::<Vec<_>>(), purpose)
+        };
+        match self {
             Self::InvalidArgument { .. }
             | Self::WrongType { .. }
             | Self::EmptyRange { .. }
             | Self::UnknownArgument { .. }
-            | Self::Stopped(Stopped::Cancelled) => return None,
-            Self::InvalidCursor(_) => {
-                "leave `cursor` out to start from the first page, and repeat the other arguments unchanged"
-            }
-            Self::Scope(error) => return error.hint(),
-            Self::OtherScope { id, scope, .. } => {
-                let hint = format!(
-                    "leave `scope` out, because the address names one; or give `{id}` instead of \
-                     the address, to look for that id in scope `{scope}`"
-                );
-                return Some(hint.into());
-            }
-            Self::MemoryNotFound { .. } => {
-                "query_memories finds ids; for an id in a private scope, pass `scope`"
-            }
+            | Self::Stopped(Stopped::Cancelled) => Vec::new(),
+            Self::InvalidCursor(_) => vec![Hint::omit(
+                "cursor",
+                "to start from the first page, and repeat the other arguments unchanged",
+            )],
+            Self::Scope(error) => error.hints(),
+            Self::OtherScope { id, scope, .. } => vec![
+                Hint::omit("scope", "because the address names one"),
+                Hint::advice(format!(
+                    "or give `{id}` instead of the address, to look for that id in scope `{scope}`"
+                )),
+            ],
+            Self::MemoryNotFound { .. } => vec![
+                Hint::call(Tool::QueryMemories, "finds ids"),
+                Hint::pass([Given::any("scope")], "for an id in a private scope"),
+            ],
             Self::MemoryNotServed {
                 status: Status::Rejected,
                 ..
-            } => "its curator rejected it, and rejected memories are never served",
-            Self::ReviewWithheld => {
-                "`max_status = \"all\"` under `[serve]` in config.toml lets agents read them"
-            }
-            Self::MemoryWithheld { .. } => {
-                "agents are shown approved memories only; a person decides about the others"
-            }
-            Self::UnknownStatus { .. } => {
-                "such memories are never served; known words are staging, approved, promoted and rejected"
-            }
+            } => vec![Hint::advice(
+                "its curator rejected it, and rejected memories are never served",
+            )],
+            Self::ReviewWithheld => vec![Hint::setting(
+                "`max_status = \"all\"` under `[serve]` in config.toml",
+                "lets agents read them",
+            )],
+            Self::MemoryWithheld { .. } => vec![Hint::advice(
+                "agents are shown approved memories only; a person decides about the others",
+            )],
+            Self::UnknownStatus { .. } => vec![
+                Hint::advice("such memories are never served"),
+                Hint::Allowed {
+                    what: "known words",
+                    values: Status::ALL.map(|status| status.to_string()).into(),
+                },
+            ],
             Self::MemoryNotServed {
                 status: Status::Staging,
-                is_changed: true,
+                is_changed,
                 ..
-            } => {
-                "its text changed after it was decided about, so it waits for review again; pass `status: \"staging\"` or `status: \"all\"` to see it anyway"
-            }
-            Self::MemoryNotServed {
-                status: Status::Staging,
-                ..
-            } => {
-                "nobody has approved it yet; pass `status: \"staging\"` or `status: \"all\"` to see it anyway"
-            }
-            Self::MemoryNotServed { .. } => {
-                "pass `status: \"approved\"` or `status: \"all\"` to see it"
-            }
-            Self::Store(error) => return Some(error.hint()),
-            Self::Table { .. } => {
-                "searches work without it; fix the cause and run `ack-memory index` again, with --rebuild if the table is damaged"
-            }
-            Self::Internal { .. } => {
-                "the server keeps running; please report this message with the request that caused it"
-            }
-            Self::Stopped(Stopped::DeadlineExceeded { .. }) => {
-                "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept; `[limits] seconds` in \
-                 config.toml allows more time"
-            }
-        };
-        Some(hint.into())
+            } => vec![
+                Hint::advice(match is_changed {
+                    true => {
+                        "its text changed after it was decided about, so it waits for review again"
+                    }
+                    false => "nobody has approved it yet",
+                }),
+                see(&["staging", "all"], "to see it anyway"),
+            ],
+            Self::MemoryNotServed { .. } => vec![see(&["approved", "all"], "to see it")],
+            Self::Store(error) => error.hints(),
+            Self::Table { .. } => vec![
+                Hint::advice("searches work without it; fix the cause"),
+                Hint::command(
+                    "index",
+                    "then builds it again, with --rebuild if the table is damaged",
+                ),
+            ],
+            Self::Internal { .. } => vec![Hint::advice(
+                "the server keeps running; please report this message with the request that caused it",
+            )],
+            Self::Stopped(Stopped::DeadlineExceeded { .. }) => vec![
+                Hint::advice(
+                    "ask for less (one scope, fewer ids), or ask again: an index that was being read is kept",
+                ),
+                Hint::setting("`[limits] seconds` in config.toml", "allows more time"),
+            ],
+        }
     }
 
     fn path(&self) -> Option<&Path> {
@@ -330,7 +389,7 @@ impl Diagnostic for Error {
             Self::EmptyRange { since, until } => {
                 body.argument = Some("until".to_owned());
                 body.value = Some(until.clone());
-                body.allowed = vec!["a day not before `since`".to_owned()];
+                body.allowed = vec![format!("a day not before {since}")];
                 body.nearest = vec![since.clone()];
                 let days = serde_json::json!({ "since": since, "until": since });
                 body.example = Some(days.to_string());
@@ -348,7 +407,7 @@ impl Diagnostic for Error {
             Self::OtherScope { named, scope, .. } => {
                 body.argument = Some("scope".to_owned());
                 body.value = Some(scope.clone());
-                body.allowed = vec![format!("`{named}`, or no `scope`")];
+                body.allowed = vec![format!("`{named}`, or none")];
                 body.nearest = vec![named.clone()];
             }
             Self::Scope(error) => error.details(body),
@@ -359,6 +418,19 @@ impl Diagnostic for Error {
             _ => {}
         }
     }
+}
+
+/// An argument as its reader knows it, in backticks.
+fn argument_name(argument: &str, reader: &dyn Reader) -> String {
+    let name = reader.argument_name(argument);
+    name.unwrap_or_else(|| format!("`{argument}`"))
+}
+
+/// A tool as its reader knows it, or else another operation.
+fn operation_name(operation: &str, reader: &dyn Reader) -> String {
+    let tool = Tool::from_name(operation);
+    let name = tool.and_then(|tool| reader.tool(tool));
+    name.unwrap_or_else(|| operation.to_owned())
 }
 
 /// An unknown status, with its word if the caller may see it.

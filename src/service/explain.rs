@@ -4,6 +4,7 @@ use super::search::{Page, Search};
 use ack_api::memory::Status;
 use ack_api::text;
 use ack_api::{Expected, Explanation, LegExplanation, Stage};
+use ack_api::{Given, Hint, MAX_LIMIT, Message};
 use ack_search::postings::DocId;
 use ack_search::retrieve::{Candidate, MAX_NEAREST, Query, explain_fusion};
 use ack_search::{ranking::order, retrieve};
@@ -59,7 +60,7 @@ impl Search<'_> {
             id: text::id(id),
             scope: None,
             stage: Stage::NotFound,
-            message: "none of the searched scopes contains it".to_owned(),
+            message: "none of the searched scopes contains it".into(),
             explanation: None,
         };
         let Some((scope, doc)) = self.locate(id) else {
@@ -71,7 +72,7 @@ impl Search<'_> {
             {
                 expected.stage = Stage::HiddenByStatus;
                 expected.message =
-                    "its curator rejected it; rejected memories are never served".to_owned();
+                    "its curator rejected it; rejected memories are never served".into();
             }
             return expected;
         };
@@ -91,20 +92,24 @@ impl Search<'_> {
             } else {
                 found.status.as_str()
             };
-            expected.message = format!(
-                "it is {status}, and `status: \"{}\"` leaves that out",
+            let message = Message::new(format!(
+                "it is {status}, and only {} memories were searched",
                 filters.status.as_str()
-            );
+            ));
+            let all = [Given::value("status", "all")];
+            let include = Hint::pass(all, "to include it");
+            expected.message = message.with_all((!self.spec.withholds).then_some(include));
             return expected;
         }
         if let Some(filter) = view.filter.failed_filter(doc) {
             expected.stage = Stage::Filtered;
-            expected.message = format!("`{filter}` leaves it out");
+            let message = Message::from("a filter leaves it out");
+            expected.message = message.with(Hint::omit(filter, "to include it"));
             return expected;
         }
         if view.index.is_superseded(doc, filters.status) {
             expected.stage = Stage::Superseded;
-            expected.message = "a newer memory replaces it".to_owned();
+            expected.message = "a newer memory replaces it".into();
             return expected;
         }
         self.explain_rank(&mut expected, (scope, doc), page);
@@ -122,7 +127,7 @@ impl Search<'_> {
         else {
             let cosine = self.cosine_of(doc_key);
             expected.stage = Stage::NotRetrieved;
-            expected.message = match self.leg_query() {
+            let message = match self.leg_query() {
                 Some(Query::Lexical(_)) => "it shares no term with the query".to_owned(),
                 Some(Query::Hybrid(..)) if self.lacks_words(&found) => {
                     format!(
@@ -147,6 +152,7 @@ impl Search<'_> {
                     "{MAX_NEAREST} memories are nearer in meaning (its cosine is {cosine:.2})"
                 ),
             };
+            expected.message = message.into();
             return;
         };
         let ranked = order(
@@ -166,25 +172,31 @@ impl Search<'_> {
             |scope: &str, id: &str| expected.scope.as_deref() == Some(scope) && expected.id == id;
         if hits.clone().any(|hit| same(&hit.hit.scope, &hit.hit.id)) {
             expected.stage = Stage::Returned;
-            expected.message = format!(
+            expected.message = Message::new(format!(
                 "it is in the answer, at place {rank} of {} before folding",
                 ranked.len()
-            );
+            ));
         } else if let Some(hit) = hits
             .clone()
             .find(|hit| hit.hit.also.iter().any(|also| same(&also.scope, &also.id)))
         {
             expected.stage = Stage::Folded;
-            expected.message = format!(
+            expected.message = Message::new(format!(
                 "it says the same as `{}` and is folded into its `also`",
                 hit.hit.id
-            );
+            ));
         } else {
             expected.stage = Stage::BehindPage;
-            expected.message = format!(
-                "it is at place {rank} of {}; `next_cursor` or a larger `limit` reaches it",
-                ranked.len()
-            );
+            let message = Message::new(format!("it is at place {rank} of {}", ranked.len()));
+            expected.message = message.with(Hint::NextPage);
+            let larger = i64::try_from(rank).unwrap_or(i64::MAX);
+            if larger <= i64::from(MAX_LIMIT) {
+                let larger = [Given::value("limit", larger)];
+                expected.message = expected
+                    .message
+                    .clone()
+                    .with(Hint::pass(larger, "to reach it"));
+            }
         }
     }
 

@@ -29,6 +29,7 @@ use ack_api::{
     Contradiction, Detail, GetRequest, GetResponse, Include, MAX_DEPTH, MAX_IDS, MAX_NEIGHBOURS,
     MemoryDetail, MissingMemory, Note, NoteKind, Within,
 };
+use ack_api::{Diagnostic as _, Given, Hint};
 use ack_search::inverted::Index;
 use ack_store::Snapshot;
 use ack_store::StoreError;
@@ -181,15 +182,15 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
         (Some(_), Some(_)) => {
             return Err(Error::invalid(
                 "ids",
-                "given together with `id`",
-                "either `id` or `ids`",
+                "given together with a single id",
+                "one of the two",
             ));
         }
         (None, None) => {
             return Err(Error::invalid(
                 "id",
                 "missing",
-                "`id`, or `ids` with up to 20 of them",
+                "an id, or a list of up to 20 ids",
             ));
         }
     };
@@ -200,7 +201,7 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             return Err(Error::invalid(
                 name,
                 "empty",
-                "an id as query_memories returns it",
+                "an id as a search returns it",
             ));
         }
     }
@@ -255,12 +256,9 @@ pub fn run(service: &Service, request: &GetRequest) -> Result<GetResponse, Error
             }
             Err(error) if request.ids.is_some() => {
                 let body = error.body();
-                let reason = body.hint.map_or(body.message.clone(), |hint| {
-                    format!("{}; {hint}", body.message)
-                });
                 response.missing.push(MissingMemory {
                     id: text::id(id),
-                    reason,
+                    reason: error.as_message(),
                     nearest: body.nearest,
                 });
             }
@@ -392,7 +390,7 @@ fn find_memory(
         }) {
             Ok(found) => found,
             Err(error) => {
-                let message = text::line(&format!("{error}; {}", error.hint()), 500);
+                let message = error.as_message();
                 failed.push((
                     scope.name.clone(),
                     Note::about(NoteKind::ScopeUnavailable, &scope.name, message),
@@ -530,23 +528,24 @@ fn build_detail(
         )?;
         let (id, links) = (&memory.id, walk.links.len());
         if walk.is_truncated {
-            let message = format!(
-                "only {links} links of `{id}` are shown, and there are more; `kind` or a smaller \
-                 `depth` narrows them"
-            );
-            notes.push(Note::about(NoteKind::Cut, &scope.name, message));
+            let message = format!("only {links} links of `{id}` are shown, and there are more");
+            let narrow = [Given::any("kind"), Given::any("depth")];
+            let note = Note::about(NoteKind::Cut, &scope.name, message);
+            notes.push(note.with(Hint::pass(narrow, "to narrow them")));
         }
         if walk.has_deeper_links {
             let further = if i64::from(depth) < MAX_DEPTH {
-                format!("`depth` may be up to {MAX_DEPTH}")
+                let farthest = Given::value("depth", MAX_DEPTH);
+                Hint::pass([farthest], "to follow them as far as possible")
             } else {
-                "to continue, ask for the last of them".to_owned()
+                Hint::advice("to continue, ask for the last of them")
             };
             let message = format!(
-                "links of `{id}` were followed for {}; there are more; {further}",
+                "links of `{id}` were followed for {}; there are more",
                 count(u64::from(depth), "step")
             );
-            notes.push(Note::about(NoteKind::Cut, &scope.name, message));
+            let note = Note::about(NoteKind::Cut, &scope.name, message);
+            notes.push(note.with(further));
         }
         detail.links = walk.links;
     }

@@ -10,7 +10,7 @@ use ack_api::memory::{Memory, StatusFilter};
 use ack_api::number::{count, verb};
 use ack_api::remote::WaitPolicy;
 use ack_api::source::RowKey;
-use ack_api::{Contradiction, Diagnostic, Note, NoteKind, Skipped, cancel, text, time};
+use ack_api::{Contradiction, Diagnostic, Hint, Note, NoteKind, Skipped, cancel, text, time};
 use ack_search::inverted::Index;
 use ack_search::postings::DocId;
 use ack_store::{READ_TIMEOUT, StoreError};
@@ -141,7 +141,7 @@ impl OpenScopes {
                     let error = failure(scope, error);
                     selection.skipped.push(Skipped {
                         scope: scope.name.clone(),
-                        reason: text::line(&error.to_string(), 300),
+                        reason: text::line(&error.to_string(), 300).into(),
                     });
                     notes.push(unavailable(&scope.name, &error));
                     failed.insert(scope.name.as_str());
@@ -254,17 +254,16 @@ pub(crate) fn note_broken_manifests(
 ) -> Result<(), Error> {
     notes.extend(selection.named_note.clone());
     for broken in &selection.broken {
-        let reason = text::line(&broken.reason, 500);
         notes.push(Note::about(
             NoteKind::ScopeUnavailable,
             &broken.scope,
-            reason,
+            broken.reason.clone(),
         ));
     }
     match selection.broken.first().filter(|_| scopes.is_empty()) {
         Some(broken) => Err(ScopeError::Unusable {
             name: broken.scope.clone(),
-            reason: broken.reason.clone(),
+            reason: broken.reason.text().to_owned(),
         }
         .into()),
         None => Ok(()),
@@ -287,7 +286,7 @@ pub(crate) fn remove_cold_scopes(
     let names: HashSet<String> = cold.iter().map(|cold| cold.scope.clone()).collect();
     let skipped = cold.into_iter().map(|cold| Skipped {
         scope: cold.scope,
-        reason: text::line(&cold.reason, 300),
+        reason: cold.reason.into(),
     });
     selection.skipped.extend(skipped);
     selection
@@ -314,9 +313,7 @@ pub(crate) fn failure(scope: &Scope, error: StoreError) -> Error {
 
 /// The note for a scope that cannot be read.
 pub(crate) fn unavailable(scope: &str, error: &Error) -> Note {
-    let hint = error.hint().unwrap_or_default();
-    let message = text::line(&format!("{error}; {hint}"), 500);
-    Note::about(NoteKind::ScopeUnavailable, scope, message)
+    Note::about(NoteKind::ScopeUnavailable, scope, error.as_message())
 }
 
 /// The note for a scope whose store has no review status.
@@ -340,20 +337,18 @@ pub(crate) fn note_incomplete_reads<'a>(
         if let Some(why) = scope.store.unknown_reference() {
             // No file is missing: it is not known which are approved.
             unread = unread.saturating_sub(1);
-            let message = format!(
-                "this scope's approved notes cannot be read: {why}; its owner can run \
-                 `ack-memory doctor`"
-            );
-            notes.push(Note::about(NoteKind::NotAvailable, &scope.name, message));
+            let message = format!("this scope's approved notes cannot be read: {why}");
+            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
+            notes.push(note.with(Hint::command("doctor", "shows the details")));
         }
         if unread > 0 {
             let message = format!(
-                "{} of this scope cannot be read and {} missing here; its owner sees which with \
-                 `ack-memory doctor`",
+                "{} of this scope cannot be read and {} missing here",
                 count(unread, "file"),
                 verb(unread, "is", "are")
             );
-            notes.push(Note::about(NoteKind::NotAvailable, &scope.name, message));
+            let note = Note::about(NoteKind::NotAvailable, &scope.name, message);
+            notes.push(note.with(Hint::command("doctor", "shows which")));
         }
         let Some(read) = scope.store.read_while_locked() else {
             continue;

@@ -17,7 +17,9 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, StatusFilter, fold_name, nearest};
 use ack_api::number::{count, verb};
-use ack_api::{Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped};
+use ack_api::{
+    Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool,
+};
 use ack_search::cursor::Cursor;
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
@@ -29,10 +31,9 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
     let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
     if request.order.is_some() && search.is_search() {
-        notes.push(Note::new(
-            NoteKind::NotAvailable,
-            "`order` is for lists; the results of a search are ordered by relevance",
-        ));
+        let message = "the results of a search are ordered by relevance, not by time";
+        let note = Note::new(NoteKind::NotAvailable, message);
+        notes.push(note.with(Hint::omit("order", "when you search")));
     }
     if let (None, Some(like)) = (search.like, &request.like) {
         same_id::check_scope(like.trim(), request.scope.as_deref(), &scopes)?;
@@ -48,7 +49,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         let age = if spec.oldest { "oldest" } else { "newest" };
         notes.push(Note::new(
             NoteKind::EmptyQuery,
-            format!("`query` is empty: these are the {age} memories that pass the filters"),
+            format!("the query is empty: these are the {age} memories that pass the filters"),
         ));
     }
     let mut response = QueryResponse {
@@ -65,7 +66,7 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
         response.searched.scopes.retain(|name| name != scope);
         response.searched.skipped.push(Skipped {
             scope: scope.clone(),
-            reason: ack_api::text::line(reason, 300),
+            reason: reason.clone(),
         });
         notes.push(Note::about(
             NoteKind::ScopeUnavailable,
@@ -88,19 +89,21 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
 fn hidden_by_status(number: u64, spec: &QuerySpec) -> Note {
     let matching = count(number, "matching memory");
     let it = verb(number, "it", "them");
-    let message = if spec.withholds {
+    let note = |message| Note::new(NoteKind::HiddenByStatus, message);
+    let see = |options: &[&str]| {
+        let options = options.iter().map(|status| Given::value("status", *status));
+        Hint::pass(options.collect::<Vec<_>>(), format!("to see {it}"))
+    };
+    if spec.withholds {
         let wait = verb(number, "waits", "wait");
-        format!("{matching} {wait} for review")
+        note(format!("{matching} {wait} for review"))
     } else if spec.filters.status == StatusFilter::Approved {
         let are = verb(number, "is", "are");
-        format!(
-            "{matching} {are} not approved yet; pass `status: \"staging\"` or `status: \"all\"` to see {it}"
-        )
+        note(format!("{matching} {are} not approved yet")).with(see(&["staging", "all"]))
     } else {
         let have = verb(number, "has", "have");
-        format!("{matching} {have} another status; pass `status: \"all\"` to see {it}")
-    };
-    Note::new(NoteKind::HiddenByStatus, message)
+        note(format!("{matching} {have} another status")).with(see(&["all"]))
+    }
 }
 
 impl Search<'_> {
@@ -225,8 +228,8 @@ impl Search<'_> {
 
     /// What to try when nothing was found. If there are hidden matches, those matter most, so there
     /// is nothing to say but which names are unknown.
-    fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<String> {
-        let mut suggestions = Vec::new();
+    fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
+        let mut suggestions: Vec<Message> = Vec::new();
         let known = KnownNames::of(self);
         if let Some(project) = &request.project {
             // If the project exists under another name, there is nothing to correct.
@@ -236,28 +239,34 @@ impl Search<'_> {
                 .iter()
                 .any(|name| self.project_names.contains(&fold_name(name)))
             {
-                suggestions.extend(known.projects.unknown("was learned in project", project));
+                let unknown = known.projects.unknown("was learned in project", project);
+                suggestions.extend(unknown.map(Message::new));
             }
         }
         for tag in request.tags.iter().flatten() {
-            suggestions.extend(known.tags.unknown("has the tag", tag));
+            suggestions.extend(known.tags.unknown("has the tag", tag).map(Message::new));
         }
-        suggestions.extend(unknown_types(request.kind.as_deref(), &known.types));
+        let types = unknown_types(request.kind.as_deref(), &known.types);
+        suggestions.extend(types.into_iter().map(Message::new));
         if has_hidden {
             return suggestions;
         }
         if self.spec.filters.restricts() {
             suggestions.push(
-                "Leave out filters (tags, project, type, files, since, until, session)".to_owned(),
+                "Leave out filters (tags, project, type, files, since, until, session)".into(),
             );
         }
         if self.spec.text.is_some() {
-            suggestions.push("Try broader search terms".to_owned());
+            suggestions.push("Try broader search terms".into());
         }
         if request.scope.is_some() {
-            suggestions.push("Leave `scope` out to search every shared scope".to_owned());
+            let omit = Hint::omit("scope", "to search every shared scope");
+            suggestions.push(Message::suggestion(omit));
         }
-        suggestions.push("Use list_scopes to check available scopes".to_owned());
+        suggestions.push(Message::suggestion(Hint::Try {
+            tool: Tool::ListScopes,
+            purpose: "to check available scopes".into(),
+        }));
         suggestions
     }
 }

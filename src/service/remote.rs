@@ -4,22 +4,11 @@
 use std::sync::Arc;
 
 use ack_api::remote::{Freshness, WaitPolicy};
-use ack_api::{ErrorCode, Note, NoteKind, text, time};
+use ack_api::{ErrorCode, Hint, Message, Note, NoteKind, text, time};
 use ack_store::StoreError;
 
-use crate::remote::Remote;
+use crate::remote::{ColdAdvice, Remote};
 use crate::scope::{Scope, ScopeError};
-
-/// What to do if nothing from a bucket is on this machine and it may not be contacted.
-pub const FETCHED_BY: &str = "a query without `--offline` fetches it";
-
-/// What to do while a version is being fetched, or the bucket does not answer.
-const ASK_AGAIN: &str = "ask again in a moment; `ack-memory doctor` shows every scope";
-/// What to do if asking again does not help.
-const NO_USE_ASKING: &str = "`ack-memory doctor` shows every scope";
-/// What to do if a copy is damaged.
-const ASK_WHEN_IT_ANSWERS: &str =
-    "ask again once the bucket answers; `ack-memory doctor` shows every scope";
 
 /// A scope of which no local copy may be served.
 #[derive(Debug, Clone)]
@@ -29,7 +18,7 @@ pub struct ColdScope {
     /// Why.
     pub reason: String,
     /// What to do next.
-    pub advice: &'static str,
+    pub advice: ColdAdvice,
 }
 
 /// Updates the scopes in buckets, as far as `wait_policy` allows, and adds notes about those that
@@ -67,21 +56,21 @@ pub fn prepare(
         match freshness_note(&freshness) {
             None => {}
             Some((kind, message)) => {
-                let mut message = message;
+                let mut message = Message::new(message);
                 if kind == NoteKind::RemoteCold {
                     let is_lasting =
                         matches!(freshness, Freshness::Cold { is_lasting, .. } if is_lasting);
                     cold.push(ColdScope {
                         scope: scope.name.clone(),
-                        reason: message.clone(),
+                        reason: message.to_string(),
                         advice: match wait_policy {
-                            WaitPolicy::None => FETCHED_BY,
-                            WaitPolicy::Brief if is_lasting => NO_USE_ASKING,
-                            WaitPolicy::Brief => ASK_AGAIN,
+                            WaitPolicy::None => ColdAdvice::Fetch,
+                            WaitPolicy::Brief if is_lasting => ColdAdvice::Look,
+                            WaitPolicy::Brief => ColdAdvice::AskAgain,
                         },
                     });
                     if wait_policy == WaitPolicy::None {
-                        message = format!("{message}; {FETCHED_BY}");
+                        message = message.with(ColdAdvice::fetched_by());
                     }
                 }
                 notes.push(Note::about(kind, &scope.name, message));
@@ -128,28 +117,33 @@ pub fn damaged(scope: &Scope, error: &StoreError) -> Option<ScopeError> {
             ),
             400,
         ),
-        advice: ASK_WHEN_IT_ANSWERS,
+        advice: ColdAdvice::AskWhenItAnswers,
     })
 }
 
 /// The message about a vector table that is not used, with the reason. If it may be damaged, the
 /// copy of a bucket's version is checked, and damaged files are fetched again.
-pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> String {
-    let name = &scope.name;
-    let remedy = match &scope.remote {
-        None => format!("`ack-memory index --scope {name}` repairs it"),
-        Some(remote) if may_be_damaged && remote.check_table() => {
-            format!(
-                "its copy is damaged and is fetched again from {} once that answers",
-                remote.address()
-            )
-        }
-        Some(remote) => format!(
-            "whoever publishes it can repair it: `ack-memory publish SCOPE --to {} --reindex`",
+pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Message {
+    let message =
+        format!("its vector table is not used ({reason}); nothing is missing from answers");
+    match &scope.remote {
+        Some(remote) if may_be_damaged && remote.check_table() => Message::new(format!(
+            "{message}, its copy is damaged and is fetched again from {} once that answers",
             remote.address()
+        )),
+        _ => Message::new(message).with(table_command(scope, "repairs it")),
+    }
+}
+
+/// The command that builds the vector table of a scope.
+pub fn table_command(scope: &Scope, outcome: &str) -> Hint {
+    match &scope.remote {
+        None => Hint::command(format!("index --scope {}", scope.name), outcome.to_owned()),
+        Some(remote) => Hint::command(
+            format!("publish SCOPE --to {} --reindex", remote.address()),
+            format!("{outcome}, run by whoever publishes it"),
         ),
-    };
-    format!("its vector table is not used ({reason}); nothing is missing from answers, {remedy}")
+    }
 }
 
 /// The note about a scope in a bucket that may be out of date.

@@ -15,6 +15,7 @@ use ack_api::{
     ConflictingStatements, Detail, NearEntry, Note, NoteKind, RelationKind, Review, ReviewItem,
     Warning, text,
 };
+use ack_api::{Given, Hint, Tool};
 use ack_compare::Profile;
 
 /// Maximum memories in one review.
@@ -118,10 +119,9 @@ pub fn run(service: &Service, scope: Option<&str>, offset: u64) -> Result<Review
         });
     }
     if is_cut {
-        notes.push(Note::new(
-            NoteKind::Cut,
-            "long memories are cut; get_memory with `status: \"staging\"` shows one in full",
-        ));
+        let waiting = [Given::value("status", "staging")];
+        let whole = Hint::call_with(Tool::GetMemory, waiting, "shows one in full");
+        notes.push(Note::new(NoteKind::Cut, "long memories are cut").with(whole));
     }
     let visible: Vec<(String, &Memory)> = memories
         .iter()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ack_api::memory::{Status, StatusFilter, fold_name};
 use ack_api::text;
 use ack_api::uri::Address;
-use ack_api::{Note, NoteKind};
+use ack_api::{Given, Hint, Note, NoteKind};
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
 use ack_search::postings::DocId;
@@ -130,10 +130,8 @@ pub fn note(others: &[(String, Vec<(String, Status)>)]) -> Option<Note> {
     if others.len() > MAX_NAMED {
         message += &format!("; and so are {} more ids", others.len() - MAX_NAMED);
     }
-    Some(Note::new(
-        NoteKind::SameId,
-        message + "; pass `scope` to choose one",
-    ))
+    let choose = Hint::pass([Given::any("scope")], "to choose one");
+    Some(Note::new(NoteKind::SameId, message).with(choose))
 }
 
 /// The holders of an id other than the one that is meant, if a caller may ask for them.

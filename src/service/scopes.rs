@@ -15,7 +15,7 @@ use super::{answer, bounds, remote};
 use crate::live::TableState;
 use crate::scope::Scope;
 use crate::scope::resolve::{PRIVATE_REASON, current, scopes_named, unusable_manifest};
-use crate::service::error::{Error, NO_SCOPES_HINT};
+use crate::service::error::{Error, without_scopes};
 use ack_api::cancel;
 use ack_api::memory::{Status, StatusFilter, Visibility};
 use ack_api::number::{count, verb};
@@ -25,6 +25,7 @@ use ack_api::{
     Health, HealthState, IndexInfo, ListScopesRequest, ListScopesResponse, Note, NoteKind, Pending,
     ScopeInfo, TagCount,
 };
+use ack_api::{Hint, Message};
 use ack_search::inverted::Index;
 use ack_store::READ_TIMEOUT;
 use ack_store::StoreError;
@@ -115,12 +116,12 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     }
     if all.is_empty() {
         let error = ScopeError::no_scopes(&service.config);
-        let hint = if request.by_agent {
-            NO_SCOPES_HINT.into()
+        let hints = if request.by_agent {
+            without_scopes()
         } else {
-            error.hint().unwrap_or_default()
+            error.hints()
         };
-        let message = format!("{error}; {hint}");
+        let message = Message::new(error.to_string()).with_all(hints);
         response.notes.push(Note::new(NoteKind::NoScopes, message));
     } else if response.current_scope.is_none() {
         if let Some(default) = &service.config.default_scope {
@@ -182,13 +183,15 @@ fn decode(cursor: &str) -> Result<String, Error> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).ok();
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let invalid = InvalidCursor {
-        reason: "it is not a cursor of list_scopes",
+        reason: "it is not a cursor of a list of scopes",
     };
     name.ok_or(invalid.into())
 }
 
 /// Where the owner finds what agents are not shown.
-const OWNER_SEES: &str = "`ack-memory doctor` shows its owner the details";
+fn owner_sees() -> Hint {
+    Hint::command("doctor", "shows the details")
+}
 
 /// How many ids of several rows are named.
 const MAX_SHARED_IDS: usize = 3;
@@ -261,25 +264,25 @@ pub fn describe(
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
-            problems: vec![text::line(&problem, 400)],
+            problems: vec![problem.into()],
         };
     } else if !shows_details {
-        info.health.problems.push(PRIVATE_REASON.to_owned());
+        info.health.problems.push(PRIVATE_REASON.into());
     } else if let Some((NoteKind::RemoteCold, problem)) = &published {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
-            problems: vec![problem.clone()],
+            problems: vec![problem.as_str().into()],
         };
     } else if let Err(error) = fill_details(service, scope, (max, audience), &mut info) {
         info.health = Health {
             state: HealthState::Unavailable,
             opened: None,
-            problems: vec![text::line(&format!("{error}; {}", error.hint()), 500)],
+            problems: vec![error.as_message()],
         };
     } else if let Some((_, problem)) = published {
         info.health.state = HealthState::Degraded;
-        info.health.problems.push(problem);
+        info.health.problems.push(problem.into());
     }
     info
 }
@@ -333,7 +336,7 @@ fn fill_details(
         pending.pace = flow.describe();
     }
     info.pending = Some(pending);
-    let mut problems = Vec::new();
+    let mut problems: Vec<Message> = Vec::new();
     let unusable = match guard.table() {
         Some(TableState::Unusable {
             reason,
@@ -346,36 +349,30 @@ fn fill_details(
     let resident = service.indexes.resident() as u64;
     let without_indexes = |table: &TableState| matches!(table, TableState::Used(table) if !table.searched && table.rows > resident);
     if guard.table().is_some_and(without_indexes) {
-        let made_by = match &scope.remote {
-            None => format!("`ack-memory index --scope {}`", scope.name),
-            Some(remote) => format!(
-                "whoever publishes it with `ack-memory publish SCOPE --to {} --reindex`",
-                remote.address()
-            ),
-        };
-        problems.push(format!(
-            "it is larger than `limits.resident` and all of it is in memory, because its vector table has no indexes; \
-             {made_by} makes them"
-        ));
+        let problem = Message::from(
+            "it is larger than `limits.resident` and all of it is in memory, because its vector \
+             table has no indexes",
+        );
+        problems.push(problem.with(remote::table_command(scope, "makes them")));
     }
     if !index.has_status {
-        problems.push(format!(
+        problems.push(Message::new(format!(
             "the store keeps no review status; rows that nobody decided about count as `{}` \
              (`unreviewed` in scope.toml)",
             scope.store.unreviewed().status()
-        ));
+        )));
     }
     if counts.unknown > 0 {
-        problems.push(format!(
+        problems.push(Message::new(format!(
             "{} {} an unknown status and {} never served; allowed are staging, \
              approved, promoted, rejected",
             count(counts.unknown, "row"),
             verb(counts.unknown, "has", "have"),
             verb(counts.unknown, "is", "are")
-        ));
+        )));
     }
     if index.duplicate_ids > 0 {
-        problems.push(format!(
+        problems.push(Message::new(format!(
             "{} {} the id of another row{}; the first approved one counts, else the first",
             count(index.duplicate_ids as u64, "row"),
             verb(index.duplicate_ids as u64, "repeats", "repeat"),
@@ -383,17 +380,17 @@ fn fill_details(
                 Audience::Owner => shared_ids(scope),
                 Audience::Agent { .. } => String::new(),
             }
-        ));
+        )));
     }
     if index.without_id > 0 {
-        problems.push(format!(
+        problems.push(Message::new(format!(
             "{} {} no id and cannot be served",
             count(index.without_id as u64, "row"),
             verb(index.without_id as u64, "has", "have")
-        ));
+        )));
     }
     let damaged = match audience {
-        Audience::Owner => damaged(scope),
+        Audience::Owner => damaged(scope).into_iter().map(Message::new).collect(),
         Audience::Agent { .. } => damage_counted(scope),
     };
     let is_damaged = !damaged.is_empty();
@@ -461,24 +458,22 @@ pub fn damaged_line(damaged: &DamagedLine) -> String {
 }
 
 /// As [`damaged`], for agents: how much there is.
-fn damage_counted(scope: &Scope) -> Vec<String> {
+fn damage_counted(scope: &Scope) -> Vec<Message> {
     let notes = scope.store.problems().len() as u64;
     let lines = scope.store.decisions().map(|it| it.damaged().len());
     let lines = lines.unwrap_or_default() as u64;
     let mut problems = Vec::new();
     if notes > 0 {
-        problems.push(format!(
-            "{} in the files of notes; {OWNER_SEES}",
-            count(notes, "problem")
-        ));
+        let message = format!("{} in the files of notes", count(notes, "problem"));
+        problems.push(Message::new(message).with(owner_sees()));
     }
     if lines > 0 {
-        problems.push(format!(
-            "{} of {DECISION_LOG} cannot be read, and the memories that {} wait for review again; \
-             {OWNER_SEES}",
+        let message = format!(
+            "{} of {DECISION_LOG} cannot be read, and the memories that {} wait for review again",
             count(lines, "line"),
             verb(lines, "it names", "they name")
-        ));
+        );
+        problems.push(Message::new(message).with(owner_sees()));
     }
     problems
 }

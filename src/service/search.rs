@@ -21,7 +21,7 @@ use crate::service::error::Error;
 use ack_api::cancel;
 use ack_api::memory::{Memory, Status, StatusFilter};
 use ack_api::time;
-use ack_api::{Also, Diagnostic, MemoryHit, Mode, Note};
+use ack_api::{Also, Diagnostic, MemoryHit, Message, Mode, Note};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
 use ack_search::encoder::Encoder;
@@ -468,7 +468,7 @@ impl<'a> Search<'a> {
     fn records(
         &self,
         ranked: &[Ranked],
-        failed: &mut Vec<(String, String)>,
+        failed: &mut Vec<(String, Message)>,
     ) -> Result<Records, Error> {
         let name = |number: usize| {
             self.names
@@ -490,9 +490,7 @@ impl<'a> Search<'a> {
             if self.opened.len() == 1 {
                 return Err(error);
             }
-            let hint = error.hint().unwrap_or_default();
-            let reason = ack_api::text::line(&format!("{error}; {hint}"), 500);
-            failed.push((name(number).to_owned(), reason));
+            failed.push((name(number).to_owned(), error.as_message()));
         }
         Ok(records)
     }

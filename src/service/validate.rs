@@ -153,8 +153,9 @@ impl QuerySpec {
             return Err(Error::InvalidArgument {
                 argument: "mode".to_owned(),
                 value: "lexical".to_owned(),
-                allowed: "semantic or hybrid together with `like`, which compares meanings"
-                    .to_owned(),
+                allowed:
+                    "semantic or hybrid, because memories near another one are found by meaning"
+                        .to_owned(),
                 nearest: vec!["semantic".to_owned()],
                 example: Some(json!({ "like": like, "mode": "semantic" }).to_string()),
             });

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::argument::Argument;
-use super::{OfferedTool, Tool, Toolset, ToolsetPreset};
+use super::{OfferedTool, Tool, ToolSchemas as _, Toolset, ToolsetPreset};
 use crate::config::tools::{ArgumentEntry, ArgumentTable, Conversion, ToolEntry, ToolsTable};
 use crate::config::{Config, ConfigFile};
 use crate::service::validate::QuerySpec;

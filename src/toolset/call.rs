@@ -3,46 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::argument::{Argument, Refusal};
-use super::{OfferedTool, Tool, ToolNames, Toolset};
+use super::{OfferedTool, Tool, ToolSchemas as _};
 use crate::config::tools::Conversion;
 use ack_api::memory::nearest;
 use ack_api::text;
-use ack_api::wording::{Name, Vocabulary, reword};
 use ack_api::{ErrorBody, Note, NoteKind};
-
-/// The names of tools and arguments in a call.
-struct CallNames<'a> {
-    tool: &'a OfferedTool,
-    call: &'a Call,
-    tools: ToolNames<'a>,
-    /// The service's arguments that the called tool does not offer, in backticks.
-    absent: Vec<String>,
-}
-
-impl Vocabulary for CallNames<'_> {
-    fn translate(&mut self, name: Name<'_>) -> Option<String> {
-        if let Some(tool) = self.tools.tool(name) {
-            return Some(tool);
-        }
-        let Name::Argument(ours, value) = name else {
-            return None;
-        };
-        if !self.tool.operation.properties().contains_key(ours) {
-            return None;
-        }
-        let Some(public) = self.tool.public_name(ours, self.call) else {
-            let quoted = format!("`{ours}`");
-            if !self.absent.contains(&quoted) {
-                self.absent.push(quoted);
-            }
-            return None;
-        };
-        Some(match value {
-            Some(value) => format!("`{public}: {value}`"),
-            None => format!("`{public}`"),
-        })
-    }
-}
 
 /// The translated call.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -56,7 +21,7 @@ pub struct Call {
     /// Requested ids, each with another form that may be meant.
     others: Vec<(String, String)>,
     /// The given arguments, as pairs of our name and the agent's.
-    given_arguments: Vec<(String, String)>,
+    pub(super) given_arguments: Vec<(String, String)>,
 }
 
 impl Call {
@@ -250,48 +215,27 @@ impl OfferedTool {
         }
     }
 
-    /// The public name of one of our arguments: as given in this call, or the first that stands for
-    /// it.
+    /// The argument that stands for one of ours: as given in this call, or the first that does.
+    pub(super) fn argument_for(&self, ours: &str, given: &[(String, String)]) -> Option<&Argument> {
+        let name_as_given = given.iter().find(|(is, _)| is == ours);
+        let mut arguments = self.arguments.iter();
+        arguments.find(|argument| match name_as_given {
+            Some((_, name)) => argument.name == *name,
+            None => argument.has_target(ours),
+        })
+    }
+
+    /// The public name of one of our arguments.
     fn public_name(&self, ours: &str, call: &Call) -> Option<String> {
-        let name_as_given = call
-            .given_arguments
-            .iter()
-            .find(|(is, _)| is == ours)
-            .map(|(_, name)| name.clone());
-        let listed = || {
-            self.arguments
-                .iter()
-                .find(|argument| argument.has_target(ours))
-        };
-        name_as_given.or_else(|| listed().map(|argument| argument.name.clone()))
+        let argument = self.argument_for(ours, &call.given_arguments)?;
+        Some(argument.name.clone())
     }
 
-    /// One of our texts, with the public names of tools and arguments. Says which of the arguments
-    /// this tool does not offer.
-    fn rename_in_text(&self, surface: &Toolset, call: &Call, text: &str) -> String {
-        let mut names = CallNames {
-            tool: self,
-            call,
-            tools: ToolNames(surface),
-            absent: Vec::new(),
-        };
-        let mut out = reword(text, &mut names).into_owned();
-        if !names.absent.is_empty() {
-            let absent = names.absent.join(", ");
-            out.push_str(&format!(" ({} does not offer {absent})", self.name));
-        }
-        out
-    }
-
-    /// The service's error body with the public names of tools and arguments.
-    pub fn body(&self, surface: &Toolset, call: &Call, mut body: ErrorBody) -> ErrorBody {
-        let rename = |text: &String| self.rename_in_text(surface, call, text);
-        if self.is_plain() && surface.has_own_names() {
+    /// The service's error body with the public names of the arguments.
+    pub fn body(&self, call: &Call, mut body: ErrorBody) -> ErrorBody {
+        if self.is_plain() {
             return body;
         }
-        body.message = rename(&body.message);
-        body.hint = body.hint.as_ref().map(rename);
-        body.allowed = body.allowed.iter().map(rename).collect();
         let example = body
             .example
             .as_deref()
@@ -308,56 +252,18 @@ impl OfferedTool {
             .map(|ours| self.public_name(&ours, call).unwrap_or(ours));
         body
     }
+}
 
-    /// The service's answer with the notes about the arguments and the public names of tools and
-    /// arguments. The text of memories is unchanged.
-    pub fn answer(&self, surface: &Toolset, call: &Call, mut answer: Value) -> Value {
-        if self.is_plain() && surface.has_own_names() {
-            return answer;
-        }
-        let rename = |text: &mut Value| {
-            if let Value::String(text_value) = text {
-                *text_value = self.rename_in_text(surface, call, text_value);
-            }
-        };
-        for (list, field) in [
-            ("notes", Some("message")),
-            ("missing", Some("reason")),
-            ("suggestions", None),
-        ] {
-            let entries = answer
-                .get_mut(list)
-                .and_then(Value::as_array_mut)
-                .into_iter()
-                .flatten();
-            for entry in entries {
-                match field {
-                    Some(field) => entry.get_mut(field).into_iter().for_each(rename),
-                    None => rename(entry),
-                }
-            }
-        }
-        if let (Some(answer), false) = (answer.as_object_mut(), call.notes.is_empty()) {
+impl Call {
+    /// The service's answer with the notes about the arguments.
+    pub fn answer(&self, mut answer: Value) -> Value {
+        if let (Some(answer), false) = (answer.as_object_mut(), self.notes.is_empty()) {
             let notes = answer.entry("notes").or_insert_with(|| json!([]));
             if let Some(notes) = notes.as_array_mut() {
-                notes.extend(
-                    call.notes
-                        .iter()
-                        .filter_map(|note| serde_json::to_value(note).ok()),
-                );
+                let own = self.notes.iter();
+                notes.extend(own.filter_map(|note| serde_json::to_value(note).ok()));
             }
         }
         answer
-    }
-}
-
-impl Toolset {
-    /// The service's answer with the public names of the four, outside of a tool call.
-    pub fn answer(&self, operation: Tool, answer: Value) -> Value {
-        if self.has_own_names() {
-            return answer;
-        }
-        let plain = OfferedTool::built_in(operation);
-        plain.answer(self, &Call::default(), answer)
     }
 }

@@ -372,7 +372,8 @@ fn unreviewed_rows_are_hidden_counted_and_shown_on_demand() {
         .find(|note| note.kind == NoteKind::HiddenByStatus)
         .unwrap();
     assert!(
-        note.message.contains(&number.to_string()) && note.message.contains("staging"),
+        note.message.to_string().contains(&number.to_string())
+            && note.message.to_string().contains("staging"),
         "{}",
         note.message
     );
@@ -381,7 +382,11 @@ fn unreviewed_rows_are_hidden_counted_and_shown_on_demand() {
         .iter()
         .find(|note| note.kind == NoteKind::NoStatusColumn)
         .unwrap();
-    assert!(note.message.contains("review status"), "{}", note.message);
+    assert!(
+        note.message.to_string().contains("review status"),
+        "{}",
+        note.message
+    );
     let everything_hidden = service.query_memories(&QueryRequest::default()).unwrap();
     assert_eq!(everything_hidden.hidden.unwrap().by_status, 756);
     assert_eq!(

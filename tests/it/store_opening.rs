@@ -292,7 +292,7 @@ fn a_store_with_a_lasting_lock_is_read_or_reported() {
                 answer
                     .notes
                     .iter()
-                    .any(|note| note.message.contains("locked")),
+                    .any(|note| note.message.to_string().contains("locked")),
                 "{mode}: {:?}",
                 answer.notes
             );

@@ -235,7 +235,7 @@ fn rows_without_an_id_are_skipped() {
             .health
             .problems
             .iter()
-            .any(|problem| problem.contains("repeat")),
+            .any(|problem| problem.to_string().contains("repeat")),
         "{:?}",
         scopes.scopes[0].health
     );

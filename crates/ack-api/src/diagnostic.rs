@@ -1,15 +1,15 @@
 //! Turns an error into the body of an answer: a stable code, a message, and a hint.
 
-use std::borrow::Cow;
 use std::error::Error;
 use std::path::Path;
 
+use crate::hint::{self, Hint, OwnNames, Reader};
 use crate::text;
-use crate::{ErrorBody, ErrorCode};
+use crate::{ErrorBody, ErrorCode, Message};
 
-/// The longest message and hint, in characters.
-const TEXT_CAP: usize = 600;
-/// The longest path, name or example, in characters.
+/// The longest message and example, in characters.
+pub const MAX_MESSAGE_CHARS: usize = 600;
+/// The longest path or name, in characters.
 const FIELD_CAP: usize = 400;
 
 /// An error for a person or an agent.
@@ -18,7 +18,22 @@ pub trait Diagnostic: Error {
     fn code(&self) -> ErrorCode;
 
     /// What to do next, if known.
-    fn hint(&self) -> Option<Cow<'static, str>>;
+    fn hints(&self) -> Vec<Hint>;
+
+    /// What is wrong, with its causes, on one line and safe to print.
+    fn message(&self, _reader: &dyn Reader) -> String {
+        chain(self)
+    }
+
+    /// What to do next, for a reader.
+    fn hint_for(&self, reader: &dyn Reader) -> Option<String> {
+        hint::render(&self.hints(), reader)
+    }
+
+    /// What to do next, for an agent that has the four tools.
+    fn hint(&self) -> Option<String> {
+        self.hint_for(&OwnNames::Agent)
+    }
 
     /// The file or folder the error is about.
     fn path(&self) -> Option<&Path> {
@@ -28,12 +43,22 @@ pub trait Diagnostic: Error {
     /// Adds what only this kind of error has: the argument, the allowed values, an example.
     fn details(&self, _body: &mut ErrorBody) {}
 
-    /// The body for a tool's error result and for `--json`. Everything in it is safe to print.
+    /// The error and what to do next, as a message of an answer.
+    fn as_message(&self) -> Message {
+        Message::new(chain(self)).with_all(self.hints())
+    }
+
+    /// The body for an agent that has the four tools.
     fn body(&self) -> ErrorBody {
+        self.body_for(&OwnNames::Agent)
+    }
+
+    /// The body for a tool's error result and for `--json`. Everything in it is safe to print.
+    fn body_for(&self, reader: &dyn Reader) -> ErrorBody {
         let mut body = ErrorBody {
             code: self.code().as_str().to_owned(),
-            message: chain(self),
-            hint: self.hint().map(Cow::into_owned),
+            message: self.message(reader),
+            hint: self.hint_for(reader),
             path: self
                 .path()
                 .map(|path| text::line(&path.display().to_string(), FIELD_CAP)),
@@ -45,8 +70,8 @@ pub trait Diagnostic: Error {
         };
         self.details(&mut body);
         // These may quote names, paths and output of other programs.
-        for field in [&mut body.hint, &mut body.example].into_iter().flatten() {
-            *field = text::line(field, TEXT_CAP);
+        if let Some(example) = &mut body.example {
+            *example = text::line(example, MAX_MESSAGE_CHARS);
         }
         for entry in body.allowed.iter_mut().chain(&mut body.nearest) {
             *entry = text::line(entry, FIELD_CAP);
@@ -56,7 +81,7 @@ pub trait Diagnostic: Error {
 }
 
 /// The message with its causes, on one line and safe to print.
-fn chain<E: Error + ?Sized>(error: &E) -> String {
+pub fn chain<E: Error + ?Sized>(error: &E) -> String {
     let mut message = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -73,7 +98,7 @@ fn chain<E: Error + ?Sized>(error: &E) -> String {
         }
         source = cause.source();
     }
-    text::line(&message, TEXT_CAP)
+    text::line(&message, MAX_MESSAGE_CHARS)
 }
 
 /// The result code of SQLite in a cause of the form `Error code 11: …`.

@@ -6,15 +6,17 @@
 //!
 //! The crate also holds what every other crate uses: the memory record and its status ([`memory`]),
 //! memories as lines of JSON ([`import_line`]), safe text ([`text`]), dates ([`time`]), numbers in
-//! words ([`number`]), the numbers of the review queue ([`queue`]), the addresses of scopes and
+//! words ([`number`]), what a reader can do next ([`hint`]), the numbers of the review queue ([`queue`]), the addresses of scopes and
 //! memories ([`uri`]), and the cancellation of requests ([`cancel`]). It does no input or output.
 
 pub mod cancel;
 mod code;
 pub mod decision;
-mod diagnostic;
+pub mod diagnostic;
+pub mod hint;
 pub mod import_line;
 pub mod memory;
+mod message;
 mod note;
 pub mod number;
 pub mod queue;
@@ -27,11 +29,13 @@ pub mod settings;
 pub mod source;
 pub mod text;
 pub mod time;
+mod tool;
 pub mod uri;
-pub mod wording;
 
 pub use code::ErrorCode;
 pub use diagnostic::Diagnostic;
+pub use hint::{Given, Hint, Reader};
+pub use message::{Message, Resolve};
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{
     ALIASES, ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS,
@@ -48,3 +52,4 @@ pub use response::{
     RelationKind, RelativeAge, ScopeInfo, Searched, SessionContext, SessionEntry, Skipped, Stage,
     TagCount, Timeline, TimelineEntry,
 };
+pub use tool::Tool;

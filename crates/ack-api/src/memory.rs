@@ -23,6 +23,14 @@ pub enum Status {
 }
 
 impl Status {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Staging,
+        Self::Approved,
+        Self::Promoted,
+        Self::Rejected,
+    ];
+
     /// Whether agents see a memory of this status without asking for others.
     pub const fn is_served(self) -> bool {
         matches!(self, Self::Approved | Self::Promoted)
@@ -32,14 +40,8 @@ impl Status {
     /// that an unknown spelling never counts as an approval.
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim_ascii();
-        [
-            Self::Staging,
-            Self::Approved,
-            Self::Promoted,
-            Self::Rejected,
-        ]
-        .into_iter()
-        .find(|status| word.eq_ignore_ascii_case(status.as_str()))
+        let mut known = Self::ALL.into_iter();
+        known.find(|status| word.eq_ignore_ascii_case(status.as_str()))
     }
 
     /// The word used in stores, arguments and answers.

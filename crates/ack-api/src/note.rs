@@ -4,10 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text;
-
-/// The longest message of a note. It may quote names, paths and other programs; all are made safe
-/// to print.
-const MAX_MESSAGE_CHARS: usize = 2_000;
+use crate::{Hint, Message};
 
 /// Something the reader should know, in a form that a program can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,40 +15,48 @@ pub struct Note {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// One sentence for the reader.
-    pub message: String,
+    pub message: Message,
 }
 
 impl Note {
     /// Each message once, with the scopes that it is about, for plain-text output.
     pub fn by_message<'a>(
         notes: impl IntoIterator<Item = &'a Self>,
-    ) -> Vec<(&'a str, Vec<&'a str>)> {
-        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    ) -> Vec<(String, Vec<&'a str>)> {
+        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
         for note in notes {
             let scope = note.scope.as_deref();
+            let text = note.message.to_string();
             let known = groups.iter_mut();
             let mut known = known.filter(|(message, scopes)| {
-                *message == note.message && scopes.is_empty() == scope.is_none()
+                *message == text && scopes.is_empty() == scope.is_none()
             });
             match known.next() {
                 Some((_, scopes)) => scopes.extend(scope),
-                None => groups.push((&note.message, scope.into_iter().collect())),
+                None => groups.push((text, scope.into_iter().collect())),
             }
         }
         groups
     }
 
     /// A note about the answer as a whole.
-    pub fn new(kind: NoteKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: NoteKind, message: impl Into<Message>) -> Self {
         Self {
             kind,
             scope: None,
-            message: text::line(&message.into(), MAX_MESSAGE_CHARS),
+            message: message.into(),
         }
     }
 
+    /// Adds what to do next.
+    #[must_use]
+    pub fn with(mut self, hint: Hint) -> Self {
+        self.message = self.message.with(hint);
+        self
+    }
+
     /// A note about one scope.
-    pub fn about(kind: NoteKind, scope: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn about(kind: NoteKind, scope: impl Into<String>, message: impl Into<Message>) -> Self {
         Self {
             scope: Some(text::line(&scope.into(), 200)),
             ..Self::new(kind, message)

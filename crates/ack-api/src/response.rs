@@ -10,7 +10,7 @@ pub use self::history::HistoryEntry;
 pub use self::scopes::{
     Counts, Health, HealthState, IndexInfo, ListScopesResponse, Pending, ScopeInfo, TagCount,
 };
-use super::{Note, Within};
+use super::{Message, Note, Within};
 use crate::memory::{Status, StatusFilter};
 
 /// Which scopes were searched, and with which filter.
@@ -57,7 +57,7 @@ pub struct Skipped {
     /// Its name.
     pub scope: String,
     /// Why.
-    pub reason: String,
+    pub reason: Message,
 }
 
 /// Matches that are not shown.
@@ -257,7 +257,7 @@ pub struct Expected {
     /// The stage at which it was lost, or `returned`.
     pub stage: Stage,
     /// An explanation in one sentence.
-    pub message: String,
+    pub message: Message,
     /// How the legs ranked it, if it got that far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
@@ -299,7 +299,7 @@ pub struct QueryResponse {
     pub total_is_lower_bound: bool,
     /// What to try next, if nothing was found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub suggestions: Vec<String>,
+    pub suggestions: Vec<Message>,
     /// Pass as `cursor`, with the same arguments, for the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -485,7 +485,7 @@ pub struct MissingMemory {
     /// The id.
     pub id: String,
     /// Why it is missing, and what to do.
-    pub reason: String,
+    pub reason: Message,
     /// Similar ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<String>,

@@ -1,12 +1,11 @@
 //! What can go wrong with a bucket.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ack_api::number::count;
 use ack_api::remote::SettingProblem;
-use ack_api::{Diagnostic, ErrorCode, text};
+use ack_api::{Diagnostic, ErrorCode, Hint, text};
 use ack_lance::TableError;
 use ack_lance::build::BuildError;
 use ack_store::StoreError;
@@ -305,8 +304,7 @@ impl BucketError {
         text::line(&self.to_string(), 300)
     }
 
-    /// What to do next.
-    pub fn advice(&self) -> Cow<'static, str> {
+    fn next_steps(&self) -> Vec<Hint> {
         let advice = match self {
             Self::Address { .. } => {
                 "write `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`"
@@ -327,19 +325,30 @@ impl BucketError {
                 "correct the address and the endpoint, or create the bucket: publishing does not"
             }
             Self::Missing { .. } | Self::Damaged { .. } => {
-                "publish again, or go back: `ack-memory publish SCOPE --to ADDRESS --list`, then --rollback"
+                return vec![
+                    Hint::command("publish SCOPE --to ADDRESS", "publishes it again"),
+                    Hint::command(
+                        "publish SCOPE --to ADDRESS --list",
+                        "shows the versions to go back to with --rollback",
+                    ),
+                ];
             }
             Self::NothingPublished { .. } => {
-                "check the address, or publish a scope there: `ack-memory publish SCOPE --to ADDRESS`"
+                return vec![
+                    Hint::advice("check the address"),
+                    Hint::command("publish SCOPE --to ADDRESS", "publishes a scope there"),
+                ];
             }
             Self::NewerFormat { .. } => "install the newest ack-memory",
             Self::TooLarge { needed, .. } => {
-                return format!(
-                    "write `cache = \"{}\"` under [remote] of scope.toml, or let a shared \
-                     `ack-memory serve --http` search it for you",
-                    size(*needed).replace(' ', "")
-                )
-                .into();
+                let cache = size(*needed).replace(' ', "");
+                return vec![
+                    Hint::setting(
+                        format!("`cache = \"{cache}\"` under [remote] of scope.toml"),
+                        "makes room for it",
+                    ),
+                    Hint::command("serve --http", "on another machine can search it for all"),
+                ];
             }
             Self::Unsafe { .. } => {
                 "two publishers could destroy each other's work there; use a server that honours \
@@ -347,29 +356,30 @@ impl BucketError {
             }
             Self::Conflict { .. } => "run the same command again to see the new plan",
             Self::OtherScope { published, .. } => {
-                return format!(
+                let published = word(&text::line(published, 100));
+                return vec![Hint::advice(format!(
                     "publish to another address; to remove those memories for all readers and \
-                     publish these instead, add `--replace {}`",
-                    word(&text::line(published, 100))
-                )
-                .into();
+                     publish these instead, add `--replace {published}`"
+                ))];
             }
             Self::NoSuchVersion { .. } => "`--list` shows the versions",
             Self::PrunedVersion { oldest, .. } => {
-                return format!(
+                return vec![Hint::advice(format!(
                     "the oldest that is left is v-{oldest}; `--list` shows all of them"
-                )
-                .into();
+                ))];
             }
             Self::NotPublished { .. } => {
-                "`ack-memory query`, in a scope that follows the bucket, finds the ids"
+                return vec![Hint::command(
+                    "query WORDS",
+                    "finds the ids, in a scope that follows the bucket",
+                )];
             }
             Self::RestoresWithdrawn { .. } => "add `--restore ID` for each that may come back",
             Self::Busy { .. } => "wait until it has finished",
             Self::Io { .. } | Self::Sqlite { .. } => {
                 "check the folder's permissions and the free space"
             }
-            Self::Store(error) => return error.hint(),
+            Self::Store(error) => return error.hints(),
             Self::Copy { .. } => "run the command again: what is damaged is fetched again",
             Self::Table(_) => {
                 "its files are as they were published: install the newest ack-memory, or have it \
@@ -377,7 +387,7 @@ impl BucketError {
             }
             Self::Build(_) => "run the command again with `--reindex`",
         };
-        advice.into()
+        vec![Hint::advice(advice)]
     }
 
     /// Whether a version cannot be kept on this machine.
@@ -427,8 +437,8 @@ impl Diagnostic for BucketError {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        Some(self.advice())
+    fn hints(&self) -> Vec<Hint> {
+        self.next_steps()
     }
 
     fn path(&self) -> Option<&Path> {

@@ -1,10 +1,9 @@
 //! Why a call of an upstream server's tool has no result.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use ack_api::cancel::Stopped;
-use ack_api::{Diagnostic, ErrorCode};
+use ack_api::{Diagnostic, ErrorCode, Hint};
 
 /// Why a call of an upstream server's tool has no result.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -68,18 +67,21 @@ impl Diagnostic for UpstreamError {
         }
     }
 
-    fn hint(&self) -> Option<Cow<'static, str>> {
-        let hint = match self {
+    fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
             Self::Unavailable { .. } => {
-                "the other tools still work; `ack-memory doctor --upstreams` shows what is wrong"
+                return vec![
+                    Hint::advice("the other tools still work"),
+                    Hint::command("doctor --upstreams", "shows what is wrong"),
+                ];
             }
             Self::Refused { why, .. } => why.hint,
             Self::TimedOut { .. } => {
                 "ask for less or try again; `timeout_ms` in config.toml is the limit"
             }
             Self::Failed { .. } => "try again; the other tools still work",
-            Self::Stopped(_) => return None,
+            Self::Stopped(_) => return Vec::new(),
         };
-        Some(hint.into())
+        vec![Hint::advice(advice)]
     }
 }

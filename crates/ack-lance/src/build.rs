@@ -10,7 +10,6 @@ mod feed;
 mod prepare;
 mod report;
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -30,6 +29,7 @@ use super::{
     PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
     wait,
 };
+use ack_api::Hint;
 use ack_api::source::{Records, RowKey};
 use ack_search::analyzer::analyzer_threads;
 use ack_search::encoder::{EmbedError, Embedder, Encoder};
@@ -78,14 +78,14 @@ pub enum BuildError {
 
 impl BuildError {
     /// What to do about it.
-    pub fn hint(&self) -> Cow<'static, str> {
-        let hint = match self {
-            Self::Store(error) => return error.hint(),
-            Self::Table(error) => error.hint(),
+    pub fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
+            Self::Store(error) => return error.hints(),
+            Self::Table(error) => return error.hints(),
             Self::Embed(_) => "check the model's files, or build without `--model`",
             Self::DamagedEncoder => "install ack-memory again",
         };
-        hint.into()
+        vec![Hint::advice(advice)]
     }
 }
 

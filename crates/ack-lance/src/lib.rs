@@ -28,6 +28,7 @@ pub mod records;
 pub mod search;
 pub mod terms;
 
+use ack_api::Hint;
 use ack_store::table_version::{PUBLISHED, TABLE, TableVersion, tag_file};
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -122,18 +123,29 @@ impl TableError {
     }
 
     /// What to do about it.
-    pub const fn hint(&self) -> &'static str {
-        match self {
+    pub fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
             Self::Busy => "wait until it has finished; what it does is not lost",
             Self::Special { .. } => {
-                "searches go on without the table; remove that from `lance/` in the scope's folder \
-                 and run `ack-memory index` again"
+                return vec![
+                    Hint::advice(
+                        "searches go on without the table; remove that from `lance/` in the \
+                         scope's folder",
+                    ),
+                    Hint::command("index", "builds the table again"),
+                ];
             }
             _ => {
-                "searches work without it; fix the cause and run `ack-memory index` again, \
-                 with --rebuild if the table is damaged"
+                return vec![
+                    Hint::advice("searches work without it; fix the cause"),
+                    Hint::command(
+                        "index",
+                        "then builds it again, with --rebuild if the table is damaged",
+                    ),
+                ];
             }
-        }
+        };
+        vec![Hint::advice(advice)]
     }
 
     fn read_error(action: &'static str) -> impl Fn(lance::Error) -> Self {

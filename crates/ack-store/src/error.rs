@@ -1,12 +1,12 @@
 //! Why a store cannot be read, with a stable code and a hint for each case.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ack_api::ErrorCode;
+use ack_api::hint::OwnNames;
 use ack_api::text::list;
+use ack_api::{ErrorCode, Hint, Message};
 
-use crate::hint::{io_hint, sqlite_hint};
+use crate::hint::{how_opened, io_hint, sqlite_hints};
 
 /// How a store was named. Its user changes the path there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -224,8 +224,8 @@ impl StoreError {
     }
 
     /// What to do next.
-    pub fn hint(&self) -> Cow<'static, str> {
-        let hint = match self {
+    pub fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
             Self::Missing { named, .. } => return missing(named),
             Self::Empty { named, .. } => return empty(named),
             Self::NotADatabase { named, .. } => return not_a_database(named),
@@ -236,7 +236,10 @@ impl StoreError {
                 "check the scope's `store` path; restore the file from a backup if it should be server-memory's file"
             }
             Self::ImportLines { .. } => {
-                "run `ack-memory import FILE --scope NAME`, or name the folder that it is in"
+                return vec![
+                    Hint::command("import FILE --scope NAME", "imports it"),
+                    Hint::advice("or name the folder that it is in"),
+                ];
             }
             Self::Locked { .. } => "try again after the other program has finished writing",
             Self::Corrupt { .. } => {
@@ -247,72 +250,89 @@ impl StoreError {
             Self::NoCopy { .. } => {
                 "free some space there, or set `TMPDIR` to a writable folder with enough space"
             }
-            Self::Io { source, .. } => io_hint(source).unwrap_or(UNREADABLE_HINT),
-            Self::Decisions { source, .. } => io_hint(source).unwrap_or(UNREADABLE_LOG_HINT),
-            Self::Sqlite { source, .. } => sqlite_hint(source).unwrap_or(UNREADABLE_HINT),
+            Self::Io { source, .. } => {
+                return io_hint(source).map_or_else(unreadable, |hint| vec![hint]);
+            }
+            Self::Decisions { source, .. } => {
+                return vec![io_hint(source).unwrap_or(Hint::advice(UNREADABLE_LOG_HINT))];
+            }
+            Self::Sqlite { source, .. } => return sqlite_hints(source).unwrap_or_else(unreadable),
         };
-        hint.into()
+        vec![Hint::advice(advice)]
+    }
+
+    /// What to do next, in the words of an agent that has the four tools.
+    pub fn hint(&self) -> String {
+        ack_api::hint::render(&self.hints(), &OwnNames::Agent).unwrap_or_default()
+    }
+
+    /// The error and what to do next, as a message of an answer.
+    pub fn as_message(&self) -> Message {
+        Message::new(self.to_string()).with_all(self.hints())
     }
 }
 
-fn missing(named: &NamedBy) -> Cow<'static, str> {
+fn missing(named: &NamedBy) -> Vec<Hint> {
     match named {
-        NamedBy::Path => "name an existing database or folder of notes".into(),
-        NamedBy::Database => CHECK_DB_HINT.into(),
-        NamedBy::Scope(scope) => format!(
-            "import memories with `ack-memory import FILE --scope {0}`, or name an existing store \
-             with `ack-memory scopes set {0} store=PATH`",
-            quoted(scope)
-        )
-        .into(),
-        NamedBy::Manifest(scope) => format!(
-            "if it moved, run `ack-memory scopes set {0} store=PATH`; if it is gone, \
-             `ack-memory scopes remove {0}`",
-            quoted(scope)
-        )
-        .into(),
+        NamedBy::Path => vec![Hint::advice("name an existing database or folder of notes")],
+        NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT)],
+        NamedBy::Scope(scope) => vec![
+            import_into(scope),
+            set_store(scope, "names an existing store instead"),
+        ],
+        NamedBy::Manifest(scope) => vec![
+            set_store(scope, "names its new place, if it moved"),
+            Hint::command(
+                format!("scopes remove {}", quoted(scope)),
+                "removes the scope, if it is gone",
+            ),
+        ],
     }
 }
 
-fn empty(named: &NamedBy) -> Cow<'static, str> {
+fn empty(named: &NamedBy) -> Vec<Hint> {
+    const WAIT: &str = "wait until its program has written to it";
     match named {
-        NamedBy::Scope(scope) => format!(
-            "import memories with `ack-memory import FILE --scope {}`",
-            quoted(scope)
-        )
-        .into(),
-        NamedBy::Database => {
-            format!("wait until its program has written to it, or {CHECK_DB_HINT}").into()
-        }
-        NamedBy::Path | NamedBy::Manifest(_) => "wait until its program has written to it".into(),
+        NamedBy::Scope(scope) => vec![import_into(scope)],
+        NamedBy::Database => vec![Hint::advice(format!("{WAIT}, or {CHECK_DB_HINT}"))],
+        NamedBy::Path | NamedBy::Manifest(_) => vec![Hint::advice(WAIT)],
     }
 }
 
-fn not_a_database(named: &NamedBy) -> Cow<'static, str> {
+fn not_a_database(named: &NamedBy) -> Vec<Hint> {
+    const RESTORE: &str = "restore the file from a backup";
     match named {
-        NamedBy::Path => "name a database, or a folder of notes".into(),
-        NamedBy::Database => CHECK_DB_HINT.into(),
-        NamedBy::Scope(_) => "restore the file from a backup".into(),
-        NamedBy::Manifest(scope) => format!(
-            "restore the file from a backup, or name another store with \
-             `ack-memory scopes set {} store=PATH`",
-            quoted(scope)
-        )
-        .into(),
+        NamedBy::Path => vec![Hint::advice("name a database, or a folder of notes")],
+        NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT)],
+        NamedBy::Scope(_) => vec![Hint::advice(RESTORE)],
+        NamedBy::Manifest(scope) => vec![
+            Hint::advice(RESTORE),
+            set_store(scope, "names another store"),
+        ],
     }
 }
 
-fn foreign(named: &NamedBy) -> Cow<'static, str> {
-    const TABLES: &str = "`schemas/scope.sql` describes the tables that this program reads";
+fn foreign(named: &NamedBy) -> Vec<Hint> {
+    let tables = Hint::advice("`schemas/scope.sql` describes the tables that this program reads");
     match named {
-        NamedBy::Path | NamedBy::Scope(_) => TABLES.into(),
-        NamedBy::Database => format!("{CHECK_DB_HINT}; {TABLES}").into(),
-        NamedBy::Manifest(scope) => format!(
-            "name another store with `ack-memory scopes set {} store=PATH`; {TABLES}",
-            quoted(scope)
-        )
-        .into(),
+        NamedBy::Path | NamedBy::Scope(_) => vec![tables],
+        NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT), tables],
+        NamedBy::Manifest(scope) => vec![tables, set_store(scope, "names another store")],
     }
+}
+
+fn import_into(scope: &str) -> Hint {
+    let command = format!("import FILE --scope {}", quoted(scope));
+    Hint::command(command, "imports memories")
+}
+
+fn set_store(scope: &str, outcome: &'static str) -> Hint {
+    Hint::command(format!("scopes set {} store=PATH", quoted(scope)), outcome)
+}
+
+/// What to do if nothing more specific is known.
+fn unreadable() -> Vec<Hint> {
+    vec![Hint::advice("check the file's permissions"), how_opened()]
 }
 
 /// A scope's name, quoted for the shell if necessary.
@@ -329,9 +349,6 @@ const CHECK_DB_HINT: &str = "check the path that `--db` or `ACK_MEM_DB` names";
 /// The hint for a decision log that cannot be read.
 const UNREADABLE_LOG_HINT: &str = "until it can be read, this scope serves nothing; make it a regular, \
                             readable file of JSON lines, or restore it";
-/// The hint if nothing more specific is known.
-const UNREADABLE_HINT: &str =
-    "check the file's permissions; `ack-memory doctor` shows how each scope was opened";
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use ack_api::Hint;
 use rusqlite::ErrorCode;
 
 /// The hint for a full disk. Stores are only read, but some need a private copy.
@@ -16,7 +17,7 @@ const BROKEN_DEVICE: &str =
     "the disk or network drive reported a failure: check that it is connected and works";
 
 /// The hint for an I/O error with a specific cause.
-pub fn io_hint(error: &io::Error) -> Option<&'static str> {
+pub fn io_hint(error: &io::Error) -> Option<Hint> {
     use io::ErrorKind as Kind;
     let by_kind = match error.kind() {
         Kind::StorageFull | Kind::QuotaExceeded => Some(NO_SPACE),
@@ -34,22 +35,33 @@ pub fn io_hint(error: &io::Error) -> Option<&'static str> {
         Some(nix::libc::EIO) => Some(BROKEN_DEVICE),
         _ => None,
     };
-    by_kind.or(by_number)
+    by_kind.or(by_number).map(Hint::advice)
 }
 
-/// The hint for an SQLite error with a specific cause.
-pub fn sqlite_hint(error: &rusqlite::Error) -> Option<&'static str> {
-    match error.sqlite_error_code()? {
-        ErrorCode::DiskFull => Some(NO_SPACE),
-        ErrorCode::OutOfMemory => Some("the system is out of memory: close other programs"),
-        ErrorCode::ConstraintViolation => Some(
-            "the store's own rules refuse this (a CHECK, a trigger or a unique index); nothing was changed",
-        ),
-        ErrorCode::SystemIoFailure => Some(BROKEN_DEVICE),
-        ErrorCode::CannotOpen => Some(
-            "check the permissions of the file and its folder, and the limit for open files (`ulimit -n`); \
-             `ack-memory doctor` shows how each scope was opened",
-        ),
-        _ => None,
-    }
+/// The hints for an SQLite error with a specific cause.
+pub fn sqlite_hints(error: &rusqlite::Error) -> Option<Vec<Hint>> {
+    let advice = match error.sqlite_error_code()? {
+        ErrorCode::DiskFull => NO_SPACE,
+        ErrorCode::OutOfMemory => "the system is out of memory: close other programs",
+        ErrorCode::ConstraintViolation => {
+            "the store's own rules refuse this (a CHECK, a trigger or a unique index); nothing was changed"
+        }
+        ErrorCode::SystemIoFailure => BROKEN_DEVICE,
+        ErrorCode::CannotOpen => {
+            return Some(vec![
+                Hint::advice(
+                    "check the permissions of the file and its folder, and the limit for open \
+                     files (`ulimit -n`)",
+                ),
+                how_opened(),
+            ]);
+        }
+        _ => return None,
+    };
+    Some(vec![Hint::advice(advice)])
+}
+
+/// The command that shows how each scope was opened.
+pub fn how_opened() -> Hint {
+    Hint::command("doctor", "shows how each scope was opened")
 }

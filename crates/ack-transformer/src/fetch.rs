@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ack_api::Hint;
 use ack_search::encoder::Encoder;
 use hf_hub::api::sync::{ApiBuilder, ApiError};
 
@@ -35,14 +36,15 @@ pub enum FetchError {
 
 impl FetchError {
     /// What to do about it.
-    pub const fn hint(&self) -> &'static str {
-        match self {
+    pub fn hints(&self) -> Vec<Hint> {
+        let advice = match self {
             Self::Download(_) => {
                 "this needs a network; any copy of the model's `model.safetensors` in a folder works as well"
             }
             Self::Io { .. } => "check that the folder can be written",
-            Self::Model(error) => error.hint(),
-        }
+            Self::Model(error) => return error.hints(),
+        };
+        vec![Hint::advice(advice)]
     }
 }
 

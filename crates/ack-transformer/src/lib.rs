@@ -17,6 +17,7 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config, HiddenAct, PositionEmbeddingType};
 use serde::Deserialize;
 
+use ack_api::Hint;
 use ack_search::encoder::wordpiece::TokenId;
 use ack_search::encoder::{EmbedError, Embedder, Encoder};
 
@@ -59,8 +60,11 @@ pub enum ModelError {
 
 impl ModelError {
     /// What to do about it.
-    pub const fn hint(&self) -> &'static str {
-        "`ack-memory model fetch --to DIR` gets the right one; without `--model` the static encoder is used"
+    pub fn hints(&self) -> Vec<Hint> {
+        vec![
+            Hint::command("model fetch --to DIR", "gets the right one"),
+            Hint::advice("without `--model` the static encoder is used"),
+        ]
     }
 }
 

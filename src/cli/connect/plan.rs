@@ -1,5 +1,6 @@
 //! Plans the changes that connect a client, and the warnings for its user.
 
+use ack_api::Hint;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -369,9 +370,12 @@ pub fn files(
         let able = Client::ALL
             .into_iter()
             .filter(|client| client.has_project_settings());
-        let able: Vec<&str> = able.map(Client::name).collect();
+        let able = able.map(|client| client.name().to_owned()).collect();
         let message = format!("{} has no project settings", client.name());
-        let hint = format!("clients with project settings: {}", able.join(", "));
+        let hint = Hint::Allowed {
+            what: "clients with project settings",
+            values: able,
+        };
         CliError::usage("--here", message).with_hint(hint)
     })
 }

@@ -1,5 +1,6 @@
 //! What is typed behind a command that decides: ids, numbers of results, addresses, filters.
 
+use ack_api::Hint;
 use std::sync::Arc;
 
 use ack_api::memory::fold_name;
@@ -109,7 +110,7 @@ pub fn check_chosen(command: &str, args: &ChosenArgs) -> Result<(), CliError> {
     );
     let hint =
         format!("leave out `{filter}` to {command} only what the ids name, or leave out the ids");
-    let example = format!("ack-memory {command} {}", args.ids.join(" "));
+    let example = format!("{command} {}", args.ids.join(" "));
     Err(CliError::usage(filter, message)
         .with_hint(hint)
         .with_example(example))
@@ -142,23 +143,23 @@ impl<'a> Replacing<'a> {
                 format!(
                     "`{command}` needs two memories: the one that goes, and with `{flag}` the one that stays"
                 ),
-                "`ack-memory review --list` shows what is waiting, with the ids".to_owned(),
-                format!("ack-memory {command} 7be2 {flag} 19f7"),
+                Hint::command("review --list", "shows what waits for review, with the ids"),
+                format!("{command} 7be2 {flag} 19f7"),
             ),
             ([goes], None) => (
                 format!(
                     "`{command}` needs two memories: `{goes}` goes, and `{flag}` is missing, which \
                      names the one that stays"
                 ),
-                format!("add `{flag} ID`; `ack-memory query` finds ids"),
-                format!("ack-memory {command} {goes} {flag} 19f7"),
+                Hint::command("query WORDS", format!("finds the id for `{flag} ID`")),
+                format!("{command} {goes} {flag} 19f7"),
             ),
             ([goes, stays], None) => (
                 format!(
                     "`{command}` does not know which of `{goes}` and `{stays}` stays: name that one with `{flag}`"
                 ),
-                "the other one goes".to_owned(),
-                format!("ack-memory {command} {goes} {flag} {stays}"),
+                "the other one goes".into(),
+                format!("{command} {goes} {flag} {stays}"),
             ),
             ([goes, ..], stays) => {
                 let stays = stays.unwrap_or("ID");
@@ -167,8 +168,8 @@ impl<'a> Replacing<'a> {
                         "`{command}` takes away one memory at a time, and {} were named",
                         self.ids.len()
                     ),
-                    "run it once for each of them".to_owned(),
-                    format!("ack-memory {command} {goes} {flag} {stays}"),
+                    "run it once for each of them".into(),
+                    format!("{command} {goes} {flag} {stays}"),
                 )
             }
         };

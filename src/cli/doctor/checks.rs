@@ -1,5 +1,6 @@
 //! The findings of `doctor`: one line each, with the command that fixes it.
 
+use crate::cli::command::{SHELL, command};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,6 +76,11 @@ impl DoctorFinding {
         self
     }
 
+    /// Adds a command of this program to run.
+    pub fn run(self, arguments: &str) -> Self {
+        self.advise(command(arguments))
+    }
+
     /// Adds advice.
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
@@ -85,8 +91,7 @@ impl DoctorFinding {
 /// The findings about `config.toml` and what `serve` offers.
 pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
     let broken = report.broken_settings.as_ref().map(|message| {
-        DoctorFinding::new(Level::Error, "config.toml", message.clone())
-            .advise("ack-memory config edit")
+        DoctorFinding::new(Level::Error, "config.toml", message.clone()).run("config edit")
     });
     let problem = report
         .offer
@@ -99,7 +104,7 @@ pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
             "serve",
             format!("refuses to start: {message}"),
         )
-        .advise("ack-memory config edit")
+        .run("config edit")
     });
     let default = default_scope(report);
     let mut found: Vec<DoctorFinding> = broken.into_iter().chain(offer).chain(default).collect();
@@ -130,9 +135,7 @@ fn default_scope(report: &DoctorReport<'_>) -> Option<DoctorFinding> {
         .first()
         .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     let message = format!("`default_scope` is `{name}`, which does not exist{near}");
-    Some(
-        DoctorFinding::new(Level::Warning, "config.toml", message).advise("ack-memory config edit"),
-    )
+    Some(DoctorFinding::new(Level::Warning, "config.toml", message).run("config edit"))
 }
 
 /// The findings about the scopes.
@@ -159,13 +162,13 @@ pub fn scopes(report: &DoctorReport<'_>, screen: &Screen) -> Vec<DoctorFinding> 
             }
             ScopeError::NoRoot { root, .. } => {
                 let message = format!("the folder {} does not exist", root.display());
-                DoctorFinding::new(Level::Warning, "scopes", message).advise("ack-memory setup")
+                DoctorFinding::new(Level::Warning, "scopes", message).run("setup")
             }
             _ => {
                 let message = format!("none under {}", report.config.root.value.display());
                 DoctorFinding::new(Level::Warning, "scopes", message)
-                    .advise("ack-memory setup")
-                    .advise("ack-memory demo")
+                    .run("setup")
+                    .run("demo")
             }
         });
     }
@@ -204,8 +207,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         let named = first.contains(&*scope.store.path().to_string_lossy());
         let mut finding = DoctorFinding::new(Level::Error, name, first);
         finding.place = (!named).then_some(place);
-        let elsewhere = lines.filter(|line| !line.contains("`ack-memory doctor`"));
-        finding.advice = elsewhere.map(str::to_owned).collect();
+        finding.advice = lines.map(str::to_owned).collect();
         let is_mentioned = finding
             .advice
             .iter()
@@ -213,7 +215,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         // What is in a bucket is only away for a while.
         let is_remote = scope.remote.is_some();
         if !is_mentioned && !is_remote && remove::is_possible(config, scope) {
-            finding = finding.advise(format!("ack-memory scopes remove {}", quoted(name)));
+            finding = finding.run(&format!("scopes remove {}", quoted(name)));
         }
         return vec![finding];
     }
@@ -261,12 +263,10 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         };
         let hidden = format!("agents see none of them until you review{or_trust}");
         let mut finding = DoctorFinding::new(Level::Warning, "", hidden)
-            .advise(format!("ack-memory review --scope {}", quoted(name)));
+            .run(&format!("review --scope {}", quoted(name)));
         if !has_status {
-            finding = finding.advise(format!(
-                "ack-memory scopes set {} unreviewed=approved",
-                quoted(name)
-            ));
+            let trust = format!("scopes set {} unreviewed=approved", quoted(name));
+            finding = finding.run(&trust);
         }
         found.push(finding);
     }
@@ -276,7 +276,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
             DecisionPlace::Log => Level::Note,
             DecisionPlace::Store => Level::Warning,
         };
-        found.push(DoctorFinding::new(level, "", problem));
+        found.push(DoctorFinding::new(level, "", problem.render(&SHELL)));
     }
     // A line above already says that rows count as unreviewed.
     let known = |problem: &String| served == 0 && problem.contains("unreviewed");
@@ -323,7 +323,7 @@ fn broken_manifest(scope: &Scope, problem: &SettingsError, home: Option<&Path>) 
         SettingsError::Invalid {
             line: Some(line), ..
         } => format!("correct line {line} of {file}"),
-        SettingsError::Unreadable { .. } => match problem.hint() {
+        SettingsError::Unreadable { .. } => match problem.hint_for(&SHELL) {
             Some(hint) => format!("{hint}: {file}"),
             None => format!("make {file} readable"),
         },
@@ -347,7 +347,7 @@ pub fn unserved_stores(
             let message = format!("{}: {}", found.kind.title(), found.count());
             let finding = DoctorFinding::new(Level::Note, "found", message).at(&place);
             match found.kind.support() {
-                Support::Served => finding.advise("ack-memory setup"),
+                Support::Served => finding.run("setup"),
                 _ => finding,
             }
         })

@@ -1,5 +1,6 @@
 //! What `serve` offers, for `doctor`.
 
+use crate::cli::command::{SHELL, command};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ pub fn describe_offer(config: &Config, connect: bool, offline: bool) -> (String,
     let mut offer = match Offer::load(config, None, &|name| std::env::var_os(name)) {
         Ok(offer) => offer,
         Err(error) => {
-            let body = error.body();
+            let body = error.body_for(&SHELL);
             let _ = writeln!(
                 out,
                 "\ntools and upstream servers: `serve` refuses to start\n    problem   {}",
@@ -74,9 +75,9 @@ pub fn describe_offer(config: &Config, connect: bool, offline: bool) -> (String,
     };
     if !upstreams.is_empty() {
         let how = if connect {
-            ""
+            String::new()
         } else {
-            " (not contacted; `ack-memory doctor --upstreams` does)"
+            format!(" (not contacted; `{}` does)", command("doctor --upstreams"))
         };
         let _ = writeln!(out, "\nupstream servers: {}{how}", upstreams.len());
     }

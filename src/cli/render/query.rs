@@ -12,7 +12,6 @@ use super::{BOLD, DIM, NAME, PLAIN, WARN, notes, status};
 use super::{count, grouped};
 use crate::cli::command::command;
 use crate::cli::screen::Screen;
-use crate::cli::words::for_terminal;
 use crate::connect::quoted;
 use ack_api::memory::StatusFilter;
 use ack_api::number::verb;
@@ -104,12 +103,11 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
     if !answer.suggestions.is_empty() && !listing.quiet {
         out.push_str("\ntry:\n");
         for suggestion in &answer.suggestions {
-            let suggestion = match suggestion.as_str() {
+            let text = match suggestion.text() {
                 "Try broader search terms" => "Broader search terms",
                 other => other,
             };
-            let text = for_terminal(suggestion);
-            out += &block(screen, &text, ("  ", "  "), PLAIN, &QueryWords::default());
+            out += &block(screen, text, ("  ", "  "), PLAIN, &QueryWords::default());
         }
     }
     if let Some(expected) = &answer.expected {
@@ -128,7 +126,11 @@ pub fn query(answer: &QueryResponse, listing: &Listing<'_>) -> String {
 
 /// ``no memory contains `kafka`; nearest in meaning:``
 fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
-    let (summary, rest) = note.message.split_once(';').unwrap_or((&note.message, ""));
+    let (summary, rest) = note
+        .message
+        .text()
+        .split_once(';')
+        .unwrap_or((note.message.text(), ""));
     let words_found = summary.strip_prefix("no certain match: ");
     if words_found.is_none() && note.kind == NoteKind::NothingCertain {
         return "no certain match; nearest in meaning:".to_owned();
@@ -136,7 +138,7 @@ fn without_words(note: &Note, answer: &QueryResponse, query: &str) -> String {
     // Show the query on one line. With several words, no memory contains any of them.
     let query = text::line(query, 60);
     let words = match query.split_whitespace().count() {
-        0 => return for_terminal(&note.message),
+        0 => return note.message.text().to_owned(),
         1 => format!("`{query}`"),
         _ => format!("a word of `{query}`"),
     };
@@ -220,7 +222,7 @@ fn searched(searched: &Searched, long: bool) -> String {
     }
     match searched.status {
         StatusFilter::Approved => {}
-        StatusFilter::Staging => text.push_str(" (unreviewed)"),
+        StatusFilter::Staging => text.push_str(" (waiting)"),
         StatusFilter::All => text.push_str(" (unreviewed included)"),
     }
     if !long {
@@ -533,7 +535,7 @@ fn expected_text(expected: &Expected, listing: &Listing<'_>) -> String {
         Some(scope) => format!(" in {scope}"),
         None => String::new(),
     };
-    let message = for_terminal(&expected.message);
+    let message = expected.message.text();
     let text = format!("expected {}{scope}: {stage}; {message}", expected.id);
     let style = match expected.stage {
         Stage::Returned => PLAIN,

@@ -8,7 +8,6 @@ use super::age::{age, day, exact_time};
 use super::layout::{QueryWords, block};
 use super::{DIM, PLAIN, notes};
 use super::{count, grouped};
-use crate::cli::command::in_text;
 use crate::cli::screen::Screen;
 use ack_api::memory::Visibility;
 use ack_api::{HealthState, IndexInfo, ListScopesResponse, ScopeInfo};
@@ -33,7 +32,6 @@ pub fn scopes(answer: &ListScopesResponse, screen: &Screen) -> String {
         out += &block(screen, &text, ("", "  "), DIM, &QueryWords::default());
     }
     for (problem, names) in problems(&answer.scopes) {
-        let problem = in_text(problem);
         out += &line(&format!("{}: {problem}", names.join(", ")), screen);
     }
     if let [scope] = answer.scopes.as_slice() {
@@ -96,9 +94,12 @@ fn problems(scopes: &[ScopeInfo]) -> Vec<(&str, Vec<&str>)> {
     let mut grouped: Vec<(&str, Vec<&str>)> = Vec::new();
     for scope in scopes {
         for problem in &scope.health.problems {
-            match grouped.iter_mut().find(|(known, _)| known == problem) {
+            match grouped
+                .iter_mut()
+                .find(|(known, _)| *known == problem.text())
+            {
                 Some((_, names)) => names.push(&scope.name),
-                None => grouped.push((problem, vec![&scope.name])),
+                None => grouped.push((problem.text(), vec![&scope.name])),
             }
         }
     }

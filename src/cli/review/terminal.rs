@@ -6,6 +6,7 @@ mod group;
 mod input;
 mod why;
 
+use crate::cli::command::SHELL;
 use std::sync::Arc;
 
 use ack_api::Diagnostic;
@@ -351,6 +352,6 @@ fn help() -> Step {
 
 /// An error with what to do about it.
 pub fn problem(error: &dyn Diagnostic) -> String {
-    let hint = error.hint().map(|hint| format!("hint: {hint}\n"));
+    let hint = error.hint_for(&SHELL).map(|hint| format!("hint: {hint}\n"));
     format!("{error}\n{}", hint.unwrap_or_default())
 }

@@ -130,8 +130,7 @@ impl PlannedScope {
 /// The error if the store is already a scope.
 pub fn already_a_scope(store: &Path, scope: &str) -> CliError {
     let message = format!("{} is already scope `{scope}`", store.display());
-    CliError::usage("--store", message)
-        .with_example(format!("ack-memory scopes --scope {}", quoted(scope)))
+    CliError::usage("--store", message).with_example(format!("scopes --scope {}", quoted(scope)))
 }
 
 /// The path for a manifest: absolute.

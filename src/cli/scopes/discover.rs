@@ -1,5 +1,6 @@
 //! `scopes discover`: the stores on this machine, with counts and the possible actions for each.
 
+use ack_api::hint;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::found_store::{self, Answer};
-use crate::cli::command::{command, in_text};
+use crate::cli::command::{SHELL, command};
 use crate::cli::error::CliError;
 use crate::cli::output::{write_out, write_plain};
 use crate::cli::{prompt, user};
@@ -109,7 +110,7 @@ pub fn stores_text(stores: &[FoundStore], scopes: &[Arc<Scope>], home: Option<&P
             out,
             "{}\n  use it: {}",
             store_line(found, home),
-            in_text(&found.advice())
+            hint::render(&[found.advice()], &SHELL).unwrap_or_default()
         );
     }
     let names: Vec<String> = can(Support::Reference)
@@ -124,10 +125,11 @@ pub fn stores_text(stores: &[FoundStore], scopes: &[Arc<Scope>], home: Option<&P
     }
     match out.strip_prefix('\n') {
         Some(rest) => rest.to_owned(),
-        None if out.is_empty() => in_text(
-            "no store of a known program was found on this machine; `ack-memory demo` shows \
-                 sample memories, `ack-memory import FILE --scope NAME` reads JSON lines
-",
+        None if out.is_empty() => format!(
+            "no store of a known program was found on this machine; `{}` shows sample memories, \
+             `{}` reads JSON lines\n",
+            command("demo"),
+            command("import FILE --scope NAME")
         ),
         None => out,
     }

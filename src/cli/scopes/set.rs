@@ -2,6 +2,7 @@
 
 mod check;
 
+use ack_api::Hint;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -219,8 +220,7 @@ fn default_scope<'a>(scopes: &'a [Arc<Scope>], project: &Path) -> Result<&'a Arc
             "several scopes can claim the project: pass `--scope` with one of {}",
             names.join(", ")
         );
-        CliError::usage("--scope", message)
-            .with_example(format!("ack-memory scopes claim --scope {first}"))
+        CliError::usage("--scope", message).with_example(format!("scopes claim --scope {first}"))
     })
 }
 
@@ -296,7 +296,7 @@ fn write(edited: &EditedManifest) -> Result<(), CliError> {
 fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliError> {
     let Some((key, value)) = assignment.split_once('=') else {
         let message = format!("`{assignment}` is not KEY=VALUE");
-        let hint = "an empty value removes the key: `ack-memory scopes set NAME KEY=`";
+        let hint = Hint::command("scopes set NAME KEY=", "removes the key");
         return Err(CliError::usage("KEY=VALUE", message).with_hint(hint));
     };
     let (key, adds) = match key.strip_suffix('+') {
@@ -328,7 +328,10 @@ fn change(config: &Config, assignment: &str) -> Result<(String, KeyChange), CliE
     };
     let change = if adds && !is_list {
         let message = format!("`+=` adds to a list, and `{key}` is not a list");
-        let hint = format!("lists are {}", LISTS.join(", "));
+        let hint = Hint::Allowed {
+            what: "lists",
+            values: LISTS.map(str::to_owned).into(),
+        };
         return Err(CliError::usage("KEY", message).with_hint(hint));
     } else if adds {
         KeyChange::Add(texts()?)

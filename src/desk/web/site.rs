@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::shell::Shell;
 use ack_api::text;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body, Bytes, Incoming};
@@ -98,8 +99,7 @@ impl Failure {
 
 impl<E: ack_api::Diagnostic> From<E> for Failure {
     fn from(error: E) -> Self {
-        let hint = error.hint().map(|hint| format!("; {hint}"));
-        let message = format!("{error}{}", hint.unwrap_or_default());
+        let message = error.as_message().render(&Shell::PLAIN);
         Self::new(StatusCode::CONFLICT, text::line(&message, 500))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::config::Config;
+use crate::shell::Shell;
 use ack_api::Diagnostic;
 
 /// How often to check whether the file changed.
@@ -66,7 +67,10 @@ impl Settings {
                 ),
             },
             Err(error) => {
-                let hint = error.hint().map(|hint| format!("; {hint}"));
+                let shell = Shell {
+                    command: config.command,
+                };
+                let hint = error.hint_for(&shell).map(|hint| format!("; {hint}"));
                 SettingsChange {
                     config: None,
                     message: format!(

@@ -20,7 +20,6 @@ use crate::service::open::{failure, note_broken_manifests, remove_cold_scopes, u
 use crate::service::remote;
 use ack_api::memory::{ProjectRows, StatusFilter};
 use ack_api::remote::WaitPolicy;
-use ack_api::text;
 use ack_api::{Note, Skipped};
 use ack_store::StoreError;
 use ack_store::open::FileState;
@@ -139,7 +138,7 @@ pub(super) fn read_scopes<T>(
                 let error = failure(&scope, error);
                 selection.skipped.push(Skipped {
                     scope: scope.name.clone(),
-                    reason: text::line(&error.to_string(), 300),
+                    reason: error.to_string().into(),
                 });
                 notes.push(unavailable(&scope.name, &error));
                 selection.scopes.retain(|other| other.name != scope.name);

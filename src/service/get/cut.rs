@@ -2,7 +2,7 @@
 
 use ack_api::memory::Memory;
 use ack_api::text;
-use ack_api::{MemoryDetail, Note, NoteKind};
+use ack_api::{Given, Hint, MemoryDetail, Note, NoteKind, Tool};
 
 use crate::service::answer;
 use crate::service::passage::Question;
@@ -64,9 +64,13 @@ pub(super) fn cut_note(id: &str, is_cut: bool, shown: Option<Shown>, count: usiz
         |what| format!("`{id}` is cut: {what}"),
     );
     let next = if is_cut && count > 1 {
-        "ask for it alone to see more of it"
+        Hint::advice("ask for it alone to see more of it")
     } else {
-        "query_memories with `detail: full` shows the part of a text that matches a question"
+        Hint::call_with(
+            Tool::QueryMemories,
+            [Given::value("detail", "full")],
+            "shows the part of a text that matches a question",
+        )
     };
-    Some(Note::new(NoteKind::Cut, format!("{what}; {next}")))
+    Some(Note::new(NoteKind::Cut, what).with(next))
 }

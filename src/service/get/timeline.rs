@@ -8,7 +8,7 @@ use ack_api::cancel;
 use ack_api::memory::{Memory, fold_name};
 use ack_api::source::RowKey;
 use ack_api::time;
-use ack_api::{Timeline, TimelineEntry, Within};
+use ack_api::{Hint, Message, Timeline, TimelineEntry, Within};
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
 use ack_search::inverted::docs::Doc;
@@ -106,22 +106,20 @@ pub(super) fn timeline(
 }
 
 /// Why a timeline within the requested range is empty.
-pub(super) fn empty_reason(memory: &Memory, within: Within) -> String {
+pub(super) fn empty_reason(memory: &Memory, within: Within) -> Message {
     let id = &memory.id;
     match within {
         Within::Session if memory.session.is_none() && memory.session_id.is_none() => {
-            format!(
-                "`{id}` belongs to no session; leave `timeline_within` out to take its project or scope"
-            )
+            let omit = Hint::omit("timeline_within", "to take its project or scope");
+            Message::new(format!("`{id}` belongs to no session")).with(omit)
         }
         Within::Project if memory.project.is_none() => {
-            format!(
-                "`{id}` belongs to no project; leave `timeline_within` out to take its session or scope"
-            )
+            let omit = Hint::omit("timeline_within", "to take its session or scope");
+            Message::new(format!("`{id}` belongs to no project")).with(omit)
         }
-        Within::Session => format!("no other memory of the session of `{id}` may be shown"),
-        Within::Project => format!("no other memory of the project of `{id}` may be shown"),
-        Within::Scope => format!("no other memory of the scope of `{id}` may be shown"),
+        Within::Session => format!("no other memory of the session of `{id}` may be shown").into(),
+        Within::Project => format!("no other memory of the project of `{id}` may be shown").into(),
+        Within::Scope => format!("no other memory of the scope of `{id}` may be shown").into(),
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::search::{Page, Search};
 use super::super::shorten::{self, MIN_TEXT_TOKENS, Shown};
 use ack_api::number::{count, grouped};
 use ack_api::text::BLOCK_CAP;
-use ack_api::{Detail, Note, NoteKind, QueryRequest, QueryResponse};
+use ack_api::{Detail, Hint, Note, NoteKind, QueryRequest, QueryResponse, Tool};
 
 /// Tokens of a page for an agent, not counting its results.
 const PAGE_FRAME_TOKENS: usize = 30;
@@ -114,10 +114,11 @@ impl Finish<'_> {
         if kept < self.wanted && !self.search.spec.fills_budget {
             let wanted = count(self.wanted as u64, "result");
             let message = format!(
-                "cut to {} tokens: {kept} of {wanted}; `next_cursor` continues",
+                "cut to {} tokens: {kept} of {wanted}",
                 self.search.spec.tokens
             );
-            answer.notes.push(Note::new(NoteKind::Cut, message));
+            let note = Note::new(NoteKind::Cut, message);
+            answer.notes.push(note.with(Hint::NextPage));
         }
         answer.notes.extend(cut_texts(page, part));
         answer
@@ -206,6 +207,6 @@ fn cut_texts(page: &Page, part: Option<Shown>) -> Option<Note> {
     if more > 0 {
         messages.push(format!("{} too", count(more as u64, "more result")));
     }
-    let message = format!("{}; get_memory shows more", messages.join(", "));
-    Some(Note::new(NoteKind::Cut, message))
+    let note = Note::new(NoteKind::Cut, messages.join(", "));
+    Some(note.with(Hint::call(Tool::GetMemory, "shows more")))
 }

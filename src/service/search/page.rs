@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use ack_api::memory::Memory;
-use ack_api::{Hidden, MemoryHit, QueryRequest};
+use ack_api::{Hidden, MemoryHit, Message, QueryRequest};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::{Cursor, LastResult};
 use ack_search::dedup::{self, Signature};
@@ -50,7 +50,7 @@ pub(crate) struct Page {
     /// Matches that were gone, or had another status, when their record was read.
     pub gone: usize,
     /// Scopes whose records could not be read, with the reason.
-    pub failed: Vec<(String, String)>,
+    pub failed: Vec<(String, Message)>,
     /// Whether no memory contains a word of the query.
     pub lacks_words: bool,
     /// Whether no memory certainly answers the query.

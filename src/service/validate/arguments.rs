@@ -110,9 +110,9 @@ pub fn check_length(argument: &str, text: &str) -> Result<(), Error> {
         "id" | "ids" | "like" | "expect" if address(text.trim()).is_some() => {
             (MAX_ADDRESS_BYTES, ", an id or an address of a memory")
         }
-        "id" | "ids" | "like" | "expect" => (MAX_ID_BYTES, ", an id as query_memories returns it"),
+        "id" | "ids" | "like" | "expect" => (MAX_ID_BYTES, ", an id as a search returns it"),
         "project_path" => (MAX_PATH_BYTES, ""),
-        "cursor" => (MAX_CURSOR_BYTES, ", as `next_cursor` returned it"),
+        "cursor" => (MAX_CURSOR_BYTES, ", as an answer returned it"),
         _ => (MAX_TEXT_BYTES, ""),
     };
     let length = text.trim().len();

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_zero;
-use crate::Note;
 use crate::memory::Visibility;
+use crate::{Message, Note};
 
 /// The number of memories by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -108,7 +108,7 @@ pub struct Health {
     pub opened: Option<String>,
     /// What is wrong, and what to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<String>,
+    pub problems: Vec<Message>,
 }
 
 /// One scope of `list_scopes`.

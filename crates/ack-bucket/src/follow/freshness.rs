@@ -5,6 +5,8 @@
 
 use std::sync::PoisonError;
 
+use ack_api::Diagnostic as _;
+use ack_api::hint::OwnNames;
 use ack_api::remote::Freshness;
 use jiff::Timestamp;
 
@@ -74,7 +76,8 @@ impl Remote {
         } else {
             ""
         };
-        state.problem = Some(format!("{}; {}{again}", error.line(), error.advice()));
+        let advice = error.hint_for(&OwnNames::Anyone).unwrap_or_default();
+        state.problem = Some(format!("{}; {advice}{again}", error.line()));
         state.is_lasting = !error.is_transient();
         let _ = self.save_state(&state);
     }

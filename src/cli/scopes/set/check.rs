@@ -1,5 +1,6 @@
 //! What `scopes set` checks before it writes: that a scope with this manifest can be used.
 
+use ack_api::Hint;
 use std::path::Path;
 
 use crate::cli::error::CliError;
@@ -84,17 +85,17 @@ pub fn effect(
         return Ok(());
     };
     let name = &scope.name;
-    let refuse = |key: &'static str, why: &str, hint: String| {
+    let refuse = |key: &'static str, why: &str, hint: Hint| {
         let message = format!("`{key}` would change nothing in scope `{name}`: {why}");
         Err(CliError::usage(key, message).with_hint(hint))
     };
+    let review = || {
+        let command = format!("review --scope {}", quoted(name));
+        Hint::command(command, "approves memories")
+    };
     if refers && !profile.is_notes() {
         let why = "its store is a database, and only notes in a git repository have a reference";
-        let hint = format!(
-            "`ack-memory review --scope {}` approves memories",
-            quoted(name)
-        );
-        return refuse("ref", why, hint);
+        return refuse("ref", why, review());
     }
     if trusts && has_status {
         return match &manifest.reference {
@@ -104,18 +105,12 @@ pub fn effect(
                     "`ref = \"{}\"` decides which notes are approved",
                     text::line(reference, 80)
                 ),
-                format!(
-                    "remove `ref` first: `ack-memory scopes set {} ref=`",
-                    quoted(name)
-                ),
+                Hint::command(format!("scopes set {} ref=", quoted(name)), "removes `ref`"),
             ),
             None => refuse(
                 "unreviewed",
                 "its store keeps a review status of its own",
-                format!(
-                    "`ack-memory review --scope {}` approves memories",
-                    quoted(name)
-                ),
+                review(),
             ),
         };
     }

@@ -1,0 +1,355 @@
+//! What a reader can do next, as data.
+//!
+//! An error or a note carries [`Hint`]s. They name tools and arguments by our own names, and
+//! commands without the flags of this process. The text is made where the reader is known: the
+//! server has a [`Reader`] for agents, whose tools may be renamed or hidden, and the command line
+//! has one for people at a shell. A hint that its reader cannot follow is left out.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::{Tool, text};
+
+/// The longest text of a reader's hints, in characters.
+const MAX_CHARS: usize = 600;
+
+/// One thing that a reader can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// Advice in words that are right for every reader. It names no tool, argument or command.
+    Advice(Cow<'static, str>),
+    /// The call of a tool: ``get_memory with `status: "staging"` shows one in full``.
+    Call {
+        /// The tool.
+        tool: Tool,
+        /// The arguments that matter.
+        arguments: Vec<Given>,
+        /// What the call does: `shows one in full`.
+        outcome: Cow<'static, str>,
+    },
+    /// A call that is worth trying: `use list_scopes to check available scopes`.
+    Try {
+        /// The tool.
+        tool: Tool,
+        /// What for: `to check available scopes`.
+        purpose: Cow<'static, str>,
+    },
+    /// The same request with one of these arguments: ``pass `status: "all"` to see it``.
+    Pass {
+        /// The arguments. Any one of them is enough.
+        options: Vec<Given>,
+        /// What for: `to see it`.
+        purpose: Cow<'static, str>,
+    },
+    /// The same request without an argument: ``leave `scope` out to search every shared one``.
+    Omit {
+        /// The argument.
+        argument: &'static str,
+        /// What for: `to search every shared one`.
+        purpose: Cow<'static, str>,
+    },
+    /// The next page of the same request.
+    NextPage,
+    /// A command of this program, for the user: `` `ack-memory doctor` shows every scope``.
+    Command {
+        /// What comes after the program's name.
+        command: Cow<'static, str>,
+        /// What the command does: `shows every scope`.
+        outcome: Cow<'static, str>,
+    },
+    /// A setting or flag, for the user: `` `max_status = "all"` in config.toml lets agents read
+    /// them``.
+    Setting {
+        /// The setting, and where it belongs.
+        setting: Cow<'static, str>,
+        /// What it does: `lets agents read them`.
+        outcome: Cow<'static, str>,
+    },
+    /// The allowed values: `known words are staging, approved`.
+    Allowed {
+        /// What is allowed: `known words`.
+        what: &'static str,
+        /// The values.
+        values: Vec<String>,
+    },
+}
+
+/// An argument of a call, by our name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The name.
+    pub argument: &'static str,
+    /// The value; `None` leaves it to the reader.
+    pub value: Option<Value>,
+}
+
+impl Given {
+    /// An argument with a value.
+    pub fn value(argument: &'static str, value: impl Into<Value>) -> Self {
+        Self {
+            argument,
+            value: Some(value.into()),
+        }
+    }
+
+    /// An argument whose value the reader chooses.
+    pub const fn any(argument: &'static str) -> Self {
+        Self {
+            argument,
+            value: None,
+        }
+    }
+}
+
+/// Who reads a hint, and what they call tools, arguments and commands.
+pub trait Reader {
+    /// Whether this is an agent. Commands and settings are then for its user.
+    fn is_agent(&self) -> bool;
+
+    /// The name of a tool; `None` if this reader does not have it.
+    fn tool(&self, tool: Tool) -> Option<String>;
+
+    /// How to call a tool with these arguments; `None` if this reader cannot.
+    fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String>;
+
+    /// An argument of the current request in backticks, with its value if it has one; `None` if
+    /// this reader cannot pass it.
+    fn argument(&self, given: &Given) -> Option<String>;
+
+    /// The name of an argument of the current request, in backticks; `None` if this reader cannot
+    /// pass it.
+    fn argument_name(&self, name: &str) -> Option<String>;
+
+    /// What leads to the next page of the current request.
+    fn next_page(&self) -> Option<String>;
+
+    /// The command line for what comes after the program's name.
+    fn command(&self, command: &str) -> String;
+}
+
+impl From<&'static str> for Hint {
+    fn from(advice: &'static str) -> Self {
+        Self::advice(advice)
+    }
+}
+
+impl From<String> for Hint {
+    fn from(advice: String) -> Self {
+        Self::advice(advice)
+    }
+}
+
+impl Hint {
+    /// Advice that is right for every reader.
+    pub fn advice(advice: impl Into<Cow<'static, str>>) -> Self {
+        Self::Advice(advice.into())
+    }
+
+    /// A call without arguments.
+    pub fn call(tool: Tool, outcome: impl Into<Cow<'static, str>>) -> Self {
+        Self::call_with(tool, [], outcome)
+    }
+
+    /// A call with arguments.
+    pub fn call_with(
+        tool: Tool,
+        arguments: impl Into<Vec<Given>>,
+        outcome: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Call {
+            tool,
+            arguments: arguments.into(),
+            outcome: outcome.into(),
+        }
+    }
+
+    /// The same request with one of these arguments.
+    pub fn pass(options: impl Into<Vec<Given>>, purpose: impl Into<Cow<'static, str>>) -> Self {
+        Self::Pass {
+            options: options.into(),
+            purpose: purpose.into(),
+        }
+    }
+
+    /// The same request without this argument.
+    pub fn omit(argument: &'static str, purpose: impl Into<Cow<'static, str>>) -> Self {
+        Self::Omit {
+            argument,
+            purpose: purpose.into(),
+        }
+    }
+
+    /// A command of this program.
+    pub fn command(
+        command: impl Into<Cow<'static, str>>,
+        outcome: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Command {
+            command: command.into(),
+            outcome: outcome.into(),
+        }
+    }
+
+    /// A setting or a flag.
+    pub fn setting(
+        setting: impl Into<Cow<'static, str>>,
+        outcome: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::Setting {
+            setting: setting.into(),
+            outcome: outcome.into(),
+        }
+    }
+
+    /// Whether only a person can do this.
+    const fn is_for_people(&self) -> bool {
+        matches!(self, Self::Command { .. } | Self::Setting { .. })
+    }
+
+    /// The text for a reader; `None` if they cannot follow it.
+    pub fn render(&self, reader: &dyn Reader) -> Option<String> {
+        let text = match self {
+            Self::Advice(advice) => advice.to_string(),
+            Self::Call {
+                tool,
+                arguments,
+                outcome,
+            } => format!("{} {outcome}", reader.call(*tool, arguments)?),
+            Self::Try { tool, purpose } => format!("use {} {purpose}", reader.call(*tool, &[])?),
+            Self::Pass { options, purpose } => {
+                let options: Vec<String> = options
+                    .iter()
+                    .filter_map(|given| reader.argument(given))
+                    .collect();
+                if options.is_empty() {
+                    return None;
+                }
+                format!("pass {} {purpose}", options.join(" or "))
+            }
+            Self::Omit { argument, purpose } => {
+                let argument = reader.argument_name(argument)?;
+                format!("leave {argument} out {purpose}")
+            }
+            Self::NextPage => format!("{} continues", reader.next_page()?),
+            Self::Command { command, outcome } => {
+                format!("`{}` {outcome}", reader.command(command))
+            }
+            Self::Setting { setting, outcome } => format!("{setting} {outcome}"),
+            Self::Allowed { what, values } => format!("{what} are {}", values.join(", ")),
+        };
+        Some(text.trim_end().to_owned())
+    }
+}
+
+/// The text of several hints for a reader; `None` if there is nothing that they can follow.
+pub fn render(hints: &[Hint], reader: &dyn Reader) -> Option<String> {
+    let mut out = String::new();
+    let mut was_for_people = false;
+    for hint in hints {
+        let Some(text) = hint.render(reader) else {
+            continue;
+        };
+        if !out.is_empty() {
+            out.push_str("; ");
+        }
+        let is_for_people = hint.is_for_people() && reader.is_agent();
+        if is_for_people && !was_for_people {
+            out.push_str("for the user: ");
+        }
+        was_for_people = is_for_people;
+        out.push_str(&text);
+    }
+    (!out.is_empty()).then(|| text::line(&out, MAX_CHARS))
+}
+
+/// A reader that knows the four tools by their own names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnNames {
+    /// An agent.
+    Agent,
+    /// Whoever reads a stored text.
+    Anyone,
+}
+
+impl Reader for OwnNames {
+    fn is_agent(&self) -> bool {
+        *self == Self::Agent
+    }
+
+    fn tool(&self, tool: Tool) -> Option<String> {
+        Some(tool.name().to_owned())
+    }
+
+    fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
+        call_text(
+            tool.name(),
+            arguments.iter().map(|given| self.argument(given)),
+        )
+    }
+
+    fn argument(&self, given: &Given) -> Option<String> {
+        Some(argument_text(given.argument, given.value.as_ref()))
+    }
+
+    fn argument_name(&self, name: &str) -> Option<String> {
+        Some(argument_text(name, None))
+    }
+
+    fn next_page(&self) -> Option<String> {
+        Some("`next_cursor`".to_owned())
+    }
+
+    fn command(&self, command: &str) -> String {
+        format!("ack-memory {command}")
+    }
+}
+
+/// The call of a tool as an agent reads it; `None` if one of the arguments cannot be passed.
+pub fn call_text(name: &str, arguments: impl Iterator<Item = Option<String>>) -> Option<String> {
+    let arguments: Option<Vec<String>> = arguments.collect();
+    Some(match arguments?.join(" and ") {
+        none if none.is_empty() => name.to_owned(),
+        some => format!("{name} with {some}"),
+    })
+}
+
+/// An argument as an agent reads it, in backticks.
+pub fn argument_text(name: &str, value: Option<&Value>) -> String {
+    match value {
+        Some(value) => format!("`{name}: {value}`"),
+        None => format!("`{name}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(hints: &[Hint], expected: &str) {
+        assert_eq!(render(hints, &OwnNames::Agent).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn what_is_for_the_user_is_marked_once() {
+        check(
+            &[
+                Hint::advice("go on without memories"),
+                Hint::command("setup", "sets them up"),
+                Hint::command("demo", "shows samples"),
+                Hint::call(Tool::ListScopes, "shows the scopes"),
+                Hint::setting("`--pin a`", "pins it"),
+            ],
+            "go on without memories; for the user: `ack-memory setup` sets them up; \
+             `ack-memory demo` shows samples; list_scopes shows the scopes; for the user: \
+             `--pin a` pins it",
+        );
+        assert_eq!(render(&[], &OwnNames::Agent), None);
+    }
+
+    #[test]
+    fn a_hint_without_an_outcome_ends_with_its_subject() {
+        check(&[Hint::omit("scope", "")], "leave `scope` out");
+    }
+}

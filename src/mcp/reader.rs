@@ -1,0 +1,76 @@
+//! Who reads an answer or an error, and the errors of the protocol.
+
+use std::sync::Arc;
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::json;
+
+use super::Server;
+use crate::service::Error;
+use crate::toolset::call::Call;
+use crate::toolset::{AgentReader, Place, Tool};
+use ack_api::{ErrorBody, text};
+
+impl Server {
+    /// The agent of a client, where it reads an answer.
+    pub(super) fn reader(&self, place: Place) -> AgentReader {
+        AgentReader {
+            toolset: Arc::clone(&self.surface),
+            place,
+            // A client on another machine learns no paths of this one.
+            command: match self.is_shared {
+                true => |command| format!("ack-memory {command}"),
+                false => self.service.config.command,
+            },
+        }
+    }
+
+    /// The agent of a client that reads the answer of a tool outside of a call of its own.
+    pub(super) fn reader_of(&self, tool: Tool) -> AgentReader {
+        let offered = self.surface.tool_for(tool);
+        self.reader(offered.map_or(Place::Resource, |offered| {
+            Place::call(offered, &Call::default())
+        }))
+    }
+
+    /// The error body for the agent of a client.
+    pub(super) fn body(&self, error: &Error, reader: &AgentReader) -> ErrorBody {
+        let mut body = error.body_for_agent(reader);
+        self.hide_paths_of(&mut body);
+        body
+    }
+
+    /// Converts a failure to a protocol error: invalid parameters if the client can correct them.
+    pub(super) fn protocol_error(&self, error: &Error, place: Place) -> ErrorData {
+        protocol_error(error, &self.body(error, &self.reader(place)))
+    }
+}
+
+/// An error result has only text: clients check structured content against the schema of a success.
+pub(super) fn error_result(body: &ErrorBody) -> CallToolResult {
+    let mut body = json!(body);
+    text::clean_json(&mut body);
+    CallToolResult::error(vec![ContentBlock::text(body.to_string())])
+}
+
+pub(super) fn protocol_error(error: &Error, body: &ErrorBody) -> ErrorData {
+    let message = body.hint.as_ref().map_or(body.message.clone(), |hint| {
+        format!("{}; {hint}", body.message)
+    });
+    let is_repairable = matches!(
+        error,
+        Error::InvalidArgument { .. }
+            | Error::UnknownArgument { .. }
+            | Error::OtherScope { .. }
+            | Error::Scope(_)
+    );
+    let body = serde_json::to_value(body).ok();
+    if is_repairable {
+        ErrorData::invalid_params(message, body)
+    } else if matches!(error, Error::ReviewWithheld) {
+        ErrorData::invalid_request(message, body)
+    } else {
+        ErrorData::internal_error(message, body)
+    }
+}

@@ -1,0 +1,326 @@
+//! How a person at a shell reads a hint: with commands and flags.
+
+use serde_json::Value;
+
+use ack_api::{Given, Reader, Tool};
+
+/// The arguments, and the equivalent flags.
+const FLAGS: [(&str, &str); 32] = [
+    ("query", "QUERY"),
+    ("tags", "--tag"),
+    ("match_tags", "--any-tag"),
+    ("project", "--project"),
+    ("scope", "--scope"),
+    ("status", "--status"),
+    ("limit", "--limit"),
+    ("type", "--type"),
+    ("files", "--file"),
+    ("since", "--since"),
+    ("until", "--until"),
+    ("session", "--session"),
+    ("like", "--like"),
+    ("mode", "--mode"),
+    ("order", "--oldest"),
+    ("detail", "--long"),
+    ("max_tokens", "--max-tokens"),
+    ("cursor", "--cursor"),
+    ("explain", "--explain"),
+    ("expect", "--expect"),
+    ("id", "ID"),
+    ("ids", "ID"),
+    ("include", "--include"),
+    ("before", "--before"),
+    ("after", "--after"),
+    ("timeline_within", "--timeline-within"),
+    ("depth", "--depth"),
+    ("kind", "--kind"),
+    ("include_cross_project", "--own-only"),
+    ("max_memories", "--limit"),
+    ("project_path", "-C"),
+    ("focus", "FOCUS"),
+];
+
+/// A person at a shell.
+#[derive(Debug, Clone, Copy)]
+pub struct Shell {
+    /// The command line of this program for what comes after its name.
+    pub command: fn(&str) -> String,
+}
+
+impl Shell {
+    /// A person whose commands need no flags.
+    pub const PLAIN: Self = Self {
+        command: |command| format!("ack-memory {command}"),
+    };
+}
+
+/// The command that gives the answer of a tool.
+const fn command(tool: Tool) -> &'static str {
+    match tool {
+        Tool::GetContext => "context",
+        Tool::GetMemory => "get",
+        Tool::ListScopes => "scopes",
+        Tool::QueryMemories => "query",
+    }
+}
+
+/// The flag for an argument, if it has one.
+fn flag(argument: &str) -> Option<&'static str> {
+    let mut flags = FLAGS.iter();
+    flags
+        .find(|(known, _)| *known == argument)
+        .map(|(_, flag)| *flag)
+}
+
+/// A flag with its value, without backticks.
+fn with_value(given: &Given) -> Option<String> {
+    let flag = flag(given.argument)?;
+    Some(match &given.value {
+        Some(Value::String(value)) => format!("{flag} {value}"),
+        Some(value) => format!("{flag} {value}"),
+        None => flag.to_owned(),
+    })
+}
+
+impl Reader for Shell {
+    fn is_agent(&self) -> bool {
+        false
+    }
+
+    fn tool(&self, tool: Tool) -> Option<String> {
+        self.call(tool, &[])
+    }
+
+    fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
+        let mut line = command(tool).to_owned();
+        for given in arguments {
+            line = format!("{line} {}", with_value(given)?);
+        }
+        Some(format!("`{}`", self.command(&line)))
+    }
+
+    fn argument(&self, given: &Given) -> Option<String> {
+        Some(format!("`{}`", with_value(given)?))
+    }
+
+    fn argument_name(&self, name: &str) -> Option<String> {
+        Some(format!("`{}`", flag(name)?))
+    }
+
+    fn next_page(&self) -> Option<String> {
+        Some(format!("`{}`", self.command("query --next")))
+    }
+
+    fn command(&self, command: &str) -> String {
+        (self.command)(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::toolset::call::Call;
+    use crate::toolset::{AgentReader, Place, Toolset};
+    use ack_api::Hint;
+    use ack_api::hint::render;
+
+    const WITH_ROOT: Shell = Shell {
+        command: |command| format!("ack-memory --root /r {command}"),
+    };
+
+    /// An agent with `[tools]` of a configuration, in a call of one of its tools.
+    fn agent(tools: &str, tool: &str) -> AgentReader {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("config.toml"), tools).unwrap();
+        let config = Config::at(root.path()).unwrap();
+        let toolset = crate::offer::Offer::load(&config, None, &|_| None)
+            .unwrap()
+            .toolset;
+        let place = Place::call(toolset.find(tool).unwrap(), &Call::default());
+        AgentReader {
+            toolset: Arc::new(toolset),
+            place,
+            command: WITH_ROOT.command,
+        }
+    }
+
+    /// Each kind of hint, and its texts: for an agent with the four tools, for one whose tools are
+    /// renamed and partly hidden, and for a person. Empty if it is left out.
+    fn every_hint() -> Vec<(Hint, [&'static str; 3])> {
+        let all = || [Given::value("status", "all")];
+        vec![
+            (
+                Hint::advice("try again"),
+                ["try again", "try again", "try again"],
+            ),
+            (
+                Hint::call(Tool::QueryMemories, "finds ids"),
+                [
+                    "query_memories finds ids",
+                    "recall finds ids",
+                    "`ack-memory --root /r query` finds ids",
+                ],
+            ),
+            (
+                Hint::call(Tool::GetMemory, "shows it in full"),
+                [
+                    "get_memory shows it in full",
+                    "",
+                    "`ack-memory --root /r get` shows it in full",
+                ],
+            ),
+            (
+                Hint::call_with(Tool::QueryMemories, all(), "shows them"),
+                [
+                    "query_memories with `status: \"all\"` shows them",
+                    "recall with `state: \"any\"` shows them",
+                    "`ack-memory --root /r query --status all` shows them",
+                ],
+            ),
+            (
+                // The renamed tool has no word for this value.
+                Hint::call_with(
+                    Tool::QueryMemories,
+                    [Given::value("status", "staging")],
+                    "shows them",
+                ),
+                [
+                    "query_memories with `status: \"staging\"` shows them",
+                    "",
+                    "`ack-memory --root /r query --status staging` shows them",
+                ],
+            ),
+            (
+                Hint::Try {
+                    tool: Tool::ListScopes,
+                    purpose: "to check available scopes".into(),
+                },
+                [
+                    "use list_scopes to check available scopes",
+                    "use list_scopes to check available scopes",
+                    "use `ack-memory --root /r scopes` to check available scopes",
+                ],
+            ),
+            (
+                Hint::pass(
+                    [Given::value("status", "all"), Given::any("limit")],
+                    "to see it",
+                ),
+                [
+                    "pass `status: \"all\"` or `limit` to see it",
+                    "pass `state: \"any\"` to see it",
+                    "pass `--status all` or `--limit` to see it",
+                ],
+            ),
+            (
+                Hint::pass([Given::value("limit", 5)], "to see more"),
+                [
+                    "pass `limit: 5` to see more",
+                    "",
+                    "pass `--limit 5` to see more",
+                ],
+            ),
+            (
+                Hint::omit("scope", "to search every shared one"),
+                [
+                    "leave `scope` out to search every shared one",
+                    "leave `where` out to search every shared one",
+                    "leave `--scope` out to search every shared one",
+                ],
+            ),
+            (
+                Hint::omit("order", "when you search"),
+                [
+                    "leave `order` out when you search",
+                    "",
+                    "leave `--oldest` out when you search",
+                ],
+            ),
+            (
+                Hint::NextPage,
+                [
+                    "`next_cursor` continues",
+                    "",
+                    "`ack-memory --root /r query --next` continues",
+                ],
+            ),
+            (
+                Hint::command("doctor", "shows every scope"),
+                [
+                    "for the user: `ack-memory --root /r doctor` shows every scope",
+                    "for the user: `ack-memory --root /r doctor` shows every scope",
+                    "`ack-memory --root /r doctor` shows every scope",
+                ],
+            ),
+            (
+                Hint::setting("`[limits] seconds` in config.toml", "allows more time"),
+                [
+                    "for the user: `[limits] seconds` in config.toml allows more time",
+                    "for the user: `[limits] seconds` in config.toml allows more time",
+                    "`[limits] seconds` in config.toml allows more time",
+                ],
+            ),
+            (
+                Hint::Allowed {
+                    what: "lists",
+                    values: vec!["paths".to_owned(), "remotes".to_owned()],
+                },
+                [
+                    "lists are paths, remotes",
+                    "lists are paths, remotes",
+                    "lists are paths, remotes",
+                ],
+            ),
+        ]
+    }
+
+    #[test]
+    fn every_hint_has_the_words_of_its_reader() {
+        let plain = agent("", "query_memories");
+        assert_eq!(*plain.toolset, Toolset::default());
+        let renamed = agent(
+            "[tools]\nhide = [\"get_memory\"]\n[tools.query_memories]\nname = \"recall\"\n\
+             arguments = { q = \"query\", where = \"scope\", state = { is = \"status\", \
+             values = { any = \"all\" } } }\n",
+            "recall",
+        );
+        let readers: [&dyn Reader; 3] = [&plain, &renamed, &WITH_ROOT];
+        for (hint, texts) in every_hint() {
+            for (reader, text) in readers.into_iter().zip(texts) {
+                let rendered = render(std::slice::from_ref(&hint), reader).unwrap_or_default();
+                assert_eq!(rendered, text, "{hint:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_resource_takes_no_arguments_and_a_prompt_takes_its_own() {
+        let mut agent = agent("", "query_memories");
+        let hints = [
+            Hint::pass([Given::value("status", "all")], "to see it"),
+            Hint::omit("scope", ""),
+        ];
+        agent.place = Place::Resource;
+        assert_eq!(render(&hints, &agent), None);
+        agent.place = Place::Prompt(&["query", "scope"]);
+        assert_eq!(render(&hints, &agent).as_deref(), Some("leave `scope` out"));
+    }
+
+    #[test]
+    fn every_argument_of_the_tools_has_a_flag() {
+        for schema in [
+            schemars::schema_for!(ack_api::QueryRequest),
+            schemars::schema_for!(ack_api::GetRequest),
+            schemars::schema_for!(ack_api::ListScopesRequest),
+            schemars::schema_for!(ack_api::ContextRequest),
+        ] {
+            let schema = schema.to_value();
+            for argument in schema["properties"].as_object().unwrap().keys() {
+                assert!(flag(argument).is_some(), "{argument}");
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! How an agent reads a hint: with the names of the tools and arguments that it has.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::argument::Argument;
+use super::call::Call;
+use super::{OfferedTool, Tool, Toolset};
+use ack_api::hint::{argument_text, call_text};
+use ack_api::{Given, Reader};
+
+/// An agent with a toolset.
+#[derive(Debug, Clone)]
+pub struct AgentReader {
+    /// The tools that it sees.
+    pub toolset: Arc<Toolset>,
+    /// What it reads the answer of.
+    pub place: Place,
+    /// The command line of this program for what comes after its name.
+    pub command: fn(&str) -> String,
+}
+
+/// What an agent reads an answer of. It can pass other arguments there.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A call of the tool with this name, with its arguments as pairs of our name and the agent's.
+    Call(String, Vec<(String, String)>),
+    /// A prompt with these arguments, under our names.
+    Prompt(&'static [&'static str]),
+    /// A resource, which has no arguments.
+    Resource,
+}
+
+impl Place {
+    /// A call of a tool.
+    pub fn call(tool: &OfferedTool, call: &Call) -> Self {
+        Self::Call(tool.name.clone(), call.given_arguments.clone())
+    }
+}
+
+impl Reader for AgentReader {
+    fn is_agent(&self) -> bool {
+        true
+    }
+
+    fn tool(&self, tool: Tool) -> Option<String> {
+        let called = match &self.place {
+            Place::Call(name, _) => self.toolset.find(name),
+            Place::Prompt(_) | Place::Resource => None,
+        };
+        match called.filter(|called| called.operation == tool) {
+            Some(called) => Some(called.name.clone()),
+            None => self.toolset.name_of(tool).map(str::to_owned),
+        }
+    }
+
+    fn call(&self, tool: Tool, arguments: &[Given]) -> Option<String> {
+        let offered = self.toolset.tool_for(tool)?;
+        let arguments = arguments.iter().map(|given| {
+            let argument = offered.argument_for(given.argument, &[])?;
+            public(argument, given)
+        });
+        call_text(&offered.name, arguments)
+    }
+
+    fn argument(&self, given: &Given) -> Option<String> {
+        match self.offered(given.argument)? {
+            Offered::Renamed(argument) => public(argument, given),
+            Offered::Own => Some(argument_text(given.argument, given.value.as_ref())),
+        }
+    }
+
+    fn argument_name(&self, name: &str) -> Option<String> {
+        let name = match self.offered(name)? {
+            Offered::Renamed(argument) => &argument.name,
+            Offered::Own => name,
+        };
+        Some(argument_text(name, None))
+    }
+
+    fn next_page(&self) -> Option<String> {
+        self.offered("cursor")?;
+        Some("`next_cursor`".to_owned())
+    }
+
+    fn command(&self, command: &str) -> String {
+        (self.command)(command)
+    }
+}
+
+/// An argument that an agent can pass.
+enum Offered<'a> {
+    /// It is one of a tool.
+    Renamed(&'a Argument),
+    /// It has our name.
+    Own,
+}
+
+impl AgentReader {
+    /// The argument that stands for one of ours in this place.
+    fn offered(&self, ours: &str) -> Option<Offered<'_>> {
+        match &self.place {
+            Place::Call(name, names) => {
+                let tool = self.toolset.find(name)?;
+                tool.argument_for(ours, names).map(Offered::Renamed)
+            }
+            Place::Prompt(names) => names.contains(&ours).then_some(Offered::Own),
+            Place::Resource => None,
+        }
+    }
+}
+
+/// An argument as the agent passes it; `None` if it has no word for the value.
+fn public(argument: &Argument, given: &Given) -> Option<String> {
+    let value = match &given.value {
+        Some(Value::String(ours)) if !argument.values.is_empty() => {
+            let mut words = argument.values.iter();
+            let (word, _) = words.find(|(_, value)| value == ours)?;
+            Some(Value::from(word.as_str()))
+        }
+        value => value.clone(),
+    };
+    Some(argument_text(&argument.name, value.as_ref()))
+}
