@@ -34,7 +34,7 @@ fn retrieval_meets_its_thresholds_on_the_development_sets() {
     for (set, lexical, gain) in [
         ("til-jb", 0.865, 0.005),
         ("clippy", 0.861, 0.0),
-        ("solutions-open", 0.898, -0.005),
+        ("solutions-open", 0.898, -0.007),
         ("precisionmembench", 0.0, 0.0),
         ("devbench", 0.0, 0.0),
     ] {
