@@ -27,6 +27,7 @@ pub const ENV_TOKEN: &str = "ACK_MEM_CURATOR_TOKEN";
 pub const TOKEN_FILE: &str = "curator-token";
 /// The minimum length of a token.
 const MIN_TOKEN_BYTES: usize = 16;
+
 /// The context of a command: the settings, the output format, the time.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {

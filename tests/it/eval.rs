@@ -30,13 +30,13 @@ fn retrieval_meets_its_thresholds_on_the_development_sets() {
         "set / category", "mode", "n", "nDCG@10", "R@5", "R@10", "MRR@10", "leak", "bad", "noise"
     );
     let mut wrong = Vec::new();
-    // The least nDCG@10 of the lexical leg, and how much hybrid retrieval adds to it.
-    for (set, lexical, gain) in [
-        ("til-jb", 0.865, 0.005),
-        ("clippy", 0.861, 0.0),
-        ("solutions-open", 0.898, -0.005),
-        ("precisionmembench", 0.0, 0.0),
-        ("devbench", 0.0, 0.0),
+    // The least nDCG@10 of the lexical leg and of hybrid retrieval, and how much that adds at least.
+    for (set, lexical, hybrid, gain) in [
+        ("til-jb", 0.865, 0.880, 0.005),
+        ("clippy", 0.861, 0.879, 0.0),
+        ("solutions-open", 0.898, 0.902, -0.007),
+        ("precisionmembench", 0.0, 0.949, 0.0),
+        ("devbench", 0.0, 0.876, 0.0),
     ] {
         let folder = folder.join("dev").join(set);
         let results = MODES.map(|mode| score_set(&folder, mode));
@@ -77,9 +77,9 @@ fn retrieval_meets_its_thresholds_on_the_development_sets() {
         };
         let [words, _, both] = &results;
         let (words_all, both_all) = (ndcg(words, "").unwrap(), ndcg(both, "").unwrap());
-        if words_all < lexical || both_all < words_all + gain {
+        if words_all < lexical || both_all < hybrid || both_all < words_all + gain {
             wrong.push(format!(
-                "{set}: lexical {words_all:.4} (at least {lexical}), hybrid {both_all:.4} (at least {gain} more)"
+                "{set}: lexical {words_all:.4} (at least {lexical}), hybrid {both_all:.4} (at least {hybrid}, and {gain} more)"
             ));
         }
     }

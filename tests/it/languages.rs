@@ -287,17 +287,22 @@ const LANGUAGES: [(&str, [Note; 10]); 5] = [
     ("de", GERMAN),
 ];
 
+/// A root with these notes: id, title and text.
+pub fn root_of<'t>(notes: impl Iterator<Item = (String, &'t str, &'t str)>) -> Root {
+    let root = Root::new();
+    let memories: Vec<_> = notes
+        .map(|(id, title, text)| memory(&id, title, json!({ "narrative": text })))
+        .collect();
+    bulk(&root, "alpha", &memories);
+    root
+}
+
 /// The questions whose note is not the first result, with its position.
 fn missed(mode: &str) -> Vec<String> {
-    let root = Root::new();
-    let mut memories = Vec::new();
-    for (language, notes) in LANGUAGES {
-        for (number, (title, text, _)) in notes.iter().enumerate() {
-            let id = format!("{language}-{number}");
-            memories.push(memory(&id, title, json!({ "narrative": text })));
-        }
-    }
-    bulk(&root, "alpha", &memories);
+    let root = root_of(LANGUAGES.iter().flat_map(|(language, notes)| {
+        let notes = notes.iter().enumerate();
+        notes.map(move |(number, (title, text, _))| (format!("{language}-{number}"), *title, *text))
+    }));
     let service = root.service();
     let mut missed = Vec::new();
     for (language, notes) in LANGUAGES {

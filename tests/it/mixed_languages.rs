@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use crate::arguments::call;
-use crate::query::bulk;
-use crate::support::{Root, ids, memory};
+use crate::languages::root_of;
+use crate::support::ids;
 
 /// A note's title and text, and questions that it answers.
 type Note = (&'static str, &'static str, &'static [&'static str]);
@@ -461,15 +461,10 @@ const LANGUAGES: [(&str, &[Note]); 5] = [
 
 #[test]
 fn a_question_in_another_language_finds_its_note_and_is_certain() {
-    let root = Root::new();
-    let mut memories = Vec::new();
-    for (language, notes) in LANGUAGES {
-        for (number, (title, text, _)) in notes.iter().enumerate() {
-            let id = format!("{language}-{number}");
-            memories.push(memory(&id, title, json!({ "narrative": text })));
-        }
-    }
-    bulk(&root, "alpha", &memories);
+    let root = root_of(LANGUAGES.iter().flat_map(|(language, notes)| {
+        let notes = notes.iter().enumerate();
+        notes.map(move |(number, (title, text, _))| (format!("{language}-{number}"), *title, *text))
+    }));
     let service = root.service();
     let mut missed = Vec::new();
     for (language, notes) in LANGUAGES {
@@ -494,7 +489,6 @@ fn a_question_in_another_language_finds_its_note_and_is_certain() {
 
 #[test]
 fn a_number_or_code_that_no_memory_contains_is_named() {
-    let root = Root::new();
     let memories = [
         (
             "Exit code 137 means out of memory",
@@ -510,10 +504,12 @@ fn a_number_or_code_that_no_memory_contains_is_named() {
         ),
         ("Postgres 16 upgrade", "Dump and restore, then reindex."),
     ];
-    let memories = memories.iter().enumerate().map(|(number, (title, text))| {
-        memory(&number.to_string(), title, json!({ "narrative": text }))
-    });
-    bulk(&root, "alpha", &memories.collect::<Vec<_>>());
+    let root = root_of(
+        memories
+            .iter()
+            .enumerate()
+            .map(|(number, (title, text))| (number.to_string(), *title, *text)),
+    );
     let service = root.service();
     let notes = |question: &str| {
         let arguments = json!({ "query": question });

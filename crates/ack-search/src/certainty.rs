@@ -43,10 +43,10 @@ pub fn is_certain(
         .iter()
         .map(|candidate| coverage(views, bm25, filters, candidate))
         .fold(0.0, f32::max);
-    // For a scope that is not in memory, only the nearest memories are known.
     if bm25.lacks_code && coverage < 1.0 {
         return false;
     }
+    // For a scope that is not in memory, only the nearest memories are known.
     coverage >= MIN_EVIDENCE
         || views.iter().any(|view| view.index.remote().is_some())
         || coverage + PROMINENCE_WEIGHT * prominence(views, cosines, filters, best) >= MIN_EVIDENCE

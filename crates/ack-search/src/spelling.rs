@@ -77,10 +77,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     if key.chars().count() < MIN_CHARS || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return Similar::default();
     }
-    let frequency = |term: &str| -> usize {
-        let in_view = |view: &View<'_>| view.index.document_frequency(term, filters.status);
-        views.iter().map(in_view).sum()
-    };
+    let frequency = |term: &str| frequency(views, term, filters);
     let vocabulary = Encoder::embedded().map(Encoder::vocabulary);
     let is_word = vocabulary.is_some_and(|vocabulary| vocabulary.is_word(word));
     let words = vocabulary.map_or_else(Vec::new, |vocabulary| corrections(word, vocabulary));
@@ -159,6 +156,12 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
     }
 }
 
+/// How many memories that the filter allows contain a term.
+fn frequency(views: &[View<'_>], term: &str, filters: &Filters) -> usize {
+    let in_view = |view: &View<'_>| view.index.document_frequency(term, filters.status);
+    views.iter().map(in_view).sum()
+}
+
 /// The two terms that a word consists of, perhaps with a linking element between them or another
 /// ending: `Ordnerberechtigung` of `ordner` and `berechtigungen`. The longest first part counts,
 /// and of several second parts the one in most memories.
@@ -168,10 +171,7 @@ fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[Similar
     if length < MIN_COMPOUND_CHARS {
         return None;
     }
-    let frequency = |term: &str| -> usize {
-        let in_view = |view: &View<'_>| view.index.document_frequency(term, filters.status);
-        views.iter().map(in_view).sum()
-    };
+    let frequency = |term: &str| frequency(views, term, filters);
     let words = || {
         views
             .iter()
