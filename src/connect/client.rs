@@ -459,11 +459,7 @@ impl Client {
             },
             (Self::ClaudeDesktop | Self::Goose, Some(_)) => return None,
             (Self::Goose, None) => {
-                let folder = if cfg!(windows) {
-                    places.settings.join("Block/goose/config")
-                } else {
-                    dot_config(places).join("goose")
-                };
+                let folder = dot_config(places).join("goose");
                 (folder.join("config.yaml"), None)
             }
             (Self::ClaudeDesktop, None) => (

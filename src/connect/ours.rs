@@ -276,7 +276,7 @@ mod tests {
             json!({ "cmd": "ack-memory", "args": ["serve"] }),
             json!({ "command": { "path": "ack-memory", "args": ["serve"] } }),
             json!({ "command": "npx", "args": ["-y", "ack-memory", "--root", "/m", "serve"] }),
-            json!({ "command": "cmd", "args": ["/c", "npx", "-y", "ack-memory@0.2.0", "serve"] }),
+            json!({ "command": "npx", "args": ["-y", "ack-memory@0.2.0", "serve"] }),
             json!({ "command": "/home/a/.local/bin/uvx", "args": ["ack-memory", "serve"] }),
             json!({ "command": ["pipx", "run", "ack-memory", "serve"] }),
             json!({ "command": "/opt/am", "args": ["--db", "/m", "--pin", "a", "serve", "--surface", "x"] }),

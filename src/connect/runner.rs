@@ -150,14 +150,9 @@ fn from_environment(folder: &Path, runner: Runner) -> Origin {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
     };
-    // `lib/python3.12/site-packages`, on Windows `Lib/site-packages`.
-    let libraries = ["lib", "Lib"].map(|name| folder.join(name));
-    let versions = libraries.iter().flat_map(|library| inside(library));
-    let packages = versions.map(|version| version.join("site-packages")).chain(
-        libraries
-            .iter()
-            .map(|library| library.join("site-packages")),
-    );
+    // `lib/python3.12/site-packages`
+    let versions = inside(&folder.join("lib")).into_iter();
+    let packages = versions.map(|version| version.join("site-packages"));
     let ours = packages
         .flat_map(|packages| inside(&packages))
         .filter(|path| {
@@ -211,22 +206,14 @@ pub fn without_runner(words: &[String]) -> &[String] {
             .find_map(|end| name.strip_suffix(end));
         stem.map_or(name.clone(), str::to_owned)
     };
-    let mut rest = words;
-    // Windows starts `npx` with `cmd /c`.
-    if let [first, flag, after @ ..] = rest
-        && name(first) == "cmd"
-        && flag.eq_ignore_ascii_case("/c")
-    {
-        rest = after;
-    }
-    let Some((first, mut after)) = rest.split_first() else {
+    let Some((first, mut after)) = words.split_first() else {
         return words;
     };
     let runners = [
         "npx", "uvx", "pipx", "pnpm", "pnpx", "bunx", "yarn", "npm", "uv", "bun",
     ];
     if !runners.contains(&name(first).as_str()) {
-        return rest;
+        return words;
     }
     loop {
         after = match after {
@@ -304,7 +291,6 @@ mod tests {
                 "/usr/bin/npx --yes ack-memory@0.2 serve",
                 "ack-memory@0.2 serve",
             ),
-            ("cmd /c npx -y ack-memory serve", "ack-memory serve"),
             ("uvx --from ack-memory ack-memory serve", "ack-memory serve"),
             ("pipx run ack-memory serve", "ack-memory serve"),
             ("uv tool run ack-memory serve", "ack-memory serve"),

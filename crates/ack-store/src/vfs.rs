@@ -54,7 +54,7 @@ pub fn register() -> bool {
                     unsafe extern "C" fn(c_int, u32, u32) -> c_int,
                     unsafe extern "C" fn(),
                 >(call);
-                // If there is no such call to replace (Windows), there is nothing to prevent.
+                // If there is no such call to replace, there is nothing to prevent.
                 let _ = set(base, c"fchown".as_ptr(), Some(call));
             }
         }
