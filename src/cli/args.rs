@@ -226,7 +226,7 @@ pub enum Command {
     Connect(ConnectArgs),
     /// Undo `connect`: remove what it wrote from a client's files
     Disconnect(DisconnectArgs),
-    /// Review the pending memories one by one
+    /// Review the waiting memories one by one
     Review(ReviewArgs),
     /// Approve memories, so that agents see them
     Approve(ChosenArgs),

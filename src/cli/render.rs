@@ -45,7 +45,7 @@ fn status(status: Status) -> String {
 fn unreviewed(status: Status) -> &'static str {
     match status {
         Status::Approved | Status::Promoted => "",
-        Status::Staging => " (unreviewed)",
+        Status::Staging => " (waiting)",
         Status::Rejected => " (rejected)",
     }
 }

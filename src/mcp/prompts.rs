@@ -43,7 +43,7 @@ pub const PROMPTS: [PromptDefinition; 2] = [
     PromptDefinition {
         name: "curate_pending",
         argument_names: &["scope", "offset"],
-        title: "Review pending memories",
+        title: "Review waiting memories",
         description: "The memories that wait for review, oldest first, each with its age, the approved ones it repeats or contradicts, and others like it that wait; the model proposes what to do with each. Changes nothing.",
     },
     PromptDefinition {

@@ -164,7 +164,7 @@ fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
     says(
         &message,
         &[
-            "no pending memory matches, nor does any other",
+            "no waiting memory matches, nor does any other",
             "review --list",
         ],
     );

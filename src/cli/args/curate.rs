@@ -24,19 +24,19 @@ pub struct DecideArgs {
 pub struct ChosenArgs {
     /// Ids, or unique prefixes of ids; without any, select with the options below
     pub ids: Vec<String>,
-    /// Pending memories of this type
+    /// Waiting memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// Pending memories of this project
+    /// Waiting memories of this project
     #[arg(long, short = 'p', value_name = "NAME")]
     pub project: Option<String>,
-    /// Pending memories with this tag
+    /// Waiting memories with this tag
     #[arg(long, short = 't', value_name = "TAG")]
     pub tag: Option<String>,
-    /// Pending memories of this session
+    /// Waiting memories of this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// All pending memories
+    /// All waiting memories
     #[arg(long)]
     pub waiting: bool,
     /// Do not ask for confirmation when memories are selected by options
@@ -122,7 +122,7 @@ pub struct ReviewArgs {
     /// Review in a browser, even if none opens by itself; prints the address
     #[arg(long, conflicts_with_all = ["list", "apply"])]
     pub browser: bool,
-    /// Only list the pending memories
+    /// Only list the waiting memories
     #[arg(long, conflicts_with = "apply")]
     pub list: bool,
     /// Review approved memories that may be out of date; with --list, only list them

@@ -19,7 +19,7 @@ pub struct ShownStatuses {
     /// Which statuses to show [default: approved]
     #[arg(long, value_enum)]
     pub status: Option<StatusArg>,
-    /// Include unreviewed memories: `--status all`
+    /// Include memories that wait for review: `--status all`
     #[arg(long, short = 'a', conflicts_with = "status")]
     pub all: bool,
 }
