@@ -264,8 +264,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Context(args) => {
             let service = CloseOnDrop(Service::new(config(&cli.global)?).leak());
             let answer = progress::while_reading(|| service.0.get_context(&context_request(&args)));
-            let mut answer = untagged(answer?);
+            let mut answer = answer?;
             answer.resolve(&command::SHELL);
+            let answer = untagged(answer);
             let memories = answer.recent_memories.iter();
             let memories = memories.chain(&answer.cross_project_learnings);
             let ids: Vec<&str> = memories.map(|memory| memory.id.as_str()).collect();

@@ -75,7 +75,7 @@ pub enum CliError {
         example: Option<String>,
     },
     /// No waiting memory matches the selection.
-    #[error("no pending memory matches{}", .0.in_words())]
+    #[error("no waiting memory matches{}", .0.in_words())]
     NothingWaits(Unmatched),
     /// There are scopes, and none of them can be read.
     #[error("no scope can be read, so it is not known what waits for review")]

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use super::args::IndexArgs;
 use super::output::{write_err, write_out};
 use super::render::{count, grouped, verb};
+use crate::cli::command::command;
 use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::scope::resolve::{check_usable, find};

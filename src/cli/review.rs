@@ -8,6 +8,7 @@ mod finish;
 mod terminal;
 mod unwritten;
 
+use crate::cli::command::SHELL;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -127,6 +128,7 @@ fn is_any_unreadable(caller: Caller<'_>) -> Result<bool, CliError> {
 /// Names the scopes whose decisions cannot be written.
 fn report_unwritable(desk: &Desk) {
     for (scope, problem) in desk.unwritable() {
+        let problem = problem.render(&SHELL);
         write_err(&format!("note: scope `{scope}`: {problem}\n"));
     }
 }

@@ -118,7 +118,7 @@ impl Diagnostic for SettingsError {
             }
             Self::Invalid { path, line, .. } => how_to_fix(path, *line),
             Self::Offer { .. } => vec![
-                Hint::command("config edit", "opens the file"),
+                Hint::command("config edit", "opens the file to fix it"),
                 Hint::command("config schema", "lists the keys"),
             ],
         }

@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ack_api::Message;
 use ack_api::decision::{DECISION_LOG, DecisionPlace};
-use ack_api::hint;
 use ack_store::layout::Profile;
 use nix::unistd::{AccessFlags, access};
 
 use super::Desk;
 use crate::curate::CurateError;
 use crate::scope::Scope;
-use crate::shell::Shell;
 
 impl Desk {
     /// The scopes whose decisions cannot be written, each with the reason and what to do.
-    pub fn unwritable(&self) -> Vec<(String, String)> {
+    pub fn unwritable(&self) -> Vec<(String, Message)> {
         let scopes = self.items.iter().map(|item| &item.candidate.scope);
         let scopes: BTreeMap<&str, _> = scopes.map(|scope| (scope.name.as_str(), scope)).collect();
         let found = scopes.into_iter();
@@ -26,10 +25,9 @@ impl Desk {
 
 /// Why decisions about a scope cannot be written, and what to do; `None` if they can, or if the
 /// store itself cannot be read.
-pub fn problem(scope: &Scope) -> Option<String> {
+pub fn problem(scope: &Scope) -> Option<Message> {
     let error = check(scope).err()?;
-    let hint = hint::render(&error.remedies(), &Shell::PLAIN).unwrap_or_default();
-    Some(format!("{error}; {hint}"))
+    Some(Message::new(error.to_string()).with_all(error.remedies()))
 }
 
 fn check(scope: &Scope) -> Result<(), CurateError> {

@@ -159,13 +159,12 @@ fn project_info(current: &Current) -> ProjectInfo {
 /// The note about a project whose memories all wait for review. `pending` has their number.
 fn hidden_by_status(scope: &str) -> Note {
     let waiting = [Given::value("status", "staging")];
-    let message = Hint::call_with(Tool::QueryMemories, waiting, "shows them");
-    Note::about(
-        NoteKind::HiddenByStatus,
-        scope,
-        "all its memories wait for review",
-    )
-    .with(message)
+    let show = Hint::call_with(
+        Tool::QueryMemories,
+        waiting,
+        "shows what nobody reviewed yet",
+    );
+    Note::about(NoteKind::HiddenByStatus, scope, show)
 }
 
 fn folder(

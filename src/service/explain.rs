@@ -97,7 +97,8 @@ impl Search<'_> {
                 filters.status.as_str()
             ));
             let all = [Given::value("status", "all")];
-            expected.message = message.with(Hint::pass(all, "to include it"));
+            let include = Hint::pass(all, "to include it");
+            expected.message = message.with_all((!self.spec.withholds).then_some(include));
             return expected;
         }
         if let Some(filter) = view.filter.failed_filter(doc) {

@@ -36,10 +36,9 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     let opened = OpenScopes::open(service, &mut selection, &scopes, &mut notes)?;
     let search = Search::new(&opened, &selection, &spec, cursor.as_ref())?;
     if request.order.is_some() && search.is_search() {
-        notes.push(Note::new(
-            NoteKind::NotAvailable,
-            "the results of a search are ordered by relevance, not by time",
-        ));
+        let message = "the results of a search are ordered by relevance, not by time";
+        let note = Note::new(NoteKind::NotAvailable, message);
+        notes.push(note.with(Hint::omit("order", "when you search")));
     }
     if let (None, Some(like)) = (search.like, &request.like) {
         same_id::check_scope(like.trim(), request.scope.as_deref(), &scopes)?;

@@ -191,7 +191,7 @@ fn decode(cursor: &str) -> Result<String, Error> {
 
 /// Where the owner finds what agents are not shown.
 fn owner_sees() -> Hint {
-    Hint::command("doctor", "shows its owner the details")
+    Hint::command("doctor", "shows the details")
 }
 
 /// How many ids of several rows are named.

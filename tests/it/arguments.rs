@@ -569,7 +569,7 @@ fn a_reversed_date_range_gets_a_corrected_example() {
       "argument": "until",
       "value": "2026-03-01",
       "allowed": [
-        "a day not before `since`"
+        "a day not before 2026-03-02"
       ],
       "nearest": [
         "2026-03-02"
@@ -653,7 +653,7 @@ fn an_unknown_id_is_answered_with_the_nearest() {
 {
   "code": "memory_not_found",
   "message": "there is no memory `ack_11` in `ledger-api`, `platform`",
-  "hint": "query_memories finds ids; for an id in a private scope, pass `scope`",
+  "hint": "query_memories finds ids; pass `scope` for an id in a private scope",
   "value": "ack_11",
   "nearest": [
     "ack_1",

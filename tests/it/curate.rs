@@ -474,8 +474,8 @@ fn a_selection_without_matches_is_reported() {
     assert_eq!(
         error,
         format!(
-            "error: no pending memory matches, nor does any other\n\
-             hint: `ack-memory --root {} review --list` shows the pending memories\n",
+            "error: no waiting memory matches, nor does any other\n\
+             hint: `ack-memory --root {} review --list` shows what waits for review\n",
             root.path().display()
         )
     );

@@ -112,7 +112,7 @@ fn several_ids_are_answered_in_order_once_each_with_missing_ones_listed() {
   },
   {
     "id": "ack_06x",
-    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; for an id in a private scope, pass `scope`",
+    "reason": "there is no memory `ack_06x` in `alpha`; query_memories finds ids; pass `scope` for an id in a private scope",
     "nearest": [
       "ack_06",
       "ack_00",
@@ -701,7 +701,7 @@ fn links_respect_the_requested_depth_and_kinds_and_report_truncation() {
     assert_eq!((count, deepest), (5, 4));
     assert!(
         notes[0].contains("followed for 4 steps; there are more")
-            && notes[0].contains("`depth` may be up to 8"),
+            && notes[0].contains("pass `depth: 8`"),
         "{notes:?}"
     );
     let (count, deepest, notes) = walk(json!({ "id": "n0", "depth": 8 }));

@@ -97,6 +97,7 @@ mod publish_unreadable;
 mod query;
 mod queue;
 mod read_only;
+mod readers;
 mod real_stores;
 mod recogniser;
 mod relations;

@@ -367,7 +367,7 @@ fn what_is_wrong_with_a_scope_names_nothing_unapproved_to_agents() {
         let resource = read(&mut server, &format!("memory://scope/{scope}"));
         for text in [listed.to_string(), resource.to_string()] {
             assert!(!text.contains("secret"), "{text}");
-            assert!(text.contains("`ack-memory doctor`"), "{text}");
+            assert!(text.contains(" doctor` shows the details"), "{text}");
         }
         let owner = ack(root.path(), &["scopes", "--scope", scope, "--json"]).ok();
         assert!(owner.contains("secret"), "{owner}");

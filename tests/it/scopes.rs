@@ -180,7 +180,7 @@ fn broken_scopes_are_reported_and_the_others_answer() {
         "absent": {
           "state": "unavailable",
           "problems": [
-            "Memory database not found: `ROOT/scopes/absent/memory.db`; import memories with `ack-memory import FILE --scope absent`, or name an existing store with `ack-memory scopes set absent store=PATH`"
+            "Memory database not found: `ROOT/scopes/absent/memory.db`; for the user: `ack-memory import FILE --scope absent` imports memories; `ack-memory scopes set absent store=PATH` names an existing store instead"
           ]
         }
       },
@@ -188,7 +188,7 @@ fn broken_scopes_are_reported_and_the_others_answer() {
         "empty": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; import memories with `ack-memory import FILE --scope empty`"
+            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; for the user: `ack-memory import FILE --scope empty` imports memories"
           ]
         }
       },
@@ -241,7 +241,7 @@ fn broken_scopes_are_reported_and_the_others_answer() {
 {
   "code": "store_not_found",
   "message": "Memory database not found: `ROOT/scopes/absent/memory.db`",
-  "hint": "import memories with `ack-memory import FILE --scope absent`, or name an existing store with `ack-memory scopes set absent store=PATH`",
+  "hint": "for the user: `ack-memory import FILE --scope absent` imports memories; `ack-memory scopes set absent store=PATH` names an existing store instead",
   "path": "ROOT/scopes/absent/memory.db"
 }
 "#);
@@ -279,7 +279,7 @@ fn without_any_scope_every_answer_says_how_to_start() {
   "notes": [
     {
       "kind": "no_scopes",
-      "message": "no memories yet: there is no scope under `ROOT/scopes`; start with `ack-memory setup`, which finds the stores on this machine, or with `ack-memory demo`; `ack-memory import FILE --scope NAME` imports memories"
+      "message": "no memories yet: there is no scope under `ROOT/scopes`; for the user: `ack-memory setup` finds the stores on this machine; `ack-memory demo` shows sample memories; `ack-memory import FILE --scope NAME` imports memories"
     }
   ]
 }

@@ -265,10 +265,8 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
         let mut finding = Finding::new(Level::Warning, "", hidden)
             .run(&format!("review --scope {}", quoted(name)));
         if !has_status {
-            finding = finding.advise(format!(
-                "ack-memory scopes set {} unreviewed=approved",
-                quoted(name)
-            ));
+            let trust = format!("scopes set {} unreviewed=approved", quoted(name));
+            finding = finding.run(&trust);
         }
         found.push(finding);
     }
@@ -278,7 +276,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
             DecisionPlace::Log => Level::Note,
             DecisionPlace::Store => Level::Warning,
         };
-        found.push(Finding::new(level, "", problem));
+        found.push(Finding::new(level, "", problem.render(&SHELL)));
     }
     // A line above already says that rows count as unreviewed.
     let known = |problem: &String| served == 0 && problem.contains("unreviewed");

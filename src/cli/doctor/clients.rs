@@ -40,7 +40,7 @@ fn one_client(client: Client, status: &Status, config: &Config) -> Vec<Finding> 
 }
 
 fn connection(client: Client, title: &str, status: &Status, config: &Config) -> Finding {
-    let connect = format!("ack-memory connect {}", client.name());
+    let connect = &format!("connect {}", client.name());
     let hook = match status.hook {
         Some(true) => ", session hook on",
         Some(false) => ", session hook off",
@@ -48,31 +48,31 @@ fn connection(client: Client, title: &str, status: &Status, config: &Config) -> 
     };
     let entry = match &status.starts {
         None => {
-            return Finding::new(Level::Note, title, "installed, not connected").advise(connect);
+            return Finding::new(Level::Note, title, "installed, not connected").run(connect);
         }
         Some(Start::Address(address)) => {
             return Finding::new(Level::Ok, title, format!("connected to {address}{hook}"));
         }
         Some(Start::Unknown) => {
             let message = format!("its entry in {} has no command", status.file.display());
-            return Finding::new(Level::Warning, title, message).advise(connect);
+            return Finding::new(Level::Warning, title, message).run(connect);
         }
         Some(Start::Program(entry)) => entry,
     };
     let program = &entry.program;
     let Some(path) = resolve_program(program) else {
         let message = format!("connected, but {} does not exist", program.display());
-        return Finding::new(Level::Error, title, message).advise(connect);
+        return Finding::new(Level::Error, title, message).run(connect);
     };
     // A package runner starts whichever version it finds.
     if entry.runner().is_none() && !is_this_program(&path) {
         let message = format!("connected{hook}; starts another binary, {}", path.display());
-        return Finding::new(Level::Warning, title, message).advise(connect);
+        return Finding::new(Level::Warning, title, message).run(connect);
     }
     match difference(entry, config) {
         Some(other) => {
             let message = format!("connected{hook}, but {other}");
-            Finding::new(Level::Warning, title, message).advise(connect)
+            Finding::new(Level::Warning, title, message).run(connect)
         }
         None => Finding::new(Level::Ok, title, format!("connected{hook}")),
     }

@@ -1,6 +1,6 @@
 //! `doctor --verbose`: the settings with their sources, and how each store was opened.
 
-use crate::cli::command::SHELL;
+use crate::cli::command::{SHELL, command};
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -94,11 +94,11 @@ pub fn dump(report: &Report<'_>) -> String {
                         * 100.0,
                     text("/index/built_at")
                 ),
-                None if cfg!(feature = "table") => {
-                    "no table; built in memory (`ack-memory index` builds one, which makes the \
-                     first search faster)"
-                        .to_owned()
-                }
+                None if cfg!(feature = "table") => format!(
+                    "no table; built in memory (`{}` builds one, which makes the first search \
+                     faster)",
+                    command("index")
+                ),
                 None => "made in memory; this build has no vector tables".to_owned(),
             }
         );

@@ -1,6 +1,6 @@
 //! What `serve` offers, for `doctor`.
 
-use crate::cli::command::SHELL;
+use crate::cli::command::{SHELL, command};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
@@ -75,9 +75,9 @@ pub fn describe_offer(config: &Config, connect: bool, offline: bool) -> (String,
     };
     if !upstreams.is_empty() {
         let how = if connect {
-            ""
+            String::new()
         } else {
-            " (not contacted; `ack-memory doctor --upstreams` does)"
+            format!(" (not contacted; `{}` does)", command("doctor --upstreams"))
         };
         let _ = writeln!(out, "\nupstream servers: {}{how}", upstreams.len());
     }

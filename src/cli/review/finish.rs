@@ -1,6 +1,7 @@
 //! The end of a review session: asks once, and writes. Decisions that cannot be written are not
 //! lost: the person tries again, or saves it to a file.
 
+use crate::cli::command::command;
 use ack_api::text;
 use parking_lot::Mutex;
 
@@ -118,7 +119,8 @@ fn help(line: &str, ways: ReturnOptions) -> String {
         text = format!("`{}` is not an answer\n", text::line(line, 40));
     }
     text.push_str("y         write them\nn         drop them\n");
-    text.push_str("s         save them to a file, for `ack-memory review --apply`\n");
+    let apply = command("review --apply");
+    text.push_str(&format!("s         save them to a file, for `{apply}`\n"));
     if let ReturnOptions::Cards(undecided) = ways {
         text.push_str("k         go back to the last card\nz         undo the last choice\n");
         let cards = match undecided {

@@ -99,10 +99,7 @@ impl Failure {
 
 impl<E: ack_api::Diagnostic> From<E> for Failure {
     fn from(error: E) -> Self {
-        let hint = error
-            .hint_for(&Shell::PLAIN)
-            .map(|hint| format!("; {hint}"));
-        let message = format!("{error}{}", hint.unwrap_or_default());
+        let message = error.as_message().render(&Shell::PLAIN);
         Self::new(StatusCode::CONFLICT, text::line(&message, 500))
     }
 }

@@ -237,5 +237,5 @@ fn a_server_that_stays_down_is_unlisted() {
             && away.message.contains("next attempt in"),
         "{away:?}"
     );
-    assert!(away.hint.unwrap().contains("ack-memory doctor --upstreams"));
+    assert!(away.hint.unwrap().contains(" doctor --upstreams`"));
 }
