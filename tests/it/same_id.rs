@@ -240,7 +240,7 @@ fn an_address_and_another_scope_are_refused_with_both_names() {
         for words in [
             given.as_str(),
             "is the address of a memory in scope `beta`, and the scope is given as `gamma`",
-            "leave `scope` out, because the address names one",
+            "leave `scope` out because the address names one",
             "or give `same` instead of the address",
         ] {
             assert!(message.contains(words), "{tool}: {message}");

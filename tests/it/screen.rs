@@ -115,7 +115,7 @@ fn numbers_open_the_results_of_the_last_query_at_this_terminal() {
     let none = terminal.ack(root.path(), &["query", "--next"]);
     assert_eq!(none.code, Some(1));
     assert!(
-        none.out.contains("run `ack-memory query` first"),
+        none.out.contains("`ack-memory query WORDS` searches"),
         "{none:?}"
     );
 
@@ -353,7 +353,7 @@ fn missing_words_are_reported_first_and_contradictions_with_both_memories() {
     );
     assert_eq!(output.matches("hidden").count(), 1, "{output}");
     assert!(
-        output.contains("\n\nhidden: 1 unreviewed (--all shows it, `ack-memory review` decides)"),
+        output.contains("\n\nhidden: 1 waiting (--all shows it, `ack-memory review` decides)"),
         "{output}"
     );
     for part in ["lag", "not approved yet", "try:"] {

@@ -223,7 +223,7 @@ fn searched(searched: &Searched, long: bool) -> String {
     match searched.status {
         StatusFilter::Approved => {}
         StatusFilter::Staging => text.push_str(" (waiting)"),
-        StatusFilter::All => text.push_str(" (unreviewed included)"),
+        StatusFilter::All => text.push_str(" (waiting included)"),
     }
     if !long {
         return text;
@@ -267,7 +267,7 @@ fn hidden_text(hidden: &Hidden, status: StatusFilter, is_empty: bool) -> String 
     if hidden.by_status > 0 {
         let what = match status {
             StatusFilter::Staging => "approved",
-            StatusFilter::Approved | StatusFilter::All => "unreviewed",
+            StatusFilter::Approved | StatusFilter::All => "waiting",
         };
         let decide = match status {
             StatusFilter::Approved if is_empty => format!(", `{}` decides", command("review")),
