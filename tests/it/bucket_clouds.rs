@@ -16,7 +16,7 @@ use crate::support::Root;
 
 const TITLE: &str = "The connection pool has 20 connections";
 /// The token that the metadata services give. No message may contain it.
-const TOKEN: &str = "t0ken-of-the-machine";
+pub const TOKEN: &str = "t0ken-of-the-machine";
 /// What a managed identity of Azure's App Service has to send.
 const IDENTITY_HEADER: &str = "853b9a84-5bfa-4b22-a3f3-0b9a43d9ad8a";
 
@@ -57,7 +57,7 @@ pub fn refused(status: u16, text: &str) -> Answer {
 
 /// A server on this machine.
 pub struct Server {
-    address: String,
+    pub address: String,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
@@ -132,7 +132,7 @@ fn storage(bucket: Bucket, header: &'static str) -> Server {
 
 /// Google's metadata server:
 /// <https://cloud.google.com/compute/docs/access/authenticate-workloads#applications>.
-fn google_machine() -> Server {
+pub fn google_machine() -> Server {
     Server::start(|request| {
         let path = "GET /computeMetadata/v1/instance/service-accounts/default/token";
         if request.header("metadata-flavor") != Some("Google") {

@@ -22,6 +22,8 @@ mod bucket_credentials;
 #[cfg(feature = "bucket")]
 mod bucket_formats;
 #[cfg(feature = "bucket")]
+mod bucket_google;
+#[cfg(feature = "bucket")]
 mod bucket_mistakes;
 #[cfg(feature = "bucket")]
 mod bucket_proofs;

@@ -12,6 +12,7 @@ use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
 use crate::condition;
+use crate::dialect::{Dialect, GENERATION};
 use crate::list::list;
 use crate::objects::{Object, Store};
 use crate::range;
@@ -91,7 +92,7 @@ pub(crate) fn answer(shared: &Shared, call: &Call, body: Bytes) -> Result<Reply,
         return Err(Refusal::NotImplemented);
     }
     let mut store = shared.store.lock();
-    match call.operation {
+    let reply = match call.operation {
         Operation::Get | Operation::Head => read(&store, call),
         Operation::Put => put(shared, &mut store, call, body),
         Operation::Copy => copy(shared, &mut store, call),
@@ -126,6 +127,13 @@ pub(crate) fn answer(shared: &Shared, call: &Call, body: Bytes) -> Result<Reply,
             Ok(Reply::new(StatusCode::NO_CONTENT))
         }
         Operation::Other => Err(Refusal::NotImplemented),
+    }?;
+    match (shared.dialect, store.objects.get(&call.key)) {
+        (Dialect::Google, Some(object)) => Ok(reply.with(
+            HeaderName::from_static(GENERATION),
+            &object.generation.to_string(),
+        )),
+        _ => Ok(reply),
     }
 }
 
@@ -146,7 +154,7 @@ fn check_access(shared: &Shared, call: &Call) -> Result<(), Refusal> {
 
 /// Whether a write may happen now.
 fn check_write(shared: &Shared, store: &Store, call: &Call) -> Result<(), Refusal> {
-    if !condition::is_conditional(&call.headers) {
+    if !condition::is_conditional(shared.dialect, &call.headers) {
         return Ok(());
     }
     let (conflict, ignore) = shared
@@ -158,7 +166,8 @@ fn check_write(shared: &Shared, store: &Store, call: &Call) -> Result<(), Refusa
     if ignore {
         return Ok(());
     }
-    condition::check_write(&call.headers, store.objects.get(&call.key))
+    let old = store.objects.get(&call.key);
+    condition::check_write(shared.dialect, &call.headers, old)
 }
 
 fn read(store: &Store, call: &Call) -> Result<Reply, Refusal> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hyper::body::Bytes;
 use hyper::http::HeaderMap;
 
+use crate::dialect::Dialect;
 use crate::log::{Request, Traffic};
 use crate::route::Operation;
 use crate::server::{Server, Shared};
@@ -27,7 +28,15 @@ impl Bucket {
     /// # Errors
     /// The system provides no port or no thread.
     pub fn start() -> io::Result<Self> {
-        Self::start_at((Ipv4Addr::LOCALHOST, 0).into(), "memories")
+        Self::start_as(Dialect::Amazon)
+    }
+
+    /// Starts a bucket named `memories` that speaks the protocol of this cloud.
+    ///
+    /// # Errors
+    /// The system provides no port or no thread.
+    pub fn start_as(dialect: Dialect) -> io::Result<Self> {
+        Self::start_with((Ipv4Addr::LOCALHOST, 0).into(), "memories", dialect)
     }
 
     /// Starts a bucket of this name on this address.
@@ -35,7 +44,11 @@ impl Bucket {
     /// # Errors
     /// The address is in use, or the system provides no thread.
     pub fn start_at(address: SocketAddr, name: &str) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(name));
+        Self::start_with(address, name, Dialect::Amazon)
+    }
+
+    fn start_with(address: SocketAddr, name: &str, dialect: Dialect) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(name, dialect));
         let server = Server::start(address, Arc::clone(&shared))?;
         Ok(Self { shared, server })
     }

@@ -6,6 +6,7 @@ use hyper::http::header::{
 };
 use jiff::Timestamp;
 
+use crate::dialect::{Dialect, IF_GENERATION};
 use crate::objects::Object;
 use crate::refusal::Refusal;
 
@@ -34,16 +35,44 @@ pub(crate) fn check_read(headers: &HeaderMap, object: &Object) -> Result<(), Ref
 }
 
 /// Whether a write has conditions.
-pub(crate) fn is_conditional(headers: &HeaderMap) -> bool {
-    headers.contains_key(IF_MATCH) || headers.contains_key(IF_NONE_MATCH)
+pub(crate) fn is_conditional(dialect: Dialect, headers: &HeaderMap) -> bool {
+    match dialect {
+        Dialect::Amazon => headers.contains_key(IF_MATCH) || headers.contains_key(IF_NONE_MATCH),
+        Dialect::Google => headers.contains_key(IF_GENERATION),
+    }
 }
 
 /// Whether the object may be written; `old` is the existing one.
 ///
 /// # Errors
-/// [`Refusal::PreconditionFailed`]; [`Refusal::NoSuchKey`] if there is no object for `If-Match`;
-/// [`Refusal::NotImplemented`] for an `If-None-Match` other than `*`.
-pub(crate) fn check_write(headers: &HeaderMap, old: Option<&Object>) -> Result<(), Refusal> {
+/// [`Refusal::PreconditionFailed`]; at Amazon, [`Refusal::NoSuchKey`] if there is no object for
+/// `If-Match`, and [`Refusal::NotImplemented`] for an `If-None-Match` other than `*`; at Google,
+/// [`Refusal::InvalidArgument`] for a generation that is not a number.
+pub(crate) fn check_write(
+    dialect: Dialect,
+    headers: &HeaderMap,
+    old: Option<&Object>,
+) -> Result<(), Refusal> {
+    match dialect {
+        Dialect::Amazon => check_tags(headers, old),
+        Dialect::Google => check_generation(headers, old),
+    }
+}
+
+fn check_generation(headers: &HeaderMap, old: Option<&Object>) -> Result<(), Refusal> {
+    let Some(expected) = headers.get(IF_GENERATION) else {
+        return Ok(());
+    };
+    let expected = expected.to_str().ok().and_then(|text| text.parse().ok());
+    let expected: u64 = expected.ok_or(Refusal::InvalidArgument)?;
+    if old.map_or(0, |old| old.generation) == expected {
+        Ok(())
+    } else {
+        Err(Refusal::PreconditionFailed)
+    }
+}
+
+fn check_tags(headers: &HeaderMap, old: Option<&Object>) -> Result<(), Refusal> {
     if let Some(tags) = text(headers, &IF_NONE_MATCH) {
         if tags != "*" {
             return Err(Refusal::NotImplemented);

@@ -6,14 +6,16 @@
 //! inject faults while it runs: delays, low bandwidth, errors, bodies that end early, a server that
 //! never answers, or one that ignores conditions.
 //!
-//! Conditions, ranges, multipart uploads and lists behave as on Amazon S3. Signatures are not
-//! verified; only the id of the signing key is read. There are no versions, tags or access lists;
+//! Conditions, ranges, multipart uploads and lists behave as on Amazon S3; with
+//! [`Dialect::Google`], conditions are those of Google's XML API. Signatures are not verified; only
+//! the id of the signing key, or the token, is read. There are no versions, tags or access lists;
 //! such requests get `NotImplemented`.
 
 mod answer;
 mod body;
 mod bucket;
 mod condition;
+mod dialect;
 mod list;
 mod log;
 mod objects;
@@ -26,6 +28,7 @@ mod uploads;
 mod xml;
 
 pub use bucket::Bucket;
+pub use dialect::Dialect;
 pub use hyper::body::Bytes;
 pub use log::{Request, Traffic};
 pub use route::Operation;

@@ -23,6 +23,8 @@ pub(crate) struct Object {
     /// The `ETag`, in quotes.
     pub(crate) etag: String,
     pub(crate) modified: Timestamp,
+    /// A number that no earlier object of the bucket had.
+    pub(crate) generation: u64,
     /// The headers that the writer set: content type and metadata.
     pub(crate) headers: HeaderMap,
 }
@@ -41,15 +43,19 @@ pub(crate) fn etag(bytes: &[u8]) -> String {
 
 /// Every object by its key.
 #[derive(Debug, Default)]
-pub(crate) struct Objects(BTreeMap<String, Object>);
+pub(crate) struct Objects {
+    by_key: BTreeMap<String, Object>,
+    /// The generation of the object that was written last.
+    last_generation: u64,
+}
 
 impl Objects {
     pub(crate) fn keys(&self) -> Vec<String> {
-        self.0.keys().cloned().collect()
+        self.by_key.keys().cloned().collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Object)> {
-        self.0.iter()
+        self.by_key.iter()
     }
 
     /// Objects with keys after `key`, in order.
@@ -59,11 +65,11 @@ impl Objects {
         } else {
             Bound::Excluded(key)
         };
-        self.0.range::<str, _>((from, Bound::Unbounded))
+        self.by_key.range::<str, _>((from, Bound::Unbounded))
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Object> {
-        self.0.get(key)
+        self.by_key.get(key)
     }
 
     /// Writes an object and returns its `ETag`.
@@ -75,22 +81,23 @@ impl Objects {
 
     /// Writes an object with the given `ETag`.
     pub(crate) fn put_as(&mut self, key: &str, bytes: Bytes, headers: HeaderMap, etag: String) {
-        let modified = Timestamp::now();
+        self.last_generation += 1;
         let object = Object {
             bytes,
             etag,
-            modified,
+            modified: Timestamp::now(),
+            generation: self.last_generation,
             headers,
         };
-        self.0.insert(key.to_owned(), object);
+        self.by_key.insert(key.to_owned(), object);
     }
 
     pub(crate) fn remove(&mut self, key: &str) -> bool {
-        self.0.remove(key).is_some()
+        self.by_key.remove(key).is_some()
     }
 
     pub(crate) fn damage(&mut self, key: &str, change: impl FnOnce(&mut Vec<u8>)) -> bool {
-        let Some(object) = self.0.get_mut(key) else {
+        let Some(object) = self.by_key.get_mut(key) else {
             return false;
         };
         let mut bytes = object.bytes.to_vec();

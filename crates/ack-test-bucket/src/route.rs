@@ -134,9 +134,13 @@ impl Call {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The id of the key that signed the request: `AWS4-HMAC-SHA256 Credential=ID/date/…`.
+    /// The id of the key that signed the request (`AWS4-HMAC-SHA256 Credential=ID/date/…`), or the
+    /// token that it carries (`Bearer TOKEN`).
     pub(crate) fn key_id(&self) -> Option<&str> {
         let signed = self.header(AUTHORIZATION.as_str())?;
+        if let Some(token) = signed.strip_prefix("Bearer ") {
+            return Some(token).filter(|token| !token.is_empty());
+        }
         let (_, credential) = signed.split_once("Credential=")?;
         credential.split('/').next()
     }

@@ -19,6 +19,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::answer::{Reply, answer};
 use crate::body::{self, Outgoing, Throttle};
+use crate::dialect::Dialect;
 use crate::log::{Entry, Log};
 use crate::objects::Store;
 use crate::refusal::Refusal;
@@ -29,6 +30,7 @@ use crate::switches::{Action, SwitchBoard};
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) name: String,
+    pub(crate) dialect: Dialect,
     pub(crate) store: Mutex<Store>,
     pub(crate) log: Log,
     pub(crate) switches: SwitchBoard,
@@ -38,9 +40,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str, dialect: Dialect) -> Self {
         Self {
             name: name.to_owned(),
+            dialect,
             store: Mutex::default(),
             log: Log::default(),
             switches: SwitchBoard::default(),

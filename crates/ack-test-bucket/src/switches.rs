@@ -22,7 +22,7 @@ pub enum FaultRule {
 }
 
 /// Who may do what. The key's id is read from the `Authorization` header; the signature is not
-/// verified.
+/// verified. At Google, the token is the id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Access {
     /// Everybody may do everything, with or without a signature.
