@@ -23,7 +23,8 @@ pub(crate) struct Object {
     /// The `ETag`, in quotes.
     pub(crate) etag: String,
     pub(crate) modified: Timestamp,
-    /// A number that no earlier object of the bucket had.
+    /// When it was written in microseconds, as Google's are; or more, if an earlier object of the
+    /// bucket had that number.
     pub(crate) generation: u64,
     /// The headers that the writer set: content type and metadata.
     pub(crate) headers: HeaderMap,
@@ -81,11 +82,13 @@ impl Objects {
 
     /// Writes an object with the given `ETag`.
     pub(crate) fn put_as(&mut self, key: &str, bytes: Bytes, headers: HeaderMap, etag: String) {
-        self.last_generation += 1;
+        let modified = Timestamp::now();
+        let microseconds = u64::try_from(modified.as_microsecond()).unwrap_or_default();
+        self.last_generation = microseconds.max(self.last_generation.saturating_add(1));
         let object = Object {
             bytes,
             etag,
-            modified: Timestamp::now(),
+            modified,
             generation: self.last_generation,
             headers,
         };
