@@ -10,16 +10,8 @@ use serde_json::{Value, json};
 use crate::arguments::call;
 use crate::decisions::decide;
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Root, ids, memory};
 use ack_memory::internal::Setting;
-
-fn ids(list: &Value) -> Vec<&str> {
-    list.as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap())
-        .collect()
-}
 
 /// A project with a git repository made of files, on a branch.
 pub fn project(root: &Root, name: &str, branch: &str) -> PathBuf {
@@ -391,9 +383,7 @@ fn a_private_scope_answers_only_when_it_is_current() {
             &answer["cross_project_learnings"],
         ];
         let all = lists.into_iter().flat_map(ids);
-        all.filter(|id| id.starts_with("diary"))
-            .map(str::to_owned)
-            .collect()
+        all.filter(|id| id.starts_with("diary")).collect()
     };
     assert_eq!(
         private(&diary),
@@ -481,10 +471,7 @@ fn an_everyday_folder_name_is_not_matched_as_a_project_name() {
     let learnings = |name: &str| {
         let answer = context(&root, &project(&root, name, "main"), json!({}));
         let hits = answer["cross_project_learnings"].clone();
-        ids(&hits)
-            .into_iter()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
+        ids(&hits).into_iter().collect::<Vec<_>>()
     };
     assert_eq!(learnings("empty"), ["tagged"]);
     assert_eq!(learnings("kiosk-web"), ["kiosk"]);

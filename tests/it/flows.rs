@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::mcp::{Server, command};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, result_ids};
 
 fn with_surface(root: &Root, set: &str) -> Server {
     let mut command = command(root.path());
@@ -15,13 +15,9 @@ fn with_surface(root: &Root, set: &str) -> Server {
     server
 }
 
-fn ids(answer: &Value) -> Vec<&str> {
+fn ids(answer: &Value) -> Vec<String> {
     assert_ne!(answer["isError"], true, "{answer}");
-    let results = answer["structuredContent"]["results"].as_array().unwrap();
-    results
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap())
-        .collect()
+    result_ids(&answer["structuredContent"])
 }
 
 fn fetched(answer: &Value) -> Vec<&str> {
@@ -162,7 +158,7 @@ fn claude_mem_searches_by_types_and_days() {
     let mut server = with_surface(&root, "claude-mem");
     let mut sorted = |arguments: Value| {
         let answer = server.call("search", arguments);
-        let mut found: Vec<String> = ids(&answer).into_iter().map(str::to_owned).collect();
+        let mut found = ids(&answer);
         found.sort();
         found
     };

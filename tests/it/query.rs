@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
-use crate::support::{Root, insert, memory};
+use crate::support::{Root, insert, memory, result_ids};
 
 /// Adds memories to a scope in one transaction.
 pub fn bulk(root: &Root, scope: &str, memories: &[Value]) -> Connection {
@@ -37,10 +37,6 @@ fn query(service: &Service, arguments: Value) -> Value {
         Ok(answer) => answer,
         Err(error) => panic!("{arguments}: {error}"),
     }
-}
-
-fn ids(answer: &Value) -> Vec<String> {
-    crate::support::ids(&answer["results"])
 }
 
 /// Scope and id of everything a page shows, folded near-duplicates too.
@@ -203,7 +199,7 @@ fn results_are_ordered_by_score_current_project_age_and_id() {
     );
     let newest = query(&service, json!({}));
     assert_ne!(
-        ids(&newest)[0],
+        result_ids(&newest)[0],
         "mine",
         "a list of the newest prefers nobody"
     );
@@ -668,6 +664,6 @@ proptest! {
         let all = all_shown(&pages);
         prop_assert_eq!(repeated(all.clone()), []);
         prop_assert_eq!(all.len() as u64, pages[0]["total"].as_u64().unwrap());
-        prop_assert!(pages.iter().all(|page| ids(page).len() <= limit));
+        prop_assert!(pages.iter().all(|page| result_ids(page).len() <= limit));
     }
 }

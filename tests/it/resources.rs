@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ack;
 use crate::mcp::{Server, command};
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, ids, memory};
 
 const MEMORY: &str = "ack_a41f0c_2025-11-24_001";
 const TEMPLATE: &str = "memory://scope/{name}/memory/{id}";
@@ -101,15 +101,6 @@ pub fn prompt(server: &mut Server, name: &str, arguments: Value) -> String {
 pub fn json_block(text: &str) -> Value {
     let json = text.lines().rfind(|line| line.starts_with('{')).unwrap();
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {text}"))
-}
-
-fn ids(pending: &Value) -> Vec<&str> {
-    pending
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|item| item["id"].as_str().unwrap())
-        .collect()
 }
 
 #[test]

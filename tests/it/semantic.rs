@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::query::bulk;
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, result_ids};
 
 const WORDPIECE: &str = include_str!("../../encoder/reference/wordpiece.json");
 const VECTORS: &str = include_str!("../../encoder/reference/vectors.json");
@@ -180,9 +180,9 @@ fn a_note_in_a_script_that_the_encoder_does_not_know_is_near_by_its_words_only()
     bulk(&root, "alpha", &notes);
     let service = root.service();
     let asked = json!({ "query": "the database is locked", "mode": "semantic", "limit": 1 });
-    assert_eq!(ids(&query(&service, asked)), ["lock"]);
+    assert_eq!(result_ids(&query(&service, asked)), ["lock"]);
     let russian = query(&service, json!({ "query": "перенесли диск" }));
-    assert_eq!(ids(&russian)[0], "weekly", "words find it as before");
+    assert_eq!(result_ids(&russian)[0], "weekly", "words find it as before");
 }
 
 /// Memories on four subjects, one of them twice in other words, one staged.
@@ -231,15 +231,6 @@ fn query(service: &Service, arguments: Value) -> Value {
         .unwrap_or_else(|error| panic!("{arguments}: {error}"))
 }
 
-fn ids(answer: &Value) -> Vec<&str> {
-    answer["results"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap())
-        .collect()
-}
-
 #[test]
 fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs() {
     let root = root();
@@ -247,11 +238,11 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
     let question = "the server has no free database handles left";
     let semantic = query(&service, json!({ "query": question, "mode": "semantic" }));
     assert!(
-        ["pool", "limit"].contains(&ids(&semantic)[0]),
+        ["pool", "limit"].contains(&result_ids(&semantic)[0].as_str()),
         "{semantic:#}"
     );
     assert_eq!(
-        ids(&semantic).len(),
+        result_ids(&semantic).len(),
         4,
         "every memory has a vector and may be shown: {semantic:#}"
     );
@@ -259,7 +250,7 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
         &service,
         json!({ "query": "overflowing boxes", "mode": "lexical", "explain": true }),
     );
-    assert_eq!(ids(&lexical), ["css"]);
+    assert_eq!(result_ids(&lexical), ["css"]);
     assert_eq!(
         lexical["results"][0]["explanation"]["legs"]
             .as_array()
@@ -271,7 +262,7 @@ fn semantic_search_finds_memories_without_shared_words_and_modes_use_their_legs(
         &service,
         json!({ "query": "\u{1f980}", "mode": "semantic" }),
     );
-    assert!(ids(&unknown).is_empty());
+    assert!(result_ids(&unknown).is_empty());
     let kinds = [&unknown["notes"][0]["kind"], &unknown["notes"][1]["kind"]];
     assert_eq!(kinds, ["no_word_matches", "no_semantic_leg"], "{unknown:#}");
 }
@@ -294,7 +285,7 @@ fn if_nothing_is_near_the_nearest_are_shown_and_expect_explains_the_others() {
     root.store("alpha", &memories);
     let service = root.service();
     let answer = query(&service, json!({ "query": "kitchen" }));
-    let shown = ids(&answer);
+    let shown = result_ids(&answer);
     assert_eq!(shown, ["soup", "coffee"], "{answer:#}");
     assert_eq!(answer["notes"][0]["kind"], "no_word_matches", "{answer:#}");
     let answer = query(
@@ -305,7 +296,7 @@ fn if_nothing_is_near_the_nearest_are_shown_and_expect_explains_the_others() {
     assert!(message.contains("not among the few nearest"), "{message}");
     // What has nothing to do with the question is not shown at all.
     let nothing = query(&service, json!({ "query": "compiler lifetimes" }));
-    assert!(ids(&nothing).is_empty(), "{nothing:#}");
+    assert!(result_ids(&nothing).is_empty(), "{nothing:#}");
     // Next to a memory with a matching word, the floor keeps it out.
     let answer = query(
         &service,
@@ -341,7 +332,7 @@ fn a_filter_costs_no_result_that_is_eligible_in_any_mode() {
             .iter()
             .map(|hit| hit["also"].as_array().map_or(0, Vec::len))
             .sum();
-        assert_eq!(ids(&answer).len() + also, 8, "{mode}: {answer:#}");
+        assert_eq!(result_ids(&answer).len() + also, 8, "{mode}: {answer:#}");
         let answer = query(
             &service,
             json!({ "query": "proxy evicts cache entry", "mode": mode, "type": "bugfix", "limit": 50, "max_tokens": 20_000 }),
@@ -353,9 +344,9 @@ fn a_filter_costs_no_result_that_is_eligible_in_any_mode() {
             .map(|hit| hit["also"].as_array().map_or(0, Vec::len))
             .sum();
         assert!(
-            ids(&answer).len() + also >= 50 || answer["next_cursor"].is_string(),
+            result_ids(&answer).len() + also >= 50 || answer["next_cursor"].is_string(),
             "{mode}: {}",
-            ids(&answer).len()
+            result_ids(&answer).len()
         );
     }
 }
@@ -365,16 +356,19 @@ fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itsel
     let root = root();
     let service = root.service();
     let like = query(&service, json!({ "like": "pool", "limit": 2 }));
-    assert_eq!(ids(&like)[0], "limit", "{like:#}");
-    assert!(!ids(&like).contains(&"pool") && !ids(&like).contains(&"staged"));
+    assert_eq!(result_ids(&like)[0], "limit", "{like:#}");
+    assert!(
+        !result_ids(&like).contains(&"pool".to_owned())
+            && !result_ids(&like).contains(&"staged".to_owned())
+    );
     // A curator asks what a staged memory resembles among the approved ones.
     let staged = query(&service, json!({ "like": "staged" }));
-    assert_eq!(ids(&staged)[0], "limit", "{staged:#}");
-    assert!(!ids(&staged).contains(&"staged"));
+    assert_eq!(result_ids(&staged)[0], "limit", "{staged:#}");
+    assert!(!result_ids(&staged).contains(&"staged".to_owned()));
     let all = query(&service, json!({ "like": "limit", "status": "all" }));
-    assert!(ids(&all).contains(&"staged"));
+    assert!(result_ids(&all).contains(&"staged".to_owned()));
     let both = query(&service, json!({ "like": "pool", "query": "flex" }));
-    assert!(ids(&both).contains(&"css"));
+    assert!(result_ids(&both).contains(&"css".to_owned()));
     // An agent that may not see it does not learn what is near it.
     let request = QueryRequest {
         like: Some("staged".to_owned()),
@@ -385,7 +379,7 @@ fn like_and_related_show_neighbours_that_may_be_shown_and_never_the_memory_itsel
     assert_eq!(withheld.code(), "memory_not_served");
     // Nothing far away is shown, and nothing far away counts as hidden.
     let near_css = query(&service, json!({ "like": "css" }));
-    assert_eq!(ids(&near_css), Vec::<&str>::new(), "{near_css:#}");
+    assert_eq!(result_ids(&near_css), Vec::<&str>::new(), "{near_css:#}");
     assert!(near_css["hidden"].is_null(), "{near_css:#}");
     let missing = call(&service, "query_memories", json!({ "like": "pol" })).unwrap_err();
     assert_eq!(missing.code(), "memory_not_found");

@@ -144,6 +144,12 @@ pub fn ids(list: &Value) -> Vec<String> {
         .collect()
 }
 
+/// The ids of the results of a query, in their order.
+#[track_caller]
+pub fn result_ids(answer: &Value) -> Vec<String> {
+    ids(&answer["results"])
+}
+
 /// The ids of a list of memories, sorted.
 #[track_caller]
 pub fn sorted_ids(list: &Value) -> Vec<String> {

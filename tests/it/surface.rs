@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::mcp::{Server, command};
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, result_ids};
 
 /// The built-in sets other than our own, each with the names of its tools.
 const SETS: [(&str, &[&str]); 4] = [
@@ -86,12 +86,8 @@ fn numbered() -> Root {
     root
 }
 
-fn ids(answer: &Value) -> Vec<&str> {
-    let results = answer["structuredContent"]["results"].as_array().unwrap();
-    results
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap())
-        .collect()
+fn ids(answer: &Value) -> Vec<String> {
+    result_ids(&answer["structuredContent"])
 }
 
 /// The messages of the notes of an answer.
@@ -463,9 +459,6 @@ fn an_agent_made_for_claude_mem_finds_its_tools() {
         let found = server.call("search", json!({ "project": "web", "orderBy": order }));
         assert_eq!(notes(&found), Vec::<&str>::new());
         ids(&found)
-            .into_iter()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
     };
     assert_eq!(listed(&mut server, "date_asc"), ["obs-7", "obs-8"]);
     assert_eq!(listed(&mut server, "date_desc"), ["obs-8", "obs-7"]);

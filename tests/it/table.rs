@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::query::bulk;
-use crate::support::{Root, fingerprint, memory};
+use crate::support::{Root, fingerprint, memory, result_ids};
 
 const SUBJECTS: [&str; 8] = [
     "connection pool",
@@ -99,10 +99,6 @@ fn answers(service: &Service) -> Vec<Value> {
         .collect()
 }
 
-fn ids(answer: &Value) -> Vec<String> {
-    crate::support::ids(&answer["results"])
-}
-
 fn table(root: &Root) -> PathBuf {
     root.scope_folder("alpha").join("lance/memories.lance")
 }
@@ -178,7 +174,7 @@ fn changes_after_a_build_are_found_and_rejected_rows_are_not_served() {
             json!({ "query": "airship balloon gas helium", "mode": "semantic", "limit": 2 }),
         )
         .unwrap();
-        let mut found = ids(&airships);
+        let mut found = result_ids(&airships);
         found.sort();
         assert_eq!(found, ["m00010", "new"], "{what}: {airships:#}");
         assert_eq!(
@@ -245,12 +241,14 @@ fn a_changed_unreviewed_policy_takes_effect() {
     root.manifest("alpha", "unreviewed = \"approved\"");
     build(&root);
     assert_eq!(
-        ids(&call(
-            &root.service(),
-            "query_memories",
-            json!({ "query": "certificates" })
-        )
-        .unwrap())[0],
+        result_ids(
+            &call(
+                &root.service(),
+                "query_memories",
+                json!({ "query": "certificates" })
+            )
+            .unwrap()
+        )[0],
         "a"
     );
     root.manifest("alpha", "unreviewed = \"staging\"");
@@ -261,7 +259,7 @@ fn a_changed_unreviewed_policy_takes_effect() {
     )
     .unwrap();
     assert!(
-        ids(&answer).is_empty() && answer["hidden"]["by_status"].as_u64().unwrap() >= 1,
+        result_ids(&answer).is_empty() && answer["hidden"]["by_status"].as_u64().unwrap() >= 1,
         "{answer:#}"
     );
 }
@@ -270,7 +268,7 @@ fn a_changed_unreviewed_policy_takes_effect() {
 fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(400));
-    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
+    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(result_ids).collect();
     build(&root);
     let mut noted = 0;
     let mut random = 2_463_534_242u32;
@@ -292,7 +290,7 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
         let service = root.service();
         let damaged = answers(&service);
         assert_eq!(
-            damaged.iter().map(ids).collect::<Vec<_>>(),
+            damaged.iter().map(result_ids).collect::<Vec<_>>(),
             expected,
             "{} cut to {cut}",
             file.display()
@@ -322,12 +320,12 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
     );
     let running = root.service();
     assert_eq!(
-        answers(&running).iter().map(ids).collect::<Vec<_>>(),
+        answers(&running).iter().map(result_ids).collect::<Vec<_>>(),
         expected
     );
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
     assert_eq!(
-        answers(&running).iter().map(ids).collect::<Vec<_>>(),
+        answers(&running).iter().map(result_ids).collect::<Vec<_>>(),
         expected,
         "removed while it was in use"
     );
@@ -335,7 +333,7 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
     std::fs::write(table(&root).join("_refs/tags/published.json"), "{}").unwrap();
     let answer = &answers(&running)[0];
     assert_eq!(
-        (ids(answer), &answer["notes"][0]["kind"]),
+        (result_ids(answer), &answer["notes"][0]["kind"]),
         (expected[0].clone(), &json!("index_unusable")),
         "{answer:#}"
     );
@@ -347,7 +345,7 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
 fn a_build_killed_at_any_moment_leaves_a_usable_table() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(2_000));
-    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
+    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(result_ids).collect();
     let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
     let running = root.service();
     let mut random = 88_172_645_463_325_252u64;
@@ -380,7 +378,7 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
         if turn % 4 == 0 {
             for (what, service) in [("running", &running), ("new", &root.service())] {
                 assert_eq!(
-                    answers(service).iter().map(ids).collect::<Vec<_>>(),
+                    answers(service).iter().map(result_ids).collect::<Vec<_>>(),
                     expected,
                     "{what} server after kill {turn}"
                 );
@@ -394,7 +392,7 @@ fn a_build_killed_at_any_moment_leaves_a_usable_table() {
     build(&root);
     let service = root.service();
     assert_eq!(
-        answers(&service).iter().map(ids).collect::<Vec<_>>(),
+        answers(&service).iter().map(result_ids).collect::<Vec<_>>(),
         expected
     );
     assert_eq!(
@@ -411,13 +409,13 @@ fn concurrent_builds_take_turns_and_a_server_keeps_answering() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(2_000));
     let service = root.service();
-    let expected: Vec<Vec<String>> = answers(&service).iter().map(ids).collect();
+    let expected: Vec<Vec<String>> = answers(&service).iter().map(result_ids).collect();
     let builds: Vec<_> = (0..2)
         .map(|_| index(root.path(), &["--all"]).spawn().unwrap())
         .collect();
     for _ in 0..5 {
         assert_eq!(
-            answers(&service).iter().map(ids).collect::<Vec<_>>(),
+            answers(&service).iter().map(result_ids).collect::<Vec<_>>(),
             expected
         );
     }
@@ -445,7 +443,7 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     store
         .execute_batch("UPDATE memories SET title = title || ' again'")
         .unwrap();
-    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(ids).collect();
+    let expected: Vec<Vec<String>> = answers(&root.service()).iter().map(result_ids).collect();
     // Files may not grow beyond 64 kB, which is what a full disk is like to a writer.
     let script = format!(
         "trap '' XFSZ; ulimit -f 128; exec '{}' --root '{}' index --all",
@@ -466,7 +464,7 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     );
     let service = root.service();
     assert_eq!(
-        answers(&service).iter().map(ids).collect::<Vec<_>>(),
+        answers(&service).iter().map(result_ids).collect::<Vec<_>>(),
         expected
     );
     assert_eq!(
@@ -558,8 +556,8 @@ fn the_transformer_reproduces_the_reference_vectors_and_unchanged_texts_keep_the
     );
     let after = answers(&root.service());
     assert_eq!(
-        after.iter().map(ids).collect::<Vec<_>>(),
-        before.iter().map(ids).collect::<Vec<_>>()
+        after.iter().map(result_ids).collect::<Vec<_>>(),
+        before.iter().map(result_ids).collect::<Vec<_>>()
     );
     assert!(
         done(&index(root.path(), &arguments).output().unwrap())
@@ -656,7 +654,7 @@ fn a_pipe_in_a_table_blocks_nothing_and_is_reported() {
             .arg(root.path())
             .args(["query", "row lock", "--json"]);
         let answer: Value = serde_json::from_slice(&in_time(&mut query).stdout).unwrap();
-        let found = ids(&answer);
+        let found = result_ids(&answer);
         assert!(
             found.contains(&"b1".to_owned()) && found.len() > 1,
             "{}: {answer:#}",

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{ids, query, root_of, shown_keys, varied};
-use crate::support::{Root, memory};
+use super::{query, root_of, shown_keys, varied};
+use crate::support::{Root, memory, result_ids};
 
 #[test]
 fn a_filter_costs_no_result_that_exists() {
@@ -165,7 +165,7 @@ fn a_project_is_known_by_the_aliases_of_its_manifest_and_by_its_scope() {
     );
     let service = root.service();
     let found = |project: &str| {
-        ids(&query(&service, json!({ "project": project })))
+        result_ids(&query(&service, json!({ "project": project })))
             .into_iter()
             .collect::<BTreeSet<_>>()
     };

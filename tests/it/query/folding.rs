@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use ack_memory::internal::Setting;
 use serde_json::json;
 
-use super::{ids, query, shown_keys};
+use super::{query, shown_keys};
 use crate::arguments::call;
-use crate::support::{Root, memory};
+use crate::support::{Root, memory, result_ids};
 
 #[test]
 fn near_duplicates_are_folded_and_memories_that_differ_in_a_number_or_a_name_are_not() {
@@ -46,7 +46,7 @@ fn near_duplicates_are_folded_and_memories_that_differ_in_a_number_or_a_name_are
             &root.service(),
             json!({ "query": "nightly build payment gateway" }),
         );
-        if ids(&answer).len() != 2 {
+        if result_ids(&answer).len() != 2 {
             folded.push(format!("{one} / {two}"));
         }
     }
@@ -64,11 +64,11 @@ fn near_duplicates_are_folded_and_memories_that_differ_in_a_number_or_a_name_are
     );
     root.store("beta", &[memory("a", &text("E0382"), json!({}))]);
     let answer = query(&root.service(), json!({ "query": "nightly build" }));
-    assert_eq!(ids(&answer).len(), 1);
+    assert_eq!(result_ids(&answer).len(), 1);
     assert_eq!(shown_keys(&answer).len(), 4);
     assert_eq!(answer["total"], 4);
     assert_eq!(
-        ids(&query(&root.service(), json!({}))).len(),
+        result_ids(&query(&root.service(), json!({}))).len(),
         4,
         "a list of the newest shows everything"
     );
@@ -91,7 +91,7 @@ fn a_memory_that_says_the_opposite_is_not_folded() {
         ],
     );
     assert_eq!(
-        ids(&query(
+        result_ids(&query(
             &root.service(),
             json!({ "query": "busy timeout migration" })
         ))
@@ -177,7 +177,7 @@ fn a_memory_with_a_missing_or_rejected_successor_stays_visible() {
         json!({ "query": "caching rules", "mode": "semantic" }),
     ] {
         let answer = query(&service, arguments);
-        let mut found = ids(&answer);
+        let mut found = result_ids(&answer);
         found.extend(
             answer["results"]
                 .as_array()

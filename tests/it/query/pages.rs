@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::{WORDS, all_shown, bulk, ids, pages, repeated, root_of, varied};
+use super::{WORDS, all_shown, bulk, pages, repeated, root_of, varied};
 use crate::arguments::call;
-use crate::support::{Root, insert, memory};
+use crate::support::{Root, insert, memory, result_ids};
 
 #[test]
 fn every_page_size_shows_each_match_exactly_once_and_counts_them_all() {
@@ -30,7 +30,7 @@ fn every_page_size_shows_each_match_exactly_once_and_counts_them_all() {
             let pages = pages(&service, arguments.clone(), |_| {});
             let total = pages[0]["total"].as_u64().unwrap();
             for (number, page) in pages.iter().enumerate() {
-                let count = ids(page).len();
+                let count = result_ids(page).len();
                 assert!(count <= limit, "{arguments}: {count}");
                 assert!(
                     count == limit || number + 1 == pages.len(),
@@ -347,7 +347,7 @@ fn an_oldest_first_list_has_pages() {
     let mut arguments = json!({ "status": "staging", "order": "oldest", "limit": 33 });
     loop {
         let page = call(&service, "query_memories", arguments.clone()).unwrap();
-        seen.extend(ids(&page));
+        seen.extend(result_ids(&page));
         match page["next_cursor"].as_str() {
             Some(cursor) => arguments["cursor"] = json!(cursor),
             None => break,
