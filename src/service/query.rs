@@ -21,6 +21,7 @@ use ack_api::{
     Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool,
 };
 use ack_search::cursor::Cursor;
+use ack_search::encoder::{Encoder, LANGUAGE};
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -79,6 +80,8 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     if page.hits.is_empty() && cursor.is_none() {
         response.suggestions = search.suggestions(request, page.hidden.by_status > 0);
         cancel::check()?;
+    } else if page.is_uncertain || page.lacks_words {
+        response.suggestions.extend(search.other_language());
     }
     response.notes = notes;
     Ok(finish(request, &search, response, page))
@@ -226,6 +229,18 @@ impl Search<'_> {
         }
     }
 
+    /// What to try if the question is in a language that is searched by its words alone.
+    fn other_language(&self) -> Option<Message> {
+        let text = self.spec.text.as_deref()?;
+        let is_foreign = Encoder::embedded().is_some_and(|encoder| encoder.is_foreign(text));
+        is_foreign.then(|| {
+            Message::suggestion(Hint::Language {
+                language: LANGUAGE,
+                argument: "query",
+            })
+        })
+    }
+
     /// What to try when nothing was found. If there are hidden matches, those matter most, so there
     /// is nothing to say but which names are unknown.
     fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
@@ -251,12 +266,15 @@ impl Search<'_> {
         if has_hidden {
             return suggestions;
         }
+        let other_language = self.other_language();
+        let is_broad = self.spec.text.is_none() || other_language.is_some();
+        suggestions.extend(other_language);
         if self.spec.filters.restricts() {
             suggestions.push(
                 "Leave out filters (tags, project, type, files, since, until, session)".into(),
             );
         }
-        if self.spec.text.is_some() {
+        if !is_broad {
             suggestions.push("Try broader search terms".into());
         }
         if request.scope.is_some() {
