@@ -241,10 +241,12 @@ impl Search<'_> {
         })
     }
 
-    /// What to try when nothing was found. If there are hidden matches, those matter most, so there
-    /// is nothing to say but which names are unknown.
-    fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
-        let mut suggestions: Vec<Message> = Vec::new();
+    /// Which names of the request no memory has.
+    fn unknown_names(&self, request: &QueryRequest) -> Vec<Message> {
+        if request.project.is_none() && request.tags.is_none() && request.kind.is_none() {
+            return Vec::new();
+        }
+        let mut messages: Vec<Message> = Vec::new();
         let known = KnownNames::of(self);
         if let Some(project) = &request.project {
             // If the project exists under another name, there is nothing to correct.
@@ -255,14 +257,21 @@ impl Search<'_> {
                 .any(|name| self.project_names.contains(&fold_name(name)))
             {
                 let unknown = known.projects.unknown("was learned in project", project);
-                suggestions.extend(unknown.map(Message::new));
+                messages.extend(unknown.map(Message::new));
             }
         }
         for tag in request.tags.iter().flatten() {
-            suggestions.extend(known.tags.unknown("has the tag", tag).map(Message::new));
+            messages.extend(known.tags.unknown("has the tag", tag).map(Message::new));
         }
         let types = unknown_types(request.kind.as_deref(), &known.types);
-        suggestions.extend(types.into_iter().map(Message::new));
+        messages.extend(types.into_iter().map(Message::new));
+        messages
+    }
+
+    /// What to try when nothing was found. If there are hidden matches, those matter most, so there
+    /// is nothing to say but which names are unknown.
+    fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
+        let mut suggestions = self.unknown_names(request);
         if has_hidden {
             return suggestions;
         }

@@ -6,6 +6,8 @@ const MAX_CHARS: u32 = 63;
 /// A shape has one bit for each letter, and the length above them.
 const LETTERS: u32 = 26;
 const LETTER_MASK: u32 = (1 << LETTERS) - 1;
+/// The first of the bytes of a beginning.
+const FIRST_BYTE: u32 = 0xff;
 /// How many shapes are compared at once.
 const BLOCK: usize = 32;
 
@@ -21,46 +23,43 @@ pub struct Shapes {
 /// The shapes to look for. A word that is wanted always has one of them; others may have one too.
 #[derive(Debug, Clone, Copy)]
 pub struct ShapePattern {
-    /// Letters to compare with, if letters matter.
-    letters: Option<u32>,
-    /// The first bytes of wanted words, if those matter.
-    beginning: Option<u32>,
-    min_chars: u32,
+    /// The letters of the word, its length and its first bytes.
+    letters: u32,
+    length: u32,
+    beginning: u32,
+    /// How much shorter a beginning of the word may be; `None` if letters do not matter.
+    cut_off: Option<u32>,
+    /// Whether words that begin like the word are wanted, whatever their other letters.
+    is_beginning_wanted: bool,
 }
 
 impl ShapePattern {
     /// Words with the first four bytes of `word`.
     pub fn same_beginning(word: &str) -> Self {
         Self {
-            letters: None,
-            beginning: Some(beginning(word)),
-            min_chars: 0,
+            cut_off: None,
+            is_beginning_wanted: true,
+            ..Self::similar(word, 0)
         }
     }
 
-    /// Words that have all letters of `word`, or at most one that it does not have.
-    pub fn similar_letters(word: &str) -> Self {
+    /// Words that contain `word`, that differ from it by one letter, or that differ by one letter
+    /// other than the first from a beginning of it that is up to `cut_off` characters shorter.
+    pub fn similar(word: &str, cut_off: usize) -> Self {
         Self {
-            letters: Some(letters(word)),
-            beginning: None,
-            min_chars: 0,
+            letters: letters(word),
+            length: capped(word.chars().count()),
+            beginning: beginning(word),
+            cut_off: Some(capped(cut_off)),
+            is_beginning_wanted: false,
         }
     }
 
-    /// These words, and those with the first four bytes of `word`.
+    /// The same, and words with the first four bytes of the word.
     #[must_use]
-    pub fn or_beginning(self, word: &str) -> Self {
+    pub const fn or_same_beginning(self) -> Self {
         Self {
-            beginning: Some(beginning(word)),
-            ..self
-        }
-    }
-
-    /// Those of these words that have at least this many characters.
-    #[must_use]
-    pub fn at_least(self, chars: usize) -> Self {
-        Self {
-            min_chars: capped(chars),
+            is_beginning_wanted: true,
             ..self
         }
     }
@@ -68,18 +67,21 @@ impl ShapePattern {
     /// Whether a word with this shape may be wanted. Without branches on the shape, so that several
     /// shapes can be compared with one instruction.
     const fn matches(&self, shape: u32, first_bytes: u32) -> bool {
-        let has_letters = match self.letters {
-            Some(letters) => {
-                let foreign = shape & !letters & LETTER_MASK;
-                (foreign & foreign.wrapping_sub(1) == 0) | (letters & !shape == 0)
+        let is_similar = match self.cut_off {
+            Some(cut_off) => {
+                let length = shape >> LETTERS;
+                let foreign = shape & !self.letters & LETTER_MASK;
+                let is_near =
+                    (foreign & foreign.wrapping_sub(1) == 0) & (length <= self.length + 1);
+                let is_as_long = length + 1 >= self.length;
+                let begins_alike = (first_bytes ^ self.beginning) & FIRST_BYTE == 0;
+                let is_cut_off = begins_alike & (length + cut_off >= self.length);
+                let contains = (self.letters & !shape == 0) & (length >= self.length);
+                (is_near & (is_as_long | is_cut_off)) | contains
             }
             None => false,
         };
-        let has_beginning = match self.beginning {
-            Some(beginning) => beginning == first_bytes,
-            None => false,
-        };
-        (has_letters | has_beginning) & (shape >> LETTERS >= self.min_chars)
+        is_similar | (self.is_beginning_wanted & (first_bytes == self.beginning))
     }
 }
 
@@ -150,15 +152,15 @@ mod tests {
             "cache",
             "caches",
             "ache",
-            "cashed",
+            "cashing",
             "cachet",
             "vacances",
             "unreached",
-            "кэш",
-            "c",
+            "cac",
+            "aac",
         ];
         // More than one block.
-        let all = words.iter().chain(&["zzz"; 40]).chain(&words);
+        let all = words.iter().chain(&["xyz"; 40]).chain(&words);
         let shapes: Shapes = all.copied().collect();
         let found: Vec<usize> = shapes.matching(pattern).collect();
         let places = |first: usize| {
@@ -172,15 +174,17 @@ mod tests {
 
     #[test]
     fn words_are_chosen_by_their_letters_their_beginning_and_their_length() {
-        let similar = ShapePattern::similar_letters("cache");
         check(
-            similar.at_least(2),
+            ShapePattern::similar("cache", 1),
             &["cache", "caches", "ache", "cachet", "unreached"],
         );
-        check(similar.at_least(6), &["caches", "cachet", "unreached"]);
         check(
-            similar.or_beginning("cashew").at_least(5),
-            &["cache", "caches", "cashed", "cachet", "unreached"],
+            ShapePattern::similar("cache", 2),
+            &["cache", "caches", "ache", "cachet", "unreached", "cac"],
+        );
+        check(
+            ShapePattern::similar("cashew", 0).or_same_beginning(),
+            &["cache", "caches", "cashing", "cachet"],
         );
         check(
             ShapePattern::same_beginning("cachet"),

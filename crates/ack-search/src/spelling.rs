@@ -227,10 +227,9 @@ struct Unknown<'k> {
 impl Unknown<'_> {
     /// The shapes of similar terms, except for beginnings of the word.
     fn pattern(&self) -> ShapePattern {
-        let shortest = self.key.chars().count().saturating_sub(MAX_CUT_OFF);
-        let pattern = ShapePattern::similar_letters(self.key).at_least(shortest.max(MIN_CHARS));
+        let pattern = ShapePattern::similar(self.key, MAX_CUT_OFF);
         match self.is_foreign {
-            true => pattern.or_beginning(self.key),
+            true => pattern.or_same_beginning(),
             false => pattern,
         }
     }
@@ -299,10 +298,12 @@ fn corrections(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
         return Vec::new();
     }
     let mut words = Vec::new();
+    let mut candidate = String::new();
     let mut consider = |parts: [&str; 3]| {
-        let candidate = parts.concat();
+        candidate.clear();
+        candidate.extend(parts);
         if vocabulary.is_word(&candidate) {
-            words.push(candidate);
+            words.push(candidate.clone());
         }
     };
     let mut letter = [0u8; 4];
