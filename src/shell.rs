@@ -264,6 +264,20 @@ mod tests {
                 ],
             ),
             (
+                Hint::Language {
+                    language: "English",
+                    argument: "query",
+                },
+                [
+                    "only English is searched by meaning, other languages by their words alone: \
+                     write `query` in English, or with names, codes and identifiers from the memory",
+                    "only English is searched by meaning, other languages by their words alone: \
+                     write `q` in English, or with names, codes and identifiers from the memory",
+                    "only English is searched by meaning, other languages by their words alone: \
+                     write `QUERY` in English, or with names, codes and identifiers from the memory",
+                ],
+            ),
+            (
                 Hint::Allowed {
                     what: "lists",
                     values: vec!["paths".to_owned(), "remotes".to_owned()],

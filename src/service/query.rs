@@ -21,6 +21,7 @@ use ack_api::{
     Given, Hint, Message, Mode, Note, NoteKind, QueryRequest, QueryResponse, Skipped, Tool,
 };
 use ack_search::cursor::Cursor;
+use ack_search::encoder::{Encoder, LANGUAGE};
 
 pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, Error> {
     let spec = QuerySpec::new(request, &service.config)?;
@@ -79,6 +80,8 @@ pub fn run(service: &Service, request: &QueryRequest) -> Result<QueryResponse, E
     if page.hits.is_empty() && cursor.is_none() {
         response.suggestions = search.suggestions(request, page.hidden.by_status > 0);
         cancel::check()?;
+    } else if page.is_uncertain || page.lacks_words {
+        response.suggestions.extend(search.other_language());
     }
     response.notes = notes;
     Ok(finish(request, &search, response, page))
@@ -226,10 +229,24 @@ impl Search<'_> {
         }
     }
 
-    /// What to try when nothing was found. If there are hidden matches, those matter most, so there
-    /// is nothing to say but which names are unknown.
-    fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
-        let mut suggestions: Vec<Message> = Vec::new();
+    /// What to try if the question is in a language that is searched by its words alone.
+    fn other_language(&self) -> Option<Message> {
+        let text = self.spec.text.as_deref()?;
+        let is_foreign = Encoder::embedded().is_some_and(|encoder| encoder.is_foreign(text));
+        is_foreign.then(|| {
+            Message::suggestion(Hint::Language {
+                language: LANGUAGE,
+                argument: "query",
+            })
+        })
+    }
+
+    /// Which names of the request no memory has.
+    fn unknown_names(&self, request: &QueryRequest) -> Vec<Message> {
+        if request.project.is_none() && request.tags.is_none() && request.kind.is_none() {
+            return Vec::new();
+        }
+        let mut messages: Vec<Message> = Vec::new();
         let known = KnownNames::of(self);
         if let Some(project) = &request.project {
             // If the project exists under another name, there is nothing to correct.
@@ -240,23 +257,33 @@ impl Search<'_> {
                 .any(|name| self.project_names.contains(&fold_name(name)))
             {
                 let unknown = known.projects.unknown("was learned in project", project);
-                suggestions.extend(unknown.map(Message::new));
+                messages.extend(unknown.map(Message::new));
             }
         }
         for tag in request.tags.iter().flatten() {
-            suggestions.extend(known.tags.unknown("has the tag", tag).map(Message::new));
+            messages.extend(known.tags.unknown("has the tag", tag).map(Message::new));
         }
         let types = unknown_types(request.kind.as_deref(), &known.types);
-        suggestions.extend(types.into_iter().map(Message::new));
+        messages.extend(types.into_iter().map(Message::new));
+        messages
+    }
+
+    /// What to try when nothing was found. If there are hidden matches, those matter most, so there
+    /// is nothing to say but which names are unknown.
+    fn suggestions(&self, request: &QueryRequest, has_hidden: bool) -> Vec<Message> {
+        let mut suggestions = self.unknown_names(request);
         if has_hidden {
             return suggestions;
         }
+        let other_language = self.other_language();
+        let is_broad = self.spec.text.is_none() || other_language.is_some();
+        suggestions.extend(other_language);
         if self.spec.filters.restricts() {
             suggestions.push(
                 "Leave out filters (tags, project, type, files, since, until, session)".into(),
             );
         }
-        if self.spec.text.is_some() {
+        if !is_broad {
             suggestions.push("Try broader search terms".into());
         }
         if request.scope.is_some() {

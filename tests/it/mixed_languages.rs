@@ -487,6 +487,78 @@ fn a_question_in_another_language_finds_its_note_and_is_certain() {
     assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
 }
 
+/// Questions to notes in English only.
+const FOREIGN: &[&str] = &[
+    "Wie setze ich das Passwort der Datenbank zurück?",
+    "Speicherverbrauch wächst ständig",
+    "Zertifikat abgelaufen",
+    "mot de passe oublié",
+    "Comment supprimer une branche locale ?",
+    "Où se trouvent les journaux du serveur ?",
+    "¿Cómo restablezco la contraseña de la base de datos?",
+    "¿Dónde están los registros del servidor?",
+    "Как сбросить пароль базы данных?",
+    "Как часто меняются ключи?",
+    "如何重置数据库密码？",
+    "上传大文件时出错",
+    "データベースのパスワードをリセットする方法は？",
+    "鍵はどのくらいの頻度で交換しますか",
+];
+
+const IN_ENGLISH: &str = "Only English is searched by meaning, other languages by their words \
+    alone: write `query` in English, or with names, codes and identifiers from the memory";
+
+#[test]
+fn a_question_in_another_language_without_a_certain_answer_says_what_to_write() {
+    let notes = |notes: &'static [Note], language: &'static str| {
+        let notes = notes.iter().enumerate();
+        notes.map(move |(number, (title, text, _))| (format!("{language}-{number}"), *title, *text))
+    };
+    let root = root_of(notes(ENGLISH, "en"));
+    let service = root.service();
+    let suggestions = |question: &str| {
+        let arguments = json!({ "query": question });
+        let answer = call(&service, "query_memories", arguments).unwrap();
+        let suggestions = answer.get("suggestions").cloned().unwrap_or(json!([]));
+        (ids(&answer["results"]).is_empty(), suggestions)
+    };
+    let (mut empty, mut uncertain) = (0, 0);
+    for question in FOREIGN {
+        let (is_empty, suggestions) = suggestions(question);
+        if is_empty {
+            let list = "Use list_scopes to check available scopes";
+            assert_eq!(suggestions, json!([IN_ENGLISH, list]), "{question}");
+            empty += 1;
+        } else {
+            assert_eq!(suggestions, json!([IN_ENGLISH]), "{question}");
+            uncertain += 1;
+        }
+    }
+    assert!(
+        empty > 0 && uncertain > 0,
+        "{empty} empty, {uncertain} uncertain"
+    );
+    let tokens = ack_api::text::tokens(IN_ENGLISH);
+    assert!(tokens <= 35, "{tokens}");
+    // In English, and for a person.
+    for question in [
+        "who may restart the billing service",
+        "kubectl rollout restart deployment",
+        "xyzzy",
+        "idle database connection",
+    ] {
+        let (_, suggestions) = suggestions(question);
+        assert!(!suggestions.to_string().contains("English"), "{question}");
+    }
+    let output = crate::cli::ack(root.path(), &["query", FOREIGN[0]]).ok();
+    assert!(output.contains("write `QUERY` in English"), "{output}");
+    // A note in the question's language is certain.
+    let root = root_of(notes(ENGLISH, "en").chain(notes(GERMAN, "de")));
+    let arguments = json!({ "query": "warum brechen Verbindungen nachts ab" });
+    let answer = call(&root.service(), "query_memories", arguments).unwrap();
+    assert_eq!(answer.get("suggestions"), None, "{answer}");
+}
+
 #[test]
 fn a_number_or_code_that_no_memory_contains_is_named() {
     let memories = [

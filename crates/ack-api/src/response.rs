@@ -297,7 +297,7 @@ pub struct QueryResponse {
     /// True if `total` is a lower bound.
     #[serde(default, skip_serializing_if = "is_false")]
     pub total_is_lower_bound: bool,
-    /// What to try next, if nothing was found.
+    /// What to try next, if nothing was found or nothing is certain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<Message>,
     /// Pass as `cursor`, with the same arguments, for the next page.

@@ -29,6 +29,7 @@ use ack_search::query::WeightedTerm;
 use ack_search::remote::{
     Eligibility, PushdownFilter, RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery,
 };
+use ack_search::shapes::ShapePattern;
 
 /// In how many parallel parts a list of memories is read.
 const READ_PARTS: usize = 2;
@@ -71,8 +72,8 @@ struct Lexicon {
 }
 
 impl RemoteDocs for Searcher {
-    fn terms(&self) -> Box<dyn Iterator<Item = &str> + '_> {
-        Box::new(self.lexicon.terms.iter())
+    fn terms_like(&self, pattern: ShapePattern) -> Box<dyn Iterator<Item = &str> + '_> {
+        Box::new(self.lexicon.terms.matching(pattern))
     }
 
     fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize {

@@ -1,6 +1,9 @@
 //! Numbered strings, concatenated in memory. Each takes about a dozen bytes more than its text.
 
+use std::sync::OnceLock;
+
 use super::id_table::{IdTable, hash};
+use super::shapes::{ShapePattern, Shapes};
 
 /// Strings, numbered from 0 in the order in which they were added.
 #[derive(Debug, Default)]
@@ -9,6 +12,8 @@ pub struct Dictionary {
     /// Where each string ends.
     ends: Vec<u32>,
     ids: IdTable,
+    /// The shape of each string, from the first search by shape on.
+    shapes: OnceLock<Shapes>,
 }
 
 impl Dictionary {
@@ -47,7 +52,12 @@ impl Dictionary {
         };
         self.text.push_str(text);
         self.ends.push(end);
-        let Self { text, ends, ids } = self;
+        if let Some(shapes) = self.shapes.get_mut() {
+            shapes.push(text);
+        }
+        let Self {
+            text, ends, ids, ..
+        } = self;
         ids.insert(text_hash, id, |other| Some(hash(get(text, ends, other))));
         id
     }
@@ -62,9 +72,19 @@ impl Dictionary {
         self.iter_from(0)
     }
 
+    /// The strings whose shape matches a pattern.
+    pub fn matching(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
+        let shapes = self.shapes.get_or_init(|| self.iter().collect());
+        let ids = shapes
+            .matching(pattern)
+            .filter_map(|id| u32::try_from(id).ok());
+        ids.map(|id| self.get(id))
+    }
+
     /// The bytes of memory it takes.
     pub fn bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * size_of::<u32>() + self.ids.bytes()
+        let strings = self.text.capacity() + self.ends.capacity() * size_of::<u32>();
+        strings + self.ids.bytes() + self.shapes.get().map_or(0, Shapes::bytes)
     }
 
     /// Releases unused capacity.
@@ -84,7 +104,7 @@ fn get<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use super::Dictionary;
+    use super::{Dictionary, ShapePattern};
 
     #[test]
     fn strings_keep_their_numbers_as_the_dictionary_grows() {
@@ -110,5 +130,21 @@ mod tests {
                 .eq(words.iter().map(String::as_str))
         );
         assert_eq!(dictionary.get(9_999), "");
+    }
+
+    #[test]
+    fn strings_that_are_added_after_a_search_by_shape_are_found_too() {
+        let mut dictionary = Dictionary::default();
+        dictionary.intern("cache");
+        let pattern = ShapePattern::similar("cache", 1);
+        assert!(dictionary.matching(pattern).eq(["cache"]));
+        for word in ["caches", "lock", "cached"] {
+            dictionary.intern(word);
+        }
+        assert!(
+            dictionary
+                .matching(pattern)
+                .eq(["cache", "caches", "cached"])
+        );
     }
 }

@@ -19,6 +19,7 @@ use safetensors::tensor::TensorView;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::attention::Attention;
+pub use self::language::LANGUAGE;
 use self::wordpiece::{TokenId, Vocabulary};
 use super::analysis::is_stop_word;
 use super::plain::plain;
@@ -358,6 +359,17 @@ impl Encoder {
         language::foreign_share(&self.vocabulary, text).map_or(1.0, |share| {
             (share / MIN_KNOWN_SHARE).clamp(MIN_FOREIGN_FACTOR, 1.0)
         })
+    }
+
+    /// Whether a query is certainly in another language than [`LANGUAGE`].
+    pub fn is_foreign(&self, text: &str) -> bool {
+        let text = plain(text);
+        let mut tokens = Vec::new();
+        self.vocabulary.tokenize(&text, &mut tokens);
+        tokens.truncate(MAX_QUERY_TOKENS);
+        let has_unknown = self.known_share(&[&tokens]) < 1.0;
+        (has_unknown && text.chars().any(language::is_other_script))
+            || language::is_certainly_foreign(&self.vocabulary, &text)
     }
 
     /// How well texts are known: the share of known words, relative to [`MIN_KNOWN_SHARE`], at most

@@ -21,6 +21,7 @@ use super::id_table::{IdTable, hash};
 use super::interner::{Interner, NameId};
 use super::postings::{DocId, Posting, Postings, unpack_posting};
 use super::semantic::{QuantizedVector, Vectors};
+use super::shapes::ShapePattern;
 use crate::remote::RemoteDocs;
 use ack_api::memory::{self, Status, StatusFilter, Successor};
 use ack_api::source::RowKey;
@@ -293,10 +294,11 @@ impl Index {
         })
     }
 
-    /// Every indexed word, in memory or remote, without identifiers.
-    pub fn words(&self) -> impl Iterator<Item = &str> {
-        let remote = self.remote().into_iter().flat_map(RemoteDocs::terms);
-        let terms = self.terms.iter().chain(remote);
+    /// The indexed words whose shape matches a pattern, in memory or remote, without identifiers.
+    pub fn words_like(&self, pattern: ShapePattern) -> impl Iterator<Item = &str> {
+        let remote = self.remote().into_iter();
+        let remote = remote.flat_map(move |remote| remote.terms_like(pattern));
+        let terms = self.terms.matching(pattern).chain(remote);
         terms.filter(|term| !term.starts_with('='))
     }
 

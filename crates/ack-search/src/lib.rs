@@ -8,7 +8,8 @@
 //! - [`inverted`] is the index of one scope, and [`filter`] evaluates a request's filters on it;
 //! - [`query`] is the query after analysis;
 //! - [`view`] is one scope in one search, including what [`remote`] documents it fetched;
-//! - [`spelling`] finds what stands for a word that no memory contains;
+//! - [`spelling`] finds what stands for a word that no memory contains, among words of a similar
+//!   shape ([`shapes`]);
 //! - [`lexical`] scores words by [`bm25`], [`semantic`] scores vectors, and [`retrieve`] fuses
 //!   the two;
 //! - [`certainty`] tells what answers a query from what is merely nearest to it;
@@ -42,6 +43,7 @@ pub mod ranking;
 pub mod remote;
 pub mod retrieve;
 pub mod semantic;
+pub mod shapes;
 pub mod spelling;
 pub mod stems;
 pub mod symbols;

@@ -13,11 +13,12 @@ use ack_api::memory::StatusFilter;
 use super::postings::DocId;
 use super::query::WeightedTerm;
 use super::semantic::QuantizedVector;
+use super::shapes::ShapePattern;
 
 /// The terms and vectors of documents that are not in memory.
 pub trait RemoteDocs: fmt::Debug + Send + Sync {
-    /// Every term of these documents.
-    fn terms(&self) -> Box<dyn Iterator<Item = &str> + '_>;
+    /// The terms of these documents whose shape matches a pattern.
+    fn terms_like(&self, pattern: ShapePattern) -> Box<dyn Iterator<Item = &str> + '_>;
 
     /// How many memories that the filter allows contain a term.
     fn document_frequency(&self, key: &str, filter: StatusFilter) -> usize;

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use super::encoder::Encoder;
 use super::encoder::wordpiece::Vocabulary;
 use super::filter::Filters;
+use super::shapes::ShapePattern;
 use super::stems::stem;
 use super::view::View;
 use ack_api::cancel;
@@ -22,6 +23,8 @@ const MIN_END_CHARS: usize = 5;
 const MIN_CHARS_BEFORE: usize = 2;
 /// The shortest beginning of a word that means the word: `datenschutz`, but not `inter`.
 const MIN_BEGINNING_CHARS: usize = 6;
+/// How much longer a word may be than a similar beginning of it.
+const MAX_CUT_OFF: usize = 5;
 /// The shortest word that is split into two.
 const MIN_COMPOUND_CHARS: usize = 8;
 /// What German writes between the parts of a compound.
@@ -101,15 +104,15 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
             is_long,
             is_foreign: !is_word,
         };
-        for view in views {
-            for term in cancel::guarded(view.index.words()) {
-                let Some(likeness) = unknown.likeness(term) else {
-                    continue;
-                };
-                let count = frequency(term);
-                if count > 0 && !found.iter().any(|(.., known, _)| known == term) {
-                    found.push((likeness, Reverse(count), term.to_owned(), None));
-                }
+        let pattern = unknown.pattern();
+        let like = views.iter().flat_map(|view| view.index.words_like(pattern));
+        for term in cancel::guarded(like).chain(beginnings(key)) {
+            let Some(likeness) = unknown.likeness(term) else {
+                continue;
+            };
+            let count = frequency(term);
+            if count > 0 && !found.iter().any(|(.., known, _)| known == term) {
+                found.push((likeness, Reverse(count), term.to_owned(), None));
             }
         }
     }
@@ -172,19 +175,11 @@ fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[Similar
         return None;
     }
     let frequency = |term: &str| frequency(views, term, filters);
-    let words = || {
-        views
-            .iter()
-            .flat_map(|view| cancel::guarded(view.index.words()))
-    };
-    let mut heads: Vec<&str> = words()
-        .filter(|term| {
-            key.starts_with(term) && term.chars().count() >= MIN_CHARS && frequency(term) > 0
-        })
-        .collect();
-    heads.sort_unstable_by_key(|term| (Reverse(term.len()), *term));
-    heads.dedup();
-    for head in heads {
+    let heads: Vec<&str> = beginnings(key).collect();
+    for head in heads.into_iter().rev() {
+        if frequency(head) == 0 {
+            continue;
+        }
         let rest = key.get(head.len()..)?;
         let tails: Vec<&str> = LINKS
             .iter()
@@ -194,13 +189,13 @@ fn compound(views: &[View<'_>], key: &str, filters: &Filters) -> Option<[Similar
         if tails.is_empty() {
             continue;
         }
-        let is_tail = |term: &str| {
-            tails
-                .iter()
-                .any(|tail| *tail == term || has_other_ending(tail, term))
-        };
-        let second = words()
-            .filter(|term| is_tail(term))
+        let words = tails.into_iter().flat_map(|tail| {
+            let pattern = ShapePattern::same_beginning(tail);
+            let words = views.iter();
+            let words = words.flat_map(move |view| view.index.words_like(pattern));
+            words.filter(move |term| *term == tail || has_other_ending(tail, term))
+        });
+        let second = cancel::guarded(words)
             .map(|term| (frequency(term), Reverse(term)))
             .max();
         if let Some((1.., Reverse(second))) = second {
@@ -230,6 +225,15 @@ struct Unknown<'k> {
 }
 
 impl Unknown<'_> {
+    /// The shapes of similar terms, except for beginnings of the word.
+    fn pattern(&self) -> ShapePattern {
+        let pattern = ShapePattern::similar(self.key, MAX_CUT_OFF);
+        match self.is_foreign {
+            true => pattern.or_same_beginning(),
+            false => pattern,
+        }
+    }
+
     /// How similar a term is to the word.
     fn likeness(&self, term: &str) -> Option<Likeness> {
         let key = self.key;
@@ -250,7 +254,7 @@ impl Unknown<'_> {
                 && other >= length + MIN_CHARS_BEFORE
                 && term.ends_with(key))
             || (other >= 5 && length <= 2 * other + 1 && key.starts_with(term));
-        let is_beginning = other >= 5 && length + 1 >= other && length <= other + 5;
+        let is_beginning = other >= 5 && length + 1 >= other && length <= other + MAX_CUT_OFF;
         if !key.is_ascii() && has_other_ending {
             // The encoder does not know the correct spelling either.
             Some(Likeness::Ending)
@@ -294,10 +298,12 @@ fn corrections(word: &str, vocabulary: &Vocabulary) -> Vec<String> {
         return Vec::new();
     }
     let mut words = Vec::new();
+    let mut candidate = String::new();
     let mut consider = |parts: [&str; 3]| {
-        let candidate = parts.concat();
+        candidate.clear();
+        candidate.extend(parts);
         if vocabulary.is_word(&candidate) {
-            words.push(candidate);
+            words.push(candidate.clone());
         }
     };
     let mut letter = [0u8; 4];
@@ -331,6 +337,13 @@ fn without_umlauts(key: &str) -> Option<String> {
     (plain != key && plain.chars().count() >= MIN_CHARS).then_some(plain)
 }
 
+/// The beginnings of a word with at least [`MIN_CHARS`] characters, without the word itself, the
+/// shortest first.
+fn beginnings(word: &str) -> impl Iterator<Item = &str> {
+    let ends = word.char_indices().skip(MIN_CHARS);
+    ends.filter_map(|(end, _)| word.get(..end))
+}
+
 /// The set of a word's bytes, folded into 64 bits.
 fn byte_set(word: &str) -> u64 {
     word.bytes().fold(0, |set, byte| set | 1 << (byte & 63))
@@ -348,4 +361,69 @@ fn has_similar_prefix(word: &str, other: &str, length: usize) -> bool {
             .into_iter()
             .filter_map(prefix)
             .any(is_similar)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shapes::Shapes;
+    use super::*;
+
+    /// A word, and words that resemble it.
+    fn variants(word: &str) -> Vec<String> {
+        let letters: Vec<char> = word.chars().collect();
+        let text = |letters: &[char]| letters.iter().collect::<String>();
+        let mut words = vec![word.to_owned()];
+        for at in 0..letters.len() {
+            let (before, rest) = (text(&letters[..at]), text(&letters[at + 1..]));
+            words.push(format!("{before}{rest}"));
+            words.push(format!("{before}q{rest}"));
+            words.push(format!("{before}щ{}", text(&letters[at..])));
+            words.push(text(&letters[..at]));
+            let mut swapped = letters.clone();
+            swapped.swap(at, at.saturating_sub(1));
+            words.push(text(&swapped));
+            words.push(format!("xy{}", text(&swapped)));
+        }
+        for ending in ["e", "en", "ung", "ий", "verwaltung"] {
+            words.push(format!("{word}{ending}"));
+            words.push(format!("vor{word}{ending}"));
+        }
+        words
+    }
+
+    #[test]
+    fn every_similar_word_has_a_shape_that_is_looked_for() {
+        let words: Vec<String> = [
+            "lock",
+            "cache",
+            "async",
+            "grosse",
+            "verbindung",
+            "соединение",
+            "datenbankverbindungsfehler",
+        ]
+        .into_iter()
+        .flat_map(variants)
+        .collect();
+        let mut similar = 0;
+        for (key, is_foreign) in words.iter().zip([true, false].into_iter().cycle()) {
+            let unknown = Unknown {
+                key,
+                bytes: byte_set(key),
+                is_long: key.chars().count() >= MIN_MISSPELT_CHARS,
+                is_foreign,
+            };
+            for term in &words {
+                if term == key || unknown.likeness(term).is_none() {
+                    continue;
+                }
+                similar += 1;
+                let shapes: Shapes = [term.as_str()].into_iter().collect();
+                let is_looked_for = shapes.matching(unknown.pattern()).next().is_some()
+                    || beginnings(key).any(|beginning| beginning == term);
+                assert!(is_looked_for, "{key}, {term}");
+            }
+        }
+        assert!(similar > 1_000, "{similar}");
+    }
 }
