@@ -2,8 +2,9 @@
 //!
 //! On Linux, the kernel queues an event (inotify) before the call that made the change returns, so
 //! a request sees every change made before it. All watches of a process share one queue, because a
-//! user can have only about a hundred. Where nothing can be watched (another system, a network file
-//! system, a system limit), everything counts as changed.
+//! user can have only about a hundred. It stays open as long as the process runs: when one is
+//! closed, the kernel makes the process wait, for some milliseconds. Where nothing can be watched
+//! (another system, a network file system, a system limit), everything counts as changed.
 //!
 //! Writes through a memory-mapped file cause no event.
 
@@ -145,7 +146,7 @@ mod linux {
     #[derive(Debug, Default)]
     pub struct Watch {
         has_changed: Arc<AtomicBool>,
-        descriptors: Vec<WatchDescriptor>,
+        pub(super) descriptors: Vec<WatchDescriptor>,
         is_incomplete: bool,
     }
 
@@ -230,9 +231,6 @@ mod linux {
                     // This fails if the folder, and the watch with it, is gone.
                     let _ = queue.inotify.rm_watch(*descriptor);
                 }
-            }
-            if queue.watched.is_empty() {
-                *guard = None;
             }
         }
     }
@@ -321,11 +319,19 @@ mod other {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::{FolderWatch, Watch};
 
+    /// The tests share the queue of the process, so only one may run at a time.
+    fn alone() -> MutexGuard<'static, ()> {
+        static RUNNING: Mutex<()> = Mutex::new(());
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[test]
     fn a_generation_changes_with_every_change_of_the_folder_and_only_then() {
+        let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         let watch = FolderWatch::new(folder.path().to_owned());
         let mut last = watch.generation().unwrap();
@@ -340,8 +346,33 @@ mod tests {
         assert_eq!(watch.generation(), None, "it is gone");
     }
 
+    /// A queue numbers its folders upwards from 1, so a number that does not rise is of a new queue.
+    #[test]
+    fn a_forgotten_folder_is_watched_again_in_the_same_queue() {
+        let _alone = alone();
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let watch = FolderWatch::new(folder.path().to_owned());
+        let watched = || {
+            watch.generation().unwrap();
+            let state = watch.state.lock().unwrap();
+            let watch = state.as_ref().and_then(|state| state.watch.as_ref());
+            watch.unwrap().descriptors.clone()
+        };
+        let mut earlier = Watch::default();
+        earlier.add(other.path());
+        let mut last = watched();
+        drop(earlier);
+        for _ in 0..3 {
+            watch.forget();
+            let next = watched();
+            assert!(next > last, "the queue was closed");
+            last = next;
+        }
+    }
+
     #[test]
     fn every_change_is_noticed_at_once_and_nothing_else() {
+        let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("note");
         let new = folder.path().join("new");
@@ -374,6 +405,7 @@ mod tests {
 
     #[test]
     fn an_unwatchable_folder_counts_as_changed() {
+        let _alone = alone();
         let mut watch = Watch::default();
         watch.add(std::path::Path::new("/proc/self"));
         assert!(watch.has_changed());
