@@ -49,12 +49,19 @@ struct WatchState {
 }
 
 impl FolderWatch {
-    /// A folder. Nothing is watched until [`Self::generation`] is called.
+    /// A folder. It is not watched before [`Self::begin`].
     pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
             state: Mutex::default(),
         }
+    }
+
+    /// Watches the folder from now on. For a process that looks only once, that costs more than it
+    /// saves: when it ends, it waits for the kernel.
+    pub fn begin(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.get_or_insert_with(WatchState::begin);
     }
 
     /// Counts as changed, for instance because the path may name another folder now.
@@ -66,10 +73,10 @@ impl FolderWatch {
     }
 
     /// A number that stays the same as long as nothing in the folder changes, not counting its
-    /// subfolders. `None` if changes cannot be noticed.
+    /// subfolders. `None` if it is not watched, or cannot be.
     pub fn generation(&self) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted = state.get_or_insert_with(WatchState::begin);
+        let counted = state.as_mut()?;
         let has_failed = counted
             .failed
             .is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
@@ -334,6 +341,8 @@ mod tests {
         let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         let watch = FolderWatch::new(folder.path().to_owned());
+        assert_eq!(watch.generation(), None, "it is not watched yet");
+        watch.begin();
         let mut last = watch.generation().unwrap();
         for text in ["a", "b"] {
             assert_eq!(watch.generation(), Some(last));
@@ -352,6 +361,7 @@ mod tests {
         let _alone = alone();
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let watch = FolderWatch::new(folder.path().to_owned());
+        watch.begin();
         let watched = || {
             watch.generation().unwrap();
             let state = watch.state.lock().unwrap();
