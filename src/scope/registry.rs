@@ -524,3 +524,23 @@ fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
         ),
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_watched_from_the_second_look_on() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("scopes/team")).unwrap();
+        let registry = Registry::new(&Config::at(root.path()).unwrap());
+        let is_watched = || {
+            let scopes = registry.discover().scopes;
+            scopes
+                .iter()
+                .all(|scope| scope.watch.generation().is_some())
+        };
+        assert!(!is_watched(), "a command looks only once");
+        assert!(is_watched());
+    }
+}
