@@ -140,7 +140,10 @@ impl ScopeFinder {
                     )),
                 )
             };
-            let (_, scope) = known.entry(path.clone()).or_insert_with(only);
+            let (_, scope) = known
+                .entry(path.clone())
+                .and_modify(|(_, scope)| scope.watch.begin())
+                .or_insert_with(only);
             return Discovery {
                 scopes: vec![Arc::clone(scope)],
                 passed_over: Vec::new(),
@@ -182,6 +185,10 @@ impl ScopeFinder {
                 continue;
             }
             let known_scope = before.remove(path);
+            // Only a process that looks again saves time by watching.
+            if let Some((_, scope)) = &known_scope {
+                scope.watch.begin();
+            }
             if let Some((stamp, scope)) = &known_scope
                 && stamp.is_current()
             {
@@ -304,7 +311,10 @@ impl ScopeFinder {
                 let watch = Arc::new(FolderWatch::new(folder.clone()));
                 Arc::new(self.load(&folder, DEFAULT_SCOPE, &contents, &watch))
             },
-            |(_, scope)| scope,
+            |(_, scope)| {
+                scope.watch.begin();
+                scope
+            },
         );
         Ok(Some(scope))
     }
@@ -512,5 +522,25 @@ fn load(file: &Path) -> (Manifest, Option<SettingsError>) {
             },
             Some(problem),
         ),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_is_watched_from_the_second_look_on() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("scopes/team")).unwrap();
+        let registry = Registry::new(&Config::at(root.path()).unwrap());
+        let is_watched = || {
+            let scopes = registry.discover().scopes;
+            scopes
+                .iter()
+                .all(|scope| scope.watch.generation().is_some())
+        };
+        assert!(!is_watched(), "a command looks only once");
+        assert!(is_watched());
     }
 }

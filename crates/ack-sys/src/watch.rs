@@ -2,8 +2,9 @@
 //!
 //! On Linux, the kernel queues an event (inotify) before the call that made the change returns, so
 //! a request sees every change made before it. All watches of a process share one queue, because a
-//! user can have only about a hundred. Where nothing can be watched (another system, a network file
-//! system, a system limit), everything counts as changed.
+//! user can have only about a hundred. It stays open as long as the process runs: when one is
+//! closed, the kernel makes the process wait, for some milliseconds. Where nothing can be watched
+//! (another system, a network file system, a system limit), everything counts as changed.
 //!
 //! Writes through a memory-mapped file cause no event.
 
@@ -48,12 +49,19 @@ struct WatchState {
 }
 
 impl FolderWatch {
-    /// A folder. Nothing is watched until [`Self::generation`] is called.
+    /// A folder. It is not watched before [`Self::begin`].
     pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
             state: Mutex::default(),
         }
+    }
+
+    /// Watches the folder from now on. For a process that looks only once, that costs more than it
+    /// saves: when it ends, it waits for the kernel.
+    pub fn begin(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.get_or_insert_with(WatchState::begin);
     }
 
     /// Counts as changed, for instance because the path may name another folder now.
@@ -65,10 +73,10 @@ impl FolderWatch {
     }
 
     /// A number that stays the same as long as nothing in the folder changes, not counting its
-    /// subfolders. `None` if changes cannot be noticed.
+    /// subfolders. `None` if it is not watched, or cannot be.
     pub fn generation(&self) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted = state.get_or_insert_with(WatchState::begin);
+        let counted = state.as_mut()?;
         let has_failed = counted
             .failed
             .is_some_and(|failed| failed.elapsed() < RETRY_AFTER);
@@ -145,7 +153,7 @@ mod linux {
     #[derive(Debug, Default)]
     pub struct Watch {
         has_changed: Arc<AtomicBool>,
-        descriptors: Vec<WatchDescriptor>,
+        pub(super) descriptors: Vec<WatchDescriptor>,
         is_incomplete: bool,
     }
 
@@ -230,9 +238,6 @@ mod linux {
                     // This fails if the folder, and the watch with it, is gone.
                     let _ = queue.inotify.rm_watch(*descriptor);
                 }
-            }
-            if queue.watched.is_empty() {
-                *guard = None;
             }
         }
     }
@@ -321,13 +326,23 @@ mod other {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::{FolderWatch, Watch};
 
+    /// The tests share the queue of the process, so only one may run at a time.
+    fn alone() -> MutexGuard<'static, ()> {
+        static RUNNING: Mutex<()> = Mutex::new(());
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[test]
     fn a_generation_changes_with_every_change_of_the_folder_and_only_then() {
+        let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         let watch = FolderWatch::new(folder.path().to_owned());
+        assert_eq!(watch.generation(), None, "it is not watched yet");
+        watch.begin();
         let mut last = watch.generation().unwrap();
         for text in ["a", "b"] {
             assert_eq!(watch.generation(), Some(last));
@@ -340,8 +355,34 @@ mod tests {
         assert_eq!(watch.generation(), None, "it is gone");
     }
 
+    /// A queue numbers its folders upwards from 1, so a number that does not rise is of a new queue.
+    #[test]
+    fn a_forgotten_folder_is_watched_again_in_the_same_queue() {
+        let _alone = alone();
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let watch = FolderWatch::new(folder.path().to_owned());
+        watch.begin();
+        let watched = || {
+            watch.generation().unwrap();
+            let state = watch.state.lock().unwrap();
+            let watch = state.as_ref().and_then(|state| state.watch.as_ref());
+            watch.unwrap().descriptors.clone()
+        };
+        let mut earlier = Watch::default();
+        earlier.add(other.path());
+        let mut last = watched();
+        drop(earlier);
+        for _ in 0..3 {
+            watch.forget();
+            let next = watched();
+            assert!(next > last, "the queue was closed");
+            last = next;
+        }
+    }
+
     #[test]
     fn every_change_is_noticed_at_once_and_nothing_else() {
+        let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("note");
         let new = folder.path().join("new");
@@ -374,6 +415,7 @@ mod tests {
 
     #[test]
     fn an_unwatchable_folder_counts_as_changed() {
+        let _alone = alone();
         let mut watch = Watch::default();
         watch.add(std::path::Path::new("/proc/self"));
         assert!(watch.has_changed());
