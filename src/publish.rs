@@ -22,6 +22,7 @@ use ack_api::memory::{
 };
 use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::{READ_TIMEOUT, StoreError};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 
 use crate::scope::Scope;
@@ -472,10 +473,10 @@ fn check_texts(
     looked_at: &mut Vec<HeldItem>,
 ) -> Vec<Memory> {
     let mut checked = Vec::with_capacity(memories.len());
-    for memory in memories {
-        let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) = text_problems(&memory)
-            .into_iter()
-            .partition(|problem| problem.is_error());
+    let problems: Vec<Vec<SharingProblem>> = memories.par_iter().map(text_problems).collect();
+    for (memory, problems) in memories.into_iter().zip(problems) {
+        let (errors, warnings): (Vec<SharingProblem>, Vec<SharingProblem>) =
+            problems.into_iter().partition(|problem| problem.is_error());
         let held_item = |problems: &[SharingProblem]| HeldItem {
             id: memory.id.clone(),
             title: memory.title.clone(),

@@ -1,5 +1,9 @@
 //! Names that say that a value is secret: `DB_PASSWORD`, `apiToken`, `aws-secret-access-key`.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// What a name stands for, and so how short a value can be and still be one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -117,6 +121,29 @@ const PAGES: [&str; 6] = [
     "resume",
     "paging",
 ];
+
+/// Part of every name that stands for a secret, if it is written in ASCII.
+const PARTS: [&str; 9] = [
+    "pass",
+    "pw",
+    "psk",
+    "secret",
+    "key",
+    "token",
+    "credential",
+    "auth",
+    "pat",
+];
+
+/// Whether a text may contain a name that stands for a secret.
+pub fn may_be_in(text: &str) -> bool {
+    static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let mut builder = AhoCorasick::builder();
+        builder.ascii_case_insensitive(true).build(PARTS).ok()
+    });
+    let finder = FINDER.as_ref().filter(|_| text.is_ascii());
+    finder.is_none_or(|finder| finder.is_match(text))
+}
 
 /// The words of a name, in lower case: `apiToken`, `API_TOKEN` and `api-token` are `api token`.
 pub fn words(name: &str) -> Vec<String> {

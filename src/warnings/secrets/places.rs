@@ -45,6 +45,9 @@ fn names_of(line: &str) -> Vec<Name<'_>> {
 
 /// Whether a value is given to a name that stands for a secret.
 fn after_name(line: &str) -> bool {
+    if !names::may_be_in(line) {
+        return false;
+    }
     let found = names_of(line);
     found.iter().enumerate().any(|(at, name)| {
         let mut words = names::words(name.text);
@@ -217,31 +220,38 @@ const COMMANDS: [(&str, &str, bool); 11] = [
 
 /// `curl -u user:value`, `sshpass -p value`
 fn in_command(line: &str) -> bool {
-    COMMANDS.iter().any(|(command, option, has_user)| {
-        let Some(at) = line.find(command) else {
-            return false;
-        };
-        let rest = line.get(at + command.len()..).unwrap_or_default();
-        let before = line.get(..at).unwrap_or_default();
-        let is_command = !before.ends_with(is_name_part) && rest.starts_with(' ');
-        let option = format!(" {option}");
-        is_command
-            && rest.match_indices(&option).any(|(at, _)| {
-                let given = rest.get(at + option.len()..).unwrap_or_default();
-                let given = value(given.trim_start_matches([' ', '=']));
-                match has_user {
-                    true => given
-                        .split_once(':')
-                        .is_some_and(|(_, password)| is_secret(password, 6)),
-                    false => is_secret(given, 6),
-                }
-            })
-    })
+    line.contains(" -")
+        && COMMANDS.iter().any(|(command, option, has_user)| {
+            let Some(at) = line.find(command) else {
+                return false;
+            };
+            let rest = line.get(at + command.len()..).unwrap_or_default();
+            let before = line.get(..at).unwrap_or_default();
+            let is_command = !before.ends_with(is_name_part) && rest.starts_with(' ');
+            let option = format!(" {option}");
+            is_command
+                && rest.match_indices(&option).any(|(at, _)| {
+                    let given = rest.get(at + option.len()..).unwrap_or_default();
+                    let given = value(given.trim_start_matches([' ', '=']));
+                    match has_user {
+                        true => given
+                            .split_once(':')
+                            .is_some_and(|(_, password)| is_secret(password, 6)),
+                        false => is_secret(given, 6),
+                    }
+                })
+        })
 }
 
 /// `machine host login user password value` of a `.netrc`, also on lines of their own; a
 /// `requirepass value` of Redis.
 fn in_machine_entry(line: &str) -> bool {
+    if !["password", "requirepass", "masterauth"]
+        .iter()
+        .any(|word| line.contains(word))
+    {
+        return false;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_alone = words.len() == 2;
     let is_entry = words.contains(&"login") || words.contains(&"machine");
@@ -263,10 +273,10 @@ fn in_header(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     words.windows(3).any(|words| match words {
         [header, scheme, given] => {
-            let header = header.to_ascii_lowercase();
-            let scheme = scheme.to_ascii_lowercase();
-            header.ends_with("authorization:")
-                && SCHEMES.contains(&&*scheme)
+            SCHEMES
+                .iter()
+                .any(|known| scheme.eq_ignore_ascii_case(known))
+                && header.to_ascii_lowercase().ends_with("authorization:")
                 && !EXAMPLE_USERS
                     .iter()
                     .any(|user| value(given).starts_with(user))
