@@ -181,6 +181,7 @@ case "$name" in
   session-*) node "$here/agent.mjs" "${name#session-}" ;;
   desk-*) node "$here/desk.mjs" "$second" ;;
   bucket-conditions) "$INTO/python-moto/bin/python" "$here/bucket.py" "$second" ;;
+  proxy-*) python3 -B "$here/proxies.py" "$second" ;;
   team-*) "$INTO/python-moto/bin/python" -B "$here/team.py" "$second" ;;
   mcpb-manifest) mcpb_manifest ;;
   codex) codex ;;

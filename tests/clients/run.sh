@@ -146,6 +146,17 @@ desk_browser() {
 }
 chromium="${CHROMIUM:-}"
 
+# reverse_proxy NAME: one of the system, and what makes its certificate.
+reverse_proxy() {
+  local program
+  for program in "$1" openssl python3; do
+    if ! command -v "$program" > /dev/null; then
+      reason="$program is not installed (Debian's package has that name)"
+      return 1
+    fi
+  done
+}
+
 # provide NAME: installs what a check needs. What did not work once is not tried again.
 provide() {
   local known
@@ -183,6 +194,7 @@ install() {
     qwen) node_22 && npm_package qwen @qwen-code/qwen-code ;;
     cline) npm_package cline cline ;;
     browser) desk_browser ;;
+    caddy | nginx) reverse_proxy "$1" ;;
     *) reason="nobody knows how to install $1"; return 1 ;;
   esac
 }
@@ -424,6 +436,8 @@ every_check() {
     check "typescript-2-$transport-discover" 60 typescript-2
   done
   check http-guarded 60 nothing
+  check proxy-caddy 60 caddy
+  check proxy-nginx 60 nginx
   check bucket-conditions 60 python-moto
   check team-story 120 buckets
   check team-refused 60 buckets
