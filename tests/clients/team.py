@@ -27,10 +27,10 @@ MEMORY = {
     "type": "gotcha",
     "title": "Exit code 137 in CI is the out-of-memory killer",
     "facts": ["137 = 128 + SIGKILL"],
-    "narrative": "The linker needs more than the container has. Link with two jobs.",
+    "narrative": "The linker needs more than the container has. Link with two jobs, as qxzopal does.",
 }
 # Never approved.
-WAITING = {"id": "idea-1", "type": "discovery", "title": "Perhaps exit code 137 comes from the zebra-quartz cache", "facts": []}
+WAITING = {"id": "idea-1", "type": "discovery", "title": "Perhaps exit code 137 comes from the qxzquartz cache", "facts": []}
 MAX_AGE = 1.0
 
 
@@ -210,8 +210,9 @@ def story(folder, server: Server):
     same("one memory is added", [item["id"] for item in publish(ben, server)["added"]], [MEMORY["id"]])
     keys, data = server.everything()
     holds("the bucket holds a head", "team/HEAD.json" in keys, keys)
-    holds("what is approved is in the bucket as text", b"Link with two jobs" in data, keys)
-    holds("what waits for review is not in the bucket", b"zebra-quartz" not in data, keys)
+    # The texts are compressed, the words of the index are not.
+    holds("what is approved is in the bucket", b"qxzopal" in data, keys)
+    holds("what waits for review is not in the bucket", b"qxzquartz" not in data, keys)
     holds("probes are removed", not any("probe" in key for key in keys), keys)
 
     subscribe(cleo, server, line)
