@@ -128,7 +128,7 @@ pub fn unusable_table(scope: &Scope, reason: &str, may_be_damaged: bool) -> Mess
         format!("its vector table is not used ({reason}); nothing is missing from answers");
     match &scope.remote {
         Some(remote) if may_be_damaged && remote.check_table() => Message::new(format!(
-            "{message}, its copy is damaged and is fetched again from {} once that answers",
+            "{message}; its copy is damaged, and is fetched again from {} once that answers",
             remote.address()
         )),
         _ => Message::new(message).with(table_command(scope, "repairs it")),

@@ -215,7 +215,8 @@ impl OfferedTool {
         }
     }
 
-    /// The argument that stands for one of ours: as given in this call, or the first that does.
+    /// The public argument for one of our own: the one that this call used, or else the first that
+    /// maps to it.
     pub(super) fn argument_for(&self, ours: &str, given: &[(String, String)]) -> Option<&Argument> {
         let name_as_given = given.iter().find(|(is, _)| is == ours);
         let mut arguments = self.arguments.iter();

@@ -98,7 +98,7 @@ enum Offered<'a> {
 }
 
 impl AgentReader {
-    /// The argument that stands for one of ours in this place.
+    /// The argument that an agent passes here for one of our own.
     fn offered(&self, ours: &str) -> Option<Offered<'_>> {
         match &self.place {
             Place::Call(name, names) => {

@@ -403,16 +403,8 @@ fn two_concurrent_publishers_lose_nothing() {
         &root,
         "INSERT INTO memories (id, title, status) VALUES ('late', 'A late one', 'approved')",
     );
-    let heads = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&heads);
-    bucket.intercept(move |request| {
-        // The first one is slow to write its head, and another one publishes meanwhile.
-        let is_head = request.operation == Operation::Put && request.key.ends_with("HEAD.json");
-        if is_head && counter.fetch_add(1, Ordering::SeqCst) == 0 {
-            return Action::Delay(Duration::from_secs(5));
-        }
-        Action::Answer
-    });
+    // The first one is slow to write its head, and another one publishes meanwhile.
+    let heads = delay_first_head(&bucket);
     sql(
         &other,
         "UPDATE memories SET title = 'Mine' WHERE id = 'm-1'",
@@ -437,6 +429,20 @@ fn two_concurrent_publishers_lose_nothing() {
     assert!(stopped.err.contains("would remove"), "{}", stopped.err);
     assert_eq!(head(&bucket)["version"].as_u64().unwrap(), before + 1);
     assert!(read_anew(&bucket).contains(&"A late one".to_owned()));
+}
+
+/// Delays the first write of the head by five seconds. Counts these writes as they arrive.
+pub fn delay_first_head(bucket: &Bucket) -> Arc<AtomicUsize> {
+    let heads = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&heads);
+    bucket.intercept(move |request| {
+        let is_head = request.operation == Operation::Put && request.key.ends_with("HEAD.json");
+        if is_head && counter.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Action::Delay(Duration::from_secs(5));
+        }
+        Action::Answer
+    });
+    heads
 }
 
 /// Runs the command that undoes a publication, as it was printed.

@@ -2,14 +2,13 @@
 //! Google's protocol, and each request without the token is refused.
 
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ack_test_bucket::{Access, Action, Bucket, Dialect, Operation};
+use ack_test_bucket::{Access, Bucket, Dialect};
 use serde_json::{Value, json};
 
-use crate::bucket::{command, scene, sql, titles};
+use crate::bucket::{command, delay_first_head, scene, sql, titles};
 use crate::bucket_clouds::{Server, TOKEN, google_machine};
 use crate::cli::{Outcome, run};
 use crate::support::Root;
@@ -152,15 +151,7 @@ fn a_server_that_ignores_generations_is_refused() {
 
 /// Starts a publisher that is slow to write its head, and waits for that moment.
 fn slow(cloud: &Cloud, root: &Root) -> Child {
-    let heads = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&heads);
-    cloud.bucket.intercept(move |request| {
-        let is_head = request.operation == Operation::Put && request.key.ends_with("HEAD.json");
-        if is_head && counter.fetch_add(1, Ordering::SeqCst) == 0 {
-            return Action::Delay(Duration::from_secs(5));
-        }
-        Action::Answer
-    });
+    let heads = delay_first_head(&cloud.bucket);
     let child = cloud
         .publish_command(root, &[])
         .stdout(Stdio::piped())
@@ -193,7 +184,7 @@ fn two_publishers_at_once_lose_nothing() {
     let output = slow.wait_with_output().unwrap();
     cloud.bucket.clear_faults();
     cloud.bucket.set_access(Access::Key(TOKEN.to_owned()));
-    // The slow one's store lacks what was added meanwhile: it stops.
+    // The slow publisher's store lacks what the other one added meanwhile, so it stops.
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(said.contains("would remove"), "{said}");

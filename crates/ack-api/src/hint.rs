@@ -281,7 +281,7 @@ pub fn render(hints: &[Hint], reader: &dyn Reader) -> Option<String> {
 pub enum OwnNames {
     /// An agent.
     Agent,
-    /// Whoever reads a stored text.
+    /// A person or an agent: the text is stored, and its reader is not known.
     Anyone,
 }
 
