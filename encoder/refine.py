@@ -106,11 +106,11 @@ class Pairs:
     def draw(self, rng, n):
         return np.searchsorted(self.cumulated, rng.random(n)).clip(0, len(self.cumulated) - 1)
 
-    def batch(self, rng, size):
+    def batch(self, rng, size, group=GROUP):
         parts, have = [self.draw(rng, size // 2)], size // 2
         while have < size:
             source = self.by_source[self.source[self.draw(rng, 1)[0]]]
-            parts.append(rng.choice(source, min(GROUP, size - have, len(source)), replace=False))
+            parts.append(rng.choice(source, min(group, size - have, len(source)), replace=False))
             have += len(parts[-1])
         return np.unique(np.concatenate(parts))
 

@@ -1,0 +1,232 @@
+"""A small transformer beside the static table: it reads a text in context, and its vector is added to the static one.
+
+Three layers of the teacher (0, 2 and 5), with the more active half of their inner units; the teacher's token vectors as a product
+quantization. Trained on the pairs and the teacher's vectors of `refine.py teach`. The program does not read the artifact yet.
+"""
+import argparse
+import json
+import math
+import pathlib
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from refine import OFTEN, Pairs, sample
+from static import Static
+from teach import DIM, HEADS
+
+CLS, SEP = 101, 102
+QUESTION_TOKENS, PASSAGE_TOKENS, POSITIONS = 32, 96, 256
+BATCH, GROUP, CHUNK, TAU = 128, 32, 32, 0.05
+
+
+class Layer(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(DIM, 3 * DIM), nn.Linear(DIM, DIM)
+        self.up, self.down = nn.Linear(DIM, inner), nn.Linear(inner, DIM)
+        self.n1, self.n2 = nn.LayerNorm(DIM, 1e-12), nn.LayerNorm(DIM, 1e-12)
+
+    def forward(self, x, mask):
+        b, n, _ = x.shape
+        q, k, v = self.qkv(x).view(b, n, 3, HEADS, DIM // HEADS).permute(2, 0, 3, 1, 4)
+        a = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).reshape(b, n, DIM)
+        x = self.n1(x + self.out(a))
+        return self.n2(x + self.down(F.gelu(self.up(x))))
+
+
+class Contextual(nn.Module):
+    """ids [batch, length] and lengths to unit vectors in the static table's space."""
+
+    def __init__(self, layers, inner, emb, out):
+        super().__init__()
+        self.register_buffer("emb", emb)
+        self.pos = nn.Parameter(torch.zeros(POSITIONS, DIM))
+        self.n0, self.head = nn.LayerNorm(DIM, 1e-12), nn.Linear(DIM, out)
+        self.layers = nn.ModuleList(Layer(inner) for _ in range(layers))
+
+    def hidden(self, ids, lengths):
+        n = ids.shape[1]
+        x = self.n0(self.emb[ids] + self.pos[:n])
+        keep = torch.arange(n)[None] < lengths[:, None]
+        mask = None if bool(keep.all()) else keep[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, mask)
+        return (x.float() * keep[..., None]).sum(1) / lengths[:, None]
+
+    def encode(self, rows):
+        """Texts as arrays of ids, in chunks of similar length."""
+        order, parts = np.argsort([len(r) for r in rows], kind="stable"), []
+        for part in np.array_split(order, max(1, len(rows) // CHUNK)):
+            with torch.autocast("cpu", torch.bfloat16):
+                parts.append(self.hidden(*pad([rows[i] for i in part])))
+        h = torch.cat(parts)[torch.from_numpy(np.argsort(order))]
+        return F.normalize(self.head(F.normalize(h, dim=-1)), dim=-1)
+
+
+def pad(rows):
+    out = np.zeros((len(rows), max(map(len, rows))), np.int64)
+    for i, row in enumerate(rows):
+        out[i, :len(row)] = row
+    return torch.from_numpy(out), torch.tensor([len(row) for row in rows])
+
+
+def tokens(static, texts, limit):
+    """With the parts of words in camel case, between [CLS] and [SEP]."""
+    return [np.array([CLS, *ids[:limit - 2], SEP], np.int64) for ids in static.ids([static.with_parts(t) for t in texts])]
+
+
+def k_means(x, weight, k, rng, rounds=10):
+    centres = x[rng.choice(len(x), k, replace=False, p=weight / weight.sum())].copy()
+    nearest = lambda: ((centres * centres).sum(1)[None] - 2 * x @ centres.T).argmin(1)
+    for _ in range(rounds):
+        which = nearest()
+        n = np.bincount(which, weight, k)
+        sums = np.stack([np.bincount(which, weight * column, k) for column in x.T], 1)
+        centres = np.where(n[:, None] > 0, sums / np.maximum(n, 1e-9)[:, None], x[rng.integers(len(x), size=k)])
+    return centres, nearest()
+
+
+def quantize_tokens(table, weight, parts=64):
+    """Product quantization after a rotation that spreads the variance evenly: one byte for each of `parts` pieces."""
+    rng = np.random.default_rng(7)
+    np.linalg.qr(rng.standard_normal((DIM, DIM)))  # keeps the generator where it was when the artifact was made
+    mean = np.average(table, 0, weight)
+    x, size = table - mean, DIM // parts
+    values, vectors = np.linalg.eigh((x * weight[:, None]).T @ x / weight.sum())
+    pieces, load = [[] for _ in range(parts)], np.zeros(parts)
+    for axis in np.argsort(-values):
+        piece = min((p for p in range(parts) if len(pieces[p]) < size), key=lambda p: load[p])
+        pieces[piece].append(axis)
+        load[piece] += math.log(values[axis] + 1e-9)
+    turn = vectors[:, [axis for piece in pieces for axis in piece]]
+    books, codes = zip(*(k_means(part, weight, 256, rng) for part in np.split(x @ turn, parts, 1)))
+    return {"token_mean": mean, "token_turn": turn, "token_books": np.stack(books), "token_codes": np.stack(codes, 1)}
+
+
+def token_table(parts):
+    pieces = [book[codes] for book, codes in zip(parts["token_books"], parts["token_codes"].T)]
+    return torch.from_numpy((np.concatenate(pieces, 1) @ parts["token_turn"].T + parts["token_mean"]).astype(np.float32))
+
+
+def from_teacher(path, which, inner, emb, static, texts):
+    """The chosen layers, with the units of the largest mean activation times outgoing weight."""
+    w = {k.removeprefix("bert."): v for k, v in load_file(str(pathlib.Path(path) / "model.safetensors")).items()}
+
+    def build(inner, keep=None):
+        model = Contextual(len(which), inner, emb, len(static.projection))
+        pair = lambda name: (w[name + ".weight"].clone(), w[name + ".bias"].clone())
+        put = lambda module, values: (setattr(module.weight, "data", values[0]), setattr(module.bias, "data", values[1]))
+        model.pos.data = w["embeddings.position_embeddings.weight"][:POSITIONS] + w["embeddings.token_type_embeddings.weight"][0]
+        put(model.n0, pair("embeddings.LayerNorm"))
+        for j, (layer, i) in enumerate(zip(model.layers, which)):
+            p = f"encoder.layer.{i}."
+            parts = [pair(p + "attention.self." + x) for x in ("query", "key", "value")]
+            put(layer.qkv, [torch.cat(x) for x in zip(*parts)])
+            put(layer.out, pair(p + "attention.output.dense"))
+            put(layer.n1, pair(p + "attention.output.LayerNorm"))
+            put(layer.n2, pair(p + "output.LayerNorm"))
+            (up, bias), (down, down_bias) = pair(p + "intermediate.dense"), pair(p + "output.dense")
+            k = torch.arange(len(up)) if keep is None else keep[j]
+            put(layer.up, (up[k], bias[k]))
+            put(layer.down, (down[:, k], down_bias))
+        projection, mean = torch.from_numpy(static.projection), torch.from_numpy(static.mean)
+        put(model.head, (projection.clone(), -(projection @ mean)))
+        return model
+
+    full = build(4 * DIM)
+    activity = [torch.zeros(4 * DIM) for _ in which]
+    for layer, sums in zip(full.layers, activity):
+        layer.up.register_forward_hook(lambda _, __, out, sums=sums: sums.add_(F.gelu(out.float()).abs().sum((0, 1))))
+    with torch.inference_mode():
+        full.hidden(*pad(texts))
+    keep = [torch.argsort(-(a * layer.down.weight.norm(dim=0)))[:inner].sort()[0] for a, layer in zip(activity, full.layers)]
+    return build(inner, keep)
+
+
+def divergence(student, teacher):
+    return F.kl_div(F.log_softmax(student / TAU, 1), F.softmax(teacher / TAU, 1), reduction="batchmean")
+
+
+def fit(model, static, pairs, data, teacher, o):
+    rng, floats = np.random.default_rng(o.seed), lambda x: torch.from_numpy(np.asarray(x, np.float32))
+    weight = np.array([OFTEN.get(p["kind"], 1.0) for p in data])
+    pairs.cumulated = np.cumsum(weight / weight.sum())
+    q, d = tokens(static, [p["q"] for p in data], QUESTION_TOKENS), tokens(static, [p["d"] for p in data], PASSAGE_TOKENS)
+    table = torch.zeros(len(static.all_vocab), static.rows.shape[1])
+    table[torch.from_numpy(static.kept.astype(np.int64))] = floats(static.rows) * floats(static.scales)[:, None]
+    fixed = (table, floats(static.attention))
+    projection, mean = floats(static.projection), floats(static.mean)
+    parameters, started = [p for p in model.parameters()], time.time()
+    adam = torch.optim.AdamW(parameters, lr=o.lr, betas=(0.9, 0.98), weight_decay=0.01)
+    for step in range(o.steps):
+        for group in adam.param_groups:
+            group["lr"] = o.lr * min(1, (step + 1) / 40) * 0.5 * (1 + math.cos(math.pi * step / o.steps)) + 1e-6
+        which = pairs.batch(rng, BATCH, GROUP)
+        cq, cd = model.encode([q[i] for i in which]), model.encode([d[i] for i in which])
+        with torch.no_grad():
+            sq, sd = pairs.questions.encode(fixed, which), pairs.passages(fixed, which)
+        tq, td = (floats(v[which]) for v in teacher)
+        vq, vd, wanted = F.normalize(sq + cq, dim=-1), F.normalize(sd + cd, dim=-1), tq @ td.T
+        both, own = vq @ vd.T, torch.arange(len(which))
+        far = sum(1 - F.cosine_similarity(c, (t - mean) @ projection.T).mean() for c, t in ((cq, tq), (cd, td)))
+        ranking = divergence(both, wanted) + 0.3 * divergence(both.T, wanted.T)
+        alone = 0.3 * divergence(vq @ sd.T, wanted) + 0.5 * divergence(cq @ cd.T, wanted)
+        loss = ranking + alone + 2 * far + 0.2 * F.cross_entropy(both / TAU, own)
+        adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
+        adam.step()
+        if (step + 1) % 20 == 0:
+            print(f"{step + 1}/{o.steps} {time.time() - started:.0f}s loss {loss.item():.3f} ranking {ranking.item():.3f}", flush=True)
+
+
+def export(path, model, parts, meta):
+    """Matrices as bytes with a scale for each row, the rest as floats."""
+    tensors = {k: torch.from_numpy(np.ascontiguousarray(v)) for k, v in parts.items()}
+    tensors["token_codes"] = tensors["token_codes"].to(torch.uint8)
+    for name in ("token_mean", "token_turn", "token_books"):
+        tensors[name] = tensors[name].to(torch.float16)
+    for name, value in model.state_dict().items():
+        if name != "emb" and value.dim() == 2:
+            scale = value.abs().amax(1, keepdim=True).clamp(min=1e-12) / 127
+            tensors[name], tensors[name + ".scale"] = (value / scale).round().to(torch.int8), scale[:, 0].float()
+        elif name != "emb":
+            tensors[name] = value.float()
+    save_file({k: v.contiguous() for k, v in tensors.items()}, path, metadata=meta)
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__)
+    a.add_argument("--model", required=True, help="folder of the teacher")
+    a.add_argument("--work", required=True, help="folder with questions.npy and passages.npy, by refine.py teach")
+    a.add_argument("--pairs", required=True, help="the same pairs")
+    a.add_argument("--out", default=str(pathlib.Path(__file__).parent / "contextual.safetensors"))
+    a.add_argument("--layers", type=int, nargs="+", default=[0, 2, 5], help="layers of the teacher to start from")
+    a.add_argument("--inner", type=int, default=768, help="inner units of a layer")
+    a.add_argument("--steps", type=int, default=900)
+    a.add_argument("--lr", type=float, default=6e-4)
+    a.add_argument("--seed", type=int, default=7)
+    a.add_argument("--threads", type=int, default=2)
+    o = a.parse_args()
+    torch.set_num_threads(o.threads)
+    torch.manual_seed(o.seed)
+    static, data = Static(pathlib.Path(__file__).parent / "static.safetensors"), sample(o.pairs)
+    teacher = [np.load(pathlib.Path(o.work) / f"{name}.npy", mmap_mode="r") for name in ("questions", "passages")]
+    assert len(teacher[0]) == len(teacher[1]) == len(data), "run `refine.py teach` on the same pairs first"
+    pairs = Pairs(static, data)
+    table = load_file(str(pathlib.Path(o.model) / "model.safetensors"))
+    table = next(v for k, v in table.items() if k.endswith("word_embeddings.weight")).numpy()
+    parts = quantize_tokens(table, np.sqrt(pairs.seen() + 1.0))
+    model = from_teacher(o.model, o.layers, o.inner, token_table(parts), static, tokens(static, [p["d"] for p in data[:200]], PASSAGE_TOKENS))
+    fit(model, static, pairs, data, teacher, o)
+    settings = {k: getattr(o, k) for k in ("layers", "inner", "steps", "lr", "seed")}
+    export(o.out, model, parts, {"name": "contextual-minilm", "settings": json.dumps(settings)})
+
+
+if __name__ == "__main__":
+    main()
