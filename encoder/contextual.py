@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from refine import OFTEN, Pairs, sample
+from refine import Pairs, sample
 from static import Static
 from teach import DIM, HEADS
 
@@ -94,7 +94,6 @@ def k_means(x, weight, k, rng, rounds=10):
 def quantize_tokens(table, weight, parts=64):
     """Product quantization after a rotation that spreads the variance evenly: one byte for each of `parts` pieces."""
     rng = np.random.default_rng(7)
-    np.linalg.qr(rng.standard_normal((DIM, DIM)))  # keeps the generator where it was when the artifact was made
     mean = np.average(table, 0, weight)
     x, size = table - mean, DIM // parts
     values, vectors = np.linalg.eigh((x * weight[:, None]).T @ x / weight.sum())
@@ -154,14 +153,12 @@ def divergence(student, teacher):
 
 def fit(model, static, pairs, data, teacher, o):
     rng, floats = np.random.default_rng(o.seed), lambda x: torch.from_numpy(np.asarray(x, np.float32))
-    weight = np.array([OFTEN.get(p["kind"], 1.0) for p in data])
-    pairs.cumulated = np.cumsum(weight / weight.sum())
     q, d = tokens(static, [p["q"] for p in data], QUESTION_TOKENS), tokens(static, [p["d"] for p in data], PASSAGE_TOKENS)
     table = torch.zeros(len(static.all_vocab), static.rows.shape[1])
     table[torch.from_numpy(static.kept.astype(np.int64))] = floats(static.rows) * floats(static.scales)[:, None]
     fixed = (table, floats(static.attention))
     projection, mean = floats(static.projection), floats(static.mean)
-    parameters, started = [p for p in model.parameters()], time.time()
+    parameters, started = list(model.parameters()), time.time()
     adam = torch.optim.AdamW(parameters, lr=o.lr, betas=(0.9, 0.98), weight_decay=0.01)
     for step in range(o.steps):
         for group in adam.param_groups:
