@@ -256,6 +256,12 @@ fn decisions(
             all.push(decision);
         }
     }
+    // Only now, because a choice that removes a memory may be followed by one that keeps it.
+    for decision in &mut all {
+        if !decision.verdict.keeps_text() {
+            decision.edit = None;
+        }
+    }
     let mut all = without_rejected_targets(all);
     follow_replaced_targets(&mut all);
     Ok(all)
@@ -274,10 +280,7 @@ fn combine(mut earlier: Decision, mut later: Decision, is_own: bool) -> Decision
     } else {
         earlier
     };
-    Decision {
-        edit: edit.filter(|_| counts.verdict.keeps_text()),
-        ..counts
-    }
+    Decision { edit, ..counts }
 }
 
 /// Leaves out waiting memories that would be merged into, or replaced by, a memory that the same

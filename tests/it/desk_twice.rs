@@ -121,6 +121,25 @@ fn undoing_the_replacement_brings_the_earlier_decision_back() {
 }
 
 #[test]
+fn a_memory_keeps_what_was_merged_into_it_if_it_is_replaced_and_then_approved_after_all() {
+    for end in ["y", "s"] {
+        let root = queue();
+        sit(&root, &format!("m w2\nu w2\na\nq\n{end}\n"));
+        apply(&root);
+        let decided = last(&root);
+        assert_eq!(decided["w0"][1], "w2", "{end}: {decided:?}");
+        let edit =
+            json!({ "facts": ["Seen on lock", "Seen on fonts"], "concepts": ["lock", "fonts"] });
+        assert_eq!(
+            decided["w2"],
+            json!(["approve", null, null, edit, null]),
+            "{end}"
+        );
+        assert_eq!(approved(root.path()), ["keep", "old", "w1", "w2"], "{end}");
+    }
+}
+
+#[test]
 fn nothing_is_merged_into_a_memory_that_is_replaced() {
     let root = queue();
     let shown = sit(&root, "u keep\nm keep\nq\ny\n");
