@@ -21,6 +21,7 @@ from teach import DIM, HEADS
 
 CLS, SEP = 101, 102
 QUESTION_TOKENS, PASSAGE_TOKENS, POSITIONS = 32, 96, 256
+MEMORY_TOKENS = 128  # that the program reads
 BATCH, GROUP, CHUNK, TAU = 128, 32, 32, 0.05
 
 
@@ -180,6 +181,33 @@ def fit(model, static, pairs, data, teacher, o):
         adam.step()
         if (step + 1) % 20 == 0:
             print(f"{step + 1}/{o.steps} {time.time() - started:.0f}s loss {loss.item():.3f} ranking {ranking.item():.3f}", flush=True)
+
+
+def load(path):
+    """The network of an artifact, and the parts of its token table."""
+    w = load_file(str(path))
+    parts = {k: w.pop(k).numpy() for k in list(w) if k.startswith("token_")}
+    scales = {k: w.pop(k) for k in list(w) if k.endswith(".scale")}
+    w = {k: v.float() * scales[k + ".scale"][:, None] if k + ".scale" in scales else v for k, v in w.items()}
+    layers = sum(k.endswith(".qkv.weight") for k in w)
+    model = Contextual(layers, len(w["layers.0.up.bias"]), token_table(parts), len(w["head.bias"]))
+    model.load_state_dict({"emb": model.emb} | w)
+    return model, parts
+
+
+def fixtures(path, static):
+    """What the network makes of a few texts, for the tests of other implementations."""
+    model, _ = load(path)
+    out = pathlib.Path(__file__).parent / "reference"
+    lines = []
+    for text in [t["text"] for t in json.loads((out / "teacher.json").read_text())]:
+        (ids,) = tokens(static, [text], MEMORY_TOKENS)
+        with torch.inference_mode():
+            hidden = F.normalize(model.hidden(*pad([ids])), dim=-1)
+            vector = F.normalize(model.head(hidden), dim=-1)[0]
+        values = ",".join(f"{x:.6f}" for x in vector.tolist())
+        lines.append(f'{{"text": {json.dumps(text)}, "tokens": {len(ids)}, "vector": [{values}]}}')
+    (out / "contextual.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def export(path, model, parts, meta):

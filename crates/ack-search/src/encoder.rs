@@ -51,16 +51,28 @@ const TITLE_WEIGHT: f32 = 0.3;
 #[error("the encoder inside this binary is damaged: {0}")]
 pub struct DamagedEncoder(String);
 
-/// A network that encodes texts: the teacher of the static encoder.
+/// A network that encodes texts, beside the static encoder.
 pub trait Embedder: Send + Sync {
     /// Identifies its weights.
     fn hash(&self) -> &str;
 
-    /// The vectors of texts, with norm 1, in the network's own space.
+    /// The space of its vectors.
+    fn space(&self) -> Space;
+
+    /// The vectors of texts, with norm 1.
     ///
     /// # Errors
     /// If the network fails.
     fn encode(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
+
+/// The space of a network's vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// That of all-MiniLM-L6-v2, the static encoder's teacher. Its vectors are projected.
+    Teacher,
+    /// The static encoder's.
+    Encoder,
 }
 
 /// A network failed to encode a text.
@@ -390,24 +402,18 @@ impl Encoder {
         }
     }
 
-    /// Combines the vectors of both encoders for a memory: the static vector plus the transformer's
-    /// vector of the same text, projected into this space, each with norm 1. The result has the
-    /// norm of the static vector: both encoders know the same words.
-    pub fn with_transformer(
+    /// The static vector of a text plus a network's vector of it, in this space, each with norm 1.
+    /// The result has the norm of the static vector: both encoders know the same words.
+    pub fn with_network(
         &self,
         static_vector: Option<&[f32]>,
-        transformer: &[f32],
+        vector: &[f32],
+        space: Space,
     ) -> Option<Vec<f32>> {
-        let centred: Vec<f32> = transformer
-            .iter()
-            .zip(&self.mean)
-            .map(|(value, mean)| value - mean)
-            .collect();
-        let rows = self.projection.chunks_exact(self.mean.len().max(1));
-        let projected: Vec<f32> = rows
-            .map(|row| row.iter().zip(&centred).map(|(a, b)| a * b).sum())
-            .collect();
-        let mut vector = normalize(projected)?;
+        let mut vector = match space {
+            Space::Teacher => self.project(vector)?,
+            Space::Encoder => vector.to_vec(),
+        };
         let mut share = 1.0;
         if let Some(static_vector) = static_vector {
             share = norm(static_vector).min(1.0);
@@ -418,6 +424,18 @@ impl Encoder {
                 .for_each(|(value, other)| *value += other);
         }
         normalize(vector).map(|vector| scaled(vector, share))
+    }
+
+    /// Projects a vector of the teacher into this space, with norm 1.
+    fn project(&self, vector: &[f32]) -> Option<Vec<f32>> {
+        let centred: Vec<f32> = vector
+            .iter()
+            .zip(&self.mean)
+            .map(|(value, mean)| value - mean)
+            .collect();
+        let rows = self.projection.chunks_exact(self.mean.len().max(1));
+        let projected = rows.map(|row| row.iter().zip(&centred).map(|(a, b)| a * b).sum());
+        normalize(projected.collect())
     }
 
     /// The weight of a word in the vector of a text, about 1 for an ordinary noun; `None` for a

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use ack_api::Hint;
 use ack_search::encoder::wordpiece::TokenId;
-use ack_search::encoder::{EmbedError, Embedder, Encoder};
+use ack_search::encoder::{EmbedError, Embedder, Encoder, Space};
 
 /// The file in a model's folder.
 pub const WEIGHTS: &str = "model.safetensors";
@@ -202,6 +202,10 @@ impl Transformer {
 impl Embedder for Transformer {
     fn hash(&self) -> &str {
         &self.hash
+    }
+
+    fn space(&self) -> Space {
+        Space::Teacher
     }
 
     fn encode(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {

@@ -66,8 +66,8 @@ impl<'a> Preparer<'a> {
         Ok(Some(batch))
     }
 
-    /// Replaces static vectors with those that the transformer contributes to: reused ones of the
-    /// same text, or new ones. Returns the transformer hash of each vector.
+    /// Replaces static vectors with those that a network contributes to: reused ones of the same
+    /// text, or new ones. Returns the network's hash for each of them.
     fn embed(
         &self,
         memories: &[&Memory],
@@ -98,7 +98,7 @@ impl<'a> Preparer<'a> {
                 None => missing.push(position),
             }
         }
-        let Some(transformer) = self.encoders.model else {
+        let Some(network) = self.encoders.model else {
             return Ok(models);
         };
         let texts: Vec<String> = missing
@@ -106,16 +106,17 @@ impl<'a> Preparer<'a> {
             .filter_map(|position| memories.get(*position))
             .map(|memory| columns::encoded_text(memory))
             .collect();
-        for (position, vector) in missing.into_iter().zip(transformer.encode(&texts)?) {
+        for (position, vector) in missing.into_iter().zip(network.encode(&texts)?) {
             if let (Some(analyzed), Some(model)) =
                 (docs.get_mut(position), models.get_mut(position))
             {
-                let both = self
-                    .encoders
-                    .encoder
-                    .with_transformer(analyzed.doc.vector.as_deref(), &vector);
+                let both = self.encoders.encoder.with_network(
+                    analyzed.doc.vector.as_deref(),
+                    &vector,
+                    network.space(),
+                );
                 analyzed.doc.vector = both.map(Vec::into_boxed_slice);
-                *model = Some(transformer.hash().to_owned());
+                *model = Some(network.hash().to_owned());
             }
         }
         Ok(models)

@@ -1,0 +1,358 @@
+//! A small transformer inside the binary: it reads a text in context, where the static encoder adds
+//! up its tokens. Its vector is in the static encoder's space, and the sum of both is the text's.
+//!
+//! `index --encoder contextual` encodes memories with it, and a question is encoded with it if it
+//! is compared with such memories. `encoder/contextual.py` trains it and writes the artifact;
+//! `encoder/MODEL_CARD.md` describes both, with the accuracy.
+
+mod kernel;
+mod network;
+
+use std::sync::OnceLock;
+
+use ack_search::encoder::wordpiece::TokenId;
+use ack_search::encoder::{EmbedError, Embedder, Encoder, Space};
+use half::f16;
+use pulp::Arch;
+use rayon::prelude::*;
+use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
+
+use self::kernel::Linear;
+use self::network::{Forward, Layer, Network, Norm, TokenTable, WIDTH};
+
+/// The artifact that `encoder/contextual.py` wrote.
+static ARTIFACT: &[u8] = include_bytes!("../../../encoder/contextual.safetensors");
+
+/// Special tokens: the start of a text and its end.
+const CLS: TokenId = 101;
+const SEP: TokenId = 102;
+/// The most tokens of a question and of a memory, with the special ones.
+const MAX_QUESTION_TOKENS: usize = 64;
+const MAX_MEMORY_TOKENS: usize = 128;
+/// A thread encodes texts together until they have this many tokens.
+const BATCH_TOKENS: usize = 1024;
+
+/// The artifact is damaged: the binary was built from a broken file.
+#[derive(Debug, thiserror::Error)]
+#[error("the transformer inside this binary is damaged: {0}")]
+pub struct Damaged(String);
+
+/// The transformer with its weights.
+#[derive(Debug)]
+pub struct Contextual {
+    network: Network,
+    encoder: &'static Encoder,
+}
+
+impl Contextual {
+    /// The transformer inside the binary, or `None` if it is damaged (a test ensures that it is
+    /// not).
+    pub fn embedded() -> Option<&'static Self> {
+        static CONTEXTUAL: OnceLock<Option<Contextual>> = OnceLock::new();
+        let read = || Self::read(ARTIFACT, Encoder::embedded()?).ok();
+        CONTEXTUAL.get_or_init(read).as_ref()
+    }
+
+    /// Identifies the weights and how they are used, without reading them.
+    pub fn weights_hash() -> &'static str {
+        static HASH: OnceLock<String> = OnceLock::new();
+        HASH.get_or_init(|| {
+            let hash = xxhash_rust::xxh3::xxh3_64_with_seed(ARTIFACT, MAX_MEMORY_TOKENS as u64);
+            format!("{hash:016x}")
+        })
+    }
+
+    /// Reads an artifact for the tokens and the space of `encoder`.
+    ///
+    /// # Errors
+    /// If a part of it is missing or does not fit the others.
+    pub fn read(artifact: &'static [u8], encoder: &'static Encoder) -> Result<Self, Damaged> {
+        let tensors =
+            SafeTensors::deserialize(artifact).map_err(|error| Damaged(error.to_string()))?;
+        let artifact = Artifact(tensors);
+        let count = (0..)
+            .take_while(|number| artifact.has_layer(*number))
+            .count();
+        let layers = (0..count).map(|number| artifact.layer(number));
+        let network = Network {
+            tokens: artifact.tokens()?,
+            positions: artifact.positions()?,
+            norm: artifact.norm("n0")?,
+            layers: layers.collect::<Result<_, _>>()?,
+            head: artifact.linear("head", WIDTH)?,
+        };
+        if network.layers.is_empty() || network.head.outputs() != encoder.dimension() {
+            return Err(Damaged("it has no layers, or another space".to_owned()));
+        }
+        Ok(Self { network, encoder })
+    }
+
+    /// The vector of a question, with norm 1, in the static encoder's space.
+    pub fn question(&self, text: &str) -> Option<Vec<f32>> {
+        let texts = [self.tokens(text, MAX_QUESTION_TOKENS)];
+        self.forward(&texts).pop()
+    }
+
+    fn tokens(&self, text: &str, limit: usize) -> Vec<TokenId> {
+        let mut tokens = vec![CLS];
+        self.encoder.tokenize(text, &mut tokens);
+        tokens.truncate(limit - 1);
+        tokens.push(SEP);
+        tokens
+    }
+
+    fn forward(&self, texts: &[Vec<TokenId>]) -> Vec<Vec<f32>> {
+        Arch::new().dispatch(Forward {
+            network: &self.network,
+            texts,
+        })
+    }
+}
+
+impl Embedder for Contextual {
+    fn hash(&self) -> &str {
+        Self::weights_hash()
+    }
+
+    fn space(&self) -> Space {
+        Space::Encoder
+    }
+
+    fn encode(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let texts: Vec<Vec<TokenId>> = texts
+            .par_iter()
+            .map(|text| self.tokens(text, MAX_MEMORY_TOKENS))
+            .collect();
+        let mut batches: Vec<&[Vec<TokenId>]> = Vec::new();
+        let (mut rest, mut count, mut tokens) = (&*texts, 0, 0);
+        for text in &texts {
+            if count > 0 && tokens + text.len() > BATCH_TOKENS {
+                let (batch, other) = rest.split_at(count);
+                batches.push(batch);
+                (rest, count, tokens) = (other, 0, 0);
+            }
+            count += 1;
+            tokens += text.len();
+        }
+        batches.push(rest);
+        let vectors = batches
+            .par_iter()
+            .flat_map_iter(|batch| self.forward(batch));
+        Ok(vectors.collect())
+    }
+}
+
+/// The tensors of an artifact.
+struct Artifact(SafeTensors<'static>);
+
+impl Artifact {
+    fn tensor(&self, name: &str) -> Result<TensorView<'static>, Damaged> {
+        let tensor = self.0.tensor(name);
+        tensor.map_err(|error| Damaged(format!("`{name}`: {error}")))
+    }
+
+    fn floats(&self, name: &str, count: usize) -> Result<Vec<f32>, Damaged> {
+        let tensor = self.tensor(name)?;
+        let (fours, twos) = (
+            tensor.data().as_chunks::<4>().0,
+            tensor.data().as_chunks::<2>().0,
+        );
+        let floats: Vec<f32> = match tensor.dtype() {
+            safetensors::Dtype::F16 => {
+                let halves = twos.iter().map(|two| f16::from_le_bytes(*two));
+                halves.map(f16::to_f32).collect()
+            }
+            _ => fours.iter().map(|four| f32::from_le_bytes(*four)).collect(),
+        };
+        match floats.len() == count {
+            true => Ok(floats),
+            false => Err(Damaged(format!("`{name}` has {} numbers", floats.len()))),
+        }
+    }
+
+    fn norm(&self, name: &str) -> Result<Norm, Damaged> {
+        Ok(Norm {
+            weight: self.floats(&format!("{name}.weight"), WIDTH)?,
+            bias: self.floats(&format!("{name}.bias"), WIDTH)?,
+        })
+    }
+
+    /// A matrix with rows of `inputs` components.
+    fn linear(&self, name: &str, inputs: usize) -> Result<Linear, Damaged> {
+        let rows = self.tensor(&format!("{name}.weight"))?;
+        let [outputs, _] = *rows.shape() else {
+            return Err(Damaged(format!("`{name}` is not a matrix")));
+        };
+        if rows.data().len() != outputs * inputs || inputs % kernel::LANES != 0 {
+            return Err(Damaged(format!("`{name}` has rows of another size")));
+        }
+        Ok(Linear {
+            rows: rows.data(),
+            scales: self.floats(&format!("{name}.weight.scale"), outputs)?,
+            bias: self.floats(&format!("{name}.bias"), outputs)?,
+            inputs,
+        })
+    }
+
+    fn has_layer(&self, number: usize) -> bool {
+        self.0
+            .tensor(&format!("layers.{number}.qkv.weight"))
+            .is_ok()
+    }
+
+    fn layer(&self, number: usize) -> Result<Layer, Damaged> {
+        let name = |part: &str| format!("layers.{number}.{part}");
+        let up = self.linear(&name("up"), WIDTH)?;
+        let layer = Layer {
+            qkv: self.linear(&name("qkv"), WIDTH)?,
+            out: self.linear(&name("out"), WIDTH)?,
+            norm: self.norm(&name("n1"))?,
+            down: self.linear(&name("down"), up.outputs())?,
+            up,
+            last_norm: self.norm(&name("n2"))?,
+        };
+        let outputs = [&layer.qkv, &layer.out, &layer.down].map(Linear::outputs);
+        match outputs == [3 * WIDTH, WIDTH, WIDTH] {
+            true => Ok(layer),
+            false => Err(Damaged(format!("layer {number} has another shape"))),
+        }
+    }
+
+    fn positions(&self) -> Result<Vec<f32>, Damaged> {
+        let bytes = self.tensor("pos")?;
+        let rows = bytes.data().chunks_exact(WIDTH);
+        if rows.len() < MAX_MEMORY_TOKENS {
+            return Err(Damaged(format!("`pos` has {} rows", rows.len())));
+        }
+        let scales = self.floats("pos.scale", rows.len())?;
+        let value = |(byte, scale): (&u8, f32)| f32::from(byte.cast_signed()) * scale;
+        let positions = rows.zip(scales);
+        let positions =
+            positions.flat_map(|(row, scale)| row.iter().map(move |byte| (byte, scale)));
+        Ok(positions.map(value).collect())
+    }
+
+    fn tokens(&self) -> Result<TokenTable, Damaged> {
+        let codes = self.tensor("token_codes")?;
+        let [_, pieces] = *codes.shape() else {
+            return Err(Damaged("`token_codes` is not a matrix".to_owned()));
+        };
+        if pieces == 0 || WIDTH % pieces != 0 {
+            return Err(Damaged(format!("tokens have {pieces} pieces")));
+        }
+        Ok(TokenTable {
+            codes: codes.data(),
+            books: self.floats("token_books", 256 * WIDTH)?,
+            pieces,
+            turn: self.floats("token_turn", WIDTH * WIDTH)?,
+            mean: self.floats("token_mean", WIDTH)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize)]
+    struct Reference {
+        text: String,
+        tokens: usize,
+        vector: Vec<f32>,
+    }
+
+    fn references() -> Vec<Reference> {
+        let text = include_str!("../../../encoder/reference/contextual.json");
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn contextual() -> &'static Contextual {
+        Contextual::embedded().unwrap()
+    }
+
+    fn cosine(one: &[f32], other: &[f32]) -> f32 {
+        one.iter().zip(other).map(|(a, b)| a * b).sum()
+    }
+
+    #[test]
+    fn vectors_are_those_of_the_reference() {
+        let references = references();
+        let texts: Vec<String> = references.iter().map(|it| it.text.clone()).collect();
+        let vectors = contextual().encode(&texts).unwrap();
+        assert_eq!(vectors.len(), references.len());
+        for (reference, vector) in references.iter().zip(&vectors) {
+            let tokens = contextual().tokens(&reference.text, MAX_MEMORY_TOKENS);
+            assert_eq!(tokens.len(), reference.tokens, "{}", reference.text);
+            assert_eq!(vector.len(), reference.vector.len());
+            let most = vector.iter().zip(&reference.vector);
+            let most = most.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(most < 1e-4, "{}: {most}", reference.text);
+        }
+    }
+
+    #[test]
+    fn a_text_has_the_same_vector_in_every_batch() {
+        let texts: Vec<String> = references().into_iter().map(|it| it.text).collect();
+        let alone = texts.iter().map(|text| {
+            let vectors = contextual().encode(std::slice::from_ref(text)).unwrap();
+            vectors.into_iter().next().unwrap()
+        });
+        let alone: Vec<Vec<f32>> = alone.collect();
+        // Enough texts for several batches, in different places of them.
+        let many: Vec<String> = texts.iter().cycle().take(100).cloned().collect();
+        let together = contextual().encode(&many).unwrap();
+        for (together, alone) in together.iter().zip(alone.iter().cycle()) {
+            assert_eq!(together, alone);
+        }
+        assert_eq!(contextual().encode(&[]).unwrap().len(), 0);
+        let empty = contextual().encode(&[String::new()]).unwrap();
+        assert!((cosine(&empty[0], &empty[0]) - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn the_same_words_in_another_order_have_another_vector() {
+        let one = contextual()
+            .question("the client retries the server")
+            .unwrap();
+        let other = contextual()
+            .question("the server retries the client")
+            .unwrap();
+        assert!(cosine(&one, &other) < 0.999);
+    }
+
+    #[test]
+    fn damaged_artifacts_are_refused() {
+        let encoder = Encoder::embedded().unwrap();
+        let cut: &'static [u8] = &ARTIFACT[..ARTIFACT.len() / 2];
+        assert!(Contextual::read(cut, encoder).is_err());
+        let stored_static = include_bytes!("../../../encoder/static.safetensors");
+        let error = Contextual::read(stored_static, encoder).unwrap_err();
+        assert!(error.to_string().contains("token_codes"), "{error}");
+    }
+
+    /// Prints how fast texts are encoded: `cargo test --release -p ack-contextual -- --ignored`.
+    #[test]
+    #[ignore = "a measurement"]
+    fn speed() {
+        let text = references()[3].text.clone();
+        for (length, texts) in [(64, 400), (128, 200)] {
+            let tokens = contextual().tokens(&text, length);
+            let texts = vec![tokens; texts];
+            let begun = std::time::Instant::now();
+            let batches: Vec<&[Vec<TokenId>]> = texts.chunks(BATCH_TOKENS / length).collect();
+            let count = batches
+                .par_iter()
+                .map(|batch| contextual().forward(batch).len());
+            let count: usize = count.sum();
+            let seconds = begun.elapsed().as_secs_f64();
+            println!("{length} tokens: {:.0} texts/s", count as f64 / seconds);
+        }
+        let question = "why does stopping our container take ten seconds";
+        let begun = std::time::Instant::now();
+        for _ in 0..200 {
+            contextual().question(question).unwrap();
+        }
+        println!("a question: {:.2} ms", begun.elapsed().as_secs_f64() * 5.0);
+    }
+}
