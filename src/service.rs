@@ -14,6 +14,7 @@ mod explain;
 mod get;
 pub mod instructions;
 pub mod labels;
+mod meaning;
 pub mod nearest;
 mod open;
 mod passage;

@@ -11,6 +11,7 @@ pub(crate) use self::page::{Hit, Page};
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
 use super::excerpt::Reader;
+use super::meaning;
 use super::open;
 use super::open::{OpenScopes, Records};
 use super::same_id::{self, Holder};
@@ -24,7 +25,6 @@ use ack_api::time;
 use ack_api::{Also, Diagnostic, MemoryHit, Message, Mode, Note};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::Cursor;
-use ack_search::encoder::Encoder;
 use ack_search::filter::ResolvedFilters;
 use ack_search::inverted::docs::Doc;
 use ack_search::lexical;
@@ -33,7 +33,7 @@ use ack_search::query::QueryTerms;
 use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
 use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, Query, retrieve};
-use ack_search::semantic::QuantizedVector;
+use ack_search::semantic::{QuantizedVector, QueryVector};
 use ack_search::view::View;
 
 /// One search over opened scopes.
@@ -50,7 +50,7 @@ pub(crate) struct Search<'a> {
     pub(super) is_narrowed: bool,
     terms: Option<(QueryTerms, Bm25Weights)>,
     /// The vector of the query.
-    query_vector: Option<QuantizedVector>,
+    query_vector: Option<QueryVector>,
     /// The memory whose neighbours are requested. It is not its own neighbour.
     pub(super) like: Option<(usize, DocId)>,
     /// Evidence from sessions, for memories whose own text does not match the question.
@@ -134,14 +134,18 @@ impl<'a> Search<'a> {
             (Mode::Lexical, _) => None,
             (_, Some((scope, doc))) => {
                 let vector = views.get(scope).and_then(|view| view.vector(doc));
-                vector.map(QuantizedVector::into_unit)
+                vector.map(|vector| QueryVector {
+                    plain: vector.into_unit(),
+                    contextual: None,
+                })
             }
             _ => {
                 let text = spec.meaning.as_deref().or(spec.text.as_deref());
                 let bm25 = terms.as_ref().map(|(_, bm25)| bm25);
+                let is_contextual = views.iter().any(|view| view.index.is_contextual);
                 text.and_then(|text| match bm25 {
-                    Some(bm25) => encode(&bm25.corrected(text)),
-                    None => encode(text),
+                    Some(bm25) => meaning::of(&bm25.corrected(text), is_contextual),
+                    None => meaning::of(text, is_contextual),
                 })
             }
         };
@@ -208,9 +212,12 @@ impl<'a> Search<'a> {
 
     /// The cosine of a memory and the query.
     pub(super) fn cosine_of(&self, (scope, doc): (usize, DocId)) -> f32 {
-        let own = self.views.get(scope).and_then(|view| view.vector(doc));
-        own.zip(self.query_vector.as_ref())
-            .map_or(0.0, |(own, code)| own.nearness(code))
+        let cosine = || {
+            let (view, query) = (self.views.get(scope)?, self.query_vector.as_ref()?);
+            let query = query.to_compare(view.index.is_contextual);
+            Some(view.vector(doc)?.nearness(query))
+        };
+        cosine().unwrap_or_default()
     }
 
     /// The scope and number of the memory that an id means; see [`same_id`].
@@ -584,12 +591,4 @@ impl<'a> IdLookup<'a> {
             .iter()
             .find_map(|holder| Some((holder.number, holder.doc?)))
     }
-}
-
-/// The vector of a query, if the encoder knows any of its words.
-fn encode(text: &str) -> Option<QuantizedVector> {
-    Encoder::embedded()?
-        .query(text)
-        .as_deref()
-        .and_then(QuantizedVector::quantize)
 }

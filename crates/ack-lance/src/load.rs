@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::columns::{self, COLUMNS, Detail, META_ENCODER, Rows};
 use super::search::Searcher;
 use super::{TableError, TableVersion, each_batch, open_published, published_dataset, terms, wait};
+use ack_contextual::Contextual;
 use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
 use ack_search::inverted::writers::{ColumnWriter, ContentWriter};
@@ -101,9 +102,15 @@ pub fn load(
         .get(META_ENCODER)
         .cloned()
         .unwrap_or_default();
-    if read.with_model > 0 {
-        encoder.push_str(&format!("; {} rows with the transformer", read.with_model));
+    for (rows, what) in [
+        (read.with_model, "with the transformer"),
+        (read.contextual, "read in context"),
+    ] {
+        if rows > 0 {
+            encoder.push_str(&format!("; {rows} rows {what}"));
+        }
     }
+    index.is_contextual = 2 * read.contextual > read.memories;
     let info = TableInfo {
         built_at: TableVersion::of(folder).published_at(),
         rows: read.memories,
@@ -121,7 +128,9 @@ type NumberedBatch = (RecordBatch, Vec<Option<DocId>>);
 #[derive(Default)]
 struct LoadCounts {
     memories: u64,
-    with_model: usize,
+    /// Rows to whose vector the large transformer contributed, and the small one.
+    with_model: u64,
+    contextual: u64,
 }
 
 impl LoadCounts {
@@ -134,9 +143,12 @@ impl LoadCounts {
         mut on_batch: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
-            self.with_model += batch
-                .column_by_name("model")
-                .map_or(0, |model| model.len() - model.null_count());
+            for model in Rows::new(batch).texts("model")?.iter().flatten() {
+                match model == Contextual::weights_hash() {
+                    true => self.contextual += 1,
+                    false => self.with_model += 1,
+                }
+            }
             let mut numbers = vec![None; batch.num_rows()];
             Rows::new(batch).memories(|row, entry| {
                 self.memories += 1;

@@ -27,7 +27,7 @@ use super::bm25::Bm25Weights;
 use super::filter::Filters;
 use super::postings::DocId;
 use super::remote::Eligibility;
-use super::semantic::{MIN_PARALLEL_DOCS, QuantizedVector};
+use super::semantic::{MIN_PARALLEL_DOCS, QueryVector};
 use super::view::{DocScores, EligibilityRules, View};
 use ack_api::Hidden;
 use ack_api::cancel;
@@ -88,9 +88,9 @@ pub enum Query<'a> {
     /// Words.
     Lexical(&'a Bm25Weights),
     /// A vector.
-    Semantic(&'a QuantizedVector),
+    Semantic(&'a QueryVector),
     /// Words and a vector.
-    Hybrid(&'a Bm25Weights, &'a QuantizedVector),
+    Hybrid(&'a Bm25Weights, &'a QueryVector),
 }
 
 impl<'a> Query<'a> {
@@ -101,7 +101,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    const fn vector(self) -> Option<&'a QuantizedVector> {
+    const fn vector(self) -> Option<&'a QueryVector> {
         match self {
             Self::Semantic(vector) | Self::Hybrid(_, vector) => Some(vector),
             Self::All | Self::Lexical(_) => None,

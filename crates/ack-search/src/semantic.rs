@@ -139,6 +139,23 @@ fn unit_scale(components: &[i8]) -> f32 {
     scale
 }
 
+/// The vector of a query, for each kind of vector that memories have.
+#[derive(Debug, Clone)]
+pub struct QueryVector {
+    /// The static encoder's.
+    pub plain: QuantizedVector,
+    /// With what the small transformer contributes; `None` if no memory has such a vector.
+    pub contextual: Option<QuantizedVector>,
+}
+
+impl QueryVector {
+    /// The vector that memories are compared with.
+    pub fn to_compare(&self, are_contextual: bool) -> &QuantizedVector {
+        let contextual = self.contextual.as_ref().filter(|_| are_contextual);
+        contextual.unwrap_or(&self.plain)
+    }
+}
+
 /// The vectors of an index: one row per document, which may be empty.
 #[derive(Debug, Default)]
 pub struct Vectors {

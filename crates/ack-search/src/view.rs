@@ -11,7 +11,7 @@ use super::inverted::{DocFlags, HAS_SUCCESSOR, Index, allowed_flags};
 use super::postings::DocId;
 use super::query::WeightedTerm;
 use super::remote::{Eligibility, RemoteDoc, RemoteDocs, RemoteError, RemoteHits, RemoteQuery};
-use super::semantic::QuantizedVector;
+use super::semantic::{QuantizedVector, QueryVector};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
 
@@ -108,7 +108,7 @@ impl<'a> View<'a> {
     pub fn fetch_remote_candidates(
         &mut self,
         bm25: Option<&Bm25Weights>,
-        vector: Option<&QuantizedVector>,
+        vector: Option<&QueryVector>,
         filters: &Filters,
     ) -> Result<(), RemoteError> {
         let index = self.index;
@@ -136,7 +136,7 @@ impl<'a> View<'a> {
                 let query = RemoteQuery {
                     terms,
                     required_identifiers: bm25.map_or(&[][..], |bm25| &bm25.required_identifiers),
-                    vector,
+                    vector: vector.map(|vector| vector.to_compare(index.is_contextual)),
                     eligible_share: share,
                     filter: self.filter.pushdown(),
                     status: filters.status,
@@ -231,7 +231,8 @@ impl<'a> View<'a> {
     }
 
     /// The nearness of each document to a query; 0 for a document without a vector.
-    pub fn cosines(&self, query: &QuantizedVector) -> DocScores {
+    pub fn cosines(&self, query: &QueryVector) -> DocScores {
+        let query = query.to_compare(self.index.is_contextual);
         let cosine = |fetched: &FetchedDoc| {
             let vector = fetched.vector.as_ref();
             (

@@ -46,7 +46,11 @@ impl Search<'_> {
     pub(in crate::service) fn question(&self) -> Question<'_> {
         Question {
             matcher: self.bm25().map(Matcher::new),
-            vector: self.query_vector.as_ref().filter(|_| self.is_search()),
+            vector: self
+                .query_vector
+                .as_ref()
+                .map(|query| &query.plain)
+                .filter(|_| self.is_search()),
         }
     }
 
