@@ -17,7 +17,7 @@ from torch import nn
 
 from refine import Pairs, sample
 from static import Static
-from teach import DIM, HEADS
+from teach import DIM, HEADS, fast_halves
 
 CLS, SEP = 101, 102
 QUESTION_TOKENS, PASSAGE_TOKENS, POSITIONS = 32, 96, 256
@@ -63,7 +63,7 @@ class Contextual(nn.Module):
         """Texts as arrays of ids, in chunks of similar length."""
         order, parts = np.argsort([len(r) for r in rows], kind="stable"), []
         for part in np.array_split(order, max(1, len(rows) // CHUNK)):
-            with torch.autocast("cpu", torch.bfloat16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=fast_halves()):
                 parts.append(self.hidden(*pad([rows[i] for i in part])))
         h = torch.cat(parts)[torch.from_numpy(np.argsort(order))]
         return F.normalize(self.head(F.normalize(h, dim=-1)), dim=-1)

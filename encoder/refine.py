@@ -20,7 +20,7 @@ import torch.nn.functional as F
 
 from export import describe, fixtures, pack, quantize, write
 from static import Static
-from teach import DIM, Teacher
+from teach import DIM, Teacher, fast_halves
 
 # How many pairs of each kind get the teacher's vectors: all questions and messages, a part of what is only near to them.
 SAMPLE = {"so-code": 15639, "faq": 5671, "so-cite": 357, "error": 1925, "paraphrase": 3991, "troubleshooting": 10676, "command": 14000,
@@ -45,7 +45,7 @@ def sample(path):
 
 def teach(o):
     torch.set_num_threads(o.threads)
-    teacher, pairs = Teacher(o.model, half=True), sample(o.pairs)
+    teacher, pairs = Teacher(o.model, half=fast_halves()), sample(o.pairs)
     for name, field in (("questions", "q"), ("passages", "d")):
         teacher.tok.enable_truncation(max_length=TEACHER_TOKENS[name])
         texts, out, start, tokens = [p[field] for p in pairs], [], time.time(), 0

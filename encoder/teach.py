@@ -18,6 +18,13 @@ from tokenizers import Tokenizer
 LAYERS, HEADS, DIM, LIMIT = 6, 12, 384, 256
 
 
+def fast_halves():
+    """Whether the processor multiplies bfloat16 itself; if not, single precision is many times as fast."""
+    info = pathlib.Path("/proc/cpuinfo")
+    flags = info.read_text().split() if info.exists() else []
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
 def load_tokenizer(model):
     tok = Tokenizer.from_file(str(pathlib.Path(model) / "tokenizer.json"))
     tok.enable_truncation(max_length=LIMIT)  # the file says 128

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use super::args::IndexArgs;
+use super::args::{EncoderName, IndexArgs};
 use super::output::{write_err, write_out};
 use super::render::{count, grouped, verb};
 use crate::cli::command::command;
@@ -16,7 +16,8 @@ use crate::config::Config;
 use crate::scope::resolve::{check_usable, find};
 use crate::scope::{Registry, Scope};
 use crate::service::Error;
-use ack_lance::build::{BuildError, Options, Progress, Report, Target, build};
+use ack_contextual::Contextual;
+use ack_lance::build::{BuildError, EncoderChoice, Options, Progress, Report, Target, build};
 use ack_lance::extent::Extent;
 use ack_search::encoder::Embedder;
 
@@ -60,15 +61,16 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     // A dry run does not compute embeddings.
     let folder = args.model.as_deref().filter(|_| !args.dry_run);
     let embedder = folder.map(load).transpose()?;
+    let encoder = match (&embedder, args.encoder) {
+        (Some(embedder), _) => EncoderChoice::With(&**embedder),
+        (None, Some(EncoderName::Contextual)) => EncoderChoice::With(contextual()?),
+        (None, Some(EncoderName::Static)) => EncoderChoice::Static,
+        (None, None) => EncoderChoice::Unchanged,
+    };
     let mut failed = None;
     let mut reports = Vec::new();
     for scope in &scopes {
-        match index_scope(
-            scope,
-            config.resident.value as usize,
-            args,
-            embedder.as_deref(),
-        ) {
+        match index_scope(scope, config.resident.value as usize, args, encoder) {
             Ok(report) => {
                 if !json {
                     write_out(&report_text(&report, args.dry_run))?;
@@ -95,7 +97,7 @@ fn index_scope(
     scope: &Scope,
     resident: usize,
     args: &IndexArgs,
-    embedder: Option<&dyn Embedder>,
+    encoder: EncoderChoice<'_>,
 ) -> Result<Report, CliError> {
     check_usable(scope)?;
     if scope.remote.is_some() {
@@ -116,7 +118,7 @@ fn index_scope(
     let options = Options {
         dry_run: args.dry_run,
         rebuild: args.rebuild,
-        embedder,
+        encoder,
     };
     let target = Target {
         scope: &scope.name,
@@ -138,6 +140,15 @@ fn index_scope(
             source,
         },
     })
+}
+
+/// The small transformer inside the binary.
+fn contextual() -> Result<&'static Contextual, CliError> {
+    let damaged = || Error::Internal {
+        operation: "index".to_owned(),
+        message: "the transformer inside this binary is damaged".to_owned(),
+    };
+    Ok(Contextual::embedded().ok_or_else(damaged)?)
 }
 
 /// Loads the requested transformer.

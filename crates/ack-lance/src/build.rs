@@ -21,16 +21,18 @@ use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 
 use self::contents::{Contents, StoredRow, contents};
-pub use self::report::{Options, Progress, Report, Target};
+pub use self::report::{EncoderChoice, Options, Progress, Report, Target};
 use super::columns;
 use super::extent::Extent;
 use super::indexes::{ROWS_PER_FRAGMENT, compact, update_indexes};
+use super::terms::LEXICON_SOURCE;
 use super::{
-    PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
-    wait,
+    PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, published_dataset,
+    select_rows, tag_file, wait,
 };
 use ack_api::Hint;
 use ack_api::source::{Records, RowKey};
+use ack_contextual::Contextual;
 use ack_search::analyzer::analyzer_threads;
 use ack_search::encoder::{EmbedError, Embedder, Encoder};
 use ack_store::StoreError;
@@ -107,7 +109,8 @@ pub fn build(
         let (known, rebuild_reason) =
             if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
                 match wait(async {
-                    contents(&open(folder).await?, encoder, (None, target.extent)).await
+                    let choice = EncoderChoice::Unchanged;
+                    contents(&open(folder).await?, encoder, (choice, target.extent)).await
                 }) {
                     Ok(contents) => (contents.rows, None),
                     Err(error) => (Vec::new(), Some(error.to_string())),
@@ -125,11 +128,14 @@ pub fn build(
             version: None,
         });
     }
-    let encoders = Encoders {
-        encoder,
-        model: options.embedder,
-    };
     let _lock = lock(folder)?;
+    let choice = match (options.encoder, Contextual::embedded()) {
+        (EncoderChoice::Unchanged, Some(contextual)) if is_contextual(folder) => {
+            EncoderChoice::With(contextual)
+        }
+        (choice, _) => choice,
+    };
+    let encoders = Encoders { encoder, choice };
     match write(target, encoders, options.rebuild, &wanted, progress) {
         // A table that cannot be extended is rebuilt next to the published version, which readers
         // keep until the new one is complete.
@@ -146,11 +152,37 @@ pub fn build(
 #[derive(Clone, Copy)]
 struct Encoders<'a> {
     encoder: &'static Encoder,
-    model: Option<&'a dyn Embedder>,
+    choice: EncoderChoice<'a>,
 }
 
-/// Vectors that a transformer contributed to, each with the transformer's hash, by the hash of the
-/// encoded text.
+impl<'a> Encoders<'a> {
+    /// The network for new vectors.
+    const fn network(&self) -> Option<&'a dyn Embedder> {
+        match self.choice {
+            EncoderChoice::With(network) => Some(network),
+            EncoderChoice::Unchanged | EncoderChoice::Static => None,
+        }
+    }
+}
+
+/// Whether the small transformer contributed to most vectors of a table. A table that cannot be
+/// read is rebuilt with static vectors.
+fn is_contextual(folder: &Path) -> bool {
+    let counts = wait(async {
+        let dataset = published_dataset(folder).await?;
+        let count = async |condition: String| {
+            let rows = dataset.count_rows(Some(condition)).await;
+            rows.map_err(TableError::read_error("count the rows"))
+        };
+        let memories = count(format!("source != {LEXICON_SOURCE}")).await?;
+        let hash = Contextual::weights_hash();
+        Ok((count(format!("model = '{hash}'")).await?, memories))
+    });
+    counts.is_ok_and(|(contextual, memories)| 2 * contextual > memories)
+}
+
+/// Vectors that a network contributed to, each with the network's hash, by the hash of the encoded
+/// text.
 type ReusableVectors = HashMap<u64, (Box<[f32]>, String)>;
 
 fn write(
@@ -179,7 +211,7 @@ fn write(
     progress(Progress::Begin(plan.add.len()));
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
-    let (batch, batches_per_version) = if encoders.model.is_some() {
+    let (batch, batches_per_version) = if encoders.network().is_some() {
         (ROWS_PER_MODEL_BATCH, 1)
     } else {
         (rows_per_batch(plan.add.len()), BATCHES_PER_VERSION)
@@ -307,14 +339,14 @@ impl<'a> Writer<'a> {
         rebuild: bool,
     ) -> Result<Self, TableError> {
         let (folder, extent) = (&target.folder, target.extent);
-        let (encoder, wanted) = (encoders.encoder, encoders.model.map(Embedder::hash));
+        let (encoder, choice) = (encoders.encoder, encoders.choice);
         let place = folder.join(format!("{TABLE}.lance"));
         let found = if rebuild || !place.is_dir() {
             None
         } else {
             Some(wait(async {
                 let table = open(folder).await?;
-                let contents = contents(&table, encoder, (wanted, extent)).await?;
+                let contents = contents(&table, encoder, (choice, extent)).await?;
                 Ok((table, contents))
             }))
         };
@@ -446,7 +478,7 @@ fn create(folder: &Path, schema: &SchemaRef, table_path: &Path) -> Result<Table,
     make()
 }
 
-/// The vectors that a transformer contributed to, of the rows that a condition selects.
+/// The vectors that a network contributed to, of the rows that a condition selects.
 async fn reusable_vectors(table: &Table, condition: &str) -> Result<ReusableVectors, TableError> {
     let condition = format!("model IS NOT NULL AND ({condition})");
     let mut batches = select_rows(table, &["content", "vector", "model"], Some(&condition)).await?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// Arguments of `eval`.
 #[derive(Debug, Clone, Args)]
@@ -46,9 +46,21 @@ pub struct IndexArgs {
     /// Rebuild the table from scratch
     #[arg(long)]
     pub rebuild: bool,
+    /// What the vectors are made with [default: as before, at first static]
+    #[arg(long, value_enum, conflicts_with = "model")]
+    pub encoder: Option<EncoderName>,
     /// Folder with the transformer's model.safetensors, for better vectors
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
+}
+
+/// What makes the vectors of memories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EncoderName {
+    /// Adds up the words; takes no time
+    Static,
+    /// Also reads each memory in context; minutes for 10,000, finds more by meaning
+    Contextual,
 }
 
 /// Arguments of `model`.

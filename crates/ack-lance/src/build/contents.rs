@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
 use lancedb::Table;
 
-use super::Plan;
+use super::{EncoderChoice, Plan};
 use crate::columns::{self, COLUMNS, Rows};
 use crate::extent::{self, Extent};
 use crate::terms::LEXICON_SOURCE;
@@ -78,7 +78,7 @@ impl Contents {
 pub(super) async fn contents(
     table: &Table,
     encoder: &Encoder,
-    (wanted, extent): (Option<&str>, Extent),
+    (choice, extent): (EncoderChoice<'_>, Extent),
 ) -> Result<Contents, TableError> {
     let schema = table
         .schema()
@@ -113,7 +113,7 @@ pub(super) async fn contents(
                 source: *source,
                 rowid: *rowid,
             };
-            let fits = wanted.is_none() || wanted == model;
+            let fits = choice.fits(model);
             contents.rows.push(StoredRow {
                 key,
                 fingerprint: fits.then_some(*fingerprint),

@@ -26,8 +26,8 @@ pub type StoreRows = Vec<StoredMemory>;
 type PreparedBatch = (u64, Result<Option<RecordBatch>, BuildError>, usize);
 
 /// Adds rows batch by batch. While threads prepare some batches, the next one is read and LanceDB
-/// writes the previous one. `together` batches become one version of the table. A transformer uses
-/// all processors for one batch.
+/// writes the previous one. `together` batches become one version of the table. A network uses all
+/// processors for one batch.
 pub fn append<'k>(
     writer: &Writer<'_>,
     (batches, batches_per_version): (impl Iterator<Item = &'k [RowKey]> + Send, usize),
@@ -35,7 +35,7 @@ pub fn append<'k>(
     read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,
 ) -> Result<(), BuildError> {
     let first = writer.batch;
-    let (preparers, each) = if writer.encoders.model.is_some() {
+    let (preparers, each) = if writer.encoders.network().is_some() {
         (1, analyzer_threads())
     } else {
         (analyzer_threads(), 1)

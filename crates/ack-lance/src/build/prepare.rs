@@ -81,11 +81,8 @@ impl<'a> Preparer<'a> {
             .zip(&mut models)
             .enumerate()
         {
-            let fits = |(_, stored): &&(Box<[f32]>, String)| {
-                self.encoders
-                    .model
-                    .is_none_or(|model| model.hash() == *stored)
-            };
+            let fits =
+                |(_, stored): &&(Box<[f32]>, String)| self.encoders.choice.fits(Some(stored));
             match self
                 .reusable
                 .get(&columns::content_hash(memory))
@@ -98,7 +95,7 @@ impl<'a> Preparer<'a> {
                 None => missing.push(position),
             }
         }
-        let Some(network) = self.encoders.model else {
+        let Some(network) = self.encoders.network() else {
             return Ok(models);
         };
         let texts: Vec<String> = missing

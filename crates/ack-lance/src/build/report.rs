@@ -28,8 +28,33 @@ pub struct Options<'a> {
     pub dry_run: bool,
     /// Reuse nothing of the existing table.
     pub rebuild: bool,
-    /// A network that embeds memories together with the static encoder.
-    pub embedder: Option<&'a dyn Embedder>,
+    /// What makes the vectors.
+    pub encoder: EncoderChoice<'a>,
+}
+
+/// What makes a memory's vector.
+#[derive(Clone, Copy, Default)]
+pub enum EncoderChoice<'a> {
+    /// What made most of the table's vectors, if it is inside the binary; otherwise the static
+    /// encoder. Other vectors in the table are kept.
+    #[default]
+    Unchanged,
+    /// The static encoder alone.
+    Static,
+    /// The static encoder and a network.
+    With(&'a dyn Embedder),
+}
+
+impl EncoderChoice<'_> {
+    /// Whether a row of the table has such a vector, given the hash of the network that contributed
+    /// to it.
+    pub fn fits(&self, network: Option<&str>) -> bool {
+        match self {
+            Self::Unchanged => true,
+            Self::Static => network.is_none(),
+            Self::With(embedder) => network == Some(embedder.hash()),
+        }
+    }
 }
 
 /// What a build did.
