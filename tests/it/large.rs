@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
+use crate::cli::ack;
 use crate::decisions::decide;
 use crate::query::bulk;
 use crate::support::{Root, memory};
@@ -492,4 +493,22 @@ fn an_idle_server_holds_no_files_open() {
     assert_eq!(ids(&query(&in_memory, &marker)), ["b1"]);
     std::fs::rename(other, one).unwrap();
     assert_eq!(ids(&query(&in_memory, &marker)), ["c1"]);
+}
+
+#[test]
+fn a_contextual_table_answers_the_same_on_disk_and_in_memory() {
+    let root = Root::new();
+    let mut random = Random(11);
+    let short = |number: usize| memory(&format!("m{number:05}"), &random.text(5), json!({}));
+    bulk(&root, "alpha", &(0..SIZE).map(short).collect::<Vec<_>>());
+    let index = ["index", "--all", "--encoder", "contextual"];
+    searched(&root, |root| ack(root.path(), &index).ok());
+    let (searching, holding) = both(&root);
+    for question in ["docker queue timeout", "why does the build lose its lock"] {
+        for mode in ["hybrid", "semantic"] {
+            let question = json!({ "query": question, "mode": mode });
+            let (on_disk, in_memory) = (query(&searching, &question), query(&holding, &question));
+            assert_eq!(results(&on_disk), results(&in_memory), "{question}");
+        }
+    }
 }

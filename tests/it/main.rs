@@ -46,6 +46,8 @@ mod connect_each;
 mod connect_files;
 mod connect_runner;
 mod context;
+#[cfg(feature = "table")]
+mod contextual;
 mod copies;
 mod curate;
 mod curation;

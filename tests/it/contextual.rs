@@ -1,0 +1,115 @@
+//! `index --encoder contextual`: memories and questions are read in context, and the table goes on
+//! as it was built.
+
+use ack_memory::Service;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::cli::ack;
+use crate::query::bulk;
+use crate::support::{Root, memory, result_ids};
+
+const NOTES: [(&str, &str); 5] = [
+    ("m1", "The client retries the server until it answers"),
+    ("m2", "Deploys leave at midday"),
+    (
+        "m3",
+        "Containers stop only after a grace period of ten seconds",
+    ),
+    ("m4", "Invoices are rounded to the nearest cent"),
+    ("m5", "The kiosk shows the fonts of its disk"),
+];
+
+fn root() -> Root {
+    let root = Root::new();
+    let notes = NOTES.map(|(id, title)| memory(id, title, json!({})));
+    bulk(&root, "alpha", &notes);
+    root
+}
+
+fn index(root: &Root, arguments: &[&str]) -> String {
+    ack(root.path(), &[&["index", "--all"], arguments].concat()).ok()
+}
+
+fn embedder(root: &Root) -> Value {
+    let listed = call(&root.service(), "list_scopes", json!({ "scope": "alpha" })).unwrap();
+    listed["scopes"][0]["index"]["embedder"].clone()
+}
+
+/// The nearest memory to a text, with its cosine.
+fn nearest(service: &Service, text: &str) -> (String, f64) {
+    let question = json!({ "query": text, "mode": "semantic", "explain": true });
+    let answer = call(service, "query_memories", question).unwrap();
+    let hit = &answer["results"][0];
+    let legs = hit["explanation"]["legs"].as_array().unwrap();
+    let semantic = legs.iter().find(|leg| leg["leg"] == "semantic").unwrap();
+    let id = hit["id"].as_str().unwrap().to_owned();
+    (id, semantic["score"].as_f64().unwrap())
+}
+
+#[test]
+fn a_contextual_table_is_extended_with_contextual_vectors_until_static_ones_are_asked_for() {
+    let root = root();
+    assert!(index(&root, &[]).contains("5 rows were added"));
+    assert_eq!(embedder(&root), "static-minilm");
+    let said = index(&root, &["--encoder", "contextual"]);
+    assert!(said.contains("5 rows were added, 5 removed"), "{said}");
+    assert_eq!(embedder(&root), "static-minilm; 5 rows read in context");
+    bulk(
+        &root,
+        "alpha",
+        &[memory("m6", "Ports are numbers", json!({}))],
+    );
+    let said = index(&root, &[]);
+    assert!(said.contains("1 row was added, 0 removed"), "{said}");
+    assert_eq!(embedder(&root), "static-minilm; 6 rows read in context");
+    let said = index(&root, &["--rebuild"]);
+    assert!(said.contains("6 rows were added"), "{said}");
+    assert_eq!(embedder(&root), "static-minilm; 6 rows read in context");
+    let said = index(&root, &["--encoder", "static"]);
+    assert!(said.contains("6 rows were added, 6 removed"), "{said}");
+    assert_eq!(embedder(&root), "static-minilm");
+    assert!(index(&root, &[]).contains("0 rows were added"));
+}
+
+#[test]
+fn a_question_is_read_in_the_same_way_as_the_memories() {
+    let root = root();
+    let same = "the client retries the server until it answers";
+    let turned = "the server retries the client until it answers";
+    let cosines = || [same, turned].map(|text| nearest(&root.service(), text));
+    let without = cosines();
+    // To the static encoder, the order of words makes no difference.
+    assert!(
+        without
+            .iter()
+            .all(|(id, cosine)| id == "m1" && *cosine > 0.999)
+    );
+    index(&root, &["--encoder", "contextual"]);
+    let [same, turned] = cosines();
+    assert!(same.0 == "m1" && same.1 > 0.99, "{same:?}");
+    assert!(turned.0 == "m1" && turned.1 < same.1 - 0.002, "{turned:?}");
+    index(&root, &["--encoder", "static"]);
+    assert_eq!(cosines(), without);
+}
+
+#[test]
+fn a_memory_that_the_table_lacks_is_found_beside_contextual_ones() {
+    let root = root();
+    index(&root, &["--encoder", "contextual"]);
+    let late = memory("m6", "Exit code 137 means that memory ran out", json!({}));
+    bulk(&root, "alpha", &[late]);
+    let question = json!({ "query": "what does exit code 137 mean" });
+    let answer = call(&root.service(), "query_memories", question).unwrap();
+    assert_eq!(result_ids(&answer)[0], "m6", "{answer}");
+}
+
+#[test]
+fn an_encoder_and_a_model_are_not_given_together() {
+    let root = root();
+    let arguments = ["index", "--all", "--encoder", "static", "--model", "m"];
+    let refused = ack(root.path(), &arguments).fails(2);
+    assert!(refused.contains("cannot be used with"), "{refused}");
+    let refused = ack(root.path(), &["index", "--all", "--encoder", "deep"]).fails(2);
+    assert!(refused.contains("static, contextual"), "{refused}");
+}
