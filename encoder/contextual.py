@@ -1,7 +1,7 @@
 """A small transformer beside the static table: it reads a text in context, and its vector is added to the static one.
 
 Three layers of the teacher (0, 2 and 5), with the more active half of their inner units; the teacher's token vectors as a product
-quantization. Trained on the pairs and the teacher's vectors of `refine.py teach`. The program does not read the artifact yet.
+quantization. Trained on the pairs and the teacher's vectors of `refine.py teach`.
 """
 import argparse
 import json
@@ -251,6 +251,7 @@ def main():
     fit(model, static, pairs, data, teacher, o)
     settings = {k: getattr(o, k) for k in ("layers", "inner", "steps", "lr", "seed")}
     export(o.out, model, parts, {"name": "contextual-minilm", "settings": json.dumps(settings)})
+    fixtures(o.out, static)
 
 
 if __name__ == "__main__":
