@@ -5,10 +5,11 @@
 //! ```
 //!
 //! First the order: nDCG@10, Recall@5 and the number of results for questions without an answer, in
-//! hybrid and in lexical retrieval. After `--`: `--save RUN` writes the result of each question to
+//! hybrid, lexical and semantic retrieval. After `--`: `--save RUN` writes the result of each question to
 //! a file, `--against RUN` compares with such a file, question by question (mean difference with a
-//! 95 % interval), `--sets A,B` measures only these sets, and `--misspelt` changes one letter in
-//! the rarest word of each question.
+//! 95 % interval), `--sets A,B` measures only these sets, `--misspelt` changes one letter in the
+//! rarest word of each question, and `--encoder NAME` has `index` make tables first, which needs the
+//! full build.
 //!
 //! Then the answers that the real server gives an agent with `max_tokens: 1000`: how many contain a
 //! relevant memory, and their tokens by the more expensive of two public vocabularies, for agents
@@ -81,9 +82,18 @@ fn main() {
     if only("order") {
         println!("set, mode: questions, nDCG@10, Recall@5, results without an answer, difference");
         for set in &sets {
-            for (mode, name) in [(Mode::Hybrid, "hybrid"), (Mode::Lexical, "lexical")] {
+            let folder = folder.join("dev").join(set);
+            let roots = roots(&folder);
+            if let Some(encoder) = after("--encoder") {
+                roots.values().for_each(|root| index(root.path(), &encoder));
+            }
+            for (mode, name) in [
+                (Mode::Hybrid, "hybrid"),
+                (Mode::Lexical, "lexical"),
+                (Mode::Semantic, "semantic"),
+            ] {
                 order(
-                    &folder.join("dev").join(set),
+                    (&folder, &roots),
                     &format!("{set} {name}"),
                     mode,
                     &before,
@@ -107,14 +117,20 @@ fn main() {
 }
 
 /// How well the questions of a set find what they are about.
-fn order(folder: &Path, name: &str, mode: Mode, before: &Run, runs: &mut Run, is_misspelt: bool) {
+fn order(
+    (folder, roots): (&Path, &BTreeMap<String, tempfile::TempDir>),
+    name: &str,
+    mode: Mode,
+    before: &Run,
+    runs: &mut Run,
+    is_misspelt: bool,
+) {
     let mut questions = lines(&folder.join("queries.jsonl"));
     if is_misspelt {
         misspell(folder, &mut questions);
     }
     let text: Vec<String> = questions.iter().map(Value::to_string).collect();
     let queries = eval::parse(text.join("\n").as_bytes()).unwrap();
-    let roots = roots(folder);
     let services: BTreeMap<&String, &Service> = roots
         .iter()
         .map(|(owner, root)| {
@@ -316,6 +332,15 @@ fn cost(text: &str) -> usize {
     });
     let counts = known.iter().map(|known| known.encode_ordinary(text).len());
     counts.max().unwrap()
+}
+
+/// Makes the vector tables of a root.
+fn index(root: &Path, encoder: &str) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ack-memory"));
+    command.arg("--root").arg(root);
+    command.args(["index", "--all", "--encoder", encoder]);
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{done:?}");
 }
 
 /// The memories of each owner in a root of its own, with a scope for each project.

@@ -10,7 +10,7 @@ use crate::query::bulk;
 use crate::support::{Root, memory, result_ids};
 
 const NOTES: [(&str, &str); 5] = [
-    ("m1", "The client retries the server until it answers"),
+    ("m1", "Lock the table and then drop the row"),
     ("m2", "Deploys leave at midday"),
     (
         "m3",
@@ -75,8 +75,8 @@ fn a_contextual_table_is_extended_with_contextual_vectors_until_static_ones_are_
 #[test]
 fn a_question_is_read_in_the_same_way_as_the_memories() {
     let root = root();
-    let same = "the client retries the server until it answers";
-    let turned = "the server retries the client until it answers";
+    let same = "lock the table and then drop the row";
+    let turned = "drop the table and then lock the row";
     let cosines = || [same, turned].map(|text| nearest(&root.service(), text));
     let without = cosines();
     // To the static encoder, the order of words makes no difference.
@@ -88,7 +88,7 @@ fn a_question_is_read_in_the_same_way_as_the_memories() {
     index(&root, &["--encoder", "contextual"]);
     let [same, turned] = cosines();
     assert!(same.0 == "m1" && same.1 > 0.99, "{same:?}");
-    assert!(turned.0 == "m1" && turned.1 < same.1 - 0.002, "{turned:?}");
+    assert!(turned.0 == "m1" && turned.1 < 0.997, "{turned:?}");
     index(&root, &["--encoder", "static"]);
     assert_eq!(cosines(), without);
 }
