@@ -23,7 +23,7 @@ fn in_context(text: &str, plain: &[f32]) -> Option<Vec<f32>> {
     use ack_search::encoder::Space;
 
     let vector = Contextual::embedded()?.question(text)?;
-    Encoder::embedded()?.with_network(Some(plain), &vector, Space::Encoder)
+    Encoder::embedded()?.with_network(plain, &vector, Space::Encoder)
 }
 
 /// Only vector tables have contextual vectors.

@@ -542,7 +542,7 @@ fn the_transformer_reproduces_the_reference_vectors_and_unchanged_texts_keep_the
         .as_str()
         .unwrap()
         .to_owned();
-    assert_eq!(embedder, "static-minilm; 20 rows with the transformer");
+    assert_eq!(embedder, "static-minilm; 20 rows with all-MiniLM-L6-v2");
     let before = answers(&root.service());
     let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
     store

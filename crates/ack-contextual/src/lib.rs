@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 
 use ack_search::encoder::wordpiece::TokenId;
 use ack_search::encoder::{EmbedError, Embedder, Encoder, Space};
+use ack_search::plain::plain;
 use half::f16;
 use pulp::Arch;
 use rayon::prelude::*;
@@ -76,7 +77,7 @@ impl Contextual {
             .count();
         let layers = (0..count).map(|number| artifact.layer(number));
         let network = Network {
-            tokens: artifact.tokens()?,
+            tokens: artifact.token_table(encoder.vocabulary().size())?,
             positions: artifact.positions()?,
             norm: artifact.norm("n0")?,
             layers: layers.collect::<Result<_, _>>()?,
@@ -96,7 +97,7 @@ impl Contextual {
 
     fn tokens(&self, text: &str, limit: usize) -> Vec<TokenId> {
         let mut tokens = vec![CLS];
-        self.encoder.tokenize(text, &mut tokens);
+        self.encoder.tokenize(&plain(text), &mut tokens);
         tokens.truncate(limit - 1);
         tokens.push(SEP);
         tokens
@@ -184,7 +185,8 @@ impl Artifact {
         let [outputs, _] = *rows.shape() else {
             return Err(Damaged(format!("`{name}` is not a matrix")));
         };
-        if rows.data().len() != outputs * inputs || inputs % kernel::LANES != 0 {
+        let is_whole = outputs > 0 && inputs > 0 && inputs % kernel::LANES == 0;
+        if rows.data().len() != outputs * inputs || !is_whole {
             return Err(Damaged(format!("`{name}` has rows of another size")));
         }
         Ok(Linear {
@@ -233,11 +235,14 @@ impl Artifact {
         Ok(positions.map(value).collect())
     }
 
-    fn tokens(&self) -> Result<TokenTable, Damaged> {
+    fn token_table(&self, tokens: usize) -> Result<TokenTable, Damaged> {
         let codes = self.tensor("token_codes")?;
-        let [_, pieces] = *codes.shape() else {
+        let [count, pieces] = *codes.shape() else {
             return Err(Damaged("`token_codes` is not a matrix".to_owned()));
         };
+        if count != tokens || codes.data().len() != count * pieces {
+            return Err(Damaged(format!("it has {count} tokens, not {tokens}")));
+        }
         if pieces == 0 || WIDTH % pieces != 0 {
             return Err(Damaged(format!("tokens have {pieces} pieces")));
         }

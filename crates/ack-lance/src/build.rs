@@ -25,10 +25,9 @@ pub use self::report::{EncoderChoice, Options, Progress, Report, Target};
 use super::columns;
 use super::extent::Extent;
 use super::indexes::{ROWS_PER_FRAGMENT, compact, update_indexes};
-use super::terms::LEXICON_SOURCE;
 use super::{
-    PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, published_dataset,
-    select_rows, tag_file, wait,
+    PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
+    wait,
 };
 use ack_api::Hint;
 use ack_api::source::{Records, RowKey};
@@ -109,7 +108,7 @@ pub fn build(
         let (known, rebuild_reason) =
             if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
                 match wait(async {
-                    let choice = EncoderChoice::Unchanged;
+                    let choice = resolve(options.encoder, folder);
                     contents(&open(folder).await?, encoder, (choice, target.extent)).await
                 }) {
                     Ok(contents) => (contents.rows, None),
@@ -129,12 +128,7 @@ pub fn build(
         });
     }
     let _lock = lock(folder)?;
-    let choice = match (options.encoder, Contextual::embedded()) {
-        (EncoderChoice::Unchanged, Some(contextual)) if is_contextual(folder) => {
-            EncoderChoice::With(contextual)
-        }
-        (choice, _) => choice,
-    };
+    let choice = resolve(options.encoder, folder);
     let encoders = Encoders { encoder, choice };
     match write(target, encoders, options.rebuild, &wanted, progress) {
         // A table that cannot be extended is rebuilt next to the published version, which readers
@@ -165,20 +159,23 @@ impl<'a> Encoders<'a> {
     }
 }
 
-/// Whether the small transformer contributed to most vectors of a table. A table that cannot be
-/// read is rebuilt with static vectors.
-fn is_contextual(folder: &Path) -> bool {
-    let counts = wait(async {
-        let dataset = published_dataset(folder).await?;
-        let count = async |condition: String| {
-            let rows = dataset.count_rows(Some(condition)).await;
-            rows.map_err(TableError::read_error("count the rows"))
-        };
-        let memories = count(format!("source != {LEXICON_SOURCE}")).await?;
-        let hash = Contextual::weights_hash();
-        Ok((count(format!("model = '{hash}'")).await?, memories))
-    });
-    counts.is_ok_and(|(contextual, memories)| 2 * contextual > memories)
+/// The choice for a table: what was asked for, or what it was begun with. A table whose schema
+/// cannot be read gets static vectors.
+fn resolve<'a>(asked: EncoderChoice<'a>, folder: &Path) -> EncoderChoice<'a> {
+    let begun_with = || {
+        wait(async {
+            let schema = open(folder).await?.schema().await;
+            schema.map_err(TableError::lance_error("read the schema"))
+        })
+    };
+    match (asked, Contextual::embedded()) {
+        (EncoderChoice::Unchanged, Some(contextual))
+            if begun_with().is_ok_and(|schema| columns::is_contextual(schema.metadata())) =>
+        {
+            EncoderChoice::With(contextual)
+        }
+        _ => asked,
+    }
 }
 
 /// Vectors that a network contributed to, each with the network's hash, by the hash of the encoded
@@ -341,6 +338,7 @@ impl<'a> Writer<'a> {
         let (folder, extent) = (&target.folder, target.extent);
         let (encoder, choice) = (encoders.encoder, encoders.choice);
         let place = folder.join(format!("{TABLE}.lance"));
+        let schema = columns::schema(encoder, extent, choice.is_contextual() == Some(true));
         let found = if rebuild || !place.is_dir() {
             None
         } else {
@@ -353,14 +351,14 @@ impl<'a> Writer<'a> {
         let (table, contents, rebuild_reason) = match found {
             Some(Ok((table, contents))) => (table, contents, None),
             Some(Err(error)) => (
-                create(folder, &columns::schema(encoder, extent), &place)?,
+                create(folder, &schema, &place)?,
                 Contents::default(),
                 Some(error.to_string()),
             ),
             None => {
                 let rebuild_reason = (rebuild && place.is_dir()).then(|| "`--rebuild`".to_owned());
                 (
-                    create(folder, &columns::schema(encoder, extent), &place)?,
+                    create(folder, &schema, &place)?,
                     Contents::default(),
                     rebuild_reason,
                 )

@@ -6,8 +6,8 @@
 //! batch in which the row was written. Each batch begins with a row that is not a memory but the
 //! batch's lexicon. `detail` is what scoring the memory needs, and `words` its terms for LanceDB's
 //! full-text index: see [`super::terms`]. `vector` has norm 1, or less if the encoder knows few
-//! words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of the
-//! transformer's weights, if one contributed to the vector.
+//! words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of the weights
+//! of the network that contributed to the vector, if one did.
 //!
 //! A table that replaces its store ([`Extent::Records`]) also has `record`: whole memories, see
 //! [`super::record_blocks`]. The `length` of its lexicons is the number of records in the batch.
@@ -54,6 +54,10 @@ pub const META_WEIGHTS: &str = "ack-memory.weights";
 pub const META_DIMENSION: &str = "ack-memory.dimension";
 /// Which fields of a memory are encoded, in order.
 pub const META_TEMPLATE: &str = "ack-memory.template";
+/// Key of the network that reads every memory of the table; absent without one.
+const META_NETWORK: &str = "ack-memory.network";
+/// The value of [`META_NETWORK`] for the small transformer inside the binary.
+const CONTEXTUAL: &str = "contextual";
 
 /// The fields of a memory that are encoded, in order.
 pub const ENCODED_FIELDS: &str = "title subtitle facts narrative concepts";
@@ -80,7 +84,7 @@ pub const COLUMNS: [&str; 17] = [
 ];
 
 /// The schema of a table for an encoder.
-pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
+pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaRef {
     let dimension = i32::try_from(encoder.dimension()).unwrap_or(i32::MAX);
     let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
     let list = |name: &str| {
@@ -119,6 +123,9 @@ pub fn schema(encoder: &Encoder, extent: Extent) -> SchemaRef {
     let mut metadata = metadata(encoder);
     if let Some(name) = extent.name() {
         metadata.insert(META_EXTENT.to_owned(), name.to_owned());
+    }
+    if is_contextual {
+        metadata.insert(META_NETWORK.to_owned(), CONTEXTUAL.to_owned());
     }
     if extent.has_records() {
         fields.push(uncompressed(Field::new(
@@ -167,6 +174,11 @@ pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), T
     Ok(())
 }
 
+/// Whether a table was begun with `--encoder contextual`.
+pub fn is_contextual(metadata: &HashMap<String, String>) -> bool {
+    metadata.get(META_NETWORK).map(String::as_str) == Some(CONTEXTUAL)
+}
+
 /// A row to write.
 pub struct NewRow<'a> {
     /// Where it is in the store.
@@ -177,7 +189,7 @@ pub struct NewRow<'a> {
     pub memory: &'a Memory,
     /// Its terms and vector.
     pub doc: &'a AnalyzedDoc,
-    /// Hash of the transformer that contributed to the vector, if one did.
+    /// Hash of the network that contributed to the vector, if one did.
     pub model: Option<&'a str>,
     /// The analyzer whose dictionary numbers its terms.
     pub analyzer: usize,
@@ -356,7 +368,7 @@ fn text(memory: &Memory) -> String {
     ack_api::text::cut(&full_text, TEXT_CAP).0.into_owned()
 }
 
-/// The text that a transformer encodes.
+/// The text that a network encodes.
 pub fn encoded_text(memory: &Memory) -> String {
     let parts = std::iter::once(memory.title.as_str())
         .chain(memory.subtitle.as_deref())

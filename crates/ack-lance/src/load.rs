@@ -103,8 +103,8 @@ pub fn load(
         .cloned()
         .unwrap_or_default();
     for (rows, what) in [
-        (read.with_model, "with the transformer"),
-        (read.contextual, "read in context"),
+        (read.with_model, "with all-MiniLM-L6-v2"),
+        (read.contextual, "with the contextual encoder"),
     ] {
         if rows > 0 {
             encoder.push_str(&format!("; {rows} rows {what}"));

@@ -406,7 +406,7 @@ impl Encoder {
     /// The result has the norm of the static vector: both encoders know the same words.
     pub fn with_network(
         &self,
-        static_vector: Option<&[f32]>,
+        static_vector: &[f32],
         vector: &[f32],
         space: Space,
     ) -> Option<Vec<f32>> {
@@ -414,15 +414,12 @@ impl Encoder {
             Space::Teacher => self.project(vector)?,
             Space::Encoder => vector.to_vec(),
         };
-        let mut share = 1.0;
-        if let Some(static_vector) = static_vector {
-            share = norm(static_vector).min(1.0);
-            let unit = normalize(static_vector.to_vec())?;
-            vector
-                .iter_mut()
-                .zip(unit)
-                .for_each(|(value, other)| *value += other);
-        }
+        let share = norm(static_vector).min(1.0);
+        let unit = normalize(static_vector.to_vec())?;
+        vector
+            .iter_mut()
+            .zip(unit)
+            .for_each(|(value, other)| *value += other);
         normalize(vector).map(|vector| scaled(vector, share))
     }
 

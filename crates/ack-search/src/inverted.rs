@@ -77,7 +77,7 @@ pub struct Index {
     dead: usize,
     /// How many documents came from the vector table; the others were read from the store.
     loaded: usize,
-    /// Whether the small transformer contributed to the vectors of most of them.
+    /// Whether the small transformer contributed to most vectors of the table.
     pub is_contextual: bool,
     /// The live documents of each status.
     sizes: HashMap<Status, Size>,

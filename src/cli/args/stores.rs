@@ -46,10 +46,10 @@ pub struct IndexArgs {
     /// Rebuild the table from scratch
     #[arg(long)]
     pub rebuild: bool,
-    /// What the vectors are made with [default: as before, at first static]
+    /// The encoder of the vectors [default: the table's; static for a new table]
     #[arg(long, value_enum, conflicts_with = "model")]
     pub encoder: Option<EncoderName>,
-    /// Folder with the transformer's model.safetensors, for better vectors
+    /// Folder with the model.safetensors of all-MiniLM-L6-v2, for better vectors
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
 }
@@ -57,9 +57,10 @@ pub struct IndexArgs {
 /// What makes the vectors of memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EncoderName {
-    /// Adds up the words; takes no time
+    /// Adds up the words of a text: microseconds for each memory
     Static,
-    /// Also reads each memory in context; minutes for 10,000, finds more by meaning
+    /// Also reads memories and questions in context: about 10 ms for each memory. Better for short
+    /// notes and questions in other words, slightly worse for long write-ups
     Contextual,
 }
 

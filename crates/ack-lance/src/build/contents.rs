@@ -85,6 +85,17 @@ pub(super) async fn contents(
         .await
         .map_err(TableError::lance_error("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
+    let found = columns::is_contextual(schema.metadata());
+    if let Some(needed) = choice.is_contextual().filter(|needed| *needed != found) {
+        let name = |contextual| match contextual {
+            true => "encoder contextual".to_owned(),
+            false => "encoder static".to_owned(),
+        };
+        return Err(TableError::Mismatch {
+            found: name(found),
+            needed: name(needed),
+        });
+    }
     extent::check(schema.metadata(), extent)?;
     // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
     let columns: Vec<&str> = COLUMNS

@@ -60,7 +60,8 @@ impl<'a> Preparer<'a> {
                 lexicon: self.analyzers.lexicon(analyzed.analyzer),
             })
             .collect();
-        let schema = columns::schema(self.encoders.encoder, self.extent);
+        let is_contextual = self.encoders.choice.is_contextual() == Some(true);
+        let schema = columns::schema(self.encoders.encoder, self.extent, is_contextual);
         let batch = columns::batch(&schema, self.extent, number, &new_rows)
             .map_err(|error| TableError::lance_error("make a batch")(error.into()))?;
         Ok(Some(batch))
@@ -107,11 +108,11 @@ impl<'a> Preparer<'a> {
             if let (Some(analyzed), Some(model)) =
                 (docs.get_mut(position), models.get_mut(position))
             {
-                let both = self.encoders.encoder.with_network(
-                    analyzed.doc.vector.as_deref(),
-                    &vector,
-                    network.space(),
-                );
+                // Of a text without known words, a network knows none either.
+                let both = analyzed.doc.vector.as_deref().and_then(|known| {
+                    let encoder = self.encoders.encoder;
+                    encoder.with_network(known, &vector, network.space())
+                });
                 analyzed.doc.vector = both.map(Vec::into_boxed_slice);
                 *model = Some(network.hash().to_owned());
             }

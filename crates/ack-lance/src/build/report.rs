@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::extent::Extent;
-use ack_search::encoder::Embedder;
+use ack_search::encoder::{Embedder, Space};
 use ack_store::Store;
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub struct Options<'a> {
 /// What makes a memory's vector.
 #[derive(Clone, Copy, Default)]
 pub enum EncoderChoice<'a> {
-    /// What made most of the table's vectors, if it is inside the binary; otherwise the static
+    /// The one with which the table was begun, if it is inside the binary; otherwise the static
     /// encoder. Other vectors in the table are kept.
     #[default]
     Unchanged,
@@ -46,6 +46,16 @@ pub enum EncoderChoice<'a> {
 }
 
 impl EncoderChoice<'_> {
+    /// Whether the small transformer reads every memory of the table; `None` if that is the
+    /// table's choice.
+    pub fn is_contextual(&self) -> Option<bool> {
+        match self {
+            Self::Unchanged => None,
+            Self::Static => Some(false),
+            Self::With(embedder) => Some(embedder.space() == Space::Encoder),
+        }
+    }
+
     /// Whether a row of the table has such a vector, given the hash of the network that contributed
     /// to it.
     pub fn fits(&self, network: Option<&str>) -> bool {

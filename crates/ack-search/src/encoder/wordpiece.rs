@@ -30,6 +30,8 @@ pub struct Vocabulary {
     initial: FxHashMap<&'static str, TokenId>,
     continuation: FxHashMap<&'static str, TokenId>,
     unknown: TokenId,
+    /// The number of tokens.
+    size: usize,
     /// Length of the longest piece, in bytes.
     max_piece_bytes: usize,
 }
@@ -42,6 +44,7 @@ impl Vocabulary {
             initial: FxHashMap::default(),
             continuation: FxHashMap::default(),
             unknown: 0,
+            size: lines.split('\n').count(),
             max_piece_bytes: 0,
         };
         vocabulary.initial.reserve(24_000);
@@ -58,6 +61,11 @@ impl Vocabulary {
             map.insert(piece, id);
         }
         vocabulary
+    }
+
+    /// The number of tokens.
+    pub const fn size(&self) -> usize {
+        self.size
     }
 
     /// The token of an unknown word.
