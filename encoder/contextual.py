@@ -20,7 +20,8 @@ from static import Static
 from teach import DIM, HEADS, fast_halves
 
 CLS, SEP = 101, 102
-QUESTION_TOKENS, PASSAGE_TOKENS, POSITIONS = 32, 96, 256
+POSITIONS = 256
+SHORT = 380  # characters of a passage
 MEMORY_TOKENS = 128  # that the program reads
 BATCH, GROUP, CHUNK, TAU = 128, 32, 32, 0.05
 
@@ -154,7 +155,7 @@ def divergence(student, teacher):
 
 def fit(model, static, pairs, data, teacher, o):
     rng, floats = np.random.default_rng(o.seed), lambda x: torch.from_numpy(np.asarray(x, np.float32))
-    q, d = tokens(static, [p["q"] for p in data], QUESTION_TOKENS), tokens(static, [p["d"] for p in data], PASSAGE_TOKENS)
+    q, d = (tokens(static, [p[field] for p in data], limit) for field, limit in zip("qd", o.tokens))
     table = torch.zeros(len(static.all_vocab), static.rows.shape[1])
     table[torch.from_numpy(static.kept.astype(np.int64))] = floats(static.rows) * floats(static.scales)[:, None]
     fixed = (table, floats(static.attention))
@@ -231,6 +232,9 @@ def main():
     a.add_argument("--work", required=True, help="folder with questions.npy and passages.npy, by refine.py teach")
     a.add_argument("--pairs", required=True, help="the same pairs")
     a.add_argument("--out", default=str(pathlib.Path(__file__).parent / "contextual.safetensors"))
+    a.add_argument("--start", help="the artifact of an earlier run, to go on from it")
+    a.add_argument("--tokens", type=int, nargs=2, default=[32, 96], help="the most tokens of a question and of a passage")
+    a.add_argument("--short", type=float, default=1, help="how often a short passage is drawn, relative to a long one")
     a.add_argument("--layers", type=int, nargs="+", default=[0, 2, 5], help="layers of the teacher to start from")
     a.add_argument("--inner", type=int, default=768, help="inner units of a layer")
     a.add_argument("--steps", type=int, default=900)
@@ -244,12 +248,18 @@ def main():
     teacher = [np.load(pathlib.Path(o.work) / f"{name}.npy", mmap_mode="r") for name in ("questions", "passages")]
     assert len(teacher[0]) == len(teacher[1]) == len(data), "run `refine.py teach` on the same pairs first"
     pairs = Pairs(static, data)
+    weights = np.diff(pairs.cumulated, prepend=0) * np.where(np.array([len(p["d"]) for p in data]) > SHORT, 1, o.short)
+    pairs.cumulated = np.cumsum(weights / weights.sum())
     table = load_file(str(pathlib.Path(o.model) / "model.safetensors"))
     table = next(v for k, v in table.items() if k.endswith("word_embeddings.weight")).numpy()
-    parts = quantize_tokens(table, np.sqrt(pairs.seen() + 1.0))
-    model = from_teacher(o.model, o.layers, o.inner, token_table(parts), static, tokens(static, [p["d"] for p in data[:200]], PASSAGE_TOKENS))
+    if o.start:
+        model, parts = load(o.start)
+    else:
+        parts = quantize_tokens(table, np.sqrt(pairs.seen() + 1.0))
+        texts = tokens(static, [p["d"] for p in data[:200]], o.tokens[1])
+        model = from_teacher(o.model, o.layers, o.inner, token_table(parts), static, texts)
     fit(model, static, pairs, data, teacher, o)
-    settings = {k: getattr(o, k) for k in ("layers", "inner", "steps", "lr", "seed")}
+    settings = {k: getattr(o, k) for k in ("start", "tokens", "short", "layers", "inner", "steps", "lr", "seed")}
     export(o.out, model, parts, {"name": "contextual-minilm", "settings": json.dumps(settings)})
     fixtures(o.out, static)
 

@@ -30,7 +30,6 @@ OFTEN = {"so-code": 3.0, "faq": 3.0, "so-cite": 3.0, "error": 3.0, "paraphrase":
          "heading": 0.5, "commit": 0.5, "title": 0.5, "summary": 0.5}
 TITLE_WEIGHT = 0.3
 QUESTION_TOKENS, TITLE_TOKENS, PASSAGE_TOKENS = 64, 64, 320
-TEACHER_TOKENS = {"questions": 48, "passages": 128}
 GROUP = 128
 VOCABULARY = 30522
 
@@ -46,8 +45,8 @@ def sample(path):
 def teach(o):
     torch.set_num_threads(o.threads)
     teacher, pairs = Teacher(o.model, half=fast_halves()), sample(o.pairs)
-    for name, field in (("questions", "q"), ("passages", "d")):
-        teacher.tok.enable_truncation(max_length=TEACHER_TOKENS[name])
+    for name, field, limit in (("questions", "q", o.tokens[0]), ("passages", "d", o.tokens[1])):
+        teacher.tok.enable_truncation(max_length=limit)
         texts, out, start, tokens = [p[field] for p in pairs], [], time.time(), 0
         for i in range(0, len(texts), 16384):
             out.append(teacher.encode(texts[i:i + 16384], batch_tokens=16384).astype(np.float16))
@@ -197,6 +196,7 @@ def main():
     a.add_argument("--model", required=True, help="folder with model.safetensors and tokenizer.json")
     a.add_argument("--work", required=True, help="folder for the teacher's vectors")
     a.add_argument("--pairs", required=True, help="lines of q, d, source and kind, gzip")
+    a.add_argument("--tokens", type=int, nargs=2, default=[48, 128], help="teach: the most tokens of a question and of a passage")
     a.add_argument("--first", help="the artifact of the first stage")
     a.add_argument("--out", default=str(pathlib.Path(__file__).parent))
     a.add_argument("--version")
