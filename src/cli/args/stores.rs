@@ -59,8 +59,8 @@ pub struct IndexArgs {
 pub enum EncoderName {
     /// Adds up the words of a text: microseconds for each memory
     Static,
-    /// Also reads memories and questions in context: about 10 ms for each memory. Better for short
-    /// notes and questions in other words, slightly worse for long write-ups
+    /// Also reads memories and questions in context: about 10 ms for each memory. Better for
+    /// questions in other words than the memory's, slightly worse for long write-ups
     Contextual,
 }
 
