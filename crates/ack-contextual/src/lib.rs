@@ -185,7 +185,7 @@ impl Artifact {
         let [outputs, _] = *rows.shape() else {
             return Err(Damaged(format!("`{name}` is not a matrix")));
         };
-        let is_whole = outputs > 0 && inputs > 0 && inputs % kernel::LANES == 0;
+        let is_whole = outputs > 0 && inputs > 0 && inputs.is_multiple_of(kernel::LANES);
         if rows.data().len() != outputs * inputs || !is_whole {
             return Err(Damaged(format!("`{name}` has rows of another size")));
         }
@@ -243,7 +243,7 @@ impl Artifact {
         if count != tokens || codes.data().len() != count * pieces {
             return Err(Damaged(format!("it has {count} tokens, not {tokens}")));
         }
-        if pieces == 0 || WIDTH % pieces != 0 {
+        if pieces == 0 || !WIDTH.is_multiple_of(pieces) {
             return Err(Damaged(format!("tokens have {pieces} pieces")));
         }
         Ok(TokenTable {
@@ -334,30 +334,5 @@ mod tests {
         let stored_static = include_bytes!("../../../encoder/static.safetensors");
         let error = Contextual::read(stored_static, encoder).unwrap_err();
         assert!(error.to_string().contains("token_codes"), "{error}");
-    }
-
-    /// Prints how fast texts are encoded: `cargo test --release -p ack-contextual -- --ignored`.
-    #[test]
-    #[ignore = "a measurement"]
-    fn speed() {
-        let text = references()[3].text.clone();
-        for (length, texts) in [(64, 400), (128, 200)] {
-            let tokens = contextual().tokens(&text, length);
-            let texts = vec![tokens; texts];
-            let begun = std::time::Instant::now();
-            let batches: Vec<&[Vec<TokenId>]> = texts.chunks(BATCH_TOKENS / length).collect();
-            let count = batches
-                .par_iter()
-                .map(|batch| contextual().forward(batch).len());
-            let count: usize = count.sum();
-            let seconds = begun.elapsed().as_secs_f64();
-            println!("{length} tokens: {:.0} texts/s", count as f64 / seconds);
-        }
-        let question = "why does stopping our container take ten seconds";
-        let begun = std::time::Instant::now();
-        for _ in 0..200 {
-            contextual().question(question).unwrap();
-        }
-        println!("a question: {:.2} ms", begun.elapsed().as_secs_f64() * 5.0);
     }
 }

@@ -308,7 +308,7 @@ fn gelu(x: f32) -> f32 {
 }
 
 /// e to the power of `x`, which is at most 0, with a relative error below 1e-6: a power of two in the
-/// exponent's bits, times a polynomial for the rest.
+/// exponent's bits, times a polynomial for the rest (it meets 2^x at six Chebyshev nodes).
 #[inline(always)]
 #[expect(
     clippy::cast_possible_truncation,
@@ -321,11 +321,11 @@ fn exp(x: f32) -> f32 {
     let rest = power - whole;
     let terms = [
         0.001893754,
-        0.00894959085,
-        0.0558603369,
-        0.240141824,
-        0.693154514,
-        0.999999881,
+        0.008_949_591,
+        0.055_860_337,
+        0.240_141_82,
+        0.693_154_5,
+        0.999_999_9,
     ];
     let part = terms.iter().fold(0.0, |sum, term| sum * rest + term);
     f32::from_bits(((whole as i32 + 127) << 23) as u32) * part
