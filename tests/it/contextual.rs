@@ -73,6 +73,10 @@ fn a_contextual_table_is_extended_with_contextual_vectors_until_static_ones_are_
     assert_eq!(embedder(&root), contextual(6));
     let said = index(&root, &["--encoder", "static"]);
     assert!(said.contains("6 rows were added"), "{said}");
+    assert!(
+        said.contains("rebuilt: the encoder was contextual"),
+        "{said}"
+    );
     assert_eq!(embedder(&root), "static-minilm");
     assert!(index(&root, &[]).contains("0 rows were added"));
 }

@@ -71,6 +71,12 @@ pub enum TableError {
         /// What this program needs.
         needed: String,
     },
+    /// It was begun with another encoder than the one that was asked for.
+    #[error("the encoder was {found}")]
+    OtherEncoder {
+        /// The encoder's name.
+        found: &'static str,
+    },
     /// A column is missing or has another type.
     #[error("its column `{column}` is missing or of another type")]
     Column {
@@ -110,7 +116,11 @@ impl TableError {
     const fn is_table_fault(&self) -> bool {
         matches!(
             self,
-            Self::Lance { .. } | Self::Mismatch { .. } | Self::Column { .. } | Self::Damaged
+            Self::Lance { .. }
+                | Self::Mismatch { .. }
+                | Self::OtherEncoder { .. }
+                | Self::Column { .. }
+                | Self::Damaged
         )
     }
 

@@ -86,15 +86,9 @@ pub(super) async fn contents(
         .map_err(TableError::lance_error("read the schema"))?;
     columns::check(schema.metadata(), encoder)?;
     let found = columns::is_contextual(schema.metadata());
-    if let Some(needed) = choice.is_contextual().filter(|needed| *needed != found) {
-        let name = |contextual| match contextual {
-            true => "encoder contextual".to_owned(),
-            false => "encoder static".to_owned(),
-        };
-        return Err(TableError::Mismatch {
-            found: name(found),
-            needed: name(needed),
-        });
+    if choice.is_contextual().is_some_and(|asked| asked != found) {
+        let found = if found { "contextual" } else { "static" };
+        return Err(TableError::OtherEncoder { found });
     }
     extent::check(schema.metadata(), extent)?;
     // All columns that any reader uses: if one of them cannot be read, the table is rebuilt now.
