@@ -320,7 +320,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Index(_) => Err(CliError::NotBuilt {
             part: "vector tables",
             code: ack_api::ErrorCode::IndexFailed,
-            hint: "answers are the same without one; a build with the default features can build \
+            hint: "searches work without one; a build with the default features can build \
                    it",
         }),
         Command::Model(_) if cli.global.offline => Err(CliError::Offline {
