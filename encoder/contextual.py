@@ -23,20 +23,36 @@ CLS, SEP = 101, 102
 POSITIONS = 256
 SHORT = 380  # characters of a passage
 MEMORY_TOKENS = 128  # that the program reads
-BATCH, GROUP, CHUNK, TAU = 128, 32, 32, 0.05
+BATCH, GROUP, CHUNK, TAU = 128, 32, 8, 0.05
+
+
+def rounded(x):
+    """Each row in the 128 steps from its smallest to its largest number, as the program multiplies it."""
+    least, most = x.amin(-1, keepdim=True).clamp(max=0), x.amax(-1, keepdim=True).clamp(min=0)
+    step = ((most - least) / 127).clamp(min=torch.finfo(torch.float32).tiny)
+    zero = (-least / step).round()
+    return ((x * (1 / step) + zero).round() - zero) * step
+
+
+class Linear(nn.Linear):
+    """Multiplies in training what it is given, and later what the program multiplies."""
+
+    def forward(self, x):
+        return super().forward(x if self.training else rounded(x))
 
 
 class Layer(nn.Module):
     def __init__(self, inner):
         super().__init__()
-        self.qkv, self.out = nn.Linear(DIM, 3 * DIM), nn.Linear(DIM, DIM)
-        self.up, self.down = nn.Linear(DIM, inner), nn.Linear(inner, DIM)
+        self.qkv, self.out = Linear(DIM, 3 * DIM), Linear(DIM, DIM)
+        self.up, self.down = Linear(DIM, inner), Linear(inner, DIM)
         self.n1, self.n2 = nn.LayerNorm(DIM, 1e-12), nn.LayerNorm(DIM, 1e-12)
 
     def forward(self, x, mask):
         b, n, _ = x.shape
         q, k, v = self.qkv(x).view(b, n, 3, HEADS, DIM // HEADS).permute(2, 0, 3, 1, 4)
-        a = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).reshape(b, n, DIM)
+        scores = q @ k.transpose(2, 3) * (DIM // HEADS) ** -0.5  # on processors, many times as fast as the fused function
+        a = ((scores if mask is None else scores + mask.to(scores.dtype)).softmax(-1).to(v.dtype) @ v).transpose(1, 2).reshape(b, n, DIM)
         x = self.n1(x + self.out(a))
         return self.n2(x + self.down(F.gelu(self.up(x))))
 
@@ -48,14 +64,14 @@ class Contextual(nn.Module):
         super().__init__()
         self.register_buffer("emb", emb)
         self.pos = nn.Parameter(torch.zeros(POSITIONS, DIM))
-        self.n0, self.head = nn.LayerNorm(DIM, 1e-12), nn.Linear(DIM, out)
+        self.n0, self.head = nn.LayerNorm(DIM, 1e-12), Linear(DIM, out)
         self.layers = nn.ModuleList(Layer(inner) for _ in range(layers))
 
     def hidden(self, ids, lengths):
         n = ids.shape[1]
         x = self.n0(self.emb[ids] + self.pos[:n])
         keep = torch.arange(n)[None] < lengths[:, None]
-        mask = None if bool(keep.all()) else keep[:, None, None, :]
+        mask = None if bool(keep.all()) else torch.where(keep, 0.0, -1e4)[:, None, None, :]
         for layer in self.layers:
             x = layer(x, mask)
         return (x.float() * keep[..., None]).sum(1) / lengths[:, None]
@@ -106,12 +122,25 @@ def quantize_tokens(table, weight, parts=64):
         load[piece] += math.log(values[axis] + 1e-9)
     turn = vectors[:, [axis for piece in pieces for axis in piece]]
     books, codes = zip(*(k_means(part, weight, 256, rng) for part in np.split(x @ turn, parts, 1)))
-    return {"token_mean": mean, "token_turn": turn, "token_books": np.stack(books), "token_codes": np.stack(codes, 1)}
+    tensors = {"token_codes": torch.from_numpy(np.stack(codes, 1)).to(torch.uint8), "token_turn.bias": torch.from_numpy(mean)}
+    for name, value in (("token_books", np.stack(books).reshape(parts, -1)), ("token_turn.weight", turn)):
+        tensors[name], tensors[name + ".scale"] = in_bytes(torch.from_numpy(value))
+    return {k: v if v.dtype in (torch.int8, torch.uint8) else v.float() for k, v in tensors.items()}
+
+
+def in_bytes(matrix):
+    """Signed bytes, and the factor of each row."""
+    scale = matrix.abs().amax(1).clamp(min=1e-12) / 127
+    return (matrix / scale[:, None]).round().to(torch.int8), scale.float()
 
 
 def token_table(parts):
-    pieces = [book[codes] for book, codes in zip(parts["token_books"], parts["token_codes"].T)]
-    return torch.from_numpy((np.concatenate(pieces, 1) @ parts["token_turn"].T + parts["token_mean"]).astype(np.float32))
+    """The tokens' vectors as the program computes them."""
+    floats = lambda name: parts[name].float() * parts[name + ".scale"][:, None]
+    codes = parts["token_codes"].long()
+    books = floats("token_books").view(codes.shape[1], 256, -1)
+    pieces = torch.cat([book[column] for book, column in zip(books, codes.T)], 1)
+    return rounded(pieces) @ floats("token_turn.weight").T + parts["token_turn.bias"]
 
 
 def from_teacher(path, which, inner, emb, static, texts):
@@ -187,18 +216,19 @@ def fit(model, static, pairs, data, teacher, o):
 def load(path):
     """The network of an artifact, and the parts of its token table."""
     w = load_file(str(path))
-    parts = {k: w.pop(k).numpy() for k in list(w) if k.startswith("token_")}
+    parts = {k: w.pop(k) for k in list(w) if k.startswith("token_")}
     scales = {k: w.pop(k) for k in list(w) if k.endswith(".scale")}
     w = {k: v.float() * scales[k + ".scale"][:, None] if k + ".scale" in scales else v for k, v in w.items()}
     layers = sum(k.endswith(".qkv.weight") for k in w)
     model = Contextual(layers, len(w["layers.0.up.bias"]), token_table(parts), len(w["head.bias"]))
+    model.pos = nn.Parameter(w["pos"])
     model.load_state_dict({"emb": model.emb} | w)
     return model, parts
 
 
 def fixtures(path, static):
     """What the network makes of a few texts, for the tests of other implementations."""
-    model, _ = load(path)
+    model = load(path)[0].eval()
     out = pathlib.Path(__file__).parent / "reference"
     lines = []
     for text in [t["text"] for t in json.loads((out / "teacher.json").read_text())]:
@@ -213,14 +243,12 @@ def fixtures(path, static):
 
 def export(path, model, parts, meta):
     """Matrices as bytes with a scale for each row, the rest as floats."""
-    tensors = {k: torch.from_numpy(np.ascontiguousarray(v)) for k, v in parts.items()}
-    tensors["token_codes"] = tensors["token_codes"].to(torch.uint8)
-    for name in ("token_mean", "token_turn", "token_books"):
-        tensors[name] = tensors[name].to(torch.float16)
+    tensors = dict(parts)
     for name, value in model.state_dict().items():
+        if name == "pos":
+            value = value[:MEMORY_TOKENS]
         if name != "emb" and value.dim() == 2:
-            scale = value.abs().amax(1, keepdim=True).clamp(min=1e-12) / 127
-            tensors[name], tensors[name + ".scale"] = (value / scale).round().to(torch.int8), scale[:, 0].float()
+            tensors[name], tensors[name + ".scale"] = in_bytes(value)
         elif name != "emb":
             tensors[name] = value.float()
     save_file({k: v.contiguous() for k, v in tensors.items()}, path, metadata=meta)

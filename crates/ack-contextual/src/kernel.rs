@@ -1,170 +1,203 @@
 //! Matrix products: rows of numbers times rows of weights.
 //!
-//! Both sides are stored row by row, so a product is a table of dot products. They are computed in
-//! tiles of three rows by three: their nine sums, with one vector of each row, fit into the sixteen
-//! registers of AVX2. Weights are signed bytes, and become floats three rows at a time.
+//! Weights are signed bytes with a factor for each row. What they are multiplied with is rounded to
+//! bytes, row by row: seven bits, so that the sum of two products fits into sixteen, which is what
+//! processors without an instruction for such sums have.
 
-use pulp::Simd;
+use std::fmt;
 
-/// The rows of a tile, on each side.
-const TILE: usize = 3;
-/// How many rows are multiplied with the same weights before the next weights are read: they stay
-/// in the second-level cache.
-const BLOCK: usize = 96;
-/// Rows have a multiple of this many components: the lanes of the widest vectors (AVX-512).
-pub const LANES: usize = 16;
+use rten_gemm::{GemmError, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
+use rten_simd::SimdOp;
+use rten_tensor::NdTensorView;
+use rten_vecmath::MinMax;
+
+/// The largest byte that a number is rounded to.
+const MOST: f32 = 127.0;
+/// 3 times 2 to the power of 22, where neighbouring floats are 1 apart.
+const SHIFT: f32 = 12_582_912.0;
 
 /// A matrix of weights with a bias: a row for each output.
-#[derive(Debug)]
 pub struct Linear {
-    /// Signed bytes, row by row.
-    pub rows: &'static [u8],
+    /// In the order in which the processor reads them.
+    weights: PackedBMatrix<i8>,
+    /// The sum of each row.
+    sums: Vec<f32>,
     /// The factor of each row.
-    pub scales: Vec<f32>,
+    scales: Vec<f32>,
     /// Added to each output.
-    pub bias: Vec<f32>,
-    /// The number of components of a row.
-    pub inputs: usize,
+    bias: Vec<f32>,
+}
+
+impl fmt::Debug for Linear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Linear({} x {})", self.outputs(), self.weights.rows())
+    }
+}
+
+/// What products are computed with: the instructions of this processor, and buffers.
+#[derive(Default)]
+pub struct Kernel {
+    floats: GemmExecutor,
+    byte_sums: GemmExecutor<u8, i8, i32>,
+    bytes: Vec<u8>,
+    /// The byte of each row that stands for 0.
+    zeros: Vec<f32>,
+    /// The difference between two neighbouring bytes of each row.
+    steps: Vec<f32>,
+    sums: Vec<i32>,
 }
 
 impl Linear {
+    /// `rows` are signed bytes: for each bias, a row with a component for each input.
+    pub fn new(rows: &[u8], scales: Vec<f32>, bias: Vec<f32>) -> Self {
+        let rows: Vec<i8> = rows.iter().map(|byte| byte.cast_signed()).collect();
+        let shape = [bias.len(), rows.len() / bias.len().max(1)];
+        let matrix = NdTensorView::from_data(shape, &*rows);
+        let weights = GemmExecutor::<u8, i8, i32>::new().prepack_b(matrix.transposed());
+        let sums = rows.chunks(shape[1].max(1));
+        let sums = sums.map(|row| row.iter().map(|weight| f32::from(*weight)).sum());
+        Self {
+            weights,
+            sums: sums.collect(),
+            scales,
+            bias,
+        }
+    }
+
     /// The number of outputs.
     pub const fn outputs(&self) -> usize {
         self.bias.len()
     }
 
-    /// Multiplies rows of [`Linear::inputs`] components; `out` has a row of [`Linear::outputs`] for
-    /// each of them.
-    #[inline(always)]
-    pub fn apply<S: Simd>(&self, simd: S, rows: &[f32], out: &mut [f32], scratch: &mut Vec<f32>) {
-        let (inputs, outputs) = (self.inputs, self.outputs());
-        scratch.clear();
-        scratch.resize(TILE * inputs, 0.0);
-        let blocks = rows.chunks(BLOCK * inputs);
-        for (rows, out) in blocks.zip(out.chunks_mut(BLOCK * outputs)) {
-            let weights = self.rows.chunks(TILE * inputs);
-            let weights = weights.zip(self.scales.chunks(TILE).zip(self.bias.chunks(TILE)));
-            for ((bytes, (scales, bias)), column) in weights.zip((0..outputs).step_by(TILE)) {
-                let each = bytes.chunks_exact(inputs).zip(scales);
-                for (floats, (bytes, scale)) in scratch.chunks_exact_mut(inputs).zip(each) {
-                    for (float, byte) in floats.iter_mut().zip(bytes) {
-                        *float = f32::from(byte.cast_signed()) * scale;
-                    }
+    /// Multiplies rows with a component for each input; `out` becomes a row of outputs for each.
+    pub fn apply(
+        &self,
+        rows: &[f32],
+        out: &mut Vec<f32>,
+        kernel: &mut Kernel,
+    ) -> Result<(), GemmError> {
+        let inputs = self.weights.rows();
+        kernel.round(rows, inputs);
+        let count = kernel.steps.len();
+        kernel.sums.resize(count * self.outputs(), 0);
+        let bytes = NdTensorView::from_data([count, inputs], &*kernel.bytes);
+        let bytes = GemmInputA::Unpacked(bytes);
+        let weights = GemmInputB::Packed(&self.weights);
+        let options = GemmOptions::default();
+        let sums = &mut kernel.sums;
+        kernel.byte_sums.gemm(sums, bytes, weights, options)?;
+        out.clear();
+        let rows = sums.chunks(self.outputs()).zip(&kernel.zeros);
+        for ((sums, zero), step) in rows.zip(&kernel.steps) {
+            let weights = self.sums.iter().zip(&self.scales).zip(&self.bias);
+            let each = sums.iter().zip(weights);
+            #[expect(clippy::cast_precision_loss, reason = "the sums are below 2^24")]
+            out.extend(each.map(|(sum, ((weights, scale), bias))| {
+                (*sum as f32 - zero * weights) * (step * scale) + bias
+            }));
+        }
+        Ok(())
+    }
+}
+
+impl Kernel {
+    /// Writes the product of two matrices of floats, times a factor.
+    pub fn product(
+        &self,
+        left: NdTensorView<'_, f32, 2>,
+        right: NdTensorView<'_, f32, 2>,
+        factor: f32,
+        out: &mut [f32],
+    ) -> Result<(), GemmError> {
+        let options = GemmOptions {
+            alpha: factor,
+            ..GemmOptions::default()
+        };
+        let (left, right) = (GemmInputA::Unpacked(left), GemmInputB::Unpacked(right));
+        self.floats.gemm(out, left, right, options)
+    }
+
+    /// Rounds each row to the bytes from 0 to [`MOST`]; its smallest and largest number, and 0, are
+    /// among what they can stand for.
+    fn round(&mut self, rows: &[f32], size: usize) {
+        self.bytes.clear();
+        self.zeros.clear();
+        self.steps.clear();
+        self.bytes.reserve(rows.len());
+        for row in rows.chunks_exact(size) {
+            let (least, most) = MinMax::new(row).dispatch();
+            let (least, most) = (least.min(0.0), most.max(0.0));
+            let step = ((most - least) / MOST).max(f32::MIN_POSITIVE);
+            let (zero, factor) = ((-least / step).round_ties_even(), 1.0 / step);
+            // Numbers of this size have no fraction, and their last byte is the rounded number.
+            let shift = zero + SHIFT;
+            let bytes = row.iter().map(|number| number * factor + shift);
+            #[expect(clippy::cast_possible_truncation, reason = "the last byte")]
+            self.bytes
+                .extend(bytes.map(|number| number.to_bits() as u8));
+            self.zeros.push(zero);
+            self.steps.push(step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers between -1 and 1 that follow no pattern.
+    fn numbers(count: usize, seed: u64) -> Vec<f32> {
+        let mut state = seed;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+        };
+        std::iter::repeat_with(&mut next).take(count).collect()
+    }
+
+    #[test]
+    fn products_are_those_of_the_rounded_numbers() {
+        for (count, inputs, outputs) in [(1, 384, 96), (7, 384, 1152), (300, 768, 384)] {
+            let bytes: Vec<u8> = numbers(inputs * outputs, 1)
+                .iter()
+                .map(|number| ((number * 127.0) as i8).cast_unsigned())
+                .collect();
+            let (scales, bias) = (numbers(outputs, 2), numbers(outputs, 3));
+            let linear = Linear::new(&bytes, scales.clone(), bias.clone());
+            let rows = numbers(count * inputs, 4);
+            let (mut out, mut kernel) = (Vec::new(), Kernel::default());
+            linear.apply(&rows, &mut out, &mut kernel).unwrap();
+            let rounded = kernel.bytes.chunks(inputs).zip(&kernel.zeros);
+            let rounded = rounded.zip(&kernel.steps);
+            let rounded: Vec<f32> = rounded
+                .flat_map(|((row, zero), step)| {
+                    row.iter().map(move |byte| (f32::from(*byte) - zero) * step)
+                })
+                .collect();
+            for (row, (rounded, step)) in rows.iter().zip(
+                rounded.iter().zip(
+                    kernel
+                        .steps
+                        .iter()
+                        .flat_map(|step| std::iter::repeat_n(step, inputs)),
+                ),
+            ) {
+                assert!((row - rounded).abs() <= step * 0.51, "{row} {rounded}");
+            }
+            for (index, (row, out)) in rounded.chunks(inputs).zip(out.chunks(outputs)).enumerate() {
+                let each = bytes.chunks(inputs).zip(&scales).zip(&bias).zip(out);
+                for (((weights, scale), bias), out) in each {
+                    let products = row.iter().zip(weights);
+                    let products = products.map(|(a, b)| a * f32::from(b.cast_signed()));
+                    let exact = products.sum::<f32>() * scale + bias;
+                    assert!(
+                        (exact - out).abs() < 0.05,
+                        "{count} {index} {inputs} {outputs} {exact} {out}"
+                    );
                 }
-                let to = Columns {
-                    stride: outputs,
-                    column,
-                    bias,
-                };
-                multiply(simd, rows, scratch, inputs, out, to);
             }
         }
-    }
-}
-
-/// The columns of a table that a product writes: as many as there are biases.
-#[derive(Clone, Copy)]
-struct Columns<'a> {
-    /// The components of a row of the table.
-    stride: usize,
-    /// The first column.
-    column: usize,
-    bias: &'a [f32],
-}
-
-/// Writes the dot products of `rows` with `count` rows of `others` into the columns of `out` from
-/// `column` on. A row has `size` components, and a row of `out` has `stride`. `others` has a
-/// multiple of [`TILE`] rows.
-#[inline(always)]
-pub fn dot_products<S: Simd>(
-    simd: S,
-    (rows, others, size): (&[f32], &[f32], usize),
-    out: &mut [f32],
-    (stride, column, count): (usize, usize, usize),
-) {
-    let tiles = others.chunks_exact(TILE * size);
-    for (three, first) in tiles.zip((0..count).step_by(TILE)) {
-        let bias = [0.0; TILE];
-        let to = Columns {
-            stride,
-            column: column + first,
-            bias: bias.get(..count - first).unwrap_or(&bias),
-        };
-        multiply(simd, rows, three, size, out, to);
-    }
-}
-
-/// The number of rows, rounded up to whole tiles.
-pub const fn padded(rows: usize) -> usize {
-    rows.next_multiple_of(TILE)
-}
-
-/// Writes the dot products of all rows with three others.
-#[inline(always)]
-fn multiply<S: Simd>(
-    simd: S,
-    rows: &[f32],
-    three: &[f32],
-    size: usize,
-    out: &mut [f32],
-    to: Columns<'_>,
-) {
-    let others = split(three, size).map(|row| S::as_simd_f32s(row).0);
-    let mut tiles = rows.chunks_exact(TILE * size);
-    let mut outs = out.chunks_exact_mut(TILE * to.stride);
-    for (rows, out) in tiles.by_ref().zip(outs.by_ref()) {
-        let rows = split(rows, size).map(|row| S::as_simd_f32s(row).0);
-        let sums = tile(simd, rows, others);
-        for (out, sums) in out.chunks_exact_mut(to.stride).zip(sums) {
-            write(simd, sums, out, to);
-        }
-    }
-    let rest = outs.into_remainder().chunks_exact_mut(to.stride);
-    for (row, out) in tiles.remainder().chunks_exact(size).zip(rest) {
-        let row = S::as_simd_f32s(row).0;
-        let [sums, ..] = tile(simd, [row; TILE], others);
-        write(simd, sums, out, to);
-    }
-}
-
-#[inline(always)]
-fn split(rows: &[f32], size: usize) -> [&[f32]; TILE] {
-    let (first, rest) = rows.split_at(size.min(rows.len()));
-    let (second, third) = rest.split_at(size.min(rest.len()));
-    [first, second, third]
-}
-
-/// The sums of nine dot products, not yet added over the lanes.
-#[inline(always)]
-fn tile<S: Simd>(
-    simd: S,
-    [a0, a1, a2]: [&[S::f32s]; TILE],
-    [b0, b1, b2]: [&[S::f32s]; TILE],
-) -> [[S::f32s; TILE]; TILE] {
-    let zero = simd.splat_f32s(0.0);
-    let [mut s00, mut s01, mut s02] = [zero; 3];
-    let [mut s10, mut s11, mut s12] = [zero; 3];
-    let [mut s20, mut s21, mut s22] = [zero; 3];
-    let all = a0.iter().zip(a1).zip(a2).zip(b0).zip(b1).zip(b2);
-    for (((((a0, a1), a2), b0), b1), b2) in all {
-        let (a0, a1, a2, b0, b1, b2) = (*a0, *a1, *a2, *b0, *b1, *b2);
-        s00 = simd.mul_add_f32s(a0, b0, s00);
-        s01 = simd.mul_add_f32s(a0, b1, s01);
-        s02 = simd.mul_add_f32s(a0, b2, s02);
-        s10 = simd.mul_add_f32s(a1, b0, s10);
-        s11 = simd.mul_add_f32s(a1, b1, s11);
-        s12 = simd.mul_add_f32s(a1, b2, s12);
-        s20 = simd.mul_add_f32s(a2, b0, s20);
-        s21 = simd.mul_add_f32s(a2, b1, s21);
-        s22 = simd.mul_add_f32s(a2, b2, s22);
-    }
-    [[s00, s01, s02], [s10, s11, s12], [s20, s21, s22]]
-}
-
-#[inline(always)]
-fn write<S: Simd>(simd: S, sums: [S::f32s; TILE], out: &mut [f32], to: Columns<'_>) {
-    let columns = out.iter_mut().skip(to.column);
-    for ((out, sum), bias) in columns.zip(sums).zip(to.bias) {
-        *out = simd.reduce_sum_f32s(sum) + bias;
     }
 }
