@@ -31,11 +31,11 @@ def rounded(x):
     least, most = x.amin(-1, keepdim=True).clamp(max=0), x.amax(-1, keepdim=True).clamp(min=0)
     step = ((most - least) / 127).clamp(min=torch.finfo(torch.float32).tiny)
     zero = (-least / step).round()
-    return ((x * (1 / step) + zero).round() - zero) * step
+    return ((x * (1 / step) + zero).round().clamp(0, 127) - zero) * step
 
 
 class Linear(nn.Linear):
-    """Multiplies in training what it is given, and later what the program multiplies."""
+    """In evaluation, rounds its input as the program does."""
 
     def forward(self, x):
         return super().forward(x if self.training else rounded(x))

@@ -1,8 +1,8 @@
 //! Matrix products: rows of numbers times rows of weights.
 //!
-//! Weights are signed bytes with a factor for each row. What they are multiplied with is rounded to
-//! bytes, row by row: seven bits, so that the sum of two products fits into sixteen, which is what
-//! processors without an instruction for such sums have.
+//! Weights are signed bytes with a factor for each row. The other side is rounded to seven bits, row
+//! by row, so that the sum of two products fits into 16 bits: without an instruction for such sums
+//! (VNNI), AVX2 adds them in pairs.
 
 use std::fmt;
 
@@ -12,9 +12,13 @@ use rten_tensor::NdTensorView;
 use rten_vecmath::MinMax;
 
 /// The largest byte that a number is rounded to.
-const MOST: f32 = 127.0;
-/// 3 times 2 to the power of 22, where neighbouring floats are 1 apart.
-const SHIFT: f32 = 12_582_912.0;
+const MAX_BYTE: f32 = 127.0;
+/// 3 times 2 to the power of 22. Floats of this size are 1 apart, so adding a number to it rounds the
+/// number, and leaves it in the lowest bits.
+const ROUNDING_SHIFT: f32 = 12_582_912.0;
+/// With more inputs, a sum of products could exceed 2 to the power of 24, above which floats are more
+/// than 1 apart.
+pub const MAX_INPUTS: usize = 1_040;
 
 /// A matrix of weights with a bias: a row for each output.
 pub struct Linear {
@@ -34,11 +38,11 @@ impl fmt::Debug for Linear {
     }
 }
 
-/// What products are computed with: the instructions of this processor, and buffers.
+/// What products are computed with: the fastest code for this processor, and buffers.
 #[derive(Default)]
-pub struct Kernel {
-    floats: GemmExecutor,
-    byte_sums: GemmExecutor<u8, i8, i32>,
+pub struct Workspace {
+    f32_gemm: GemmExecutor,
+    int8_gemm: GemmExecutor<u8, i8, i32>,
     bytes: Vec<u8>,
     /// The byte of each row that stands for 0.
     zeros: Vec<f32>,
@@ -74,21 +78,21 @@ impl Linear {
         &self,
         rows: &[f32],
         out: &mut Vec<f32>,
-        kernel: &mut Kernel,
+        workspace: &mut Workspace,
     ) -> Result<(), GemmError> {
         let inputs = self.weights.rows();
-        kernel.round(rows, inputs);
-        let count = kernel.steps.len();
-        kernel.sums.resize(count * self.outputs(), 0);
-        let bytes = NdTensorView::from_data([count, inputs], &*kernel.bytes);
+        workspace.round(rows, inputs);
+        let count = workspace.steps.len();
+        workspace.sums.resize(count * self.outputs(), 0);
+        let bytes = NdTensorView::from_data([count, inputs], &*workspace.bytes);
         let bytes = GemmInputA::Unpacked(bytes);
         let weights = GemmInputB::Packed(&self.weights);
         let options = GemmOptions::default();
-        let sums = &mut kernel.sums;
-        kernel.byte_sums.gemm(sums, bytes, weights, options)?;
+        let sums = &mut workspace.sums;
+        workspace.int8_gemm.gemm(sums, bytes, weights, options)?;
         out.clear();
-        let rows = sums.chunks(self.outputs()).zip(&kernel.zeros);
-        for ((sums, zero), step) in rows.zip(&kernel.steps) {
+        let rows = sums.chunks(self.outputs()).zip(&workspace.zeros);
+        for ((sums, zero), step) in rows.zip(&workspace.steps) {
             let weights = self.sums.iter().zip(&self.scales).zip(&self.bias);
             let each = sums.iter().zip(weights);
             #[expect(clippy::cast_precision_loss, reason = "the sums are below 2^24")]
@@ -100,7 +104,7 @@ impl Linear {
     }
 }
 
-impl Kernel {
+impl Workspace {
     /// Writes the product of two matrices of floats, times a factor.
     pub fn product(
         &self,
@@ -114,11 +118,11 @@ impl Kernel {
             ..GemmOptions::default()
         };
         let (left, right) = (GemmInputA::Unpacked(left), GemmInputB::Unpacked(right));
-        self.floats.gemm(out, left, right, options)
+        self.f32_gemm.gemm(out, left, right, options)
     }
 
-    /// Rounds each row to the bytes from 0 to [`MOST`]; its smallest and largest number, and 0, are
-    /// among what they can stand for.
+    /// Rounds each row to the bytes from 0 to [`MAX_BYTE`]. One of them stands for exactly 0, and
+    /// together they reach from the row's smallest number to its largest, give or take half a step.
     fn round(&mut self, rows: &[f32], size: usize) {
         self.bytes.clear();
         self.zeros.clear();
@@ -127,14 +131,16 @@ impl Kernel {
         for row in rows.chunks_exact(size) {
             let (least, most) = MinMax::new(row).dispatch();
             let (least, most) = (least.min(0.0), most.max(0.0));
-            let step = ((most - least) / MOST).max(f32::MIN_POSITIVE);
+            let step = ((most - least) / MAX_BYTE).max(f32::MIN_POSITIVE);
             let (zero, factor) = ((-least / step).round_ties_even(), 1.0 / step);
-            // Numbers of this size have no fraction, and their last byte is the rounded number.
-            let shift = zero + SHIFT;
-            let bytes = row.iter().map(|number| number * factor + shift);
-            #[expect(clippy::cast_possible_truncation, reason = "the last byte")]
+            let shift = zero + ROUNDING_SHIFT;
+            let shifted = row.iter().map(|number| number * factor + shift);
+            // The largest and the smallest can be rounded to one more or one less.
+            let least = |number: f32| number.max(ROUNDING_SHIFT);
+            let shifted = shifted.map(|number| least(number).min(ROUNDING_SHIFT + MAX_BYTE));
+            #[expect(clippy::cast_possible_truncation, reason = "the lowest bits")]
             self.bytes
-                .extend(bytes.map(|number| number.to_bits() as u8));
+                .extend(shifted.map(|number| number.to_bits() as u8));
             self.zeros.push(zero);
             self.steps.push(step);
         }
@@ -157,6 +163,53 @@ mod tests {
         std::iter::repeat_with(&mut next).take(count).collect()
     }
 
+    fn round(row: &[f32]) -> Vec<f32> {
+        let mut workspace = Workspace::default();
+        workspace.round(row, row.len());
+        let (zero, step) = (workspace.zeros[0], workspace.steps[0]);
+        let bytes = workspace.bytes.iter();
+        bytes.map(|byte| (f32::from(*byte) - zero) * step).collect()
+    }
+
+    #[test]
+    fn numbers_at_the_ends_are_not_rounded_to_the_other_end() {
+        // Rounded to one below 0, and to one above 127.
+        let below = -(96.5 - 2.0_f32.powi(-17));
+        for (row, step) in [
+            ([below, 30.5], 1.0),
+            ([-1.5, 125.5], 1.0),
+            ([-3.0, 0.0], 3.0 / 127.0),
+        ] {
+            for (number, rounded) in row.iter().zip(round(&row)) {
+                assert!((number - rounded).abs() < step, "{number} {rounded}");
+            }
+        }
+        assert_eq!(round(&[0.0, 0.0]), [0.0, 0.0]);
+        assert_eq!(round(&[f32::NAN, 127.0])[1], 127.0);
+    }
+
+    #[test]
+    fn the_largest_products_do_not_overflow() {
+        let (count, inputs, outputs) = (40, 768, 130);
+        for weight in [127_i8, -127] {
+            let bytes = vec![weight.cast_unsigned(); inputs * outputs];
+            let linear = Linear::new(&bytes, vec![1.0; outputs], vec![0.0; outputs]);
+            let (mut out, mut workspace) = (Vec::new(), Workspace::default());
+            for number in [127.0, -127.0] {
+                let rows = vec![number; count * inputs];
+                linear.apply(&rows, &mut out, &mut workspace).unwrap();
+                let exact = number * f32::from(weight) * inputs as f32;
+                assert!(out.iter().all(|sum| *sum == exact), "{exact} {}", out[0]);
+            }
+        }
+        let linear = Linear::new(&[1; 384], vec![1.0], vec![0.5]);
+        let mut out = vec![1.0];
+        linear
+            .apply(&[], &mut out, &mut Workspace::default())
+            .unwrap();
+        assert!(out.is_empty());
+    }
+
     #[test]
     fn products_are_those_of_the_rounded_numbers() {
         for (count, inputs, outputs) in [(1, 384, 96), (7, 384, 1152), (300, 768, 384)] {
@@ -167,10 +220,10 @@ mod tests {
             let (scales, bias) = (numbers(outputs, 2), numbers(outputs, 3));
             let linear = Linear::new(&bytes, scales.clone(), bias.clone());
             let rows = numbers(count * inputs, 4);
-            let (mut out, mut kernel) = (Vec::new(), Kernel::default());
-            linear.apply(&rows, &mut out, &mut kernel).unwrap();
-            let rounded = kernel.bytes.chunks(inputs).zip(&kernel.zeros);
-            let rounded = rounded.zip(&kernel.steps);
+            let (mut out, mut workspace) = (Vec::new(), Workspace::default());
+            linear.apply(&rows, &mut out, &mut workspace).unwrap();
+            let rounded = workspace.bytes.chunks(inputs).zip(&workspace.zeros);
+            let rounded = rounded.zip(&workspace.steps);
             let rounded: Vec<f32> = rounded
                 .flat_map(|((row, zero), step)| {
                     row.iter().map(move |byte| (f32::from(*byte) - zero) * step)
@@ -178,7 +231,7 @@ mod tests {
                 .collect();
             for (row, (rounded, step)) in rows.iter().zip(
                 rounded.iter().zip(
-                    kernel
+                    workspace
                         .steps
                         .iter()
                         .flat_map(|step| std::iter::repeat_n(step, inputs)),

@@ -1,6 +1,9 @@
 //! A small transformer inside the binary: it reads a text in context, where the static encoder adds
 //! up its tokens. Its vector is in the static encoder's space, and the sum of both is the text's.
 //!
+//! A text has the same vector in every batch and with any number of threads. On another kind of
+//! processor it can differ a little (cosines above 0.999): sums of floats have another order there.
+//!
 //! `index --encoder contextual` encodes memories with it, and a question is encoded with it if it
 //! is compared with such memories. `encoder/contextual.py` trains it and writes the artifact;
 //! `encoder/MODEL_CARD.md` describes both, with the accuracy.
@@ -14,11 +17,12 @@ use ack_search::encoder::wordpiece::TokenId;
 use ack_search::encoder::{EmbedError, Embedder, Encoder, Space};
 use ack_search::plain::plain;
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use rten_gemm::GemmError;
-use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
 
-use self::kernel::Linear;
+use self::kernel::{Linear, MAX_INPUTS};
 use self::network::{Layer, Network, Norm, TokenTable, WIDTH};
 
 /// The artifact that `encoder/contextual.py` wrote.
@@ -30,6 +34,8 @@ const SEP: TokenId = 102;
 /// The most tokens of a question and of a memory, with the special ones.
 const MAX_QUESTION_TOKENS: usize = 64;
 const MAX_MEMORY_TOKENS: usize = 128;
+/// Counts the versions of the computation that give the same text another vector.
+const ARITHMETIC: u64 = 1;
 /// A thread encodes texts together until they have this many tokens.
 const BATCH_TOKENS: usize = 256;
 
@@ -58,7 +64,8 @@ impl Contextual {
     pub fn weights_hash() -> &'static str {
         static HASH: OnceLock<String> = OnceLock::new();
         HASH.get_or_init(|| {
-            let hash = xxhash_rust::xxh3::xxh3_64_with_seed(ARTIFACT, MAX_MEMORY_TOKENS as u64);
+            let seed = ARITHMETIC << 32 | MAX_MEMORY_TOKENS as u64;
+            let hash = xxhash_rust::xxh3::xxh3_64_with_seed(ARTIFACT, seed);
             format!("{hash:016x}")
         })
     }
@@ -88,10 +95,19 @@ impl Contextual {
         Ok(Self { network, encoder })
     }
 
-    /// The vector of a question, with norm 1, in the static encoder's space.
+    /// The vector of a question, with norm 1, in the static encoder's space. It is computed by one
+    /// thread, which does nothing else: among the threads that encode memories, a question would
+    /// wait for these.
     pub fn question(&self, text: &str) -> Option<Vec<f32>> {
+        static THREAD: OnceLock<Option<ThreadPool>> = OnceLock::new();
+        let start = || ThreadPoolBuilder::new().num_threads(1).build().ok();
         let texts = [self.tokens(text, MAX_QUESTION_TOKENS)];
-        self.network.encode(&texts).ok()?.pop()
+        let encode = || self.network.encode(&texts);
+        let vectors = match THREAD.get_or_init(start) {
+            Some(thread) => thread.install(encode),
+            None => encode(),
+        };
+        vectors.ok()?.pop()
     }
 
     fn tokens(&self, text: &str, limit: usize) -> Vec<TokenId> {
@@ -149,11 +165,12 @@ impl Artifact {
 
     fn floats(&self, name: &str, count: usize) -> Result<Vec<f32>, Damaged> {
         let tensor = self.tensor(name)?;
-        let (fours, rest) = tensor.data().as_chunks::<4>();
-        let is_float = tensor.dtype() == safetensors::Dtype::F32 && rest.is_empty();
-        match is_float && fours.len() == count {
+        let (fours, _) = tensor.data().as_chunks::<4>();
+        let is_float = tensor.dtype() == Dtype::F32 && fours.len() == count;
+        let is_finite = |four: &[u8; 4]| f32::from_le_bytes(*four).is_finite();
+        match is_float && fours.iter().all(is_finite) {
             true => Ok(fours.iter().map(|four| f32::from_le_bytes(*four)).collect()),
-            false => Err(Damaged(format!("`{name}` is not {count} floats"))),
+            false => Err(Damaged(format!("`{name}` is not {count} finite floats"))),
         }
     }
 
@@ -167,10 +184,11 @@ impl Artifact {
     /// A matrix with rows of `inputs` components.
     fn linear(&self, name: &str, inputs: usize) -> Result<Linear, Damaged> {
         let rows = self.tensor(&format!("{name}.weight"))?;
-        let [outputs, _] = *rows.shape() else {
+        let [outputs, columns] = *rows.shape() else {
             return Err(Damaged(format!("`{name}` is not a matrix")));
         };
-        if rows.data().len() != outputs * inputs || outputs == 0 || inputs == 0 {
+        let is_whole = rows.dtype() == Dtype::I8 && columns == inputs && outputs > 0;
+        if !is_whole || inputs > MAX_INPUTS {
             return Err(Damaged(format!("`{name}` has rows of another size")));
         }
         let scales = self.floats(&format!("{name}.weight.scale"), outputs)?;
@@ -181,6 +199,9 @@ impl Artifact {
     /// Bytes with a factor for each row of `size`, as floats.
     fn scaled(&self, name: &str, size: usize) -> Result<Vec<f32>, Damaged> {
         let bytes = self.tensor(name)?;
+        if bytes.dtype() != Dtype::I8 || !bytes.data().len().is_multiple_of(size) {
+            return Err(Damaged(format!("`{name}` has rows of another size")));
+        }
         let rows = bytes.data().chunks_exact(size);
         let scales = self.floats(&format!("{name}.scale"), rows.len())?;
         let values = rows.zip(scales).flat_map(|(row, scale)| {
@@ -227,7 +248,7 @@ impl Artifact {
         let [count, pieces] = *codes.shape() else {
             return Err(Damaged("`token_codes` is not a matrix".to_owned()));
         };
-        if count != tokens || codes.data().len() != count * pieces {
+        if count != tokens || codes.dtype() != Dtype::U8 {
             return Err(Damaged(format!("it has {count} tokens, not {tokens}")));
         }
         if pieces == 0 || !WIDTH.is_multiple_of(pieces) {
@@ -307,6 +328,14 @@ mod tests {
         assert_eq!(contextual().encode(&[]).unwrap().len(), 0);
         let empty = contextual().encode(&[String::new()]).unwrap();
         assert!((cosine(&empty[0], &empty[0]) - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn a_short_text_is_read_in_the_same_way_as_a_question_and_as_a_memory() {
+        let text = "why does the client retry?";
+        let threads = ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let memory = threads.install(|| contextual().encode(&[text.to_owned()]).unwrap());
+        assert_eq!(contextual().question(text).unwrap(), memory[0]);
     }
 
     #[test]

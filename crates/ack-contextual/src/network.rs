@@ -5,14 +5,14 @@ use rten_simd::{SimdOp, SimdUnaryOp};
 use rten_tensor::NdTensorView;
 use rten_vecmath::{Gelu, Normalize, NormalizeOptions, Softmax, Sum, SumSquare, SumSquareSub};
 
-use crate::kernel::{Kernel, Linear};
+use crate::kernel::{Linear, Workspace};
 
 /// The components of a token's vector.
 pub const WIDTH: usize = 384;
 /// The attention heads of a layer, and the components of each.
 const HEADS: usize = 12;
 const HEAD: usize = WIDTH / HEADS;
-/// The smallest variance that [`Norm`] divides by.
+/// Added to the variance that [`Norm`] divides by.
 const EPSILON: f32 = 1e-12;
 
 /// The weights.
@@ -27,7 +27,7 @@ pub struct Network {
 }
 
 /// The tokens' vectors as a product quantization: each is put together from pieces, rotated, and
-/// moved by a mean.
+/// shifted by the mean.
 #[derive(Debug)]
 pub struct TokenTable {
     /// For each token, the entry of each piece.
@@ -40,7 +40,7 @@ pub struct TokenTable {
     pub turn: Linear,
 }
 
-/// One layer: attention, then two matrices with a gate between them.
+/// One layer: attention, then two matrices with the Gaussian error linear unit between them.
 #[derive(Debug)]
 pub struct Layer {
     /// Queries, keys and values of all heads.
@@ -62,21 +62,22 @@ pub struct Norm {
 /// Buffers that are used again for every layer.
 #[derive(Default)]
 struct Buffers {
-    kernel: Kernel,
+    workspace: Workspace,
     scores: Vec<f32>,
     head: Vec<f32>,
 }
 
 impl Network {
-    /// Encodes texts, given by their tokens with the special ones, as vectors with norm 1.
+    /// Encodes texts, given by their tokens with the special ones, as vectors with norm 1. A text has
+    /// at least one token, and at most as many as there are positions.
     pub fn encode(&self, texts: &[Vec<u16>]) -> Result<Vec<Vec<f32>>, GemmError> {
         let mut buffers = Buffers::default();
-        let mut states = self.embed(texts, &mut buffers.kernel)?;
+        let mut states = self.embed(texts, &mut buffers.workspace)?;
         let mut attended = vec![0.0; states.len()];
         let (mut wide, mut narrow) = (Vec::new(), Vec::new());
         for layer in &self.layers {
-            let kernel = &mut buffers.kernel;
-            layer.qkv.apply(&states, &mut wide, kernel)?;
+            let workspace = &mut buffers.workspace;
+            layer.qkv.apply(&states, &mut wide, workspace)?;
             let (mut from, mut to) = (&*wide, &mut *attended);
             for length in texts.iter().map(Vec::len) {
                 let (qkv, other) = from.split_at(length * 3 * WIDTH);
@@ -84,13 +85,13 @@ impl Network {
                 attend(qkv, length, out, &mut buffers)?;
                 (from, to) = (other, rest);
             }
-            let kernel = &mut buffers.kernel;
-            layer.out.apply(&attended, &mut narrow, kernel)?;
+            let workspace = &mut buffers.workspace;
+            layer.out.apply(&attended, &mut narrow, workspace)?;
             add(&mut states, &narrow);
             layer.norm.apply(&mut states);
-            layer.up.apply(&states, &mut wide, kernel)?;
+            layer.up.apply(&states, &mut wide, workspace)?;
             Gelu {}.map_mut(&mut wide);
-            layer.down.apply(&wide, &mut narrow, kernel)?;
+            layer.down.apply(&wide, &mut narrow, workspace)?;
             add(&mut states, &narrow);
             layer.last_norm.apply(&mut states);
         }
@@ -101,7 +102,7 @@ impl Network {
             mean(text)
         });
         let means: Vec<f32> = means.collect();
-        self.head.apply(&means, &mut wide, &mut buffers.kernel)?;
+        self.head.apply(&means, &mut wide, &mut buffers.workspace)?;
         let vectors = wide.chunks_exact_mut(self.head.outputs()).map(|row| {
             to_unit(row);
             row.to_vec()
@@ -110,7 +111,7 @@ impl Network {
     }
 
     /// The normalized vectors of all tokens at their positions.
-    fn embed(&self, texts: &[Vec<u16>], kernel: &mut Kernel) -> Result<Vec<f32>, GemmError> {
+    fn embed(&self, texts: &[Vec<u16>], workspace: &mut Workspace) -> Result<Vec<f32>, GemmError> {
         let table = &self.tokens;
         let size = WIDTH / table.pieces.max(1);
         let mut pieces = Vec::new();
@@ -124,7 +125,7 @@ impl Network {
             }
         }
         let mut states = Vec::new();
-        table.turn.apply(&pieces, &mut states, kernel)?;
+        table.turn.apply(&pieces, &mut states, workspace)?;
         let positions = texts
             .iter()
             .flat_map(|text| self.positions.chunks_exact(WIDTH).take(text.len()));
@@ -163,7 +164,7 @@ fn attend(
     buffers: &mut Buffers,
 ) -> Result<(), GemmError> {
     let Buffers {
-        kernel,
+        workspace,
         scores,
         head,
     } = buffers;
@@ -175,12 +176,12 @@ fn attend(
     for number in 0..HEADS {
         let part = |which: usize| qkv.slice((.., which, number));
         let (queries, keys, values) = (part(0), part(1), part(2));
-        kernel.product(queries, keys.transposed(), factor, scores)?;
+        workspace.product(queries, keys.transposed(), factor, scores)?;
         for row in scores.chunks_exact_mut(length) {
             Softmax::new_mut(row).dispatch();
         }
         let scores = NdTensorView::from_data([length, length], &**scores);
-        kernel.product(scores, values, 1.0, head)?;
+        workspace.product(scores, values, 1.0, head)?;
         let rows = out.chunks_exact_mut(WIDTH).zip(head.chunks_exact(HEAD));
         for (out, head) in rows {
             let columns = out.iter_mut().skip(number * HEAD);

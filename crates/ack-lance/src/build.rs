@@ -168,11 +168,11 @@ fn resolve<'a>(asked: EncoderChoice<'a>, folder: &Path) -> EncoderChoice<'a> {
             schema.map_err(TableError::lance_error("read the schema"))
         })
     };
-    match (asked, Contextual::embedded()) {
-        (EncoderChoice::Unchanged, Some(contextual))
+    match asked {
+        EncoderChoice::Unchanged
             if begun_with().is_ok_and(|schema| columns::is_contextual(schema.metadata())) =>
         {
-            EncoderChoice::With(contextual)
+            Contextual::embedded().map_or(asked, |contextual| EncoderChoice::With(contextual))
         }
         _ => asked,
     }
