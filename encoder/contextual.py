@@ -22,7 +22,8 @@ from teach import DIM, HEADS, fast_halves
 CLS, SEP = 101, 102
 POSITIONS = 256
 SHORT = 380  # characters of a passage
-MEMORY_TOKENS = 128  # that the program reads
+WINDOW, MEMORY = 128, 512  # the tokens of a window, with the special ones, and of a memory
+LATER = 0.3  # how much a full window counts after the first one
 BATCH, GROUP, CHUNK, TAU = 128, 32, 8, 0.05
 
 
@@ -226,18 +227,27 @@ def load(path):
     return model, parts
 
 
+def memory(model, static, text):
+    """The windows of a memory, and its vector, as the program computes it."""
+    (ids,) = static.ids([static.with_parts(text)])
+    ids = ids[:MEMORY]
+    windows = [np.array([CLS, *ids[i:i + WINDOW - 2], SEP], np.int64) for i in range(0, max(1, len(ids)), WINDOW - 2)]
+    with torch.inference_mode():
+        vectors = [F.normalize(model.head(F.normalize(model.hidden(*pad([w])), dim=-1)), dim=-1)[0] for w in windows]
+    weights = [LATER * len(w) / WINDOW if i else 1 for i, w in enumerate(windows)]
+    return windows, F.normalize(sum(w * v for w, v in zip(weights, vectors)), dim=-1)
+
+
 def fixtures(path, static):
     """What the network makes of a few texts, for the tests of other implementations."""
     model = load(path)[0].eval()
     out = pathlib.Path(__file__).parent / "reference"
+    texts = [t["text"] for t in json.loads((out / "teacher.json").read_text())]
     lines = []
-    for text in [t["text"] for t in json.loads((out / "teacher.json").read_text())]:
-        (ids,) = tokens(static, [text], MEMORY_TOKENS)
-        with torch.inference_mode():
-            hidden = F.normalize(model.hidden(*pad([ids])), dim=-1)
-            vector = F.normalize(model.head(hidden), dim=-1)[0]
+    for text in [*texts, "\n".join(texts)]:
+        windows, vector = memory(model, static, text)
         values = ",".join(f"{x:.6f}" for x in vector.tolist())
-        lines.append(f'{{"text": {json.dumps(text)}, "tokens": {len(ids)}, "vector": [{values}]}}')
+        lines.append(f'{{"text": {json.dumps(text)}, "windows": {json.dumps([len(w) for w in windows])}, "vector": [{values}]}}')
     (out / "contextual.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
@@ -246,7 +256,7 @@ def export(path, model, parts, meta):
     tensors = dict(parts)
     for name, value in model.state_dict().items():
         if name == "pos":
-            value = value[:MEMORY_TOKENS]
+            value = value[:WINDOW]
         if name != "emb" and value.dim() == 2:
             tensors[name], tensors[name + ".scale"] = in_bytes(value)
         elif name != "emb":

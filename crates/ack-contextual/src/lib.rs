@@ -31,9 +31,14 @@ static ARTIFACT: &[u8] = include_bytes!("../../../encoder/contextual.safetensors
 /// Special tokens: the start of a text and its end.
 const CLS: TokenId = 101;
 const SEP: TokenId = 102;
-/// The most tokens of a question and of a memory, with the special ones.
+/// The most tokens of a question and of a window of a memory, with the special ones.
 const MAX_QUESTION_TOKENS: usize = 64;
-const MAX_MEMORY_TOKENS: usize = 128;
+const MAX_WINDOW_TOKENS: usize = 128;
+/// The most tokens of a memory.
+const MAX_MEMORY_TOKENS: usize = 512;
+/// How much a full window counts after the first one, which counts 1. Memories begin with what they
+/// are about.
+const LATER_WEIGHT: f32 = 0.3;
 /// Counts the versions of the computation that give the same text another vector.
 const ARITHMETIC: u64 = 1;
 /// A thread encodes texts together until they have this many tokens.
@@ -64,8 +69,7 @@ impl Contextual {
     pub fn weights_hash() -> &'static str {
         static HASH: OnceLock<String> = OnceLock::new();
         HASH.get_or_init(|| {
-            let seed = ARITHMETIC << 32 | MAX_MEMORY_TOKENS as u64;
-            let hash = xxhash_rust::xxh3::xxh3_64_with_seed(ARTIFACT, seed);
+            let hash = xxhash_rust::xxh3::xxh3_64_with_seed(ARTIFACT, ARITHMETIC);
             format!("{hash:016x}")
         })
     }
@@ -101,7 +105,9 @@ impl Contextual {
     pub fn question(&self, text: &str) -> Option<Vec<f32>> {
         static THREAD: OnceLock<Option<ThreadPool>> = OnceLock::new();
         let start = || ThreadPoolBuilder::new().num_threads(1).build().ok();
-        let texts = [self.tokens(text, MAX_QUESTION_TOKENS)];
+        let mut tokens = self.tokens(text);
+        tokens.truncate(MAX_QUESTION_TOKENS - 2);
+        let texts = [window(&tokens)];
         let encode = || self.network.encode(&texts);
         let vectors = match THREAD.get_or_init(start) {
             Some(thread) => thread.install(encode),
@@ -110,13 +116,43 @@ impl Contextual {
         vectors.ok()?.pop()
     }
 
-    fn tokens(&self, text: &str, limit: usize) -> Vec<TokenId> {
-        let mut tokens = vec![CLS];
+    fn tokens(&self, text: &str) -> Vec<TokenId> {
+        let mut tokens = Vec::new();
         self.encoder.tokenize(&plain(text), &mut tokens);
-        tokens.truncate(limit - 1);
-        tokens.push(SEP);
         tokens
     }
+
+    /// The windows of a memory: at least one, and all but the last one full.
+    fn windows(&self, text: &str) -> Vec<Vec<TokenId>> {
+        let mut tokens = self.tokens(text);
+        tokens.truncate(MAX_MEMORY_TOKENS);
+        match tokens.is_empty() {
+            true => vec![window(&tokens)],
+            false => tokens.chunks(MAX_WINDOW_TOKENS - 2).map(window).collect(),
+        }
+    }
+}
+
+/// The tokens between the special ones.
+fn window(tokens: &[TokenId]) -> Vec<TokenId> {
+    [&[CLS], tokens, &[SEP]].concat()
+}
+
+/// The vector of a memory from those of its windows.
+#[expect(clippy::cast_precision_loss, reason = "a few hundred tokens")]
+fn weighted_sum(windows: &[Vec<TokenId>], vectors: &[Vec<f32>]) -> Vec<f32> {
+    let mut pairs = windows.iter().zip(vectors);
+    let mut sum = pairs
+        .next()
+        .map_or_else(Vec::new, |(_, first)| first.clone());
+    for (window, vector) in pairs {
+        let share = window.len() as f32 / MAX_WINDOW_TOKENS as f32;
+        for (sum, value) in sum.iter_mut().zip(vector) {
+            *sum += LATER_WEIGHT * share * value;
+        }
+    }
+    network::to_unit(&mut sum);
+    sum
 }
 
 impl Embedder for Contextual {
@@ -129,20 +165,18 @@ impl Embedder for Contextual {
     }
 
     fn encode(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let texts: Vec<Vec<TokenId>> = texts
-            .par_iter()
-            .map(|text| self.tokens(text, MAX_MEMORY_TOKENS))
-            .collect();
+        let memories: Vec<_> = texts.par_iter().map(|text| self.windows(text)).collect();
+        let windows = memories.concat();
         let mut batches: Vec<&[Vec<TokenId>]> = Vec::new();
-        let (mut rest, mut count, mut tokens) = (&*texts, 0, 0);
-        for text in &texts {
-            if count > 0 && tokens + text.len() > BATCH_TOKENS {
+        let (mut rest, mut count, mut tokens) = (&*windows, 0, 0);
+        for window in &windows {
+            if count > 0 && tokens + window.len() > BATCH_TOKENS {
                 let (batch, other) = rest.split_at(count);
                 batches.push(batch);
                 (rest, count, tokens) = (other, 0, 0);
             }
             count += 1;
-            tokens += text.len();
+            tokens += window.len();
         }
         batches.push(rest);
         let vectors: Result<Vec<_>, GemmError> = batches
@@ -150,7 +184,14 @@ impl Embedder for Contextual {
             .map(|batch| self.network.encode(batch))
             .collect();
         let vectors = vectors.map_err(|error| EmbedError(Box::new(error)))?;
-        Ok(vectors.into_iter().flatten().collect())
+        let vectors = vectors.concat();
+        let mut rest = &*vectors;
+        let sums = memories.iter().map(|windows| {
+            let (vectors, other) = rest.split_at(windows.len());
+            rest = other;
+            weighted_sum(windows, vectors)
+        });
+        Ok(sums.collect())
     }
 }
 
@@ -237,7 +278,7 @@ impl Artifact {
 
     fn positions(&self) -> Result<Vec<f32>, Damaged> {
         let positions = self.scaled("pos", WIDTH)?;
-        match positions.len() >= MAX_MEMORY_TOKENS * WIDTH {
+        match positions.len() >= MAX_WINDOW_TOKENS * WIDTH {
             true => Ok(positions),
             false => Err(Damaged(format!("`pos` has {} numbers", positions.len()))),
         }
@@ -275,7 +316,7 @@ mod tests {
     #[derive(serde::Deserialize)]
     struct Reference {
         text: String,
-        tokens: usize,
+        windows: Vec<usize>,
         vector: Vec<f32>,
     }
 
@@ -300,8 +341,9 @@ mod tests {
         assert_eq!(vectors.len(), references.len());
         let mut similarities = Vec::new();
         for (reference, vector) in references.iter().zip(&vectors) {
-            let tokens = contextual().tokens(&reference.text, MAX_MEMORY_TOKENS);
-            assert_eq!(tokens.len(), reference.tokens, "{}", reference.text);
+            let windows = contextual().windows(&reference.text);
+            let lengths: Vec<usize> = windows.iter().map(Vec::len).collect();
+            assert_eq!(lengths, reference.windows, "{}", reference.text);
             similarities.push(cosine(vector, &reference.vector));
         }
         // A number at the border between two bytes falls to either side, and moves the others. With

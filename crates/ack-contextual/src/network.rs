@@ -207,7 +207,8 @@ fn add(values: &mut [f32], others: &[f32]) {
     }
 }
 
-fn to_unit(row: &mut [f32]) {
+/// Gives a row norm 1.
+pub fn to_unit(row: &mut [f32]) {
     let norm = SumSquare::new(row).dispatch().sqrt();
     let factor = 1.0 / norm.max(f32::MIN_POSITIVE);
     for value in row {
