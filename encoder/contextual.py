@@ -23,7 +23,7 @@ CLS, SEP = 101, 102
 POSITIONS = 256
 SHORT = 380  # characters of a passage
 WINDOW, MEMORY = 128, 512  # the tokens of a window, with the special ones, and of a memory
-LATER = 0.3  # how much a full window counts after the first one
+LATER = 0.3  # how much each window counts after the first one
 BATCH, GROUP, CHUNK, TAU = 128, 32, 8, 0.05
 
 
@@ -205,7 +205,7 @@ def fit(model, static, pairs, data, teacher, o):
         far = sum(1 - F.cosine_similarity(c, (t - mean) @ projection.T).mean() for c, t in ((cq, tq), (cd, td)))
         ranking = divergence(both, wanted) + 0.3 * divergence(both.T, wanted.T)
         alone = 0.3 * divergence(vq @ sd.T, wanted) + 0.5 * divergence(cq @ cd.T, wanted)
-        loss = ranking + alone + 2 * far + 0.2 * F.cross_entropy(both / TAU, own)
+        loss = ranking + alone + 2 * far + o.contrast * F.cross_entropy(both / TAU, own)
         adam.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -231,11 +231,12 @@ def memory(model, static, text):
     """The windows of a memory, and its vector, as the program computes it."""
     (ids,) = static.ids([static.with_parts(text)])
     ids = ids[:MEMORY]
-    windows = [np.array([CLS, *ids[i:i + WINDOW - 2], SEP], np.int64) for i in range(0, max(1, len(ids)), WINDOW - 2)]
+    count = max(1, math.ceil(len(ids) / (WINDOW - 2)))
+    size = max(1, math.ceil(len(ids) / count))
+    windows = [np.array([CLS, *ids[i:i + size], SEP], np.int64) for i in range(0, max(1, len(ids)), size)]
     with torch.inference_mode():
         vectors = [F.normalize(model.head(F.normalize(model.hidden(*pad([w])), dim=-1)), dim=-1)[0] for w in windows]
-    weights = [LATER * len(w) / WINDOW if i else 1 for i, w in enumerate(windows)]
-    return windows, F.normalize(sum(w * v for w, v in zip(weights, vectors)), dim=-1)
+    return windows, F.normalize(vectors[0] + LATER * sum(vectors[1:]), dim=-1)
 
 
 def fixtures(path, static):
@@ -277,6 +278,7 @@ def main():
     a.add_argument("--inner", type=int, default=768, help="inner units of a layer")
     a.add_argument("--steps", type=int, default=900)
     a.add_argument("--lr", type=float, default=6e-4)
+    a.add_argument("--contrast", type=float, default=0.2, help="the share of cross-entropy")
     a.add_argument("--seed", type=int, default=7)
     a.add_argument("--threads", type=int, default=2)
     o = a.parse_args()
@@ -292,12 +294,13 @@ def main():
     table = next(v for k, v in table.items() if k.endswith("word_embeddings.weight")).numpy()
     if o.start:
         model, parts = load(o.start)
+        assert o.tokens[1] <= len(model.pos), f"{o.start} has {len(model.pos)} positions"
     else:
         parts = quantize_tokens(table, np.sqrt(pairs.seen() + 1.0))
         texts = tokens(static, [p["d"] for p in data[:200]], o.tokens[1])
         model = from_teacher(o.model, o.layers, o.inner, token_table(parts), static, texts)
     fit(model, static, pairs, data, teacher, o)
-    settings = {k: getattr(o, k) for k in ("start", "tokens", "short", "layers", "inner", "steps", "lr", "seed")}
+    settings = {k: getattr(o, k) for k in ("start", "tokens", "short", "layers", "inner", "steps", "lr", "contrast", "seed")}
     export(o.out, model, parts, {"name": "contextual-minilm", "settings": json.dumps(settings)})
     fixtures(o.out, static)
 

@@ -36,7 +36,7 @@ const MAX_QUESTION_TOKENS: usize = 64;
 const MAX_WINDOW_TOKENS: usize = 128;
 /// The most tokens of a memory.
 const MAX_MEMORY_TOKENS: usize = 512;
-/// How much a full window counts after the first one, which counts 1. Memories begin with what they
+/// How much each window counts after the first one, which counts 1. Memories begin with what they
 /// are about.
 const LATER_WEIGHT: f32 = 0.3;
 /// Counts the versions of the computation that give the same text another vector.
@@ -122,13 +122,17 @@ impl Contextual {
         tokens
     }
 
-    /// The windows of a memory: at least one, and all but the last one full.
+    /// The windows of a memory: as few as possible, and of equal size.
     fn windows(&self, text: &str) -> Vec<Vec<TokenId>> {
         let mut tokens = self.tokens(text);
         tokens.truncate(MAX_MEMORY_TOKENS);
-        match tokens.is_empty() {
-            true => vec![window(&tokens)],
-            false => tokens.chunks(MAX_WINDOW_TOKENS - 2).map(window).collect(),
+        let count = tokens.len().div_ceil(MAX_WINDOW_TOKENS - 2);
+        match count {
+            0 => vec![window(&[])],
+            _ => tokens
+                .chunks(tokens.len().div_ceil(count))
+                .map(window)
+                .collect(),
         }
     }
 }
@@ -139,16 +143,14 @@ fn window(tokens: &[TokenId]) -> Vec<TokenId> {
 }
 
 /// The vector of a memory from those of its windows.
-#[expect(clippy::cast_precision_loss, reason = "a few hundred tokens")]
-fn weighted_sum(windows: &[Vec<TokenId>], vectors: &[Vec<f32>]) -> Vec<f32> {
-    let mut pairs = windows.iter().zip(vectors);
-    let mut sum = pairs
-        .next()
-        .map_or_else(Vec::new, |(_, first)| first.clone());
-    for (window, vector) in pairs {
-        let share = window.len() as f32 / MAX_WINDOW_TOKENS as f32;
+fn weighted_sum(windows: &[Vec<f32>]) -> Vec<f32> {
+    let Some((first, later)) = windows.split_first() else {
+        return Vec::new();
+    };
+    let mut sum = first.clone();
+    for vector in later {
         for (sum, value) in sum.iter_mut().zip(vector) {
-            *sum += LATER_WEIGHT * share * value;
+            *sum += LATER_WEIGHT * value;
         }
     }
     network::to_unit(&mut sum);
@@ -189,7 +191,7 @@ impl Embedder for Contextual {
         let sums = memories.iter().map(|windows| {
             let (vectors, other) = rest.split_at(windows.len());
             rest = other;
-            weighted_sum(windows, vectors)
+            weighted_sum(vectors)
         });
         Ok(sums.collect())
     }
