@@ -138,7 +138,7 @@ fn a_question_is_read_in_the_same_way_as_the_memories() {
     index(&root, &["--encoder", "contextual"]);
     let [same, turned] = cosines();
     assert!(same.0 == "m1" && same.1 > 0.99, "{same:?}");
-    assert!(turned.0 == "m1" && turned.1 < 0.997, "{turned:?}");
+    assert!(turned.0 == "m1" && turned.1 < 0.999, "{turned:?}");
     index(&root, &["--encoder", "static"]);
     assert_eq!(cosines(), without);
 }
