@@ -148,6 +148,11 @@ impl Workspace {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "small numbers"
+)]
 mod tests {
     use super::*;
 

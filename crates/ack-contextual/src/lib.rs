@@ -336,6 +336,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
     fn vectors_are_those_of_the_reference() {
         let references = references();
         let texts: Vec<String> = references.iter().map(|it| it.text.clone()).collect();
