@@ -135,9 +135,10 @@ impl Workspace {
             let (zero, factor) = ((-least / step).round_ties_even(), 1.0 / step);
             let shift = zero + ROUNDING_SHIFT;
             let shifted = row.iter().map(|number| number * factor + shift);
-            // The largest and the smallest can be rounded to one more or one less.
-            let least = |number: f32| number.max(ROUNDING_SHIFT);
-            let shifted = shifted.map(|number| least(number).min(ROUNDING_SHIFT + MAX_BYTE));
+            // The largest and the smallest can be rounded to one more or one less. Unlike `clamp`,
+            // this makes 0 of what is not a number.
+            let not_below = shifted.map(|number| number.max(ROUNDING_SHIFT));
+            let shifted = not_below.map(|number| number.min(ROUNDING_SHIFT + MAX_BYTE));
             #[expect(clippy::cast_possible_truncation, reason = "the lowest bits")]
             self.bytes
                 .extend(shifted.map(|number| number.to_bits() as u8));
