@@ -12,10 +12,11 @@ import time
 import numpy as np
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from refine import Pairs, sample
+from refine import QUESTION_TOKENS, Bags, Pairs, asked, sample
 from static import Static
 from teach import DIM, HEADS, fast_halves
 
@@ -25,6 +26,7 @@ SHORT = 380  # characters of a passage
 WINDOW, MEMORY = 128, 512  # the tokens of a window, with the special ones, and of a memory
 LATER = 0.3  # how much each window counts after the first one
 BATCH, GROUP, CHUNK, TAU = 128, 32, 8, 0.05
+NEAR = 64  # questions and passages of a group are drawn from so many nearest ones
 
 
 def rounded(x):
@@ -183,7 +185,22 @@ def divergence(student, teacher):
     return F.kl_div(F.log_softmax(student / TAU, 1), F.softmax(teacher / TAU, 1), reduction="batchmean")
 
 
-def fit(model, static, pairs, data, teacher, o):
+class Asked:
+    """Questions without an answer: the teacher alone says which passages are near to them."""
+
+    def __init__(self, static, texts, limit, vectors, passages):
+        self.ids, self.bags = tokens(static, texts, limit), Bags(static, [static.with_parts(t) for t in texts], QUESTION_TOKENS)
+        self.usable, self.vectors, self.passages = np.diff(self.bags.ptr) > 0, vectors, passages
+
+    def group(self, rng):
+        """Some of the questions nearest to one of them, and some of the passages nearest to it."""
+        near = lambda vectors: rng.choice(np.argpartition(-vectors @ seed, NEAR)[:NEAR], GROUP, replace=False)
+        seed = self.vectors[rng.integers(len(self.vectors))]
+        questions = near(self.vectors)
+        return questions[self.usable[questions]], near(self.passages)
+
+
+def fit(model, static, pairs, data, teacher, others, o):
     rng, floats = np.random.default_rng(o.seed), lambda x: torch.from_numpy(np.asarray(x, np.float32))
     q, d = (tokens(static, [p[field] for p in data], limit) for field, limit in zip("qd", o.tokens))
     table = torch.zeros(len(static.all_vocab), static.rows.shape[1])
@@ -195,17 +212,23 @@ def fit(model, static, pairs, data, teacher, o):
     for step in range(o.steps):
         for group in adam.param_groups:
             group["lr"] = o.lr * min(1, (step + 1) / 40) * 0.5 * (1 + math.cos(math.pi * step / o.steps)) + 1e-6
-        which = pairs.batch(rng, BATCH, GROUP)
-        cq, cd = model.encode([q[i] for i in which]), model.encode([d[i] for i in which])
+        more, near = others.group(rng) if others else (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        own = pairs.batch(rng, BATCH - len(near), GROUP)
+        which = np.concatenate([own, np.setdiff1d(near, own)])
+        texts = [q[i] for i in own] + [others.ids[i] for i in more]
+        cq, cd = model.encode(texts), model.encode([d[i] for i in which])
         with torch.no_grad():
-            sq, sd = pairs.questions.encode(fixed, which), pairs.passages(fixed, which)
-        tq, td = (floats(v[which]) for v in teacher)
+            sq, sd = pairs.questions.encode(fixed, own), pairs.passages(fixed, which)
+            tq, td = (floats(v[some]) for v, some in zip(teacher, (own, which)))
+            if len(more):
+                sq, tq = torch.cat([sq, others.bags.encode(fixed, more)]), torch.cat([tq, floats(others.vectors[more])])
         vq, vd, wanted = F.normalize(sq + cq, dim=-1), F.normalize(sd + cd, dim=-1), tq @ td.T
-        both, own = vq @ vd.T, torch.arange(len(which))
+        both = vq @ vd.T
         far = sum(1 - F.cosine_similarity(c, (t - mean) @ projection.T).mean() for c, t in ((cq, tq), (cd, td)))
         ranking = divergence(both, wanted) + 0.3 * divergence(both.T, wanted.T)
         alone = 0.3 * divergence(vq @ sd.T, wanted) + 0.5 * divergence(cq @ cd.T, wanted)
-        loss = ranking + alone + 2 * far + o.contrast * F.cross_entropy(both / TAU, own)
+        pairs_alone = F.cross_entropy(both[:len(own)] / TAU, torch.arange(len(own)))
+        loss = ranking + alone + 2 * far + o.contrast * pairs_alone
         adam.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -225,6 +248,12 @@ def load(path):
     model.pos = nn.Parameter(w["pos"])
     model.load_state_dict({"emb": model.emb} | w)
     return model, parts
+
+
+def named(path):
+    """The name and the version of an artifact."""
+    with safe_open(path, "pt") as artifact:
+        return "{name} {version}".format(**artifact.metadata())
 
 
 def memory(model, static, text):
@@ -271,7 +300,11 @@ def main():
     a.add_argument("--work", required=True, help="folder with questions.npy and passages.npy, by refine.py teach")
     a.add_argument("--pairs", required=True, help="the same pairs")
     a.add_argument("--out", default=str(pathlib.Path(__file__).parent / "contextual.safetensors"))
+    a.add_argument("--version", default="0")
     a.add_argument("--start", help="the artifact of an earlier run, to go on from it")
+    a.add_argument("--sample", type=int, default=3, help="seed of the sample of pairs, as for `refine.py teach`")
+    a.add_argument("--limit", type=int, default=10 ** 6, help="the most pairs of a kind")
+    a.add_argument("--asked", help="texts, gzip, whose questions `refine.py teach` taught too")
     a.add_argument("--tokens", type=int, nargs=2, default=[32, 96], help="the most tokens of a question and of a passage")
     a.add_argument("--short", type=float, default=1, help="how often a short passage is drawn, relative to a long one")
     a.add_argument("--layers", type=int, nargs="+", default=[0, 2, 5], help="layers of the teacher to start from")
@@ -280,11 +313,12 @@ def main():
     a.add_argument("--lr", type=float, default=6e-4)
     a.add_argument("--contrast", type=float, default=0.2, help="the share of cross-entropy")
     a.add_argument("--seed", type=int, default=7)
+    a.add_argument("--average", action="store_true", help="write the mean of the weights before and after")
     a.add_argument("--threads", type=int, default=2)
     o = a.parse_args()
     torch.set_num_threads(o.threads)
     torch.manual_seed(o.seed)
-    static, data = Static(pathlib.Path(__file__).parent / "static.safetensors"), sample(o.pairs)
+    static, data = Static(pathlib.Path(__file__).parent / "static.safetensors"), sample(o.pairs, o.sample, o.limit)
     teacher = [np.load(pathlib.Path(o.work) / f"{name}.npy", mmap_mode="r") for name in ("questions", "passages")]
     assert len(teacher[0]) == len(teacher[1]) == len(data), "run `refine.py teach` on the same pairs first"
     pairs = Pairs(static, data)
@@ -299,9 +333,17 @@ def main():
         parts = quantize_tokens(table, np.sqrt(pairs.seen() + 1.0))
         texts = tokens(static, [p["d"] for p in data[:200]], o.tokens[1])
         model = from_teacher(o.model, o.layers, o.inner, token_table(parts), static, texts)
-    fit(model, static, pairs, data, teacher, o)
-    settings = {k: getattr(o, k) for k in ("start", "tokens", "short", "layers", "inner", "steps", "lr", "contrast", "seed")}
-    export(o.out, model, parts, {"name": "contextual-minilm", "settings": json.dumps(settings)})
+    others = None
+    if o.asked:
+        vectors, passages = np.load(pathlib.Path(o.work) / "asked.npy").astype(np.float32), np.asarray(teacher[1], np.float32)
+        others = Asked(static, asked(o.asked), o.tokens[0], vectors, passages)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    fit(model, static, pairs, data, teacher, others, o)
+    if o.average:
+        model.load_state_dict({k: (v + before[k]) / 2 for k, v in model.state_dict().items()})
+    settings = {k: getattr(o, k) for k in ("sample", "limit", "tokens", "short", "layers", "inner", "steps", "lr", "contrast", "seed", "average")}
+    settings |= {"start": o.start and named(o.start), "asked": bool(o.asked)}
+    export(o.out, model, parts, {"name": "contextual-minilm", "version": o.version, "settings": json.dumps(settings)})
     fixtures(o.out, static)
 
 

@@ -34,20 +34,28 @@ GROUP = 128
 VOCABULARY = 30522
 
 
-def sample(path):
-    """The pairs that are trained on, in the file's order."""
+def sample(path, seed, limit):
+    """The pairs that are trained on, at most `limit` of a kind, in the file's order."""
     pairs = [json.loads(line) for line in gzip.open(path, "rt", encoding="utf-8")]
-    rng, kinds = np.random.default_rng(3), np.array([p["kind"] for p in pairs])
-    chosen = [rng.permutation(np.flatnonzero(kinds == kind))[:most] for kind, most in SAMPLE.items()]
+    rng, kinds = np.random.default_rng(seed), np.array([p["kind"] for p in pairs])
+    chosen = [rng.permutation(np.flatnonzero(kinds == kind))[:min(most, limit)] for kind, most in SAMPLE.items()]
     return [pairs[i] for i in np.sort(np.concatenate(chosen))]
+
+
+def asked(path):
+    """The questions of a file of texts."""
+    return [text["text"] for text in map(json.loads, gzip.open(path, "rt", encoding="utf-8")) if text["kind"] == "question"]
 
 
 def teach(o):
     torch.set_num_threads(o.threads)
-    teacher, pairs = Teacher(o.model, half=fast_halves()), sample(o.pairs)
-    for name, field, limit in (("questions", "q", o.tokens[0]), ("passages", "d", o.tokens[1])):
+    teacher, pairs = Teacher(o.model, half=fast_halves()), sample(o.pairs, o.sample, o.limit)
+    todo = [("questions", [p["q"] for p in pairs], o.tokens[0]), ("passages", [p["d"] for p in pairs], o.tokens[1])]
+    if o.asked:
+        todo.append(("asked", asked(o.asked), o.tokens[0]))
+    for name, texts, limit in todo:
         teacher.tok.enable_truncation(max_length=limit)
-        texts, out, start, tokens = [p[field] for p in pairs], [], time.time(), 0
+        out, start, tokens = [], time.time(), 0
         for i in range(0, len(texts), 16384):
             out.append(teacher.encode(texts[i:i + 16384], batch_tokens=16384).astype(np.float16))
             tokens += teacher.tokens
@@ -171,7 +179,7 @@ def train(o):
     first = Static(o.first)
     start = np.zeros((VOCABULARY, first.rows.shape[1]), np.float32)
     start[first.kept] = first.rows.astype(np.float32) * first.scales[:, None]
-    data = sample(o.pairs)
+    data = sample(o.pairs, o.sample, o.limit)
     pairs = Pairs(first, data)
     teacher = [np.load(work / f"{name}.npy") for name in ("questions", "passages")]
     assert len(teacher[0]) == len(teacher[1]) == len(data), "run `teach` on the same pairs first"
@@ -196,6 +204,9 @@ def main():
     a.add_argument("--model", required=True, help="folder with model.safetensors and tokenizer.json")
     a.add_argument("--work", required=True, help="folder for the teacher's vectors")
     a.add_argument("--pairs", required=True, help="lines of q, d, source and kind, gzip")
+    a.add_argument("--sample", type=int, default=3, help="seed of the sample of pairs")
+    a.add_argument("--limit", type=int, default=10 ** 6, help="the most pairs of a kind")
+    a.add_argument("--asked", help="teach: texts, gzip, whose questions are taught too (asked.npy)")
     a.add_argument("--tokens", type=int, nargs=2, default=[48, 128], help="teach: the most tokens of a question and of a passage")
     a.add_argument("--first", help="the artifact of the first stage")
     a.add_argument("--out", default=str(pathlib.Path(__file__).parent))
