@@ -1,6 +1,7 @@
 //! Prints a panic as one line on standard error. Requests and LanceDB are guarded, so most panics
-//! become error answers. The line is for a bug report. A text that the panic quotes must not reach
-//! the terminal unescaped.
+//! become error answers. The line is for a bug report; a panic of LanceDB's threads is a damaged
+//! table, which the answer reports. A text that the panic quotes must not reach the terminal
+//! unescaped.
 
 use std::panic::PanicHookInfo;
 
@@ -12,7 +13,12 @@ pub fn install() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
         return;
     }
-    std::panic::set_hook(Box::new(|panic| write_err(&panic_line(panic))));
+    std::panic::set_hook(Box::new(|panic| {
+        let is_lance = |name: &str| name.starts_with("lance");
+        if !std::thread::current().name().is_some_and(is_lance) {
+            write_err(&panic_line(panic));
+        }
+    }));
 }
 
 fn panic_line(panic: &PanicHookInfo<'_>) -> String {

@@ -342,6 +342,62 @@ fn a_damaged_removed_or_foreign_table_is_only_a_note_and_can_be_rebuilt() {
 }
 
 #[test]
+fn a_flipped_bit_in_a_table_is_noticed_and_repaired() {
+    let root = Root::new();
+    bulk(&root, "alpha", &memories(200));
+    let scores = |answers: &[Value]| -> Vec<Value> {
+        let hits = answers.iter().map(|answer| answer["results"].clone());
+        hits.collect()
+    };
+    let expected = scores(&answers(&root.service()));
+    build(&root);
+    let mut random = 2_463_534_242u32;
+    let (mut noted, mut turns) = (0, 0);
+    while turns < 40 {
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        let at = random as usize;
+        // Of the files, only those of the newest version are read.
+        let data = walkdir::WalkDir::new(table(&root).join("data")).into_iter();
+        let files: Vec<(PathBuf, Vec<u8>)> = data
+            .map(|entry| entry.unwrap().into_path())
+            .filter(|path| path.is_file())
+            .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+            .collect();
+        for (path, whole) in &files {
+            let mut flipped = whole.clone();
+            flipped[at % whole.len()] ^= 1 << (turns % 8);
+            std::fs::write(path, flipped).unwrap();
+        }
+        let damaged = answers(&root.service());
+        assert!(scores(&damaged) == expected, "the byte at {at}");
+        let notes = damaged[0]["notes"].as_array().into_iter().flatten();
+        let note = notes
+            .filter(|note| note["kind"] == "index_unusable")
+            .find_map(|note| note["message"].as_str());
+        if let Some(note) = note {
+            noted += 1;
+            assert!(
+                !note.contains(".rs:") && !note.contains("panicked"),
+                "{note}"
+            );
+            build(&root);
+            let answers = answers(&root.service());
+            assert!(scores(&answers) == expected, "the byte at {at}");
+            assert_eq!(info(&root.service())["health"]["state"], "ok");
+        } else {
+            for (path, whole) in files {
+                std::fs::write(path, whole).unwrap();
+            }
+        }
+        turns += 1;
+    }
+    // The columns for other tools, and padding, are not read.
+    assert!(noted > 5, "only {noted} of {turns} flips were noticed");
+}
+
+#[test]
 fn a_build_killed_at_any_moment_leaves_a_usable_table() {
     let root = Root::new();
     bulk(&root, "alpha", &memories(2_000));

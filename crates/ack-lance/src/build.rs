@@ -107,8 +107,8 @@ pub fn build(
     if options.dry_run {
         let (known, rebuild_reason) =
             if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
+                let choice = resolve(options.encoder, folder);
                 match wait(async {
-                    let choice = resolve(options.encoder, folder);
                     contents(&open(folder).await?, encoder, (choice, target.extent)).await
                 }) {
                     Ok(contents) => (contents.rows, None),

@@ -1,13 +1,14 @@
-//! The columns of a vector table: their names and types, and how rows are written to batches and
-//! read back.
+//! The columns of a vector table: their names and types, and how rows are written to batches.
 //!
-//! Version 3. `source` and `row` locate the memory in the store. `fingerprint` is the XXH3 hash of
+//! `source` and `row` locate the memory in the store. `fingerprint` is the XXH3 hash of
 //! all values of that row, `content` the hash of the encoded text. `batch` is the number of the
 //! batch in which the row was written. Each batch begins with a row that is not a memory but the
 //! batch's lexicon. `detail` is what scoring the memory needs, and `words` its terms for LanceDB's
 //! full-text index: see [`super::terms`]. `vector` has norm 1, or less if the encoder knows few
 //! words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of the weights
-//! of the network that contributed to the vector, if one did.
+//! of the network that contributed to the vector, if one did. `check` is the XXH3 hash of the
+//! columns that readers keep in memory, because LanceDB notices no flipped bit; `detail` begins with
+//! a checksum of its own.
 //!
 //! A table that replaces its store ([`Extent::Records`]) also has `record`: whole memories, see
 //! [`super::record_blocks`]. The `length` of its lexicons is the number of records in the batch.
@@ -16,30 +17,27 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder,
-    LargeBinaryArray, LargeBinaryBuilder, ListBuilder, RecordBatch, StringBuilder, UInt8Builder,
-    UInt32Builder, UInt64Array, UInt64Builder,
+    ArrayRef, BinaryBuilder, FixedSizeListArray, Float32Array, Int64Builder, LargeBinaryArray,
+    LargeBinaryBuilder, ListBuilder, RecordBatch, StringBuilder, UInt8Builder, UInt32Builder,
+    UInt64Array, UInt64Builder,
 };
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{
-    DataType, Field, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type,
-};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::TableError;
 use super::extent::{Extent, META_EXTENT};
 use super::record_blocks::BlockWriter;
+use super::rows::{self, Rows};
 use super::terms::{self, LEXICON_SOURCE};
-use ack_api::memory::{Memory, Status};
+use ack_api::memory::Memory;
 use ack_api::record::Record;
 use ack_api::source::RowKey;
 use ack_search::analyzer::AnalyzedDoc;
 use ack_search::dictionary::Dictionary;
 use ack_search::encoder::Encoder;
-use ack_search::inverted::DocEntry;
-use ack_search::semantic::QuantizedVector;
 
 /// Version of the columns, of the analysis that produces the terms, and of the encoded text.
-pub const COLUMNS_VERSION: &str = "4";
+pub const COLUMNS_VERSION: &str = "5";
 
 /// How many bytes of a memory's text the table keeps, for people who read it with other tools.
 const TEXT_CAP: usize = 4_000;
@@ -62,8 +60,11 @@ const CONTEXTUAL: &str = "contextual";
 /// The fields of a memory that are encoded, in order.
 pub const ENCODED_FIELDS: &str = "title subtitle facts narrative concepts";
 
+/// The column with the checksum of the others, which is the last one.
+pub const CHECK: &str = "check";
+
 /// The columns that every reader needs. A reader that searches in memory also needs `detail`.
-pub const COLUMNS: [&str; 17] = [
+pub const COLUMNS: [&str; 18] = [
     "source",
     "row",
     "fingerprint",
@@ -81,6 +82,7 @@ pub const COLUMNS: [&str; 17] = [
     "superseded_by",
     "length",
     "model",
+    CHECK,
 ];
 
 /// The schema of a table for an encoder.
@@ -134,6 +136,7 @@ pub fn schema(encoder: &Encoder, extent: Extent, is_contextual: bool) -> SchemaR
             true,
         )));
     }
+    fields.push(Field::new(CHECK, DataType::UInt64, false));
     Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
@@ -343,6 +346,18 @@ pub fn batch(
     if extent.has_records() {
         values.push(Arc::new(records(rows)?));
     }
+    let unchecked: Vec<_> = schema.fields().iter().take(values.len()).cloned().collect();
+    let unchecked = RecordBatch::try_new(Arc::new(Schema::new(unchecked)), values)?;
+    let mut checksums = vec![0; count];
+    let checked = Rows::new(&unchecked).entries(|position, entry| {
+        if let Some(checksum) = checksums.get_mut(position) {
+            *checksum = rows::checksum(entry);
+        }
+        Ok(())
+    });
+    checked.map_err(|error| arrow::error::ArrowError::ExternalError(Box::new(error)))?;
+    let mut values = unchecked.columns().to_vec();
+    values.push(Arc::new(UInt64Array::from(checksums)));
     RecordBatch::try_new(Arc::clone(schema), values)
 }
 
@@ -391,208 +406,4 @@ pub fn content_hash(memory: &Memory) -> u64 {
         hash.update(part.as_bytes());
     }
     hash.digest()
-}
-
-/// The rows of a batch that was read.
-pub struct Rows<'a> {
-    batch: &'a RecordBatch,
-}
-
-/// A row's `detail`, decoded.
-pub enum Detail<'a> {
-    /// The lexicon of a batch: its number, its terms, and bytes for [`super::terms::read_holders`].
-    Lexicon(u32, &'a str, &'a [u8]),
-    /// A memory: the number of its batch, its vector, and bytes for [`super::terms::read_terms`].
-    Memory(u32, Option<QuantizedVector>, &'a [u8]),
-}
-
-impl<'a> Rows<'a> {
-    /// The rows of a batch.
-    pub const fn new(batch: &'a RecordBatch) -> Self {
-        Self { batch }
-    }
-
-    /// A column of strings.
-    ///
-    /// # Errors
-    /// [`TableError::Column`].
-    pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
-        let column = self
-            .batch
-            .column_by_name(name)
-            .and_then(|column| column.as_string_opt::<i32>());
-        column.ok_or(TableError::Column { column: name })
-    }
-
-    /// A column of bytes.
-    ///
-    /// # Errors
-    /// [`TableError::Column`].
-    pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
-        let column = self
-            .batch
-            .column_by_name(name)
-            .and_then(|column| column.as_binary_opt::<i32>());
-        column.ok_or(TableError::Column { column: name })
-    }
-
-    /// A column of numbers.
-    ///
-    /// # Errors
-    /// [`TableError::Column`].
-    pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
-        &self,
-        name: &'static str,
-    ) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
-        let column = self
-            .batch
-            .column_by_name(name)
-            .and_then(|column| column.as_primitive_opt::<T>());
-        column.ok_or(TableError::Column { column: name })
-    }
-
-    fn lists(&self, name: &'static str) -> Result<&'a arrow::array::ListArray, TableError> {
-        let column = self
-            .batch
-            .column_by_name(name)
-            .and_then(|column| column.as_list_opt::<i32>());
-        column.ok_or(TableError::Column { column: name })
-    }
-
-    /// Visits the detail of every row, with its position in the batch.
-    ///
-    /// # Errors
-    /// [`TableError::Column`], or [`TableError::Damaged`] if a detail cannot be decoded.
-    pub fn details(
-        &self,
-        mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>,
-    ) -> Result<(), TableError> {
-        let source = self.numbers::<UInt8Type>("source")?;
-        let details = self.bytes("detail")?;
-        for (row, source) in source.values().iter().enumerate() {
-            let detail = details.value(row);
-            let detail = if *source == LEXICON_SOURCE {
-                terms::decode_lexicon(detail)
-                    .map(|(batch, lexicon, holders)| Detail::Lexicon(batch, lexicon, holders))
-            } else {
-                terms::decode_memory(detail)
-                    .map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
-            };
-            each(row, detail.ok_or(TableError::Damaged)?)?;
-        }
-        Ok(())
-    }
-
-    /// Visits every memory, with its position in the batch.
-    ///
-    /// # Errors
-    /// [`TableError::Column`], or [`TableError::Damaged`] if values contradict each other.
-    pub fn memories(&self, mut each: impl FnMut(usize, &DocEntry<'_>)) -> Result<(), TableError> {
-        let source = self.numbers::<UInt8Type>("source")?;
-        let row = self.numbers::<Int64Type>("row")?;
-        let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
-        let length = self.numbers::<UInt32Type>("length")?;
-        let created = self.numbers::<Int64Type>("created")?;
-        let updated = self.numbers::<Int64Type>("updated")?;
-        let id = self.texts("id")?;
-        let status = self.texts("status")?;
-        let optional = [
-            "project",
-            "alias",
-            "session",
-            "session_id",
-            "type",
-            "superseded_by",
-        ];
-        let optional = optional.map(|name| self.texts(name));
-        let [
-            Ok(project),
-            Ok(alias),
-            Ok(session),
-            Ok(session_id),
-            Ok(kind),
-            Ok(superseded),
-        ] = optional
-        else {
-            return Err(TableError::Column { column: "project" });
-        };
-        let (tags, files) = (
-            Strings::new(self.lists("tags")?)?,
-            Strings::new(self.lists("files")?)?,
-        );
-        for row_index in 0..self.batch.num_rows() {
-            let text = |column: &'a arrow::array::StringArray| {
-                if column.is_null(row_index) {
-                    ""
-                } else {
-                    column.value(row_index)
-                }
-            };
-            let number = |column: &arrow::array::PrimitiveArray<Int64Type>| {
-                (!column.is_null(row_index)).then(|| column.value(row_index))
-            };
-            if source.value(row_index) == LEXICON_SOURCE {
-                continue;
-            }
-            let entry = DocEntry {
-                key: RowKey {
-                    source: source.value(row_index),
-                    rowid: row.value(row_index),
-                },
-                fingerprint: fingerprint.value(row_index),
-                id: text(id),
-                created: number(created).unwrap_or(i64::MIN),
-                updated: number(updated).unwrap_or(i64::MIN),
-                length: length.value(row_index),
-                status: Status::parse(text(status))
-                    .filter(|status| *status != Status::Rejected)
-                    .ok_or(TableError::Damaged)?,
-                project: text(project),
-                alias: text(alias),
-                session: text(session),
-                session_id: text(session_id),
-                kind: text(kind),
-                tags: tags.row(row_index)?,
-                files: files.row(row_index)?,
-                superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
-            };
-            each(row_index, &entry);
-        }
-        Ok(())
-    }
-}
-
-/// A column of lists of strings.
-struct Strings<'a> {
-    offsets: &'a [i32],
-    values: &'a arrow::array::StringArray,
-}
-
-impl<'a> Strings<'a> {
-    fn new(lists: &'a arrow::array::ListArray) -> Result<Self, TableError> {
-        Ok(Self {
-            offsets: lists.value_offsets(),
-            values: lists
-                .values()
-                .as_string_opt::<i32>()
-                .ok_or(TableError::Damaged)?,
-        })
-    }
-
-    /// The strings of one row.
-    fn row(&self, index: usize) -> Result<Vec<&'a str>, TableError> {
-        let offset = |index: usize| {
-            self.offsets
-                .get(index)
-                .and_then(|offset| usize::try_from(*offset).ok())
-        };
-        let (Some(start), Some(end)) = (offset(index), offset(index + 1)) else {
-            return Err(TableError::Damaged);
-        };
-        if start > end || end > self.values.len() {
-            return Err(TableError::Damaged);
-        }
-        let known = (start..end).filter(|value| !self.values.is_null(*value));
-        Ok(known.map(|value| self.values.value(value)).collect())
-    }
 }

@@ -25,6 +25,7 @@ pub mod indexes;
 pub mod load;
 pub mod record_blocks;
 pub mod records;
+pub mod rows;
 pub mod search;
 pub mod terms;
 
@@ -56,7 +57,7 @@ const METADATA_CACHE_BYTES: usize = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// LanceDB failed.
-    #[error("{action}: {}", ack_api::text::line(&.source.to_string(), 300))]
+    #[error("{action}: {}", reason(.source))]
     Lance {
         /// What was attempted.
         action: &'static str,
@@ -109,6 +110,22 @@ pub enum TableError {
         /// Why it failed.
         source: std::io::Error,
     },
+}
+
+/// What LanceDB says, without the places in its source that it appends. A panic says nothing to
+/// whoever reads it: a damaged file is the cause.
+fn reason(error: &lancedb::Error) -> String {
+    let text = error.to_string();
+    if text.contains("panicked") {
+        return TableError::Damaged.to_string();
+    }
+    let mut reason = &*text;
+    while let Some((before, place)) = reason.rsplit_once(", ")
+        && place.contains(".rs:")
+    {
+        reason = before;
+    }
+    ack_api::text::line(reason, 300)
 }
 
 impl TableError {

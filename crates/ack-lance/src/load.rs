@@ -8,7 +8,8 @@ use arrow::datatypes::UInt64Type;
 use lance::Dataset;
 use rustc_hash::FxHashMap;
 
-use super::columns::{self, COLUMNS, Detail, META_ENCODER, Rows};
+use super::columns::{self, COLUMNS, META_ENCODER};
+use super::rows::{Detail, Rows};
 use super::search::Searcher;
 use super::{TableError, TableVersion, each_batch, open_published, published_dataset, terms, wait};
 use ack_contextual::Contextual;
@@ -107,7 +108,8 @@ pub fn load(
         (read.contextual, "with the contextual encoder"),
     ] {
         if rows > 0 {
-            encoder.push_str(&format!("; {rows} rows {what}"));
+            let rows = ack_api::number::count(rows, "row");
+            encoder.push_str(&format!("; {rows} {what}"));
         }
     }
     index.is_contextual = 2 * read.contextual > read.memories;

@@ -13,8 +13,8 @@ use lance::Dataset;
 use lance::dataset::fragment::{FileFragment, FragReadConfig};
 use rustc_hash::FxHashSet;
 
-use super::columns::Rows;
 use super::record_blocks::{BlockReader, RecordBlock};
+use super::rows::Rows;
 use super::terms::LEXICON_SOURCE;
 use super::{TABLE, TableError, published_dataset, wait};
 

@@ -18,7 +18,7 @@ use lancedb::query::{ExecutableQuery, QueryBase, Select};
 use lancedb::{DistanceType, Table};
 use rustc_hash::FxHashMap;
 
-use super::columns::Rows;
+use super::rows::Rows;
 use super::terms::{self, LEXICON_SOURCE};
 use super::{TableError, next_batch, wait};
 use ack_api::MatchTags;

@@ -15,6 +15,8 @@
 //! units. So a reader looks up each term once per batch and not once per memory, and all data for a
 //! score is in one place. Numbers are little endian.
 //!
+//! Both begin with the lower half of the XXH3 hash of the rest (4 bytes).
+//!
 //! The `words` of a memory are its terms again, for LanceDB's full-text index: separated by spaces,
 //! and repeated one to four times depending on the weighted frequency (`repetitions`).
 
@@ -107,7 +109,7 @@ pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
             bytes.push(*weight);
             next = number + 1;
         }
-        spelled.push(bytes);
+        spelled.push(with_checksum(&bytes));
         line.pop();
         words.push(line);
     }
@@ -124,7 +126,7 @@ pub fn encode_terms(batch: u32, rows: &[NewRow<'_>]) -> EncodedTerms {
         .flatten()
         .for_each(|count| write_number(*count, &mut detail));
     EncodedTerms {
-        lexicon: detail,
+        lexicon: with_checksum(&detail),
         rows: spelled,
         words,
     }
@@ -154,10 +156,27 @@ fn write_number(mut number: u32, bytes: &mut Vec<u8>) {
     bytes.push(number as u8);
 }
 
+/// Bytes after their checksum. LanceDB has none: a flipped bit would be another term or vector.
+fn with_checksum(bytes: &[u8]) -> Vec<u8> {
+    [&checksum(bytes), bytes].concat()
+}
+
+/// The bytes after a checksum; `None` if it is not theirs.
+fn checked(bytes: &[u8]) -> Option<&[u8]> {
+    let (sum, rest) = bytes.split_first_chunk::<4>()?;
+    (*sum == checksum(rest)).then_some(rest)
+}
+
+/// The lower half of the XXH3 hash.
+fn checksum(bytes: &[u8]) -> [u8; 4] {
+    let [a, b, c, d, ..] = xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes();
+    [a, b, c, d]
+}
+
 /// Decodes the detail of a lexicon: the number of the batch, the terms and their holders. `None` as
 /// in [`read_terms`].
 pub fn decode_lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
-    let (batch, rest) = detail.split_first_chunk::<4>()?;
+    let (batch, rest) = checked(detail)?.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let (text, holders) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     Some((
@@ -170,7 +189,7 @@ pub fn decode_lexicon(detail: &[u8]) -> Option<(u32, &str, &[u8])> {
 /// Decodes the detail of a memory: the number of the batch, the vector and the terms. `None` as in
 /// [`read_terms`].
 pub fn decode_memory(detail: &[u8]) -> Option<(u32, Option<QuantizedVector>, &[u8])> {
-    let (batch, rest) = detail.split_first_chunk::<4>()?;
+    let (batch, rest) = checked(detail)?.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<2>()?;
     let (code, terms) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
     let code = if code.is_empty() {

@@ -6,8 +6,9 @@ use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
 use lancedb::Table;
 
 use super::{EncoderChoice, Plan};
-use crate::columns::{self, COLUMNS, Rows};
+use crate::columns::{self, COLUMNS};
 use crate::extent::{self, Extent};
+use crate::rows::Rows;
 use crate::terms::LEXICON_SOURCE;
 use crate::{TableError, next_batch, select_rows};
 use ack_api::source::RowKey;
@@ -100,6 +101,9 @@ pub(super) async fn contents(
     let mut contents = Contents::default();
     while let Some(batch) = next_batch(&mut batches).await? {
         let rows = Rows::new(&batch);
+        // A damaged row would stay damaged.
+        rows.memories(|_, _| ())?;
+        rows.details(|_, _| Ok(()))?;
         let model = rows.texts("model")?.iter();
         let numbers = rows.numbers::<UInt64Type>("fingerprint")?.values().iter();
         let keys = rows.numbers::<UInt8Type>("source")?.values().iter();

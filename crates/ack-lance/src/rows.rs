@@ -1,0 +1,267 @@
+//! How the rows of a vector table are read.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
+
+use super::TableError;
+use super::columns::CHECK;
+use super::terms::{self, LEXICON_SOURCE};
+use ack_api::memory::Status;
+use ack_api::source::RowKey;
+use ack_search::inverted::DocEntry;
+use ack_search::semantic::QuantizedVector;
+
+/// The rows of a batch that was read.
+pub struct Rows<'a> {
+    batch: &'a RecordBatch,
+}
+
+/// A row's `detail`, decoded.
+pub enum Detail<'a> {
+    /// The lexicon of a batch: its number, its terms, and bytes for [`super::terms::read_holders`].
+    Lexicon(u32, &'a str, &'a [u8]),
+    /// A memory: the number of its batch, its vector, and bytes for [`super::terms::read_terms`].
+    Memory(u32, Option<QuantizedVector>, &'a [u8]),
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of a batch.
+    pub const fn new(batch: &'a RecordBatch) -> Self {
+        Self { batch }
+    }
+
+    /// A column of strings.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn texts(&self, name: &'static str) -> Result<&'a arrow::array::StringArray, TableError> {
+        let column = self
+            .batch
+            .column_by_name(name)
+            .and_then(|column| column.as_string_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    /// A column of bytes.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn bytes(&self, name: &'static str) -> Result<&'a arrow::array::BinaryArray, TableError> {
+        let column = self
+            .batch
+            .column_by_name(name)
+            .and_then(|column| column.as_binary_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    /// A column of numbers.
+    ///
+    /// # Errors
+    /// [`TableError::Column`].
+    pub fn numbers<T: arrow::array::ArrowPrimitiveType>(
+        &self,
+        name: &'static str,
+    ) -> Result<&'a arrow::array::PrimitiveArray<T>, TableError> {
+        let column = self
+            .batch
+            .column_by_name(name)
+            .and_then(|column| column.as_primitive_opt::<T>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    fn lists(&self, name: &'static str) -> Result<&'a arrow::array::ListArray, TableError> {
+        let column = self
+            .batch
+            .column_by_name(name)
+            .and_then(|column| column.as_list_opt::<i32>());
+        column.ok_or(TableError::Column { column: name })
+    }
+
+    /// Visits the detail of every row, with its position in the batch.
+    ///
+    /// # Errors
+    /// [`TableError::Column`], or [`TableError::Damaged`] if a detail cannot be decoded.
+    pub fn details(
+        &self,
+        mut each: impl FnMut(usize, Detail<'_>) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
+        let source = self.numbers::<UInt8Type>("source")?;
+        let details = self.bytes("detail")?;
+        for (row, source) in source.values().iter().enumerate() {
+            let detail = details.value(row);
+            let detail = if *source == LEXICON_SOURCE {
+                terms::decode_lexicon(detail)
+                    .map(|(batch, lexicon, holders)| Detail::Lexicon(batch, lexicon, holders))
+            } else {
+                terms::decode_memory(detail)
+                    .map(|(batch, code, terms)| Detail::Memory(batch, code, terms))
+            };
+            each(row, detail.ok_or(TableError::Damaged)?)?;
+        }
+        Ok(())
+    }
+
+    /// Visits every memory, with its position in the batch.
+    ///
+    /// # Errors
+    /// [`TableError::Column`], or [`TableError::Damaged`] if values contradict each other or their
+    /// checksum.
+    pub fn memories(&self, mut each: impl FnMut(usize, &DocEntry<'_>)) -> Result<(), TableError> {
+        let checksums = self.numbers::<UInt64Type>(CHECK)?;
+        self.entries(|position, entry| {
+            if checksums.value(position) != checksum(entry) {
+                return Err(TableError::Damaged);
+            }
+            each(position, entry);
+            Ok(())
+        })
+    }
+
+    /// Visits every memory, as [`Self::memories`] does, and checks no checksum.
+    ///
+    /// # Errors
+    /// [`TableError::Column`], [`TableError::Damaged`], or what `each` returns.
+    pub fn entries(
+        &self,
+        mut each: impl FnMut(usize, &DocEntry<'_>) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
+        let source = self.numbers::<UInt8Type>("source")?;
+        let row = self.numbers::<Int64Type>("row")?;
+        let fingerprint = self.numbers::<UInt64Type>("fingerprint")?;
+        let length = self.numbers::<UInt32Type>("length")?;
+        let created = self.numbers::<Int64Type>("created")?;
+        let updated = self.numbers::<Int64Type>("updated")?;
+        let id = self.texts("id")?;
+        let status = self.texts("status")?;
+        let optional = [
+            "project",
+            "alias",
+            "session",
+            "session_id",
+            "type",
+            "superseded_by",
+        ];
+        let optional = optional.map(|name| self.texts(name));
+        let [
+            Ok(project),
+            Ok(alias),
+            Ok(session),
+            Ok(session_id),
+            Ok(kind),
+            Ok(superseded),
+        ] = optional
+        else {
+            return Err(TableError::Column { column: "project" });
+        };
+        let (tags, files) = (
+            Strings::new(self.lists("tags")?)?,
+            Strings::new(self.lists("files")?)?,
+        );
+        for row_index in 0..self.batch.num_rows() {
+            let text = |column: &'a arrow::array::StringArray| {
+                if column.is_null(row_index) {
+                    ""
+                } else {
+                    column.value(row_index)
+                }
+            };
+            let number = |column: &arrow::array::PrimitiveArray<Int64Type>| {
+                (!column.is_null(row_index)).then(|| column.value(row_index))
+            };
+            if source.value(row_index) == LEXICON_SOURCE {
+                continue;
+            }
+            let entry = DocEntry {
+                key: RowKey {
+                    source: source.value(row_index),
+                    rowid: row.value(row_index),
+                },
+                fingerprint: fingerprint.value(row_index),
+                id: text(id),
+                created: number(created).unwrap_or(i64::MIN),
+                updated: number(updated).unwrap_or(i64::MIN),
+                length: length.value(row_index),
+                status: Status::parse(text(status))
+                    .filter(|status| *status != Status::Rejected)
+                    .ok_or(TableError::Damaged)?,
+                project: text(project),
+                alias: text(alias),
+                session: text(session),
+                session_id: text(session_id),
+                kind: text(kind),
+                tags: tags.row(row_index)?,
+                files: files.row(row_index)?,
+                superseded_by: Some(text(superseded)).filter(|id| !id.is_empty()),
+            };
+            each(row_index, &entry)?;
+        }
+        Ok(())
+    }
+}
+
+/// The XXH3 hash of the columns that an entry was read from.
+pub fn checksum(entry: &DocEntry<'_>) -> u64 {
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    hash.update(&[entry.key.source]);
+    for number in [entry.key.rowid, entry.created, entry.updated] {
+        hash.update(&number.to_le_bytes());
+    }
+    hash.update(&entry.fingerprint.to_le_bytes());
+    hash.update(&entry.length.to_le_bytes());
+    let mut text = |text: &str| {
+        hash.update(&(text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    };
+    for value in [
+        entry.id,
+        entry.status.as_str(),
+        entry.project,
+        entry.alias,
+        entry.session,
+        entry.session_id,
+        entry.kind,
+        entry.superseded_by.unwrap_or_default(),
+    ] {
+        text(value);
+    }
+    for list in [&entry.tags, &entry.files] {
+        text(&list.len().to_string());
+        list.iter().for_each(|value| text(value));
+    }
+    hash.digest()
+}
+
+/// A column of lists of strings.
+struct Strings<'a> {
+    offsets: &'a [i32],
+    values: &'a arrow::array::StringArray,
+}
+
+impl<'a> Strings<'a> {
+    fn new(lists: &'a arrow::array::ListArray) -> Result<Self, TableError> {
+        Ok(Self {
+            offsets: lists.value_offsets(),
+            values: lists
+                .values()
+                .as_string_opt::<i32>()
+                .ok_or(TableError::Damaged)?,
+        })
+    }
+
+    /// The strings of one row.
+    fn row(&self, index: usize) -> Result<Vec<&'a str>, TableError> {
+        let offset = |index: usize| {
+            self.offsets
+                .get(index)
+                .and_then(|offset| usize::try_from(*offset).ok())
+        };
+        let (Some(start), Some(end)) = (offset(index), offset(index + 1)) else {
+            return Err(TableError::Damaged);
+        };
+        if start > end || end > self.values.len() {
+            return Err(TableError::Damaged);
+        }
+        let known = (start..end).filter(|value| !self.values.is_null(*value));
+        Ok(known.map(|value| self.values.value(value)).collect())
+    }
+}
