@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Memory, Status};
 use ack_compare::sketch::{Grouped, find_earlier};
 use ack_search::dedup::Signature;
+use ack_store::folder::lines;
 use ack_store::folder::links::{Target, links, target_exists};
 use ack_store::folder::note::{self, Note, NoteStatus};
 use ack_store::folder::parse;
@@ -168,7 +170,14 @@ impl CheckState {
             }
         }
         if note::is_json_lines(relative) {
-            self.lines(place, &shown_path, content, &conflicts);
+            // What is not JSON may be a broken file of memories.
+            if lines::are_memories(content) || lines::problem_without_json(content).is_some() {
+                self.lines(place, &shown_path, content, &conflicts);
+            } else if relative.file_name() != Some(DECISION_LOG.as_ref()) {
+                let message =
+                    "no line has a `title` in its first 20, so it is not read as memories";
+                self.warn("schema", (&shown_path, 1), message);
+            }
         } else {
             self.note(place, relative, &shown_path, content, &conflicts);
         }

@@ -23,6 +23,7 @@ pub use team::*;
 use std::path::PathBuf;
 
 use clap::builder::{FalseyValueParser, OsStringValueParser, Resettable, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -66,7 +67,8 @@ impl Cli {
         let command = command
             .subcommand_required(false)
             .arg_required_else_help(false);
-        let mut matches = command.clone().try_get_matches()?;
+        let parsed = command.clone().try_get_matches();
+        let mut matches = parsed.map_err(|error| explain_scope(error, &command))?;
         if matches.subcommand_name().is_none() {
             let arguments = std::env::args_os().chain(["here".into()]);
             matches = command.try_get_matches_from(arguments)?;
@@ -95,6 +97,37 @@ impl Cli {
         }
         Ok(cli)
     }
+}
+
+/// Adds how to name a scope to the error for an unexpected argument: most commands take an option.
+fn explain_scope(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+    let kind = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        _ => return error,
+    };
+    let Some(ContextValue::String(unexpected)) = error.get(kind) else {
+        return error;
+    };
+    let typed: Vec<String> = std::env::args().skip(1).collect();
+    let mut commands = command.get_subcommands();
+    let command = commands.find(|command| typed.iter().any(|word| word == command.get_name()));
+    let scope = command.and_then(|command| {
+        let mut arguments = command.get_arguments();
+        arguments.find(|argument| argument.get_id() == "scope")
+    });
+    let tip = match scope {
+        Some(scope) if scope.is_positional() && unexpected == "--scope" => {
+            "give the scope without `--scope`".to_owned()
+        }
+        Some(scope) if !scope.is_positional() && !unexpected.starts_with('-') => {
+            format!("to name a scope, use `--scope {unexpected}`")
+        }
+        _ => return error,
+    };
+    let tips = ContextValue::StyledStrs(vec![tip.into()]);
+    error.insert(ContextKind::Suggested, tips);
+    error
 }
 
 /// When to use colours.

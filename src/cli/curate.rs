@@ -4,11 +4,12 @@
 mod typed_ids;
 mod undo;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ack_api::decision::{Decision, DecisionPlace, Verdict};
+use ack_api::memory::Status;
 use ack_api::text;
 use serde_json::json;
 
@@ -75,8 +76,16 @@ fn decide_until(
             only,
             scopes: &scopes,
         };
-        let found = args.ids.iter().map(|id| places.find(id));
-        found.collect::<Result<Vec<_>, CliError>>()
+        let mut named = BTreeSet::new();
+        let mut found: Vec<Candidate> = Vec::new();
+        for id in &args.ids {
+            let candidate = places.find(id)?;
+            // The same memory under its id and a part of it is still one.
+            if named.insert((candidate.scope.name.clone(), candidate.memory().id.clone())) {
+                found.push(candidate);
+            }
+        }
+        Ok::<_, CliError>(found)
     })?;
     if candidates.is_empty() {
         let others = match only {
@@ -209,7 +218,15 @@ fn replace(caller: Caller<'_>, replacing: Replacing<'_>, verdict: Verdict) -> Re
         decisions.push((&successor, merged));
     }
     successor.check_single()?;
-    carry_out(caller, &session, &decisions, args.dry_run)
+    carry_out(caller, &session, &decisions, args.dry_run)?;
+    let (old, new) = (replaced_memory.memory(), successor.memory());
+    if old.status.is_served() && new.status == Status::Staging {
+        let (old, new) = (text::line(&old.id, 80), text::line(&new.id, 80));
+        write_err(&format!(
+            "note: {old} is still served until {new} is approved\n"
+        ));
+    }
+    Ok(())
 }
 
 fn prepare(caller: Caller<'_>, args: &DecideArgs) -> Result<ReviewSession, CliError> {

@@ -61,8 +61,8 @@ fn render(report: &EvalReport) -> String {
     table.load_style(presets::NOTHING).set_header([
         "",
         "queries",
-        "LastQuery@5",
-        "LastQuery@10",
+        "Recall@5",
+        "Recall@10",
         "MRR@10",
         "nDCG@10",
     ]);

@@ -12,7 +12,7 @@ use super::output::{write_err, write_out};
 use super::render::{count, grouped, verb};
 use crate::cli::command::command;
 use crate::cli::error::CliError;
-use crate::config::Config;
+use crate::config::{Config, Setting};
 use crate::scope::resolve::{check_usable, find};
 use crate::scope::{Registry, Scope};
 use crate::service::Error;
@@ -26,13 +26,9 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     let found = registry.discover().scopes;
     let scopes: Vec<Arc<Scope>> = match (&config.pinned, args.all) {
         (Some(pinned), false) => {
-            vec![
-                find(&found, &pinned.value).ok_or_else(|| ScopeError::PinNotFound {
-                    name: pinned.value.clone(),
-                    by: pinned.source.to_string(),
-                })?,
-            ]
+            vec![find(&found, &pinned.value).ok_or_else(|| missing(config, args, &found, pinned))?]
         }
+        _ if found.is_empty() => return Err(ScopeError::no_scopes(config).into()),
         // The table of a bucket comes from the bucket.
         (None, true) => found
             .into_iter()
@@ -91,6 +87,25 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         write_out(&(serde_json::to_string_pretty(&reports).unwrap_or_default() + "\n"))?;
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// The error for a scope that does not exist.
+fn missing(
+    config: &Config,
+    args: &IndexArgs,
+    found: &[Arc<Scope>],
+    pinned: &Setting<String>,
+) -> CliError {
+    let name = pinned.value.clone();
+    if found.is_empty() {
+        ScopeError::no_scopes(config).into()
+    } else if args.scope.as_ref() == Some(&name) {
+        let known = found.iter().map(|scope| scope.name.clone()).collect();
+        CliError::NoScope { name, known }
+    } else {
+        let by = pinned.source.to_string();
+        ScopeError::PinNotFound { name, by }.into()
+    }
 }
 
 fn index_scope(

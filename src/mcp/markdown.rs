@@ -388,12 +388,12 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
     for fact in &hit.facts {
         let _ = writeln!(out, "  - {}", line(fact));
     }
+    if hit.more_facts > 0 {
+        let _ = writeln!(out, "  - {}", count(hit.more_facts, "more fact"));
+    }
     list(out, "  Files", &hit.files);
     if let Some(narrative) = &hit.narrative {
         quote_lines(out, narrative);
-    }
-    if hit.more_facts > 0 {
-        let _ = writeln!(out, "  - +{}", count(hit.more_facts, "fact"));
     }
     for doubt in hit.doubts() {
         let _ = writeln!(out, "  ! {}", inline(doubt));

@@ -107,7 +107,7 @@ pub enum Error {
         nearest: Vec<String>,
     },
     /// The status filter excludes the memory.
-    #[error("memory `{id}` in scope `{scope}` is `{status}`")]
+    #[error("memory `{id}` in scope `{scope}` {}", not_served(*.status, .replaced_by.as_deref()))]
     MemoryNotServed {
         /// The requested id.
         id: String,
@@ -117,6 +117,8 @@ pub enum Error {
         status: Status,
         /// Whether its text changed after a decision about it.
         is_changed: bool,
+        /// The memory that took its place, if that one is served.
+        replaced_by: Option<String>,
     },
     /// The memory waits for review, and the owner does not show such memories to agents.
     #[error("memory `{id}` in scope `{scope}` waits for review")]
@@ -161,6 +163,14 @@ pub enum Error {
     /// The request was cancelled, or took too long.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+/// Why a memory is not served.
+fn not_served(status: Status, replaced_by: Option<&str>) -> String {
+    match replaced_by {
+        Some(newer) => format!("was replaced by `{newer}`"),
+        None => format!("is `{status}`"),
+    }
 }
 
 impl Error {
@@ -297,6 +307,10 @@ impl Diagnostic for Error {
                 Hint::call(Tool::QueryMemories, "finds ids"),
                 Hint::pass([Given::any("scope")], "for an id in a private scope"),
             ],
+            Self::MemoryNotServed {
+                replaced_by: Some(newer),
+                ..
+            } => vec![Hint::advice(format!("ask for `{newer}` instead"))],
             Self::MemoryNotServed {
                 status: Status::Rejected,
                 ..

@@ -374,10 +374,16 @@ fn find_memory(
                     && snapshot
                         .curated(id)?
                         .is_some_and(|curated| curated.is_outdated);
+                let is_served = |id: &String| {
+                    let newer = index.find(id);
+                    newer.is_some_and(|(_, doc)| filter.allows(doc.status))
+                };
+                let replaced_by = memory.superseded_by.filter(is_served);
                 return Ok(Some(Err((
                     memory.status,
                     memory.unknown_status,
                     is_changed,
+                    replaced_by.filter(|_| memory.status == Status::Rejected),
                 ))));
             }
             Ok(Some(Ok(build_detail(
@@ -413,7 +419,7 @@ fn find_memory(
                 }
                 return Ok(found);
             }
-            Some(Err((status, word, is_changed))) => {
+            Some(Err((status, word, is_changed, replaced_by))) => {
                 let (id, scope) = (text::id(id), scope.name.clone());
                 refused.get_or_insert(match word {
                     Some(word) => Error::UnknownStatus {
@@ -429,6 +435,7 @@ fn find_memory(
                         scope,
                         status,
                         is_changed,
+                        replaced_by,
                     },
                 });
             }

@@ -266,6 +266,12 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
     );
     assert_eq!(got["concepts"], json!(["retry", "proxy"]));
     assert_eq!(approved(root.path()), ["new"]);
+    let refused = ack(root.path(), &["get", "old"]).fails(1);
+    assert!(
+        refused.contains("memory `old` in scope `alpha` was replaced by `new`"),
+        "{refused}"
+    );
+    assert!(refused.contains("ask for `new` instead"), "{refused}");
     // The other way round would leave neither.
     let circle = decide(root.path(), &["supersede", "new", "--by", "old"]);
     assert_eq!(circle.code, Some(1), "{}", circle.out);
@@ -275,6 +281,37 @@ fn a_merged_memory_leaves_its_facts_tags_and_files() {
             Some(1)
         );
     }
+}
+
+#[test]
+fn an_approved_memory_merged_into_a_waiting_one_is_served_until_that_is_approved() {
+    let root = Root::new();
+    root.store(
+        "alpha",
+        &[
+            memory("old", "Retry twice", json!({})),
+            memory("new", "Retry thrice", json!({ "status": "staging" })),
+        ],
+    );
+    let merged = decide(root.path(), &["merge", "old", "--into", "new"]);
+    assert!(
+        merged
+            .err
+            .contains("note: old is still served until new is approved"),
+        "{merged:?}"
+    );
+    assert_eq!(approved(root.path()), ["old"]);
+    decide(root.path(), &["approve", "new"]).ok();
+    assert_eq!(approved(root.path()), ["new"]);
+}
+
+#[test]
+fn a_memory_named_twice_is_decided_once() {
+    let root = Root::new();
+    staged(&root, "alpha", 2);
+    let id = "alpha-0000";
+    decide(root.path(), &["approve", id, id]).ok();
+    assert_eq!(log(&root, "alpha").len(), 1);
 }
 
 #[test]

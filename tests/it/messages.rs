@@ -55,6 +55,8 @@ fn a_scope_that_does_not_exist_is_answered_alike_by_the_commands() {
         &["scopes", "-s", "musik"][..],
         &["scopes", "set", "musik", "description=x"],
         &["review", "--list", "--scope", "musik"],
+        #[cfg(feature = "table")]
+        &["index", "--scope", "musik"],
     ] {
         let error = ack(root.path(), arguments).fails(1);
         assert_eq!(
@@ -63,6 +65,46 @@ fn a_scope_that_does_not_exist_is_answered_alike_by_the_commands() {
              --root [ROOT] scopes` shows the scopes\n"
                 .replace("[ROOT]", root.path().to_str().unwrap()),
             "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn a_scope_given_in_the_wrong_way_is_answered_with_the_right_one() {
+    let root = Root::new();
+    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    for (arguments, tip) in [
+        (
+            &["review", "music", "--list"][..],
+            "to name a scope, use `--scope music`",
+        ),
+        (&["scopes", "music"], "to name a scope, use `--scope music`"),
+        (
+            &["import", "lines.jsonl", "music"],
+            "to name a scope, use `--scope music`",
+        ),
+        (
+            &["publish", "--scope", "music"],
+            "give the scope without `--scope`",
+        ),
+    ] {
+        let error = ack(root.path(), arguments).fails(2);
+        assert!(error.contains(tip), "{arguments:?}: {error}");
+    }
+    // What no scope can be keeps its own error.
+    let error = ack(root.path(), &["review", "--lst"]).fails(2);
+    assert!(!error.contains("to name a scope"), "{error}");
+}
+
+#[test]
+#[cfg(feature = "table")]
+fn without_scopes_there_is_nothing_to_index_and_that_is_said() {
+    let root = Root::new();
+    for arguments in [&["index"][..], &["index", "--all"]] {
+        let error = ack(root.path(), arguments).fails(1);
+        assert!(
+            error.contains("no memories yet: there is no scope"),
+            "{arguments:?}: {error}"
         );
     }
 }
@@ -83,6 +125,13 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
         std::fs::write(&file, text).unwrap();
         ack(root.path(), &["eval", "--json", file.to_str().unwrap()])
     };
+    std::fs::write(&file, r#"{"text": "xylophone", "relevant": ["one"]}"#).unwrap();
+    let table = ack(root.path(), &["eval", file.to_str().unwrap()]).ok();
+    let heading: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(
+        heading,
+        ["queries", "Recall@5", "Recall@10", "MRR@10", "nDCG@10"]
+    );
     // A prefix of an id, with and without the prefix of its program.
     for id in ["one", "ack_one", "ack_one_1"] {
         let line = json!({ "text": "xylophone", "relevant": [id] });

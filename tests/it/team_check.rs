@@ -334,6 +334,19 @@ fn json_lines_are_checked_line_by_line() {
 }
 
 #[test]
+fn lines_that_are_no_memories_are_skipped_as_the_reader_skips_them() {
+    let scene = Scene::new();
+    let decision = r#"{"v":1,"id":"a","verdict":"approve","digest":"x"}"#;
+    scene.write("docs/memory/decisions.jsonl", format!("{decision}\n"));
+    assert_eq!(scene.found(), Vec::<String>::new());
+    scene.write(
+        "docs/memory/queries.jsonl",
+        "{\"text\":\"why\",\"relevant\":[\"a\"]}\n",
+    );
+    assert_eq!(scene.found(), ["warning schema queries.jsonl:1"]);
+}
+
+#[test]
 fn a_conflict_between_lines_of_json_is_named_as_one() {
     let scene = Scene::new();
     scene.write(

@@ -93,6 +93,10 @@ pub struct ImportLine {
     pub updated_at: Option<String>,
 }
 
+const NO_TITLE: &str = "`title` is missing or empty; it is the only required key";
+/// Keys with another name.
+const SYNONYMS: [(&str, &str); 2] = [("concepts", "tags"), ("narrative", "body")];
+
 /// Adds the accepted aliases to the schema.
 fn add_aliases(schema: &mut schemars::Schema) {
     let Some(properties) = schema
@@ -101,7 +105,7 @@ fn add_aliases(schema: &mut schemars::Schema) {
     else {
         return;
     };
-    for (name, other) in [("concepts", "tags"), ("narrative", "body")] {
+    for (name, other) in SYNONYMS {
         if let Some(mut property) = properties.get(name).cloned() {
             if let Some(description) = property.get_mut("description") {
                 *description = Value::String(format!("Another name for `{name}`."));
@@ -144,13 +148,20 @@ pub fn parse(line: &str, now: jiff::Timestamp) -> Result<Row, String> {
     }
     let values: Map<String, Value> =
         serde_json::from_str(line).map_err(|error| not_an_object(&error))?;
+    for (name, other) in SYNONYMS {
+        if values.contains_key(name) && values.contains_key(other) {
+            return Err(format!(
+                "`{name}` and `{other}` are the same key; give one of them"
+            ));
+        }
+    }
     let given = given_fields(&values);
     let values = Value::Object(values);
     let mut parsed: ImportLine =
         serde_path_to_error::deserialize(&values).map_err(|error| explain(&values, &error))?;
     let has_status = parsed.status.is_some();
     if parsed.title.trim().is_empty() {
-        return Err("`title` is missing or empty; it is the one key that is required".to_owned());
+        return Err(NO_TITLE.to_owned());
     }
     let status = match parsed.status.as_deref() {
         None => Status::Staging,
@@ -278,7 +289,7 @@ fn not_an_object(error: &serde_json::Error) -> String {
 
 fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> String {
     let Some(Segment::Map { key }) = error.path().iter().next() else {
-        return "`title` is missing or empty; it is the only required key".to_owned();
+        return NO_TITLE.to_owned();
     };
     let known = settings::keys::<ImportLine>();
     if !known.contains(key) {
@@ -292,11 +303,13 @@ fn explain(values: &Value, error: &serde_path_to_error::Error<serde_json::Error>
         );
     }
     let value = values.get(key).map(Value::to_string).unwrap_or_default();
-    format!(
-        "`{key}` is {}: {}",
-        text::line(&value, 60),
-        text::line(&error.inner().to_string(), 120)
-    )
+    let reason = error.inner().to_string();
+    let (value, reason) = (text::line(&value, 60), text::line(&reason, 120));
+    match reason.split_once(", expected ") {
+        Some((_, "a sequence")) => format!("`{key}` is {value}; it must be a list"),
+        Some((_, expected)) => format!("`{key}` is {value}; it must be {expected}"),
+        None => format!("`{key}` is {value}: {reason}"),
+    }
 }
 
 #[cfg(test)]
@@ -337,6 +350,15 @@ mod tests {
             (r#"{"title":"x","date":"2026-02-30"}"#, "not a real day"),
             (r#"{"title":"x","confidence":2}"#, "allowed is 0 to 1"),
             (r#"{"title":"x""#, "not a JSON object"),
+            (
+                r#"{"title":"x","tags":["a"],"concepts":["b"]}"#,
+                "`concepts` and `tags` are the same key",
+            ),
+            (
+                r#"{"title":"x","facts":"y"}"#,
+                "is \"y\"; it must be a list",
+            ),
+            (r#"{"id":"x"}"#, "`title` is missing"),
             (r#"[{"title":"x"}]"#, "a JSON array, not an object"),
             (
                 r#"{"title":"x","created_at":"soon"}"#,

@@ -291,9 +291,12 @@ fn missing(named: &NamedBy) -> Vec<Hint> {
 }
 
 fn empty(named: &NamedBy) -> Vec<Hint> {
-    const WAIT: &str = "wait until its program has written to it";
+    const WAIT: &str = "wait until its program has written to it, or remove the empty file";
     match named {
-        NamedBy::Scope(scope) => vec![import_into(scope)],
+        NamedBy::Scope(scope) => vec![Hint::command(
+            format!("import FILE --scope {}", quoted(scope)),
+            "imports memories, once the empty file is removed",
+        )],
         NamedBy::Database => vec![Hint::advice(format!("{WAIT}, or {CHECK_DB_HINT}"))],
         NamedBy::Path | NamedBy::Manifest(_) => vec![Hint::advice(WAIT)],
     }
