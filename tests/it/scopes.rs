@@ -188,7 +188,7 @@ fn broken_scopes_are_reported_and_the_others_answer() {
         "empty": {
           "state": "unavailable",
           "problems": [
-            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; for the user: `ack-memory import FILE --scope empty` imports memories"
+            "`ROOT/scopes/empty/memory.db` is empty: no database was ever written there; for the user: `ack-memory import FILE --scope empty` imports memories, once the empty file is removed"
           ]
         }
       },
