@@ -2,8 +2,8 @@
 //! up its tokens. Its vector is in the static encoder's space, and the sum of both is the text's.
 //!
 //! A text has the same vector in every batch and with any number of threads. On another kind of
-//! processor it can differ a little, because sums of floats have another order there. So does the
-//! Python reference: its vectors have cosines above 0.999 with these.
+//! processor it can differ a little, because sums of floats have another order there: with AVX2
+//! and with AVX-512, 3,000 texts have cosines above 0.999, and so have the Python reference's.
 //!
 //! `index --encoder contextual` encodes memories with it, and a question is encoded with it if it
 //! is compared with such memories. `encoder/contextual.py` trains it and writes the artifact;
