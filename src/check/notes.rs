@@ -175,7 +175,7 @@ impl CheckState {
                 self.lines(place, &shown_path, content, &conflicts);
             } else if relative.file_name() != Some(DECISION_LOG.as_ref()) {
                 let message =
-                    "no line has a `title` in its first 20, so it is not read as memories";
+                    "none of its first 20 lines has a `title`, so it is not read as memories";
                 self.warn("schema", (&shown_path, 1), message);
             }
         } else {
