@@ -109,9 +109,11 @@ fn explain_scope(mut error: clap::Error, command: &clap::Command) -> clap::Error
     let Some(ContextValue::String(unexpected)) = error.get(kind) else {
         return error;
     };
-    let typed: Vec<String> = std::env::args().skip(1).collect();
-    let mut commands = command.get_subcommands();
-    let command = commands.find(|command| typed.iter().any(|word| word == command.get_name()));
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
+    }
+    let mut typed = std::env::args_os().skip(1);
+    let command = typed.find_map(|word| command.find_subcommand(word));
     let scope = command.and_then(|command| {
         let mut arguments = command.get_arguments();
         arguments.find(|argument| argument.get_id() == "scope")

@@ -7,8 +7,8 @@
 //! full-text index: see [`super::terms`]. `vector` has norm 1, or less if the encoder knows few
 //! words of the text; it is null if the encoder knows none. `model` is the XXH3 hash of the weights
 //! of the network that contributed to the vector, if one did. `check` is the XXH3 hash of the
-//! columns that readers keep in memory, because LanceDB notices no flipped bit; `detail` begins with
-//! a checksum of its own.
+//! columns that readers keep in memory, because LanceDB does not notice a flipped bit; `detail`
+//! begins with a checksum of its own.
 //!
 //! A table that replaces its store ([`Extent::Records`]) also has `record`: whole memories, see
 //! [`super::record_blocks`]. The `length` of its lexicons is the number of records in the batch.
@@ -60,7 +60,7 @@ const CONTEXTUAL: &str = "contextual";
 /// The fields of a memory that are encoded, in order.
 pub const ENCODED_FIELDS: &str = "title subtitle facts narrative concepts";
 
-/// The column with the checksum of the others, which is the last one.
+/// The last column: a checksum of those that readers keep in memory.
 pub const CHECK: &str = "check";
 
 /// The columns that every reader needs. A reader that searches in memory also needs `detail`.

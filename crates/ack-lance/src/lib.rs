@@ -112,8 +112,8 @@ pub enum TableError {
     },
 }
 
-/// What LanceDB says, without the places in its source that it appends. A panic says nothing to
-/// whoever reads it: a damaged file is the cause.
+/// What LanceDB says, without the places in its source that it appends. The text of a panic would
+/// help nobody, so it is reported as damage, which causes it.
 fn reason(error: &lancedb::Error) -> String {
     let text = error.to_string();
     if text.contains("panicked") {

@@ -156,7 +156,7 @@ fn write_number(mut number: u32, bytes: &mut Vec<u8>) {
     bytes.push(number as u8);
 }
 
-/// Bytes after their checksum. LanceDB has none: a flipped bit would be another term or vector.
+/// Bytes after their checksum. Without it, a flipped bit would be another term or vector.
 fn with_checksum(bytes: &[u8]) -> Vec<u8> {
     [&checksum(bytes), bytes].concat()
 }

@@ -260,9 +260,9 @@ pub fn retrieve(
         }
         let cosines = candidates.iter().map(|near| near.cosine);
         let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
-        let has_words = !found.candidates.is_empty();
+        let no_word_matches = found.candidates.is_empty();
         let needed = usual.into_iter().map(|usual| match lexical_ran {
-            true if !has_words => relative.clamp(UNRELATED_COSINE, usual),
+            true if no_word_matches => relative.clamp(UNRELATED_COSINE, usual),
             true => usual,
             false => f32::NEG_INFINITY,
         });
@@ -272,13 +272,11 @@ pub fn retrieve(
                 .get(near.scope)
                 .is_some_and(|scores| scores.get(near.doc) > 0.0)
         };
-        let min_cosines = &found.min_cosines;
-        let is_near_enough = |near: &Candidate| {
-            let needed = min_cosines.get(near.scope);
-            needed.is_some_and(|needed| near.cosine >= *needed)
-        };
-        let more = candidates.into_iter().filter(|near| {
-            is_near_enough(near) && !has_score(near) && !admitted.contains(&(near.scope, near.doc))
+        let mut more = candidates;
+        more.retain(|near| {
+            near.cosine >= found.min_cosine(near.scope)
+                && !has_score(near)
+                && !admitted.contains(&(near.scope, near.doc))
         });
         found.candidates.extend(more);
     }
