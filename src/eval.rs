@@ -67,6 +67,9 @@ pub struct QueryFilter {
 /// The results for a file, mode by mode.
 #[derive(Debug, Serialize)]
 pub struct EvalReport {
+    /// Relevant ids that no searched scope contains. They count as not found.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub unknown_ids: BTreeSet<String>,
     /// The modes.
     pub modes: Vec<ModeReport>,
 }
@@ -236,7 +239,10 @@ pub fn run(
         .iter()
         .map(|scope| scope.name.clone())
         .collect();
-    let mut report = EvalReport { modes: Vec::new() };
+    let mut report = EvalReport {
+        unknown_ids: BTreeSet::new(),
+        modes: Vec::new(),
+    };
     for mode in modes {
         let mut lost: BTreeMap<Stage, u64> = BTreeMap::new();
         let (mut leaks, mut times, mut runs) = (0, Vec::new(), Vec::new());
@@ -254,7 +260,11 @@ pub fn run(
                 .iter()
                 .filter(|id| !ranked.iter().any(|found| found == *id))
             {
-                *lost.entry(stage(service, &requests, id)?).or_default() += 1;
+                let stage = stage(service, &requests, id)?;
+                if stage == Stage::NotFound {
+                    report.unknown_ids.insert((*id).to_owned());
+                }
+                *lost.entry(stage).or_default() += 1;
             }
             runs.push(Run {
                 qid: query.qid.clone(),

@@ -68,7 +68,7 @@ impl Cli {
             .subcommand_required(false)
             .arg_required_else_help(false);
         let parsed = command.clone().try_get_matches();
-        let mut matches = parsed.map_err(|error| explain_scope(error, &command))?;
+        let mut matches = parsed.map_err(|error| explain_value(error, &command))?;
         if matches.subcommand_name().is_none() {
             let arguments = std::env::args_os().chain(["here".into()]);
             matches = command.try_get_matches_from(arguments)?;
@@ -99,8 +99,9 @@ impl Cli {
     }
 }
 
-/// Adds how to name a scope to the error for an unexpected argument: most commands take an option.
-fn explain_scope(mut error: clap::Error, command: &clap::Command) -> clap::Error {
+/// Adds how to give a value to the error for an unexpected argument: without a flag that the
+/// command does not have, or a scope with one, which most commands take.
+fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
@@ -113,19 +114,17 @@ fn explain_scope(mut error: clap::Error, command: &clap::Command) -> clap::Error
         return error;
     }
     let mut typed = std::env::args_os().skip(1);
-    let command = typed.find_map(|word| command.find_subcommand(word));
-    let scope = command.and_then(|command| {
-        let mut arguments = command.get_arguments();
-        arguments.find(|argument| argument.get_id() == "scope")
-    });
-    let tip = match scope {
-        Some(scope) if scope.is_positional() && unexpected == "--scope" => {
-            "give the scope without `--scope`".to_owned()
-        }
-        Some(scope) if !scope.is_positional() && !unexpected.starts_with('-') => {
-            format!("to name a scope, use `--scope {unexpected}`")
-        }
-        _ => return error,
+    let Some(command) = typed.find_map(|word| command.find_subcommand(word)) else {
+        return error;
+    };
+    let option = unexpected.strip_prefix("--").unwrap_or_default();
+    let takes_scope = || command.get_opts().any(|option| option.get_id() == "scope");
+    let tip = if command.get_positionals().any(|it| it.get_id() == option) {
+        format!("give the {option} without `--{option}`")
+    } else if !unexpected.starts_with('-') && takes_scope() {
+        format!("to name a scope, use `--scope {unexpected}`")
+    } else {
+        return error;
     };
     let tips = ContextValue::StyledStrs(vec![tip.into()]);
     error.insert(ContextKind::Suggested, tips);

@@ -107,8 +107,8 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     // Texts that may come from others: names, paths, messages.
     for finding in &mut findings {
         let texts = [&mut finding.subject, &mut finding.message].into_iter();
-        for current_scope in texts.chain(&mut finding.place).chain(&mut finding.advice) {
-            *current_scope = text::line(current_scope, 1_000);
+        for shown in texts.chain(&mut finding.place).chain(&mut finding.advice) {
+            *shown = text::line(shown, 1_000);
         }
     }
     let wrong = findings.iter().any(|one| one.level == Level::Error);

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::eval::metrics::Estimate;
 use crate::eval::{EvalReport, ModeReport, QueriesError, Scores, complete_ids, parse, run};
 use crate::service::Service;
-use ack_api::Mode;
+use ack_api::{Mode, text};
 
 pub fn execute(config: Config, args: &EvalArgs, json: bool) -> Result<(), CliError> {
     let file = File::open(&args.queries).map_err(|source| CliError::Io {
@@ -76,6 +76,9 @@ fn render(report: &EvalReport) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut out = format!("{table}\nMeans with 95 % intervals.\n");
+    if let Some(unknown) = unknown_ids(report) {
+        out.push_str(&unknown);
+    }
     for mode in &report.modes {
         let lost_by_stage: Vec<String> = mode
             .lost
@@ -109,6 +112,21 @@ fn render(report: &EvalReport) -> String {
         }
     }
     out
+}
+
+/// A warning about relevant ids that nothing can find.
+fn unknown_ids(report: &EvalReport) -> Option<String> {
+    let ids = &report.unknown_ids;
+    let first: Vec<String> = ids.iter().take(5).map(|id| text::line(id, 60)).collect();
+    (!ids.is_empty()).then(|| {
+        format!(
+            "Warning: no searched scope contains {} ({}{}); {} counted as not found.\n",
+            count(ids.len() as u64, "relevant id"),
+            first.join(", "),
+            if ids.len() > first.len() { ", …" } else { "" },
+            verb(ids.len() as u64, "it is", "they are")
+        )
+    })
 }
 
 fn row(table: &mut Table, name: &str, scores: &Scores) {

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use super::args::{EncoderName, IndexArgs};
 use super::output::{write_err, write_out};
 use super::render::{count, grouped, verb};
+use super::signals;
 use crate::cli::command::command;
 use crate::cli::error::CliError;
 use crate::config::{Config, Setting};
@@ -63,6 +64,9 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         (None, Some(EncoderName::Static)) => EncoderChoice::Static,
         (None, None) => EncoderChoice::Unchanged,
     };
+    if !args.dry_run {
+        say_how_to_continue(args.rebuild);
+    }
     let mut failed = None;
     let mut reports = Vec::new();
     for scope in &scopes {
@@ -87,6 +91,19 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         write_out(&(serde_json::to_string_pretty(&reports).unwrap_or_default() + "\n"))?;
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// Makes Ctrl-C say that the work is not lost.
+fn say_how_to_continue(is_rebuild: bool) {
+    let note = if is_rebuild {
+        "\nInterrupted. `index` without `--rebuild` continues from the last batch.\n"
+    } else {
+        "\nInterrupted. The same command continues from the last batch.\n"
+    };
+    signals::on_interrupt(move || {
+        write_err(note);
+        signals::end_by_interrupt();
+    });
 }
 
 /// The error for a scope that does not exist.
@@ -191,7 +208,10 @@ fn report_text(report: &Report, dry_run: bool) -> String {
     let rebuilt = report
         .rebuild_reason
         .as_ref()
-        .map_or_else(String::new, |why| format!("; rebuilt: {why}"));
+        .map_or_else(String::new, |why| match dry_run {
+            true => format!("; the table would be rebuilt: {why}"),
+            false => format!("; rebuilt: {why}"),
+        });
     format!(
         "{}: {} {done} added, {} removed, {} {} unchanged{rebuilt}\n",
         report.scope,

@@ -70,7 +70,7 @@ fn a_scope_that_does_not_exist_is_answered_alike_by_the_commands() {
 }
 
 #[test]
-fn a_scope_given_in_the_wrong_way_is_answered_with_the_right_one() {
+fn a_value_given_in_the_wrong_way_is_answered_with_the_right_one() {
     let root = Root::new();
     root.store("music", &[memory("m-1", "Tune it", json!({}))]);
     for (arguments, tip) in [
@@ -86,6 +86,14 @@ fn a_scope_given_in_the_wrong_way_is_answered_with_the_right_one() {
         (
             &["publish", "--scope", "music"],
             "give the scope without `--scope`",
+        ),
+        (
+            &["context", "--focus", "music"],
+            "give the focus without `--focus`",
+        ),
+        (
+            &["query", "--query=music"],
+            "give the query without `--query`",
         ),
     ] {
         let error = ack(root.path(), arguments).fails(2);
@@ -140,6 +148,13 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
             assert_eq!(mode["all"]["recall_5"]["mean"], 1.0, "{id}: {report}");
         }
     }
+    // An id that nothing can find is named, and only once.
+    let line = r#"{"text": "xylophone", "relevant": ["one", "absent"]}"#;
+    assert_eq!(eval(line).json()["unknown_ids"], json!(["absent"]));
+    let said = ack(root.path(), &["eval", file.to_str().unwrap()]).ok();
+    let warning =
+        "Warning: no searched scope contains 1 relevant id (absent); it is counted as not";
+    assert!(said.contains(warning), "{said}");
     for (text, expected) in [
         (
             r#"{"text": "x", "relevant": ["two"]}"#,

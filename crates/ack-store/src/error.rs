@@ -150,7 +150,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// AccessLock an SQLite failure on `path` into a case that a person can act on.
+    /// Turns an SQLite failure on `path` into a case that a person can act on.
     pub fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {

@@ -1,4 +1,4 @@
-//! AccessLock a row into a [`Memory`]: decodes each value, makes text safe, determines the status.
+//! Turns a row into a [`Memory`]: decodes each value, makes text safe, determines the status.
 
 use std::borrow::Cow;
 

@@ -12,9 +12,15 @@ pub struct Header {
     values: BTreeMap<String, Vec<String>>,
     /// The keys whose values are written as a list.
     lists: BTreeSet<String>,
+    is_never_closed: bool,
 }
 
 impl Header {
+    /// Whether no line `---` ends it.
+    pub const fn is_never_closed(&self) -> bool {
+        self.is_never_closed
+    }
+
     /// What the value of a key is, if it is not one text: `a list` or `a map`.
     pub fn nested(&self, key: &str) -> Option<&'static str> {
         let has_value = self
@@ -76,10 +82,18 @@ pub fn split(note: &str) -> (Header, &str) {
         position = next;
     }
     let Some((header, text)) = end.or(first_blank.filter(|_| is_header)) else {
-        return (Header::default(), note);
+        let is_never_closed = is_header && !parse(rest).values.is_empty();
+        let header = Header {
+            is_never_closed,
+            ..Header::default()
+        };
+        return (header, note);
     };
     let written = rest.get(..header).unwrap_or_default();
-    let header = parse(written);
+    let header = Header {
+        is_never_closed: end.is_none(),
+        ..parse(written)
+    };
     if header.values.is_empty() && written.lines().any(is_prose) {
         return (Header::default(), note);
     }
@@ -199,7 +213,11 @@ fn parse(header: &str) -> Header {
         };
         values.insert(key, found);
     }
-    Header { values, lists }
+    Header {
+        values,
+        lists,
+        is_never_closed: false,
+    }
 }
 
 /// A key and its value, if a line has the form `key: value`.
@@ -415,6 +433,15 @@ mod tests {
         let (header, text) = split("---\r\nname: x\r\n\r\nNever closed\r\n");
         assert_eq!(header.text(&["name"]).as_deref(), Some("x"));
         assert_eq!(text, "Never closed\r\n");
+        assert!(header.is_never_closed());
+        assert!(split("---\nname: x").0.is_never_closed());
+        for note in [
+            "---\nname: x\n---\n",
+            "---\n- a list\n",
+            "---\nSome text: x\n\nx",
+        ] {
+            assert!(!split(note).0.is_never_closed(), "{note}");
+        }
         for note in ["", "---", "no header", "----\nname: x\n---\n", "--- \nx: y"] {
             assert_eq!(split(note), (Header::default(), note), "{note}");
         }

@@ -1,6 +1,7 @@
-//! AccessLock a file into memories: a Markdown note is one memory, and an index or a graph holds
+//! Turns a file into memories: a Markdown note is one memory, and an index or a graph holds
 //! several.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::SystemTime;
@@ -29,6 +30,7 @@ pub fn read(
 ) -> (Vec<Note>, Option<String>) {
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
     let text = String::from_utf8_lossy(content);
+    let is_utf8 = matches!(text, Cow::Borrowed(_));
     let is_index = relative.as_os_str() == "MEMORY.md";
     let (mut notes, problem) = match dialect {
         Dialect::ServerMemory => graph::read(&text).into_parts(),
@@ -49,8 +51,12 @@ pub fn read(
     for note in &mut notes {
         note.modified.clone_from(&modified);
     }
-    (notes, problem)
+    let damaged = (!is_utf8).then(|| NOT_UTF8.to_owned());
+    (notes, problem.or(damaged))
 }
+
+/// The problem with a file in another encoding.
+const NOT_UTF8: &str = "is not UTF-8, so some of its letters are lost; save it in that encoding";
 
 /// The id of a note: its path without the extension.
 fn id_from_path(relative: &Path) -> String {
@@ -141,7 +147,8 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
         doubt = Some("has no text, so it waits for review".to_owned());
     }
     let problem = nested_id
-        .map(|nested| format!("has {nested} as its `id`, where one text belongs; {UNUSED_ID}"));
+        .map(|nested| format!("has {nested} as its `id`, where one text belongs; {UNUSED_ID}"))
+        .or_else(|| header.is_never_closed().then(|| NEVER_CLOSED.to_owned()));
     let note = Note {
         id,
         declared_id: declared,
@@ -175,6 +182,9 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
     };
     (note, problem)
 }
+
+/// The problem with a header without an end.
+const NEVER_CLOSED: &str = "has front matter that is never closed; end it with a line `---`";
 
 /// What is wrong with an id that is not text.
 pub const UNUSED_ID: &str =
