@@ -51,6 +51,38 @@ fn check(pairs: &[(&str, &str)], expected: bool) {
 }
 
 #[test]
+fn a_name_and_its_version_meet_with_and_without_a_space() {
+    check(
+        &[
+            ("java17", "Java 17"),
+            ("oauth2", "OAuth 2"),
+            ("ubuntu2204", "Ubuntu 2204"),
+            ("utf8", "UTF-8"),
+        ],
+        true,
+    );
+    check(
+        &[
+            ("java17", "java 18"),
+            ("java17", "17"),
+            ("the2", "2"),
+            ("a1b2", "a1"),
+        ],
+        false,
+    );
+    // A memory with both is an answer; two memories with one part each are not.
+    let texts = ["zebra java 17 yak", "zebra java yak", "zebra 17 yak"];
+    for (texts, is_certain) in [(&texts[..], true), (&texts[1..], false)] {
+        for query in ["java17", "migrate the app to java17"] {
+            let (_root, service) = scope(texts);
+            let answer = call(&service, "query_memories", json!({ "query": query })).unwrap();
+            let is_marked = answer["notes"].to_string().contains("nothing_certain");
+            assert_eq!(!is_marked, is_certain, "{query}: {answer:#}");
+        }
+    }
+}
+
+#[test]
 fn a_number_and_its_unit_meet_with_and_without_a_space() {
     check(
         &[

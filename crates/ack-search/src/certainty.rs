@@ -43,13 +43,22 @@ pub fn is_certain(
         .iter()
         .map(|candidate| coverage(views, bm25, filters, candidate))
         .fold(0.0, f32::max);
-    if bm25.lacks_code && coverage < 1.0 {
+    let has_parts = |candidate: &Candidate| {
+        let mut parts = bm25.code_parts.iter();
+        parts.all(|key| contains(views, candidate, key))
+    };
+    if (bm25.lacks_code || !best.iter().any(has_parts)) && coverage < 1.0 {
         return false;
     }
     // For a scope that is not in memory, only the nearest memories are known.
     coverage >= MIN_EVIDENCE
         || views.iter().any(|view| view.index.remote().is_some())
         || coverage + PROMINENCE_WEIGHT * prominence(views, cosines, filters, best) >= MIN_EVIDENCE
+}
+
+fn contains(views: &[View<'_>], candidate: &Candidate, key: &str) -> bool {
+    let view = views.get(candidate.scope);
+    view.is_some_and(|view| view.frequency(key, candidate.doc).is_some())
 }
 
 /// The share of the query's lexical weight that a candidate contains. A required identifier counts
@@ -60,10 +69,7 @@ fn coverage(
     filters: &Filters,
     candidate: &Candidate,
 ) -> f32 {
-    let contains = |key: &str| {
-        let view = views.get(candidate.scope);
-        view.is_some_and(|view| view.frequency(key, candidate.doc).is_some())
-    };
+    let contains = |key: &str| contains(views, candidate, key);
     if bm25.required_identifiers.iter().any(|key| contains(key)) {
         return 1.0;
     }

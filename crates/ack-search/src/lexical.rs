@@ -72,7 +72,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     let mut required_identifiers = Vec::new();
     let (mut expansions, mut unmatched_weight) = (BTreeMap::new(), 0.0);
     let mut unknown_weight = 0.0;
-    let mut lacks_code = false;
+    let (mut lacks_code, mut code_parts) = (false, Vec::new());
     let mut corrections = Vec::new();
     let mut required_weight = 0.0;
     for term in &query.terms {
@@ -80,7 +80,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             break;
         }
         let key = term.key.clone();
-        lacks_code |= term.is_code && frequency(&key) == 0;
+        let mut is_missing_code = term.is_code && frequency(&key) == 0;
         if is_known(&key) {
             let df = frequency(&key);
             let weight = idf(df) * term.weight;
@@ -91,6 +91,10 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             terms.push(WeightedTerm { key, weight });
         } else if !key.starts_with('=') {
             let similar = spelling::similar_terms(views, &term.word, &key, filters);
+            if is_missing_code && similar.is_whole() {
+                is_missing_code = false;
+                code_parts.extend(similar.terms.iter().map(|term| term.key.clone()));
+            }
             corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
             // A word that is misspelt or inflected weighs what the term weighs that it stands for.
             let first = similar.terms.first();
@@ -111,6 +115,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
                 });
             }
         }
+        lacks_code |= is_missing_code;
     }
     let words = terms.len();
     let mut pairs = BTreeSet::new();
@@ -118,7 +123,10 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         // A symbol that a memory writes in the same way needs no other one.
         let mut identifiers = terms.iter().filter_map(|term| term.key.strip_prefix('='));
         let is_written = identifiers.any(|name| name.contains(&pair.written));
-        if !is_written && is_known(key) && !expansions.contains_key(key) {
+        if let Some(expansion) = expansions.get_mut(key) {
+            // `oauth2` is more than a word that looks like the unknown one of `oauth 2`.
+            expansion.is_same_word = true;
+        } else if !is_written && is_known(key) {
             pairs.insert(key.clone());
             terms.push(WeightedTerm {
                 key: key.clone(),
@@ -153,6 +161,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         pairs,
         corrections,
         lacks_code,
+        code_parts,
         unmatched_weight,
         unknown_weight,
     }

@@ -1,8 +1,10 @@
 //! Finds what a query word that no memory contains may stand for: it may be misspelt, inflected, cut
-//! off, a part of a compound, or a compound of words that memories contain.
+//! off, a part of a compound, or a compound of words that memories contain. A name with a version
+//! (`java17`) may stand for both as two words.
 
 use std::cmp::Reverse;
 
+use super::analysis::is_stop_word;
 use super::encoder::Encoder;
 use super::encoder::wordpiece::Vocabulary;
 use super::filter::Filters;
@@ -27,6 +29,9 @@ const MIN_BEGINNING_CHARS: usize = 6;
 const MAX_CUT_OFF: usize = 5;
 /// The shortest word that is split into two.
 const MIN_COMPOUND_CHARS: usize = 8;
+/// The shortest name and the longest version that are split.
+const MIN_NAME_CHARS: usize = 2;
+const MAX_VERSION_DIGITS: usize = 4;
 /// What German writes between the parts of a compound.
 const LINKS: [&str; 6] = ["", "s", "n", "en", "es", "er"];
 
@@ -58,6 +63,13 @@ pub struct Similar {
     pub spelling: Option<String>,
 }
 
+impl Similar {
+    /// Whether the terms are parts of the word, so that a memory with all of them has the word.
+    pub fn is_whole(&self) -> bool {
+        !self.terms.is_empty() && self.terms.iter().all(|term| term.covers.is_some())
+    }
+}
+
 /// How similar a term is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
@@ -77,7 +89,13 @@ enum Likeness {
 /// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
 /// `advisroy` is nearer to `advisory` than to its stem.
 pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Similar {
-    if key.chars().count() < MIN_CHARS || word.bytes().any(|byte| byte.is_ascii_digit()) {
+    if word.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Similar {
+            terms: name_and_version(views, word, filters),
+            ..Similar::default()
+        };
+    }
+    if key.chars().count() < MIN_CHARS {
         return Similar::default();
     }
     let frequency = |term: &str| frequency(views, term, filters);
@@ -156,6 +174,35 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
         terms: terms.collect(),
         is_misspelt,
         spelling,
+    }
+}
+
+/// The name and the version of a word that is both, such as `java17`. A name without the version in
+/// any memory only looks like the word.
+fn name_and_version(views: &[View<'_>], word: &str, filters: &Filters) -> Vec<SimilarTerm> {
+    let (name, version) = word.split_at(word.find(|c: char| !c.is_alphabetic()).unwrap_or(0));
+    let is_version = version.bytes().all(|byte| byte.is_ascii_digit());
+    if name.chars().count() < MIN_NAME_CHARS
+        || !is_version
+        || version.len() > MAX_VERSION_DIGITS
+        || is_stop_word(name)
+    {
+        return Vec::new();
+    }
+    let name = stem(name);
+    let is_known = |term: &str| frequency(views, term, filters) > 0;
+    let part = |key: &str, weight: f32, covers: Option<f32>| SimilarTerm {
+        key: key.to_owned(),
+        weight,
+        covers,
+    };
+    match (is_known(&name), is_known(version)) {
+        (true, true) => vec![
+            part(&name, CORRECTION_WEIGHT, Some(0.5)),
+            part(version, CORRECTION_WEIGHT, Some(0.5)),
+        ],
+        (true, false) => vec![part(&name, SIMILAR_WEIGHT, None)],
+        (false, _) => Vec::new(),
     }
 }
 
