@@ -62,7 +62,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         (Some(embedder), _) => EncoderChoice::With(&**embedder),
         (None, Some(EncoderName::Contextual)) => EncoderChoice::With(contextual()?),
         (None, Some(EncoderName::Static)) => EncoderChoice::Static,
-        (None, None) => EncoderChoice::Unchanged,
+        (None, None) => EncoderChoice::Usual,
     };
     if !args.dry_run {
         say_how_to_continue(args.rebuild);
@@ -212,8 +212,12 @@ fn report_text(report: &Report, dry_run: bool) -> String {
             true => format!("; the table would be rebuilt: {why}"),
             false => format!("; rebuilt: {why}"),
         });
+    let encoder = match report.contextual {
+        true => " (read in context)",
+        false => "",
+    };
     format!(
-        "{}: {} {done} added, {} removed, {} {} unchanged{rebuilt}\n",
+        "{}: {} {done} added, {} removed, {} {} unchanged{encoder}{rebuilt}\n",
         report.scope,
         count(report.added as u64, "row"),
         grouped(report.removed as u64),

@@ -324,6 +324,12 @@ impl Setup<'_> {
         self.say(&format!(
             "{when} ask your agent, in a new session: \"{ask}\"\n"
         ))?;
+        let is_indexed =
+            |scope: &Arc<Scope>| scope.remote.is_some() || scope.lance_folder().exists();
+        if cfg!(feature = "table") && hit.approved && !self.scopes().iter().all(is_indexed) {
+            self.say("To find more memories that use other words than the question, once:\n")?;
+            self.say_command("  ", &self::command("index --all"))?;
+        }
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
     }
 

@@ -135,11 +135,11 @@ impl Search<'_> {
                          nearest in meaning (its cosine is {cosine:.2})"
                     )
                 }
-                Some(Query::Hybrid(..)) if cosine < found.min_cosine(doc_key.0) => {
+                Some(Query::Hybrid(..)) if cosine < found.min_cosine => {
                     format!(
                         "it shares no term with the query, and its cosine of {cosine:.2} is below \
                          {:.2}, which a memory without a word of the query needs",
-                        found.min_cosine(doc_key.0)
+                        found.min_cosine
                     )
                 }
                 Some(Query::Hybrid(..)) => {

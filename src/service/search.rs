@@ -286,11 +286,10 @@ impl<'a> Search<'a> {
             }
             truncate_to_nearest(&mut found.candidates);
         } else {
-            let mut candidates = std::mem::take(&mut found.candidates);
-            candidates.retain(|candidate| {
-                self.has_evidence(candidate, found.min_cosine(candidate.scope))
-            });
-            found.candidates = candidates;
+            let min_cosine = found.min_cosine;
+            found
+                .candidates
+                .retain(|candidate| self.has_evidence(candidate, min_cosine));
         }
         found
     }

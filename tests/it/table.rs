@@ -49,7 +49,13 @@ fn memories(count: usize) -> Vec<Value> {
         .collect()
 }
 
+/// `index` with static vectors, with which answers are the same as without a table.
 fn index(root: &Path, arguments: &[&str]) -> Command {
+    let has_encoder = |argument: &&str| ["--model", "--encoder"].contains(argument);
+    let encoder = match arguments.iter().any(has_encoder) {
+        true => &[][..],
+        false => &["--encoder", "static"],
+    };
     let mut command = Command::new(env!("CARGO_BIN_EXE_ack-memory"));
     command
         .env_clear()
@@ -57,6 +63,7 @@ fn index(root: &Path, arguments: &[&str]) -> Command {
         .arg("--root")
         .arg(root)
         .arg("index")
+        .args(encoder)
         .args(arguments);
     command
         .stdin(Stdio::null())

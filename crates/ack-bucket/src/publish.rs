@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ack_api::record::Record;
 use ack_api::remote::RemoteSettings;
-use ack_lance::build::{self, Target};
+use ack_lance::build::{self, EncoderChoice, Target};
 use ack_lance::extent::Extent;
 use ack_lance::indexes::will_search_on_disk;
 use ack_lance::records;
@@ -264,7 +264,8 @@ impl Publisher {
         };
         let options = build::Options {
             rebuild: terms.rebuild,
-            ..build::Options::default()
+            encoder: EncoderChoice::Static,
+            dry_run: false,
         };
         let (mut done, mut whole) = (0, 0);
         build::build(&target, options, &mut |progress| {

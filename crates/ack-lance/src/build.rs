@@ -21,7 +21,7 @@ use lancedb::database::CreateTableMode;
 use lancedb::table::OptimizeAction;
 
 use self::contents::{Contents, StoredRow, contents};
-pub use self::report::{EncoderChoice, Options, Progress, Report, Target};
+pub use self::report::{EncoderChoice, MAX_READ_IN_CONTEXT, Options, Progress, Report, Target};
 use super::columns;
 use super::extent::Extent;
 use super::indexes::{ROWS_PER_FRAGMENT, compact, update_indexes};
@@ -105,21 +105,20 @@ pub fn build(
     check_files(folder)?;
     let wanted = target.store.full_scan(READ_TIMEOUT, fingerprints)?;
     if options.dry_run {
-        let (known, rebuild_reason) =
-            if folder.join(format!("{TABLE}.lance")).is_dir() && !options.rebuild {
-                let choice = resolve(options.encoder, folder);
-                match wait(async {
-                    contents(&open(folder).await?, encoder, (choice, target.extent)).await
-                }) {
-                    Ok(contents) => (contents.rows, None),
-                    Err(error) => (Vec::new(), Some(error.to_string())),
-                }
-            } else {
-                (Vec::new(), None)
-            };
+        let choice = resolve(options.encoder, folder, wanted.len());
+        let is_there = folder.join(format!("{TABLE}.lance")).is_dir();
+        let found = (is_there && !options.rebuild).then(|| {
+            wait(async { contents(&open(folder).await?, encoder, (choice, target.extent)).await })
+        });
+        let (known, rebuild_reason) = match found {
+            Some(Ok(contents)) => (contents.rows, None),
+            Some(Err(error)) => (Vec::new(), Some(error.to_string())),
+            None => (Vec::new(), None),
+        };
         let plan = Plan::new(&wanted, &known);
         return Ok(Report {
             scope: target.scope.to_owned(),
+            contextual: choice.is_contextual() == Some(true),
             added: plan.add.len(),
             removed: plan.remove.len(),
             kept: plan.kept,
@@ -128,7 +127,7 @@ pub fn build(
         });
     }
     let _lock = lock(folder)?;
-    let choice = resolve(options.encoder, folder);
+    let choice = resolve(options.encoder, folder, wanted.len());
     let encoders = Encoders { encoder, choice };
     match write(target, encoders, options.rebuild, &wanted, progress) {
         // A table that cannot be extended is rebuilt next to the published version, which readers
@@ -154,28 +153,28 @@ impl<'a> Encoders<'a> {
     const fn network(&self) -> Option<&'a dyn Embedder> {
         match self.choice {
             EncoderChoice::With(network) => Some(network),
-            EncoderChoice::Unchanged | EncoderChoice::Static => None,
+            EncoderChoice::Usual | EncoderChoice::Static => None,
         }
     }
 }
 
-/// The choice for a table: what was asked for, or what it was begun with. A table whose schema
-/// cannot be read gets static vectors.
-fn resolve<'a>(asked: EncoderChoice<'a>, folder: &Path) -> EncoderChoice<'a> {
-    let begun_with = || {
-        wait(async {
-            let schema = open(folder).await?.schema().await;
-            schema.map_err(TableError::lance_error("read the schema"))
-        })
-    };
-    match asked {
-        EncoderChoice::Unchanged
-            if begun_with().is_ok_and(|schema| columns::is_contextual(schema.metadata())) =>
-        {
-            Contextual::embedded().map_or(asked, |contextual| EncoderChoice::With(contextual))
-        }
-        _ => asked,
+/// The choice for a table that will have this many rows: what was asked for, or what it was begun
+/// with. A table of another version counts as new unless it is contextual.
+fn resolve<'a>(asked: EncoderChoice<'a>, folder: &Path, rows: usize) -> EncoderChoice<'a> {
+    if !matches!(asked, EncoderChoice::Usual) {
+        return asked;
     }
+    let begun_with = wait(async {
+        let schema = open(folder).await?.schema().await;
+        schema.map_err(TableError::lance_error("read the schema"))
+    });
+    let is_contextual = match begun_with {
+        Ok(schema) if columns::is_contextual(schema.metadata()) => true,
+        Ok(schema) if columns::is_current(schema.metadata()) => false,
+        _ => rows <= MAX_READ_IN_CONTEXT,
+    };
+    let network = Contextual::embedded().filter(|_| is_contextual);
+    network.map_or(asked, |network| EncoderChoice::With(network))
 }
 
 /// Vectors that a network contributed to, each with the network's hash, by the hash of the encoded
@@ -199,6 +198,7 @@ fn write(
     }
     let mut report = Report {
         scope: target.scope.to_owned(),
+        contextual: encoders.choice.is_contextual() == Some(true),
         added: plan.add.len(),
         removed: plan.remove.len(),
         kept: plan.kept,

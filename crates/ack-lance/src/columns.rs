@@ -37,7 +37,7 @@ use ack_search::dictionary::Dictionary;
 use ack_search::encoder::Encoder;
 
 /// Version of the columns, of the analysis that produces the terms, and of the encoded text.
-pub const COLUMNS_VERSION: &str = "5";
+pub const COLUMNS_VERSION: &str = "6";
 
 /// How many bytes of a memory's text the table keeps, for people who read it with other tools.
 const TEXT_CAP: usize = 4_000;
@@ -177,7 +177,12 @@ pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), T
     Ok(())
 }
 
-/// Whether a table was begun with `--encoder contextual`.
+/// Whether a table has the columns of this program.
+pub fn is_current(metadata: &HashMap<String, String>) -> bool {
+    metadata.get(META_VERSION).map(String::as_str) == Some(COLUMNS_VERSION)
+}
+
+/// Whether a table was begun with the small transformer.
 pub fn is_contextual(metadata: &HashMap<String, String>) -> bool {
     metadata.get(META_NETWORK).map(String::as_str) == Some(CONTEXTUAL)
 }

@@ -36,8 +36,6 @@ use ack_api::cancel;
 pub const MAX_NEAREST: usize = 200;
 /// In hybrid retrieval, a memory that shares no term with the query needs this cosine.
 pub const MIN_COSINE: f32 = 0.3;
-/// The same in a scope with contextual vectors, whose cosines vary more.
-const MIN_CONTEXTUAL_COSINE: f32 = 0.33;
 /// If no memory shares a term and all cosines are low, a memory needs this share of the best one.
 const MIN_COSINE_SHARE: f32 = 0.8;
 /// Below this cosine, two texts count as unrelated.
@@ -122,19 +120,13 @@ pub struct CandidateSet {
     pub hiding_scopes: BTreeSet<usize>,
     /// What fusion divided the lexical scores by, see [`Bm25Weights::score_norm`].
     pub score_norm: f32,
-    /// The cosine that a memory without a common term needs, for each view; empty if the semantic
-    /// leg did not run.
-    min_cosines: Vec<f32>,
+    /// The cosine that a memory without a common term needs.
+    pub min_cosine: f32,
     /// The cosines of each view's documents; empty if the semantic leg did not run.
     pub cosines: Vec<DocScores>,
 }
 
 impl CandidateSet {
-    /// The cosine that a memory of a scope needs if it shares no term with the query.
-    pub fn min_cosine(&self, scope: usize) -> f32 {
-        self.min_cosines.get(scope).copied().unwrap_or_default()
-    }
-
     fn admit(&mut self, rules: &EligibilityRules<'_>, candidate: Candidate) {
         match rules.check(candidate.doc) {
             Eligibility::Eligible => self.candidates.push(candidate),
@@ -238,43 +230,39 @@ pub fn retrieve(
     }
     if let Some(Nearest { candidates, hidden }) = nearest {
         let lexical_ran = query.bm25().is_some();
-        let usual = views.iter().map(|view| match view.index.is_contextual {
-            true => MIN_CONTEXTUAL_COSINE,
-            false => MIN_COSINE,
-        });
-        let usual: Vec<f32> = usual.collect();
         // Without words, a hidden neighbour counts if it would have been on the first page.
-        let least = match lexical_ran {
-            true => f32::NEG_INFINITY,
-            false => last_on_page(&candidates),
+        let min_cosine = if lexical_ran {
+            MIN_COSINE
+        } else {
+            last_on_page(&candidates).max(MIN_COSINE)
         };
         for (near, by_status) in hidden {
             let is_counted = admitted.contains(&(near.scope, near.doc))
                 || scores
                     .get(near.scope)
                     .is_some_and(|scores| scores.get(near.doc) > 0.0);
-            let is_near = |usual: &f32| near.cosine >= usual.max(least);
-            if usual.get(near.scope).is_some_and(is_near) && !is_counted {
+            if near.cosine >= min_cosine && !is_counted {
                 found.hide(near.scope, by_status);
             }
         }
-        let cosines = candidates.iter().map(|near| near.cosine);
-        let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
-        let no_word_matches = found.candidates.is_empty();
-        let needed = usual.into_iter().map(|usual| match lexical_ran {
-            true if no_word_matches => relative.clamp(UNRELATED_COSINE, usual),
-            true => usual,
-            false => f32::NEG_INFINITY,
-        });
-        found.min_cosines = needed.collect();
+        found.min_cosine = if lexical_ran {
+            let cosines = candidates.iter().map(|near| near.cosine);
+            let relative = MIN_COSINE_SHARE * cosines.fold(0.0, f32::max);
+            if found.candidates.is_empty() {
+                relative.clamp(UNRELATED_COSINE, MIN_COSINE)
+            } else {
+                MIN_COSINE
+            }
+        } else {
+            f32::NEG_INFINITY
+        };
         let has_score = |near: &Candidate| {
             scores
                 .get(near.scope)
                 .is_some_and(|scores| scores.get(near.doc) > 0.0)
         };
-        let mut more = candidates;
-        more.retain(|near| {
-            near.cosine >= found.min_cosine(near.scope)
+        let more = candidates.into_iter().filter(|near| {
+            near.cosine >= found.min_cosine
                 && !has_score(near)
                 && !admitted.contains(&(near.scope, near.doc))
         });

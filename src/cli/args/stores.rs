@@ -46,7 +46,8 @@ pub struct IndexArgs {
     /// Rebuild the table from scratch
     #[arg(long)]
     pub rebuild: bool,
-    /// The encoder of the vectors [default: the table's; static for a new table]
+    /// The encoder of the vectors [default: the table's; for a new table, contextual up to 5,000
+    /// memories]
     #[arg(long, value_enum, conflicts_with = "model")]
     pub encoder: Option<EncoderName>,
     /// Folder with the model.safetensors of all-MiniLM-L6-v2, for better vectors

@@ -9,7 +9,7 @@ use crate::extent::Extent;
 use ack_api::memory::{Memory, Status};
 use ack_api::source::StoredMemory;
 use ack_search::analyzer::{AnalyzerPool, PooledDoc};
-use ack_search::encoder::EmbedError;
+use ack_search::encoder::{CONTEXTUAL_NORM, EmbedError, Space};
 
 /// Makes batches, independently of each other.
 pub struct Preparer<'a> {
@@ -104,6 +104,10 @@ impl<'a> Preparer<'a> {
             .filter_map(|position| memories.get(*position))
             .map(|memory| columns::encoded_text(memory))
             .collect();
+        let norm = match network.space() {
+            Space::Encoder => CONTEXTUAL_NORM,
+            Space::Teacher => 1.0,
+        };
         for (position, vector) in missing.into_iter().zip(network.encode(&texts)?) {
             if let (Some(analyzed), Some(model)) =
                 (docs.get_mut(position), models.get_mut(position))
@@ -113,7 +117,8 @@ impl<'a> Preparer<'a> {
                     let encoder = self.encoders.encoder;
                     encoder.with_network(known, &vector, network.space())
                 });
-                analyzed.doc.vector = both.map(Vec::into_boxed_slice);
+                let both = both.map(|both| both.iter().map(|value| value * norm).collect());
+                analyzed.doc.vector = both;
                 *model = Some(network.hash().to_owned());
             }
         }

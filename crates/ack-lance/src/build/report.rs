@@ -32,13 +32,17 @@ pub struct Options<'a> {
     pub encoder: EncoderChoice<'a>,
 }
 
+/// Up to this many memories, a new table has contextual vectors: that takes about 13 s.
+pub const MAX_READ_IN_CONTEXT: usize = 5_000;
+
 /// What makes a memory's vector.
 #[derive(Clone, Copy, Default)]
 pub enum EncoderChoice<'a> {
-    /// The one with which the table was begun, if it is inside the binary; otherwise the static
+    /// The one with which the table was begun, if it is inside the binary. For a new table, the
+    /// small transformer if there are at most [`MAX_READ_IN_CONTEXT`] memories; otherwise the static
     /// encoder. Other vectors in the table are kept.
     #[default]
-    Unchanged,
+    Usual,
     /// The static encoder alone.
     Static,
     /// The static encoder and a network.
@@ -50,7 +54,7 @@ impl EncoderChoice<'_> {
     /// table's choice.
     pub fn is_contextual(&self) -> Option<bool> {
         match self {
-            Self::Unchanged => None,
+            Self::Usual => None,
             Self::Static => Some(false),
             Self::With(embedder) => Some(embedder.space() == Space::Encoder),
         }
@@ -60,7 +64,7 @@ impl EncoderChoice<'_> {
     /// to it.
     pub fn fits(&self, network: Option<&str>) -> bool {
         match self {
-            Self::Unchanged => true,
+            Self::Usual => true,
             Self::Static => network.is_none(),
             Self::With(embedder) => network == Some(embedder.hash()),
         }
@@ -72,6 +76,8 @@ impl EncoderChoice<'_> {
 pub struct Report {
     /// The scope.
     pub scope: String,
+    /// Whether the small transformer reads its memories.
+    pub contextual: bool,
     /// Rows that were added or replaced.
     pub added: usize,
     /// Rows that were removed: they changed, left the store, or were rejected.
