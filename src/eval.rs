@@ -52,7 +52,7 @@ pub struct Query {
 
 /// The filters of a query.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct QueryFilter {
     /// Every one of these tags.
     pub tags_all: Option<Vec<String>>,
@@ -168,6 +168,17 @@ pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
         let mut json = serde_json::Deserializer::from_str(&line);
         let mut query: Query =
             serde_path_to_error::deserialize(&mut json).map_err(|error| refuse(reason(&error)))?;
+        let filter = query.filter.iter();
+        let dates = filter.flat_map(|filter| [("since", &filter.since), ("until", &filter.until)]);
+        for (name, date) in dates {
+            let date = date.as_deref().unwrap_or("2000-01-01");
+            if day(date).parse::<jiff::civil::Date>().is_err() {
+                let date = text::line(date, 60);
+                let message =
+                    format!("`filter.{name}`: {date} is not a day (YYYY-MM-DD) or a time");
+                return Err(refuse(message));
+            }
+        }
         if query.qid.is_empty() {
             query.qid = number.to_string();
         }

@@ -8,6 +8,7 @@ use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Memory, Status};
 use ack_compare::sketch::{Grouped, find_earlier};
 use ack_search::dedup::Signature;
+use ack_store::folder::front_matter::split;
 use ack_store::folder::lines;
 use ack_store::folder::links::{Target, links, target_exists};
 use ack_store::folder::note::{self, Note, NoteStatus};
@@ -137,7 +138,7 @@ impl CheckState {
             return self.error("unreadable", (&shown_path, 1), problem);
         }
         let Ok(content) = String::from_utf8(content) else {
-            let message = "is not UTF-8; save it in that encoding";
+            let message = "is not UTF-8; save it as UTF-8";
             return self.error("unreadable", (&shown_path, 1), message);
         };
         // Editors on Windows add a byte order mark. Every reader of notes skips it.
@@ -226,7 +227,7 @@ impl CheckState {
             keys.find(|(known, _)| *known == key)
                 .map_or(1, |(_, line)| line)
         };
-        let is_open = !document.has_header && content.starts_with("---");
+        let is_open = !document.has_header && split(content).0.is_never_closed();
         if is_open {
             let message = "its front matter is never closed; end it with a line `---`";
             self.error("schema", (shown_path, 1), message);

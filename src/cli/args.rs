@@ -107,19 +107,25 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
         ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         _ => return error,
     };
-    let Some(ContextValue::String(unexpected)) = error.get(kind) else {
+    let Some(ContextValue::String(unexpected)) = error.get(kind).cloned() else {
         return error;
     };
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return error;
     }
-    let mut typed = std::env::args_os().skip(1);
-    let Some(command) = typed.find_map(|word| command.find_subcommand(word)) else {
-        return error;
-    };
+    let typed = std::env::args_os().skip(1);
+    let command = typed.fold(command, |command, word| {
+        command.find_subcommand(word).unwrap_or(command)
+    });
     let option = unexpected.strip_prefix("--").unwrap_or_default();
+    let is_meant = |argument: &clap::Arg| {
+        let id = argument.get_id().as_str();
+        id == option || id.strip_suffix('s') == Some(option)
+    };
     let takes_scope = || command.get_opts().any(|option| option.get_id() == "scope");
-    let tip = if command.get_positionals().any(|it| it.get_id() == option) {
+    let tip = if command.get_positionals().any(is_meant) {
+        // Not an option that merely looks like it.
+        error.remove(ContextKind::SuggestedArg);
         format!("give the {option} without `--{option}`")
     } else if !unexpected.starts_with('-') && takes_scope() {
         format!("to name a scope, use `--scope {unexpected}`")

@@ -22,6 +22,9 @@ use ack_lance::build::{BuildError, EncoderChoice, Options, Progress, Report, Tar
 use ack_lance::extent::Extent;
 use ack_search::encoder::Embedder;
 
+/// How many scopes a message names.
+const MAX_NAMED: usize = 10;
+
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError> {
     let registry = Registry::new(config);
     let found = registry.discover().scopes;
@@ -38,19 +41,18 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         (None, false) if found.len() == 1 => found,
         _ => {
             return Err(CliError::Request(Error::InvalidArgument {
-                argument: "--scope".to_owned(),
+                argument: match (&args.scope, &config.pinned) {
+                    (None, Some(pinned)) => pinned.source.to_string(),
+                    _ => "--scope".to_owned(),
+                },
                 value: if args.all {
                     "given together with --all"
                 } else {
                     "missing"
                 }
                 .to_owned(),
-                allowed: "one scope by its name, or --all".to_owned(),
-                nearest: found
-                    .iter()
-                    .map(|scope| scope.name.clone())
-                    .take(5)
-                    .collect(),
+                allowed: format!("--all, or one scope by its name: {}", some_names(&found)),
+                nearest: Vec::new(),
                 example: Some(command("index --all")),
             }));
         }
@@ -93,12 +95,22 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
     failed.map_or(Ok(()), Err)
 }
 
+/// The names of the first few scopes.
+fn some_names(found: &[Arc<Scope>]) -> String {
+    let names = found.iter().map(|scope| scope.name.as_str());
+    let mut names: Vec<&str> = names.take(MAX_NAMED).collect();
+    if found.len() > names.len() {
+        names.push("…");
+    }
+    names.join(", ")
+}
+
 /// Makes Ctrl-C say that the work is not lost.
 fn say_how_to_continue(is_rebuild: bool) {
     let note = if is_rebuild {
-        "\nInterrupted. `index` without `--rebuild` continues from the last batch.\n"
+        "\nInterrupted. Run `index` again without `--rebuild`: it keeps the rows written so far.\n"
     } else {
-        "\nInterrupted. The same command continues from the last batch.\n"
+        "\nInterrupted. Run the same command again: it keeps the rows written so far.\n"
     };
     signals::on_interrupt(move || {
         write_err(note);
@@ -213,11 +225,11 @@ fn report_text(report: &Report, dry_run: bool) -> String {
             false => format!("; rebuilt: {why}"),
         });
     let encoder = match report.contextual {
-        true => " (read in context)",
-        false => "",
+        true => "contextual",
+        false => "static",
     };
     format!(
-        "{}: {} {done} added, {} removed, {} {} unchanged{encoder}{rebuilt}\n",
+        "{}: {} {done} added, {} removed, {} {} unchanged; {encoder} vectors{rebuilt}\n",
         report.scope,
         count(report.added as u64, "row"),
         grouped(report.removed as u64),

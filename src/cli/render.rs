@@ -16,7 +16,7 @@ pub use context::context;
 pub use get::{get, history};
 pub use layout::{QueryWords, block, lines, paint};
 pub use query::{Listing, query};
-pub use scopes::scopes;
+pub use scopes::{how_opened, scopes};
 
 use anstyle::{AnsiColor, Style};
 

@@ -1,33 +1,36 @@
 //! The vector of a question.
 
-use ack_search::encoder::Encoder;
+use ack_contextual::Contextual;
+use ack_search::encoder::{Encoder, Space};
 use ack_search::semantic::{QuantizedVector, QueryVector};
 
-/// The vector of a question, if the encoder knows any of its words. It is contextual, too, if it is
-/// compared with memories that are.
+/// How much the small transformer's vector of a question counts, relative to the static one, if the
+/// question is compared with static vectors. It reads the question in context, but it fits them less
+/// well.
+const SHARE_FOR_STATIC: f32 = 0.15;
+/// The same for contextual vectors, which are made in the same way.
+const SHARE_FOR_CONTEXTUAL: f32 = 1.0;
+/// A question of fewer words has no context; for static vectors, it is not read.
+const MIN_WORDS: usize = 3;
+
+/// The vector of a question, if the encoder knows any of its words. `is_contextual` is whether it is
+/// compared with memories that have contextual vectors.
 pub fn of(text: &str, is_contextual: bool) -> Option<QueryVector> {
-    let plain = Encoder::embedded()?.query(text)?;
+    let encoder = Encoder::embedded()?;
+    let plain = encoder.query(text)?;
+    let is_read = is_contextual || text.split_whitespace().nth(MIN_WORDS - 1).is_some();
+    let network = || Contextual::embedded()?.question(text);
+    let network = is_read.then(network).flatten();
+    let with = |share: f32| {
+        let vector = network.as_deref()?;
+        encoder.with_network(&plain, vector, Space::Encoder, share)
+    };
     Some(QueryVector {
         contextual: is_contextual
-            .then(|| in_context(text, &plain))
+            .then(|| with(SHARE_FOR_CONTEXTUAL))
             .flatten()
             .as_deref()
             .and_then(QuantizedVector::quantize),
-        plain: QuantizedVector::quantize(&plain)?,
+        plain: QuantizedVector::quantize(with(SHARE_FOR_STATIC).as_deref().unwrap_or(&plain))?,
     })
-}
-
-#[cfg(feature = "table")]
-fn in_context(text: &str, plain: &[f32]) -> Option<Vec<f32>> {
-    use ack_contextual::Contextual;
-    use ack_search::encoder::Space;
-
-    let vector = Contextual::embedded()?.question(text)?;
-    Encoder::embedded()?.with_network(plain, &vector, Space::Encoder)
-}
-
-/// Only vector tables have contextual vectors.
-#[cfg(not(feature = "table"))]
-const fn in_context(_text: &str, _plain: &[f32]) -> Option<Vec<f32>> {
-    None
 }

@@ -139,6 +139,18 @@ pub fn filters(root: &Path) -> insta::Settings {
         settings.add_filter(&escaped, "[ROOT]");
     }
     settings.add_filter(r" · table(, transformer)?( ·)", "$2");
+    // The last digits of a cosine depend on the processor.
+    for (number, shown) in [
+        (r"\b(score|meaning) \d+\.\d+", "$1 [N]"),
+        (r"×(\s+)\d\.\d+\)", "×$1[N])"),
+        (r"(semantic: rank \d+, )\d\.\d+", "$1[N]"),
+        (r"near in meaning \(\d\.\d+\)", "near in meaning ([N])"),
+        (r#""score": \d+\.\d+"#, r#""score": [N]"#),
+        (r"--cursor A[\w-]{20,}", "--cursor [CURSOR]"),
+        (r#""next_cursor": "[^"]+""#, r#""next_cursor": "[CURSOR]""#),
+    ] {
+        settings.add_filter(number, shown);
+    }
     settings.add_filter(r"(?m)^    vectors   .*", "    vectors   [VECTORS]");
     let age = r"\b(\d+ (minute|hour|day|week|month|year)s? ago|yesterday|today)\b *";
     settings.add_filter(age, "[AGE] ");

@@ -57,18 +57,18 @@ fn a_small_table_is_contextual_unless_static_vectors_are_asked_for() {
     let root = root();
     let said = index(&root, &["--dry-run"]);
     assert!(
-        said.contains("0 were unchanged (read in context)"),
+        said.contains("0 were unchanged; contextual vectors"),
         "{said}"
     );
     let said = index(&root, &[]);
     assert!(
-        said.contains("5 rows were added, 0 removed, 0 were unchanged (read in context)"),
+        said.contains("5 rows were added, 0 removed, 0 were unchanged; contextual vectors"),
         "{said}"
     );
     assert_eq!(embedder(&root), contextual(5));
     std::fs::remove_dir_all(root.scope_folder("alpha").join("lance")).unwrap();
     let said = index(&root, &["--encoder", "static"]);
-    assert!(!said.contains("in context"), "{said}");
+    assert!(!said.contains("contextual"), "{said}");
     assert!(index(&root, &[]).contains("0 rows were added"));
     assert_eq!(embedder(&root), "static-minilm");
 }
@@ -80,7 +80,7 @@ fn a_new_table_of_more_than_5000_memories_is_static() {
         .map(|number| memory(&format!("m{number}"), &format!("Note {number}"), json!({})))
         .collect();
     bulk(&root, "alpha", &notes);
-    assert!(!index(&root, &[]).contains("in context"));
+    assert!(!index(&root, &[]).contains("contextual"));
     assert_eq!(embedder(&root), "static-minilm");
 }
 
@@ -173,12 +173,12 @@ fn a_question_is_read_in_the_same_way_as_the_memories() {
     let turned = "drop the table and then lock the row";
     let cosines = || [same, turned].map(|text| nearest(&root.service(), text));
     let without = cosines();
-    // To the static encoder, the order of words makes no difference.
-    assert!(
-        without
-            .iter()
-            .all(|(id, cosine)| id == "m1" && *cosine > 0.999)
-    );
+    // To static vectors, the order of words makes hardly any difference: only the question is read
+    // in context, and that counts little.
+    let [(one, cosine), (other, other_cosine)] = &without;
+    assert_eq!([one, other], ["m1", "m1"]);
+    assert!(cosine.min(*other_cosine) > 0.98, "{without:?}");
+    assert!((cosine - other_cosine).abs() < 0.001, "{without:?}");
     index(&root, &["--encoder", "contextual"]);
     let [same, turned] = cosines();
     let norm = f64::from(ack_search::encoder::CONTEXTUAL_NORM);

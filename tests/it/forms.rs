@@ -56,11 +56,22 @@ fn a_name_and_its_version_meet_with_and_without_a_space() {
         &[
             ("java17", "Java 17"),
             ("oauth2", "OAuth 2"),
-            ("ubuntu2204", "Ubuntu 2204"),
+            ("nodejs18", "Node.js 18"),
+            ("log4j2", "Log4j 2"),
+            ("c++20", "C++ 20"),
             ("utf8", "UTF-8"),
         ],
         true,
     );
+    // The other way round, the name or the number alone would match.
+    for (text, query) in [
+        ("Ubuntu 22.04", "ubuntu2204"),
+        ("Ubuntu 22.04", "ubuntu22.04"),
+        ("Go 1.22", "go1.22"),
+        ("java version 17", "java17"),
+    ] {
+        assert!(meet(text, query), "{query:?} for {text:?}");
+    }
     check(
         &[
             ("java17", "java 18"),
@@ -70,16 +81,50 @@ fn a_name_and_its_version_meet_with_and_without_a_space() {
         ],
         false,
     );
-    // A memory with both is an answer; two memories with one part each are not.
-    let texts = ["zebra java 17 yak", "zebra java yak", "zebra 17 yak"];
-    for (texts, is_certain) in [(&texts[..], true), (&texts[1..], false)] {
-        for query in ["java17", "migrate the app to java17"] {
-            let (_root, service) = scope(texts);
-            let answer = call(&service, "query_memories", json!({ "query": query })).unwrap();
-            let is_marked = answer["notes"].to_string().contains("nothing_certain");
-            assert_eq!(!is_marked, is_certain, "{query}: {answer:#}");
-        }
+}
+
+#[test]
+fn a_version_that_no_memory_has_is_not_certain() {
+    let marked = |texts: &[&str], query: &str| {
+        let (_root, service) = scope(texts);
+        let answer = call(&service, "query_memories", json!({ "query": query })).unwrap();
+        let notes = answer["notes"].to_string();
+        notes.contains("nothing_certain") || notes.contains("no_word_matches")
+    };
+    let both = "zebra with java and 17 yaks";
+    let [name, number] = ["zebra java yak", "zebra 17 yak"];
+    for query in ["java17", "migrate the app to java17"] {
+        assert!(!marked(&[both, name, number], query), "{query}");
+        // One part in each of two memories is no answer.
+        assert!(marked(&[name, number], query), "{query}");
+        assert!(marked(&[name], query), "{query}");
     }
+    // Each of two versions has its own memory.
+    let node = "yak of version 18 with node";
+    assert!(!marked(&[both, node], "java17 and node18"));
+}
+
+#[test]
+fn an_unreviewed_memory_does_not_change_how_a_version_is_found() {
+    let root = Root::new();
+    let approved = [
+        "Java version 17 lacks jlink",
+        "Gradle picks 17 as the java version",
+    ];
+    let memories = approved.into_iter().enumerate();
+    let memories: Vec<Value> = memories
+        .map(|(number, title)| memory(&format!("m{number}"), title, json!({})))
+        .collect();
+    bulk(&root, "platform", &memories);
+    let before = found(&root.service(), "java17");
+    assert_eq!(before.len(), 2, "{before:?}");
+    let waiting = json!({ "status": "staging" });
+    bulk(
+        &root,
+        "platform",
+        &[memory("m9", "Try java17 next week", waiting)],
+    );
+    assert_eq!(found(&root.service(), "java17"), before);
 }
 
 #[test]

@@ -95,9 +95,22 @@ fn a_value_given_in_the_wrong_way_is_answered_with_the_right_one() {
             &["query", "--query=music"],
             "give the query without `--query`",
         ),
+        (&["get", "--id", "m-1"], "give the id without `--id`"),
+        (
+            &["connect", "--client", "codex"],
+            "give the client without `--client`",
+        ),
+        (
+            &["scopes", "remove", "--name", "music"],
+            "give the name without `--name`",
+        ),
     ] {
         let error = ack(root.path(), arguments).fails(2);
         assert!(error.contains(tip), "{arguments:?}: {error}");
+        assert!(
+            !error.contains("similar argument"),
+            "{arguments:?}: {error}"
+        );
     }
     // What no scope can be keeps its own error.
     let error = ack(root.path(), &["review", "--lst"]).fails(2);

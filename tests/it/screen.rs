@@ -25,7 +25,7 @@ fn output_at_a_terminal_of_80_columns() {
     let mut terminal = Terminal::new();
     let mut text = String::new();
     for arguments in [
-        &["query", "sqlx", "migration", "transaction", "-n", "3"][..],
+        &["query", "sqlx", "transaction", "-n", "3"][..],
         &["query", "--next"],
         &["query", "lock", "-s", "ledger-api", "-l", "-n", "1"],
         &["query", "pnpm lockfile", "-n", "1", "--explain"],

@@ -17,6 +17,7 @@ use super::quantities;
 use super::semantic::QuantizedVector;
 use super::stems;
 use super::symbols;
+use super::versions::name_with_version;
 use crate::encoder::Encoder;
 use crate::encoder::wordpiece::TokenId;
 use ack_api::memory::Memory;
@@ -187,6 +188,11 @@ impl Analyzer {
         {
             if let Some(quantity) = quantities::quantity(previous, text) {
                 let segment = self.split(&quantity, None);
+                self.count(segment, weight);
+                self.truncate(segment);
+            }
+            if let Some(joined) = name_with_version(previous, text) {
+                let segment = self.split(&joined, None);
                 self.count(segment, weight);
                 self.truncate(segment);
             }

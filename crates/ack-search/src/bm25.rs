@@ -49,8 +49,8 @@ pub struct Bm25Weights {
     /// Whether no memory contains a number or a code of the query, see
     /// [`is_code`](super::query::QueryTerm::is_code).
     pub lacks_code: bool,
-    /// The parts of a code that memories write as two words, such as `java 17`.
-    pub code_parts: Vec<String>,
+    /// For each code that no memory contains, but all of whose parts memories contain: those parts.
+    pub code_parts: Vec<Vec<String>>,
     /// What the replaced words would weigh if a memory contained them. It keeps a memory that
     /// matches nothing but expansions from scoring as a full match.
     pub unmatched_weight: f32,

@@ -406,14 +406,15 @@ impl Encoder {
         }
     }
 
-    /// The static vector of a text plus a network's vector of it, in this space, each with norm 1.
-    /// The result has the norm of the static vector: both encoders know the same words. See
-    /// [`CONTEXTUAL_NORM`] for a memory's.
+    /// The static vector of a text with norm 1, plus `weight` times a network's vector of it, in
+    /// this space. The result has the norm of the static vector: both encoders know the same words.
+    /// See [`CONTEXTUAL_NORM`] for a memory's.
     pub fn with_network(
         &self,
         static_vector: &[f32],
         vector: &[f32],
         space: Space,
+        weight: f32,
     ) -> Option<Vec<f32>> {
         let mut vector = match space {
             Space::Teacher => self.project(vector)?,
@@ -424,7 +425,7 @@ impl Encoder {
         vector
             .iter_mut()
             .zip(unit)
-            .for_each(|(value, other)| *value += other);
+            .for_each(|(value, other)| *value = *value * weight + other);
         normalize(vector).map(|vector| scaled(vector, share))
     }
 

@@ -24,6 +24,7 @@ use super::quantities::quantities;
 use super::query::{QueryTerms, WeightedTerm};
 use super::spelling;
 use super::symbols;
+use super::versions::{self, names_with_versions};
 use super::view::{DocScores, View};
 use ack_api::cancel;
 use ack_api::memory::StatusFilter;
@@ -81,7 +82,9 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
         }
         let key = term.key.clone();
         let mut is_missing_code = term.is_code && frequency(&key) == 0;
-        if is_known(&key) {
+        // A word with digits is never misspelt, so here the filter counts.
+        let has_digit = key.bytes().any(|byte| byte.is_ascii_digit());
+        if is_known(&key) && !(has_digit && !key.starts_with('=') && frequency(&key) == 0) {
             let df = frequency(&key);
             let weight = idf(df) * term.weight;
             if term.specific && (query.is_short || df <= MAX_REQUIRED_DF) {
@@ -93,7 +96,7 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             let similar = spelling::similar_terms(views, &term.word, &key, filters);
             if is_missing_code && similar.is_whole() {
                 is_missing_code = false;
-                code_parts.extend(similar.terms.iter().map(|term| term.key.clone()));
+                code_parts.push(similar.terms.iter().map(|term| term.key.clone()).collect());
             }
             corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
             // A word that is misspelt or inflected weighs what the term weighs that it stands for.
@@ -311,6 +314,7 @@ impl<'a> Matcher<'a> {
         });
         self.add_symbols(text, &mut found);
         self.add_quantities(text, &mut found);
+        self.add_versions(text, &mut found);
         found
     }
 
@@ -335,6 +339,23 @@ impl<'a> Matcher<'a> {
             let weight = self.weights.get(word.as_str());
             let new = weight.filter(|_| !found.iter().any(|(_, known)| *known == word));
             found.extend(new.map(|weight| (*weight, Cow::Owned(word))));
+        });
+    }
+
+    /// Adds the names with a version that a text writes as two words and that match although no
+    /// part of them does.
+    fn add_versions<'t>(&self, text: &'t str, found: &mut Vec<(f32, Cow<'t, str>)>) {
+        names_with_versions(text, &mut |joined, written| {
+            let key = term_key(versions::kind(&joined), &joined);
+            let Some(weight) = self.weights.get(key.as_ref()) else {
+                return;
+            };
+            let written = written
+                .trim_matches(|c: char| !c.is_alphanumeric())
+                .to_lowercase();
+            if !found.iter().any(|(_, known)| written.contains(&**known)) {
+                found.push((*weight, Cow::Owned(written)));
+            }
         });
     }
 

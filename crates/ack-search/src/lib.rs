@@ -48,4 +48,5 @@ pub mod spelling;
 pub mod stems;
 pub mod symbols;
 mod variants;
+pub mod versions;
 pub mod view;

@@ -9,6 +9,7 @@ use super::diacritics::exact_spellings;
 use super::plain::plain;
 use super::quantities::join_quantities;
 use super::symbols;
+use super::versions::{self, names_with_versions};
 
 /// Weight of a specific identifier in a short query, relative to a word of the same rarity.
 const IDENTIFIER_BOOST: f32 = 4.0;
@@ -132,6 +133,13 @@ impl QueryTerms {
                     (true, false) => SPACED_PAIR_WEIGHT,
                 };
                 let written = pair.written.to_lowercase();
+                pairs.insert(key.into_owned(), QueryPair { weight, written });
+            }
+        });
+        names_with_versions(query, &mut |joined, written| {
+            let key = term_key(versions::kind(&joined), &joined);
+            if !weights.contains_key(key.as_ref()) {
+                let (weight, written) = (1.0, written.to_lowercase());
                 pairs.insert(key.into_owned(), QueryPair { weight, written });
             }
         });

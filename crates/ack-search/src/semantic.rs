@@ -142,9 +142,9 @@ fn unit_scale(components: &[i8]) -> f32 {
 /// The vector of a query, for each kind of vector that memories have.
 #[derive(Debug, Clone)]
 pub struct QueryVector {
-    /// The static encoder's.
+    /// For static vectors: the static encoder's, and a little of the small transformer's.
     pub plain: QuantizedVector,
-    /// With what the small transformer contributes; `None` if no memory has such a vector.
+    /// For contextual vectors: both encoders' in equal parts; `None` if no memory has such a vector.
     pub contextual: Option<QuantizedVector>,
 }
 

@@ -10,6 +10,7 @@ use super::encoder::wordpiece::Vocabulary;
 use super::filter::Filters;
 use super::shapes::ShapePattern;
 use super::stems::stem;
+use super::versions::{MAX_VERSION_DIGITS, version_keys};
 use super::view::View;
 use ack_api::cancel;
 
@@ -29,9 +30,8 @@ const MIN_BEGINNING_CHARS: usize = 6;
 const MAX_CUT_OFF: usize = 5;
 /// The shortest word that is split into two.
 const MIN_COMPOUND_CHARS: usize = 8;
-/// The shortest name and the longest version that are split.
+/// The shortest name of a version.
 const MIN_NAME_CHARS: usize = 2;
-const MAX_VERSION_DIGITS: usize = 4;
 /// What German writes between the parts of a compound.
 const LINKS: [&str; 6] = ["", "s", "n", "en", "es", "er"];
 
@@ -180,29 +180,31 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
 /// The name and the version of a word that is both, such as `java17`. A name without the version in
 /// any memory only looks like the word.
 fn name_and_version(views: &[View<'_>], word: &str, filters: &Filters) -> Vec<SimilarTerm> {
-    let (name, version) = word.split_at(word.find(|c: char| !c.is_alphabetic()).unwrap_or(0));
-    let is_version = version.bytes().all(|byte| byte.is_ascii_digit());
+    let (name, digits) = word.split_at(word.find(|c: char| !c.is_alphabetic()).unwrap_or(0));
+    let is_version = digits.bytes().all(|byte| byte.is_ascii_digit());
     if name.chars().count() < MIN_NAME_CHARS
         || !is_version
-        || version.len() > MAX_VERSION_DIGITS
+        || digits.len() > MAX_VERSION_DIGITS
         || is_stop_word(name)
     {
         return Vec::new();
     }
-    let name = stem(name);
-    let is_known = |term: &str| frequency(views, term, filters) > 0;
-    let part = |key: &str, weight: f32, covers: Option<f32>| SimilarTerm {
-        key: key.to_owned(),
+    let name = stem(name).into_owned();
+    let is_known = |term: &String| frequency(views, term, filters) > 0;
+    if !is_known(&name) {
+        return Vec::new();
+    }
+    let part = |key: String, weight: f32, covers: Option<f32>| SimilarTerm {
+        key,
         weight,
         covers,
     };
-    match (is_known(&name), is_known(version)) {
-        (true, true) => vec![
-            part(&name, CORRECTION_WEIGHT, Some(0.5)),
+    match version_keys(digits).find(is_known) {
+        Some(version) => vec![
+            part(name, CORRECTION_WEIGHT, Some(0.5)),
             part(version, CORRECTION_WEIGHT, Some(0.5)),
         ],
-        (true, false) => vec![part(&name, SIMILAR_WEIGHT, None)],
-        (false, _) => Vec::new(),
+        None => vec![part(name, SIMILAR_WEIGHT, None)],
     }
 }
 

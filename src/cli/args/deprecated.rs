@@ -46,7 +46,7 @@ impl Cli {
             self.global.pin = Some(scope);
             self.global.variables.retain(|name| *name != ENV_SCOPE);
             if !writes_store {
-                let message = "`--scope` no longer pins; use `--pin`. `--scope` now filters";
+                let message = "this command has no `--scope`; `--pin` limits it to one scope";
                 self.global.old.push(message.to_owned());
             }
         }

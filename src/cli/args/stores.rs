@@ -60,7 +60,7 @@ pub struct IndexArgs {
 pub enum EncoderName {
     /// Adds up the words of a text: microseconds for each memory
     Static,
-    /// Also reads memories and questions in context: 1 to 10 ms for each memory. Better for
+    /// Also reads memories and questions in context: 1 to 5 ms for each memory. Better for
     /// questions in other words than the memory's, slightly worse for long write-ups
     Contextual,
 }

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::DoctorReport;
+use crate::cli::render::how_opened;
 use crate::config::ENVIRONMENT;
 use crate::scope::ScopeError;
 use ack_api::Diagnostic;
@@ -55,9 +56,9 @@ pub fn dump(report: &DoctorReport<'_>) -> String {
         if info.get("profile").is_some() {
             let _ = writeln!(
                 out,
-                "    profile   {}; opened {}",
+                "    profile   {}; {}",
                 text("/profile"),
-                text("/health/opened")
+                how_opened(&text("/health/opened"))
             );
             let counts = info.get("counts").cloned().unwrap_or_default();
             let number = |name: &str| counts.get(name).and_then(Value::as_u64).unwrap_or_default();

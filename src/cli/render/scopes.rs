@@ -164,11 +164,7 @@ fn details(scope: &ScopeInfo, screen: &Screen) -> String {
         out += &line(&text, screen);
     }
     if let Some(profile) = &scope.profile {
-        let opened = scope.health.opened.as_deref().unwrap_or("-");
-        let opened = match opened.starts_with("its files") {
-            true => opened.to_owned(),
-            false => format!("opened {opened}"),
-        };
+        let opened = how_opened(scope.health.opened.as_deref().unwrap_or("-"));
         out += &line(&format!("profile: {profile}; {opened}"), screen);
     }
     if let Some(table) = &scope.index {
@@ -212,4 +208,12 @@ pub fn vectors(table: &IndexInfo, screen: &Screen) -> String {
         let _ = write!(text, ", built {}", exact_time(at, screen));
     }
     text
+}
+
+/// How a store was opened, as part of a line.
+pub fn how_opened(opened: &str) -> String {
+    match opened.starts_with("its files") {
+        true => opened.to_owned(),
+        false => format!("opened {opened}"),
+    }
 }

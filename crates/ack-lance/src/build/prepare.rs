@@ -115,7 +115,7 @@ impl<'a> Preparer<'a> {
                 // Of a text without known words, a network knows none either.
                 let both = analyzed.doc.vector.as_deref().and_then(|known| {
                     let encoder = self.encoders.encoder;
-                    encoder.with_network(known, &vector, network.space())
+                    encoder.with_network(known, &vector, network.space(), 1.0)
                 });
                 let both = both.map(|both| both.iter().map(|value| value * norm).collect());
                 analyzed.doc.vector = both;

@@ -81,8 +81,10 @@ pub fn split(note: &str) -> (Header, &str) {
         }
         position = next;
     }
+    let first_line = rest.lines().next().unwrap_or_default();
+    let begins_with_key = split_key(first_line).is_some_and(|(key, _)| !key.contains(' '));
+    let is_never_closed = end.is_none() && begins_with_key;
     let Some((header, text)) = end.or(first_blank.filter(|_| is_header)) else {
-        let is_never_closed = is_header && !parse(rest).values.is_empty();
         let header = Header {
             is_never_closed,
             ..Header::default()
@@ -91,7 +93,7 @@ pub fn split(note: &str) -> (Header, &str) {
     };
     let written = rest.get(..header).unwrap_or_default();
     let header = Header {
-        is_never_closed: end.is_none(),
+        is_never_closed,
         ..parse(written)
     };
     if header.values.is_empty() && written.lines().any(is_prose) {
@@ -435,10 +437,12 @@ mod tests {
         assert_eq!(text, "Never closed\r\n");
         assert!(header.is_never_closed());
         assert!(split("---\nname: x").0.is_never_closed());
+        assert!(split("---\nname: x\nThe text\n").0.is_never_closed());
         for note in [
             "---\nname: x\n---\n",
             "---\n- a list\n",
             "---\nSome text: x\n\nx",
+            "---\n\nText after a rule: x\n",
         ] {
             assert!(!split(note).0.is_never_closed(), "{note}");
         }

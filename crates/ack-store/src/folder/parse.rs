@@ -51,12 +51,16 @@ pub fn read(
     for note in &mut notes {
         note.modified.clone_from(&modified);
     }
-    let damaged = (!is_utf8).then(|| NOT_UTF8.to_owned());
-    (notes, problem.or(damaged))
+    let problem = match (is_utf8, problem) {
+        (true, problem) => problem,
+        (false, None) => Some(NOT_UTF8.to_owned()),
+        (false, Some(problem)) => Some(format!("{NOT_UTF8}; it also {problem}")),
+    };
+    (notes, problem)
 }
 
 /// The problem with a file in another encoding.
-const NOT_UTF8: &str = "is not UTF-8, so some of its letters are lost; save it in that encoding";
+const NOT_UTF8: &str = "is not UTF-8, so some of its letters are lost; save it as UTF-8";
 
 /// The id of a note: its path without the extension.
 fn id_from_path(relative: &Path) -> String {
