@@ -172,7 +172,8 @@ pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
         let dates = filter.flat_map(|filter| [("since", &filter.since), ("until", &filter.until)]);
         for (name, date) in dates {
             let date = date.as_deref().unwrap_or("2000-01-01");
-            if day(date).parse::<jiff::civil::Date>().is_err() {
+            let is_day = date.parse::<jiff::civil::Date>().is_ok();
+            if !is_day && date.parse::<jiff::Timestamp>().is_err() {
                 let date = text::line(date, 60);
                 let message =
                     format!("`filter.{name}`: {date} is not a day (YYYY-MM-DD) or a time");

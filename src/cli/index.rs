@@ -42,7 +42,11 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         _ => {
             return Err(CliError::Request(Error::InvalidArgument {
                 argument: match (&args.scope, &config.pinned) {
-                    (None, Some(pinned)) => pinned.source.to_string(),
+                    // `flag --pin` or `environment ACK_MEM_SCOPE`.
+                    (None, Some(pinned)) => {
+                        let source = pinned.source.to_string();
+                        source.rsplit(' ').next().unwrap_or_default().to_owned()
+                    }
                     _ => "--scope".to_owned(),
                 },
                 value: if args.all {
@@ -108,9 +112,9 @@ fn some_names(found: &[Arc<Scope>]) -> String {
 /// Makes Ctrl-C say that the work is not lost.
 fn say_how_to_continue(is_rebuild: bool) {
     let note = if is_rebuild {
-        "\nInterrupted. Run `index` again without `--rebuild`: it keeps the rows written so far.\n"
+        "\nInterrupted. Run `index` again, without `--rebuild`: it continues after the last completed step.\n"
     } else {
-        "\nInterrupted. Run the same command again: it keeps the rows written so far.\n"
+        "\nInterrupted. Run the same command again: it continues after the last completed step.\n"
     };
     signals::on_interrupt(move || {
         write_err(note);
@@ -225,11 +229,11 @@ fn report_text(report: &Report, dry_run: bool) -> String {
             false => format!("; rebuilt: {why}"),
         });
     let encoder = match report.contextual {
-        true => "contextual",
-        false => "static",
+        true => "; contextual vectors",
+        false => "",
     };
     format!(
-        "{}: {} {done} added, {} removed, {} {} unchanged; {encoder} vectors{rebuilt}\n",
+        "{}: {} {done} added, {} removed, {} {} unchanged{encoder}{rebuilt}\n",
         report.scope,
         count(report.added as u64, "row"),
         grouped(report.removed as u64),

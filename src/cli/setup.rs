@@ -26,6 +26,11 @@ use ack_api::{Diagnostic, QueryRequest};
 
 /// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;
+/// Up to this many memories, `index` improves the search by meaning.
+#[cfg(feature = "table")]
+const MAX_READ_IN_CONTEXT: u64 = ack_lance::build::MAX_READ_IN_CONTEXT as u64;
+#[cfg(not(feature = "table"))]
+const MAX_READ_IN_CONTEXT: u64 = 0;
 /// The minimum length of a word to try.
 const MIN_WORD_LETTERS: usize = 5;
 
@@ -326,8 +331,11 @@ impl Setup<'_> {
         ))?;
         let is_indexed =
             |scope: &Arc<Scope>| scope.remote.is_some() || scope.lance_folder().exists();
-        if cfg!(feature = "table") && hit.approved && !self.scopes().iter().all(is_indexed) {
-            self.say("To find more memories that use other words than the question, once:\n")?;
+        let is_small = hit.memories <= MAX_READ_IN_CONTEXT;
+        if is_small && hit.approved && !self.scopes().iter().all(is_indexed) {
+            self.say(
+                "To also find memories that are worded differently from the question, run:\n",
+            )?;
             self.say_command("  ", &self::command("index --all"))?;
         }
         Ok(json!({ "command": command, "total": hit.total, "approved": hit.approved, "ask": ask }))
@@ -347,6 +355,8 @@ impl Setup<'_> {
 
 /// A word with at least one result.
 struct Hit {
+    /// How many memories there are.
+    memories: u64,
     word: String,
     total: u64,
     scope: String,
@@ -380,6 +390,7 @@ fn first_hit(service: &Service) -> Result<Option<Hit>, Error> {
             })?;
             if let Some(best) = answer.results.first() {
                 return Ok(Some(Hit {
+                    memories: newest.total,
                     word,
                     total: answer.total,
                     scope: best.scope.clone(),

@@ -99,6 +99,19 @@ fn a_version_that_no_memory_has_is_not_certain() {
         assert!(marked(&[name, number], query), "{query}");
         assert!(marked(&[name], query), "{query}");
     }
+    // The name as a word of its own changes nothing.
+    assert!(marked(&[name, number], "java java17"));
+    let (_root, service) = scope(&[name]);
+    let answer = call(
+        &service,
+        "query_memories",
+        json!({ "query": "java or java21" }),
+    )
+    .unwrap();
+    assert!(
+        !answer.to_string().contains("no_word_matches"),
+        "{answer:#}"
+    );
     // Each of two versions has its own memory.
     let node = "yak of version 18 with node";
     assert!(!marked(&[both, node], "java17 and node18"));
@@ -118,6 +131,11 @@ fn an_unreviewed_memory_does_not_change_how_a_version_is_found() {
     bulk(&root, "platform", &memories);
     let before = found(&root.service(), "java17");
     assert_eq!(before.len(), 2, "{before:?}");
+    let hidden = |query: &str| {
+        let answer = call(&root.service(), "query_memories", json!({ "query": query })).unwrap();
+        answer["hidden"]["by_status"].clone()
+    };
+    assert_eq!(hidden("java17"), Value::Null);
     let waiting = json!({ "status": "staging" });
     bulk(
         &root,
@@ -125,6 +143,7 @@ fn an_unreviewed_memory_does_not_change_how_a_version_is_found() {
         &[memory("m9", "Try java17 next week", waiting)],
     );
     assert_eq!(found(&root.service(), "java17"), before);
+    assert_eq!(hidden("java17"), 1);
 }
 
 #[test]

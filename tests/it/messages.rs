@@ -131,6 +131,24 @@ fn without_scopes_there_is_nothing_to_index_and_that_is_said() {
 }
 
 #[test]
+#[cfg(feature = "table")]
+fn index_names_the_setting_that_contradicts_all() {
+    let root = Root::new();
+    root.store("music", &[memory("m-1", "Tune it", json!({}))]);
+    for (arguments, named) in [
+        (&["index", "--scope", "music", "--all"][..], "`--scope`"),
+        (&["--pin", "music", "index", "--all"], "`--pin`"),
+    ] {
+        let error = ack(root.path(), arguments).fails(2);
+        assert!(
+            error.contains(&format!("{named} is given together with --all")),
+            "{error}"
+        );
+        assert!(error.contains("by its name: music"), "{error}");
+    }
+}
+
+#[test]
 fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
     let root = Root::new();
     root.store(
@@ -174,6 +192,14 @@ fn eval_takes_the_ids_that_query_prints_and_says_what_is_wrong_with_a_line() {
             "query `1`: 2 ids begin with `two`",
         ),
         (r#"{"text": "x"}"#, "line 1: missing field `relevant`"),
+        (
+            r#"{"text": "x", "relevant": [], "filter": {"tags": ["a"]}}"#,
+            "line 1: `filter.tags`: unknown field `tags`, expected one of `tags_all`",
+        ),
+        (
+            r#"{"text": "x", "relevant": [], "filter": {"since": "last week"}}"#,
+            "line 1: `filter.since`: last week is not a day",
+        ),
         (
             r#"{"text": "x", "relevant": "a"}"#,
             "line 1: `relevant`: invalid type",

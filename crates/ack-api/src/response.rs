@@ -382,7 +382,7 @@ pub struct RelatedEntry {
     pub title: String,
     /// Its status.
     pub status: Status,
-    /// Cosine similarity: 1 is identical, 0 is unrelated.
+    /// Cosine similarity: 1 is identical (0.93 in a contextual table), 0 is unrelated.
     pub similarity: f64,
 }
 

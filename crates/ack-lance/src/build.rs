@@ -159,7 +159,7 @@ impl<'a> Encoders<'a> {
 }
 
 /// The choice for a table that will have this many rows: what was asked for, or what it was begun
-/// with. A table of another version counts as new unless it is contextual.
+/// with.
 fn resolve<'a>(asked: EncoderChoice<'a>, folder: &Path, rows: usize) -> EncoderChoice<'a> {
     if !matches!(asked, EncoderChoice::Usual) {
         return asked;
@@ -169,9 +169,8 @@ fn resolve<'a>(asked: EncoderChoice<'a>, folder: &Path, rows: usize) -> EncoderC
         schema.map_err(TableError::lance_error("read the schema"))
     });
     let is_contextual = match begun_with {
-        Ok(schema) if columns::is_contextual(schema.metadata()) => true,
-        Ok(schema) if columns::is_current(schema.metadata()) => false,
-        _ => rows <= MAX_READ_IN_CONTEXT,
+        Ok(schema) => columns::is_contextual(schema.metadata()),
+        Err(_) => rows <= MAX_READ_IN_CONTEXT,
     };
     let network = Contextual::embedded().filter(|_| is_contextual);
     network.map_or(asked, |network| EncoderChoice::With(network))

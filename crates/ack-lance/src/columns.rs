@@ -177,11 +177,6 @@ pub fn check(found: &HashMap<String, String>, encoder: &Encoder) -> Result<(), T
     Ok(())
 }
 
-/// Whether a table has the columns of this program.
-pub fn is_current(metadata: &HashMap<String, String>) -> bool {
-    metadata.get(META_VERSION).map(String::as_str) == Some(COLUMNS_VERSION)
-}
-
 /// Whether a table was begun with the small transformer.
 pub fn is_contextual(metadata: &HashMap<String, String>) -> bool {
     metadata.get(META_NETWORK).map(String::as_str) == Some(CONTEXTUAL)

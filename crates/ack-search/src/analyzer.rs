@@ -17,7 +17,7 @@ use super::quantities;
 use super::semantic::QuantizedVector;
 use super::stems;
 use super::symbols;
-use super::versions::name_with_version;
+use super::versions::{are_in_one_line, name_with_version};
 use crate::encoder::Encoder;
 use crate::encoder::wordpiece::TokenId;
 use ack_api::memory::Memory;
@@ -180,9 +180,9 @@ impl Analyzer {
     ) -> u32 {
         let mut length = 0;
         let mut previous = "";
-        let text = plain(text);
+        let whole = plain(text);
         // Both analyses split at these characters, whatever surrounds them.
-        for text in text
+        for text in whole
             .split([' ', '\t', '\n', '\r'])
             .filter(|text| !text.is_empty())
         {
@@ -191,7 +191,9 @@ impl Analyzer {
                 self.count(segment, weight);
                 self.truncate(segment);
             }
-            if let Some(joined) = name_with_version(previous, text) {
+            if let Some(joined) = name_with_version(previous, text)
+                && are_in_one_line(&whole, previous, text)
+            {
                 let segment = self.split(&joined, None);
                 self.count(segment, weight);
                 self.truncate(segment);

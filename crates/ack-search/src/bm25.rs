@@ -42,7 +42,8 @@ pub struct Bm25Weights {
     pub frozen_norm: Option<f32>,
     /// Terms that replace words of the query that no memory contains.
     pub expansions: BTreeMap<String, Expansion>,
-    /// Terms that join two neighbouring words of the query, see [`super::symbols`].
+    /// Terms that are not words of the query of their own: two neighbouring words joined (see
+    /// [`super::symbols`] and [`super::versions`]), and codes that only hidden memories contain.
     pub pairs: BTreeSet<String>,
     /// Words of the query that are misspelt, and how they are written.
     pub corrections: Vec<(String, String)>,

@@ -76,15 +76,17 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
     let (mut lacks_code, mut code_parts) = (false, Vec::new());
     let mut corrections = Vec::new();
     let mut required_weight = 0.0;
+    // Words with digits that no memory contains which the filter allows.
+    let mut absent_codes = Vec::new();
     for term in &query.terms {
         if cancel::check().is_err() {
             break;
         }
         let key = term.key.clone();
-        let mut is_missing_code = term.is_code && frequency(&key) == 0;
-        // A word with digits is never misspelt, so here the filter counts.
-        let has_digit = key.bytes().any(|byte| byte.is_ascii_digit());
-        if is_known(&key) && !(has_digit && !key.starts_with('=') && frequency(&key) == 0) {
+        let has_digit = || key.bytes().any(|byte| byte.is_ascii_digit());
+        if !key.starts_with('=') && has_digit() && frequency(&key) == 0 {
+            absent_codes.push(term);
+        } else if is_known(&key) {
             let df = frequency(&key);
             let weight = idf(df) * term.weight;
             if term.specific && (query.is_short || df <= MAX_REQUIRED_DF) {
@@ -94,10 +96,6 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
             terms.push(WeightedTerm { key, weight });
         } else if !key.starts_with('=') {
             let similar = spelling::similar_terms(views, &term.word, &key, filters);
-            if is_missing_code && similar.is_whole() {
-                is_missing_code = false;
-                code_parts.push(similar.terms.iter().map(|term| term.key.clone()).collect());
-            }
             corrections.extend(similar.spelling.map(|right| (term.word.clone(), right)));
             // A word that is misspelt or inflected weighs what the term weighs that it stands for.
             let first = similar.terms.first();
@@ -118,10 +116,43 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
                 });
             }
         }
-        lacks_code |= is_missing_code;
+    }
+    let mut pairs = BTreeSet::new();
+    let mut hidden_terms = Vec::new();
+    for term in absent_codes {
+        let full = idf(0);
+        unknown_weight += full;
+        // It finds memories that the filter hides, which are counted.
+        hidden_terms.extend(is_known(&term.key).then(|| term.key.clone()));
+        let parts = spelling::name_and_version(views, &term.word, filters);
+        let is_whole = !parts.is_empty() && parts.iter().all(|part| part.covers.is_some());
+        unmatched_weight += if parts.is_empty() { 0.0 } else { full };
+        lacks_code |= term.is_code && !is_whole;
+        if term.is_code && is_whole {
+            code_parts.push(parts.iter().map(|part| part.key.clone()).collect());
+        }
+        for part in parts {
+            let weight = idf(frequency(&part.key)) * part.weight;
+            let covered = part.covers.map_or(weight, |share| share * full);
+            let is_same_word = part.covers.is_some();
+            if let Some(expansion) = expansions.get_mut(&part.key) {
+                // Two versions of one name.
+                expansion.covered += covered;
+                expansion.is_same_word |= is_same_word;
+            } else if !terms.iter().any(|term| term.key == part.key) {
+                let expansion = Expansion {
+                    covered,
+                    is_same_word,
+                };
+                expansions.insert(part.key.clone(), expansion);
+                terms.push(WeightedTerm {
+                    key: part.key,
+                    weight,
+                });
+            }
+        }
     }
     let words = terms.len();
-    let mut pairs = BTreeSet::new();
     for (key, pair) in &query.pairs {
         // A symbol that a memory writes in the same way needs no other one.
         let mut identifiers = terms.iter().filter_map(|term| term.key.strip_prefix('='));
@@ -136,6 +167,13 @@ pub fn bm25_weights(views: &[View<'_>], query: &QueryTerms, filters: &Filters) -
                 weight: idf(frequency(key)) * pair.weight,
             });
         }
+    }
+    for key in hidden_terms {
+        pairs.insert(key.clone());
+        terms.push(WeightedTerm {
+            key,
+            weight: idf(0),
+        });
     }
     // A word that every memory of a large scope contains weighs almost nothing, but still matches.
     // If the query is about an identifier, such a word is only a part of it (`err` of `ERR_00042`)

@@ -19,7 +19,7 @@ const IDENTIFIER_BOOST_IN_TEXT: f32 = 1.5;
 /// Weight of two neighbouring words that a memory writes as one symbol, relative to a word of the
 /// same rarity. The words themselves count too.
 const SPACED_PAIR_WEIGHT: f32 = 0.1;
-/// The same if one of the words is hardly a term by itself: `no cache`, `utf 8`.
+/// The same if one of the words is hardly a term by itself: `no cache`, `e 0308`.
 const LIGHT_PAIR_WEIGHT: f32 = 0.25;
 /// A query of at most this many words is short: an identifier in it is the whole question.
 const MAX_SHORT_QUERY_WORDS: usize = 2;

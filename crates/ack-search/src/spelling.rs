@@ -63,13 +63,6 @@ pub struct Similar {
     pub spelling: Option<String>,
 }
 
-impl Similar {
-    /// Whether the terms are parts of the word, so that a memory with all of them has the word.
-    pub fn is_whole(&self) -> bool {
-        !self.terms.is_empty() && self.terms.iter().all(|term| term.covers.is_some())
-    }
-}
-
 /// How similar a term is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Likeness {
@@ -89,13 +82,7 @@ enum Likeness {
 /// Terms in the index are stems, so a misspelt word is also compared with the encoder's words:
 /// `advisroy` is nearer to `advisory` than to its stem.
 pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filters) -> Similar {
-    if word.bytes().any(|byte| byte.is_ascii_digit()) {
-        return Similar {
-            terms: name_and_version(views, word, filters),
-            ..Similar::default()
-        };
-    }
-    if key.chars().count() < MIN_CHARS {
+    if key.chars().count() < MIN_CHARS || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return Similar::default();
     }
     let frequency = |term: &str| frequency(views, term, filters);
@@ -179,7 +166,7 @@ pub fn similar_terms(views: &[View<'_>], word: &str, key: &str, filters: &Filter
 
 /// The name and the version of a word that is both, such as `java17`. A name without the version in
 /// any memory only looks like the word.
-fn name_and_version(views: &[View<'_>], word: &str, filters: &Filters) -> Vec<SimilarTerm> {
+pub fn name_and_version(views: &[View<'_>], word: &str, filters: &Filters) -> Vec<SimilarTerm> {
     let (name, digits) = word.split_at(word.find(|c: char| !c.is_alphabetic()).unwrap_or(0));
     let is_version = digits.bytes().all(|byte| byte.is_ascii_digit());
     if name.chars().count() < MIN_NAME_CHARS
@@ -199,7 +186,7 @@ fn name_and_version(views: &[View<'_>], word: &str, filters: &Filters) -> Vec<Si
         weight,
         covers,
     };
-    match version_keys(digits).find(is_known) {
+    match version_keys(digits).into_iter().find(is_known) {
         Some(version) => vec![
             part(name, CORRECTION_WEIGHT, Some(0.5)),
             part(version, CORRECTION_WEIGHT, Some(0.5)),

@@ -22,7 +22,10 @@ pub fn name_with_version(word: &str, next: &str) -> Option<String> {
     let (number, after) = next.split_at(length.unwrap_or(next.len()));
     let rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let ends = |c: char| c.is_alphanumeric() || "%/-_:+*°$€".contains(c);
-    if number.len() > MAX_VERSION_DIGITS || rest.starts_with(ends) {
+    // The thousands of a number.
+    let goes_on = |after: &str| after.starts_with(|c: char| c.is_ascii_digit());
+    let is_group = rest.strip_prefix(',').is_some_and(goes_on);
+    if number.len() > MAX_VERSION_DIGITS || is_group || rest.starts_with(ends) {
         return None;
     }
     let word = word.trim_start_matches(['(', '[', '"', '\'', '`', '*']);
@@ -40,6 +43,14 @@ pub fn name_with_version(word: &str, next: &str) -> Option<String> {
     is_name.then(|| name + number)
 }
 
+/// Whether two neighbouring words of a text are in one line: a number that begins the next line
+/// counts something.
+pub fn are_in_one_line(text: &str, word: &str, next: &str) -> bool {
+    let start = text.as_ptr().addr();
+    let gap = word.as_ptr().addr() + word.len() - start..next.as_ptr().addr() - start;
+    text.get(gap).is_some_and(|gap| !gap.contains(['\n', '\r']))
+}
+
 /// Whether a name with a version is an identifier, and not only a word.
 pub fn kind(joined: &str) -> TokenKind {
     match joined.chars().all(char::is_alphanumeric) {
@@ -53,7 +64,9 @@ pub fn kind(joined: &str) -> TokenKind {
 pub fn names_with_versions<'t>(text: &'t str, emit: &mut impl FnMut(String, &'t str)) {
     let mut previous = "";
     for word in text.split_whitespace() {
-        if let Some(joined) = name_with_version(previous, word) {
+        if let Some(joined) = name_with_version(previous, word)
+            && are_in_one_line(text, previous, word)
+        {
             let offset = |part: &str| part.as_ptr().addr() - text.as_ptr().addr();
             let written = text.get(offset(previous)..offset(word) + word.len());
             emit(joined, written.unwrap_or_default());
@@ -62,13 +75,17 @@ pub fn names_with_versions<'t>(text: &'t str, emit: &mut impl FnMut(String, &'t 
     }
 }
 
-/// The keys under which a memory may have the version at the end of a name: `22.04` for `2204`.
-pub fn version_keys(digits: &str) -> impl Iterator<Item = String> {
+/// The keys under which a memory may have the version at the end of a name, the likeliest first:
+/// `22.04` for `2204`, but `17` for `17`.
+pub fn version_keys(digits: &str) -> Vec<String> {
     let dotted = (1..digits.len()).filter_map(|at| {
         let (major, minor) = digits.split_at_checked(at)?;
         Some(format!("={major}.{minor}"))
     });
-    std::iter::once(digits.to_owned()).chain(dotted)
+    let mut keys: Vec<String> = dotted.collect();
+    let at = if digits.len() > 2 { keys.len() } else { 0 };
+    keys.insert(at, digits.to_owned());
+    keys
 }
 
 #[cfg(test)]
@@ -86,6 +103,7 @@ mod tests {
             ("in 2024, of 3 and to 5", &[]),
             ("a 17", &[]),
             ("retry: 3 times, retry, 4", &[]),
+            ("install java\n2. run, limit 10,000", &[]),
             ("limit 30s, share 50%, day 2026-11-27, port 8080:80", &[]),
             ("id 12345", &[]),
         ] {
@@ -97,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_version_may_be_written_with_a_dot() {
-        let keys: Vec<String> = version_keys("2204").collect();
-        assert_eq!(keys, ["2204", "=2.204", "=22.04", "=220.4"]);
+        assert_eq!(version_keys("2204"), ["=2.204", "=22.04", "=220.4", "2204"]);
+        assert_eq!(version_keys("17"), ["17", "=1.7"]);
     }
 }

@@ -82,8 +82,9 @@ pub fn split(note: &str) -> (Header, &str) {
         position = next;
     }
     let first_line = rest.lines().next().unwrap_or_default();
-    let begins_with_key = split_key(first_line).is_some_and(|(key, _)| !key.contains(' '));
-    let is_never_closed = end.is_none() && begins_with_key;
+    let key = split_key(first_line).map(|(key, _)| key.to_lowercase());
+    let is_usual = key.is_some_and(|key| USUAL_KEYS.contains(&key.as_str()));
+    let is_never_closed = end.is_none() && (is_usual || (first_blank.is_some() && is_header));
     let Some((header, text)) = end.or(first_blank.filter(|_| is_header)) else {
         let header = Header {
             is_never_closed,
@@ -102,6 +103,20 @@ pub fn split(note: &str) -> (Header, &str) {
     let text = rest.get(text..).unwrap_or_default();
     (header, text)
 }
+
+/// Keys with which a header often begins.
+const USUAL_KEYS: [&str; 10] = [
+    "title",
+    "name",
+    "id",
+    "type",
+    "description",
+    "summary",
+    "date",
+    "created",
+    "tags",
+    "status",
+];
 
 /// Whether a line can be part of a header that is never closed. A sentence with a colon cannot.
 fn may_be_header(line: &str) -> bool {
@@ -443,6 +458,7 @@ mod tests {
             "---\n- a list\n",
             "---\nSome text: x\n\nx",
             "---\n\nText after a rule: x\n",
+            "---\nWarning: not a header, because\nit goes on here.\n\nText\n",
         ] {
             assert!(!split(note).0.is_never_closed(), "{note}");
         }
