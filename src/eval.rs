@@ -170,8 +170,7 @@ pub fn parse(input: impl BufRead) -> Result<Vec<Query>, QueriesError> {
             serde_path_to_error::deserialize(&mut json).map_err(|error| refuse(reason(&error)))?;
         let filter = query.filter.iter();
         let dates = filter.flat_map(|filter| [("since", &filter.since), ("until", &filter.until)]);
-        for (name, date) in dates {
-            let date = date.as_deref().unwrap_or("2000-01-01");
+        for (name, date) in dates.filter_map(|(name, date)| Some((name, date.as_deref()?))) {
             let is_day = date.parse::<jiff::civil::Date>().is_ok();
             if !is_day && date.parse::<jiff::Timestamp>().is_err() {
                 let date = text::line(date, 60);

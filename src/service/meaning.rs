@@ -18,19 +18,16 @@ const MIN_WORDS: usize = 3;
 pub fn of(text: &str, is_contextual: bool) -> Option<QueryVector> {
     let encoder = Encoder::embedded()?;
     let plain = encoder.query(text)?;
-    let is_read = is_contextual || text.split_whitespace().nth(MIN_WORDS - 1).is_some();
+    let has_context = text.split_whitespace().nth(MIN_WORDS - 1).is_some();
     let network = || Contextual::embedded()?.question(text);
-    let network = is_read.then(network).flatten();
+    let network = (is_contextual || has_context).then(network).flatten();
     let with = |share: f32| {
-        let vector = network.as_deref()?;
-        encoder.with_network(&plain, vector, Space::Encoder, share)
+        let vector = encoder.with_network(&plain, network.as_deref()?, Space::Encoder, share)?;
+        QuantizedVector::quantize(&vector)
     };
+    let read = has_context.then(|| with(SHARE_FOR_STATIC)).flatten();
     Some(QueryVector {
-        contextual: is_contextual
-            .then(|| with(SHARE_FOR_CONTEXTUAL))
-            .flatten()
-            .as_deref()
-            .and_then(QuantizedVector::quantize),
-        plain: QuantizedVector::quantize(with(SHARE_FOR_STATIC).as_deref().unwrap_or(&plain))?,
+        contextual: is_contextual.then(|| with(SHARE_FOR_CONTEXTUAL)).flatten(),
+        plain: read.or_else(|| QuantizedVector::quantize(&plain))?,
     })
 }

@@ -82,9 +82,11 @@ pub fn split(note: &str) -> (Header, &str) {
         position = next;
     }
     let first_line = rest.lines().next().unwrap_or_default();
-    let key = split_key(first_line).map(|(key, _)| key.to_lowercase());
-    let is_usual = key.is_some_and(|key| USUAL_KEYS.contains(&key.as_str()));
-    let is_never_closed = end.is_none() && (is_usual || (first_blank.is_some() && is_header));
+    let begins_like_one = split_key(first_line).is_some_and(|(key, _)| {
+        let is_used = first_blank.is_some() && is_header;
+        is_used || USUAL_KEYS.contains(&key.to_lowercase().as_str())
+    });
+    let is_never_closed = end.is_none() && begins_like_one;
     let Some((header, text)) = end.or(first_blank.filter(|_| is_header)) else {
         let header = Header {
             is_never_closed,
