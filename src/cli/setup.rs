@@ -26,11 +26,6 @@ use ack_api::{Diagnostic, QueryRequest};
 
 /// Maximum titles to search for a word to try.
 const MAX_TITLES: i64 = 20;
-/// Up to this many memories, `index` improves the search by meaning.
-#[cfg(feature = "table")]
-const MAX_READ_IN_CONTEXT: u64 = ack_lance::build::MAX_READ_IN_CONTEXT as u64;
-#[cfg(not(feature = "table"))]
-const MAX_READ_IN_CONTEXT: u64 = 0;
 /// The minimum length of a word to try.
 const MIN_WORD_LETTERS: usize = 5;
 
@@ -331,8 +326,8 @@ impl Setup<'_> {
         ))?;
         let is_indexed =
             |scope: &Arc<Scope>| scope.remote.is_some() || scope.lance_folder().exists();
-        let is_small = hit.memories <= MAX_READ_IN_CONTEXT;
-        if is_small && hit.approved && !self.scopes().iter().all(is_indexed) {
+        if improves_by_index(hit.memories) && hit.approved && !self.scopes().iter().all(is_indexed)
+        {
             self.say(
                 "To also find memories that are worded differently from the question, run:\n",
             )?;
@@ -351,6 +346,17 @@ impl Setup<'_> {
         self.failed.push(error);
         Ok(())
     }
+}
+
+/// Whether `index` improves the search by meaning in scopes of so many memories.
+#[cfg(feature = "table")]
+const fn improves_by_index(memories: u64) -> bool {
+    memories <= ack_lance::build::MAX_READ_IN_CONTEXT as u64
+}
+
+#[cfg(not(feature = "table"))]
+const fn improves_by_index(_memories: u64) -> bool {
+    false
 }
 
 /// A word with at least one result.
