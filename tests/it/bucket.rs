@@ -622,3 +622,121 @@ fn a_pipe_is_not_published_and_not_waited_for() {
     root.manifest("notes", &format!("store = {notes:?}\n"));
     fails("notes");
 }
+
+/// What a reader is told, and what it finds.
+fn ask(reader: &Root, words: &str) -> String {
+    let outcome = run(command(reader.path()).args(["query", words, "--json"]));
+    assert_eq!(outcome.code, Some(0), "{}{}", outcome.out, outcome.err);
+    outcome.out
+}
+
+#[test]
+fn a_bucket_that_was_set_back_serves_nothing_again_that_was_withdrawn() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    let old = bucket.get("platform/HEAD.json").unwrap();
+    published(&root, &bucket, &["--withdraw", "m-1"]);
+    let (reader, twin) = (reader(&bucket, "0s"), reader(&bucket, "0s"));
+    for reader in [&reader, &twin] {
+        assert!(!ask(reader, "linker memory").contains("137"));
+    }
+    bucket.put("platform/HEAD.json", old);
+    let answer = ask(&reader, "linker memory");
+    assert!(!answer.contains("137"), "{answer}");
+    assert!(
+        answer.contains("version 1") && answer.contains("does not follow version 2"),
+        "{answer}"
+    );
+    // Somebody without the newest version publishes twice: the number is higher, the mark is gone.
+    let other = Root::new();
+    let copy = other.scope_folder("mine").join("memory.db");
+    fs::copy(root.scope_folder("mine").join("memory.db"), copy).unwrap();
+    for title in ["One", "Two"] {
+        let change = format!("UPDATE memories SET title = '{title}' WHERE id = 'm-2'");
+        sql(&other, &change);
+        published(&other, &bucket, &[]);
+    }
+    assert_eq!(head(&bucket)["version"], 3);
+    let answer = ask(&reader, "linker memory");
+    assert!(!answer.contains("137"), "{answer}");
+    assert!(answer.contains("were withdrawn: m-1"), "{answer}");
+    // The machine that withdrew it knows, and heals the bucket.
+    let healed = published(&root, &bucket, &[]);
+    assert_eq!(planned(&healed, "held_back"), ["m-1"]);
+    let answer = ask(&reader, "linker memory");
+    assert!(
+        !answer.contains("137") && !answer.contains("does not follow"),
+        "{answer}"
+    );
+    // What somebody restores on purpose comes back, also for readers that missed that version.
+    published(&root, &bucket, &["--restore", "m-1"]);
+    sql(
+        &root,
+        "UPDATE memories SET title = 'Three' WHERE id = 'm-2'",
+    );
+    published(&root, &bucket, &[]);
+    assert!(ask(&twin, "linker memory").contains("137"));
+}
+
+#[test]
+fn a_redirect_to_another_host_is_not_followed() {
+    let (root, bucket) = scene();
+    published(&root, &bucket, &[]);
+    bucket.reset_log();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let target = bucket.endpoint();
+    let answering = std::thread::spawn(move || {
+        let mut redirected = 0;
+        for mut stream in listener.incoming().flatten() {
+            let mut line = String::new();
+            std::io::BufRead::read_line(
+                &mut std::io::BufReader::new(stream.try_clone().unwrap()),
+                &mut line,
+            )
+            .unwrap();
+            let Some(path) = line.split(' ').nth(1).filter(|path| *path != "/stop") else {
+                break;
+            };
+            redirected += 1;
+            let answer = format!(
+                "HTTP/1.1 307 Temporary Redirect\r\nLocation: {target}{path}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+        }
+        redirected
+    });
+    let reader = Root::new();
+    reader.manifest(
+        "team",
+        &format!("table = \"{ADDRESS}\"\n[remote]\nendpoint = \"http://{address}\"\n"),
+    );
+    let outcome = run(command(reader.path()).args(["query", "linker memory", "--json"]));
+    let mut stop = std::net::TcpStream::connect(address).unwrap();
+    std::io::Write::write_all(&mut stop, b"GET /stop HTTP/1.1\r\n\r\n").unwrap();
+    assert!(answering.join().unwrap() > 0);
+    let said = format!("{}{}", outcome.out, outcome.err);
+    assert!(!said.contains("137") && said.contains("307"), "{said}");
+    assert!(bucket.requests().is_empty(), "{:?}", bucket.requests());
+}
+
+#[test]
+fn a_version_that_grows_a_hundredfold_on_this_machine_is_refused() {
+    let (root, bucket) = scene();
+    let long = "a".repeat(1 << 20);
+    let rows: Vec<String> = (0..12)
+        .map(|row| format!("('big-{row}', 'Big {row}', '{long}', 'approved')"))
+        .collect();
+    sql(
+        &root,
+        &format!(
+            "INSERT INTO memories (id, title, narrative, status) VALUES {}",
+            rows.join(", ")
+        ),
+    );
+    published(&root, &bucket, &[]);
+    let reader = reader(&bucket, "60s");
+    let outcome = run(command(reader.path()).args(["query", "linker memory", "--json"]));
+    let said = format!("{}{}", outcome.out, outcome.err);
+    assert!(said.contains("far larger than its files say"), "{said}");
+}

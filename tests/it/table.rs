@@ -404,6 +404,83 @@ fn a_flipped_bit_in_a_table_is_noticed_and_repaired() {
     assert!(noted > 5, "only {noted} of {turns} flips were noticed");
 }
 
+/// Whether a file under a folder has a word, in any case.
+fn is_in_a_file(folder: &Path, word: &str) -> bool {
+    let files = walkdir::WalkDir::new(folder).into_iter().flatten();
+    let mut files = files.filter(|entry| entry.file_type().is_file());
+    files.any(|entry| {
+        let content = std::fs::read(entry.path()).unwrap().to_ascii_lowercase();
+        content
+            .windows(word.len())
+            .any(|part| part == word.as_bytes())
+    })
+}
+
+#[test]
+fn no_file_of_the_table_keeps_what_the_store_forgot() {
+    // The second table is searched on disk, so it has indexes.
+    for (rows, settings) in [(300, ""), (10_200, "limits.resident = 10000")] {
+        let root = Root::new();
+        std::fs::write(root.path().join("config.toml"), settings).unwrap();
+        let mut all = memories(rows);
+        let secret = json!({
+            "facts": ["the quorblatted valve"], "concepts": ["frumious"], "project": "vexilproj",
+            "narrative": "Only the snorkelwack knows.", "files": ["src/thwimble.rs"]
+        });
+        all.push(memory("gone", "Zyzzogeton migrates", secret));
+        all.push(memory("kept", "Kwyjibo migrates", json!({})));
+        all.push(memory("edited", "Glorpzib before", json!({})));
+        let store = bulk(&root, "alpha", &all);
+        build(&root);
+        let lance = root.scope_folder("alpha").join("lance");
+        let gone = [
+            "zyzzog",
+            "quorbla",
+            "frumiou",
+            "vexilproj",
+            "snorkelwa",
+            "thwimble",
+            "glorpzib",
+        ];
+        for word in gone.iter().chain(&["kwyjibo"]) {
+            assert!(is_in_a_file(&lance, word), "{rows}: the control `{word}`");
+        }
+        store
+            .execute_batch(
+                "DELETE FROM memories WHERE id = 'gone';
+                 UPDATE memories SET title = 'Flibberty after' WHERE id = 'edited';",
+            )
+            .unwrap();
+        // A build that is killed leaves a table from which the next one removes the rest.
+        for milliseconds in [40, 120, 400] {
+            let mut killed = index(root.path(), &["--all"]).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(milliseconds));
+            killed.kill().unwrap();
+            killed.wait().unwrap();
+        }
+        build(&root);
+        for word in gone {
+            assert!(
+                !is_in_a_file(&lance, word),
+                "{rows}: `{word}` is still there"
+            );
+        }
+        for word in ["kwyjibo", "flibbert"] {
+            assert!(is_in_a_file(&lance, word), "{rows}: the control `{word}`");
+        }
+        let count = i64::try_from(rows).unwrap() + 2;
+        let service = root.service();
+        let found = json!({ "query": "flibberty after", "limit": 1 });
+        let found = call(&service, "query_memories", found).unwrap();
+        assert_eq!(result_ids(&found), ["edited"]);
+        let table = &info(&service)["index"];
+        assert_eq!(
+            (&table["rows"], &table["coverage"]),
+            (&json!(count), &json!(1.0))
+        );
+    }
+}
+
 #[test]
 fn a_build_killed_at_any_moment_leaves_a_usable_table() {
     let root = Root::new();

@@ -51,6 +51,8 @@ const DAMAGED_FILE: &str = "damaged";
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
+    /// The bucket, for messages.
+    address: String,
 }
 
 /// What is known about a bucket.
@@ -85,6 +87,7 @@ impl Cache {
     pub fn new(scope: &Path, address: &Address) -> Self {
         Self {
             folder: scope.join("remote").join(address.folder_name()),
+            address: address.to_string(),
         }
     }
 
@@ -117,6 +120,32 @@ impl Cache {
     /// The version that is served.
     pub fn version(&self) -> Option<Version> {
         read_version(&self.installed()?)
+    }
+
+    /// Checks that a version can have been published after the one that is here. A bucket that was
+    /// set back, by accident or on purpose, would serve memories again that were withdrawn.
+    ///
+    /// # Errors
+    /// [`BucketError::NotSuccessor`].
+    pub fn check_follows(&self, version: &Version) -> Result<(), BucketError> {
+        let Some(known) = self.version() else {
+            return Ok(());
+        };
+        match version.contradiction(&known) {
+            Some(problem) => Err(self.not_successor(&known, version.version, &problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// The error for a version that does not follow the one that is here.
+    pub fn not_successor(&self, known: &Version, version: u64, problem: &str) -> BucketError {
+        BucketError::NotSuccessor {
+            address: self.address.clone(),
+            version,
+            known: known.version,
+            problem: problem.to_owned(),
+            path: self.folder.clone(),
+        }
     }
 
     /// What is known about the bucket. If the file is missing or damaged, only the time when the

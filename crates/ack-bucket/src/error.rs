@@ -92,6 +92,20 @@ pub enum BucketError {
         /// What is inconsistent.
         problem: String,
     },
+    /// The published version cannot have been published after the one that is here.
+    #[error("version {version} in {address} does not follow version {known}: {problem}")]
+    NotSuccessor {
+        /// The bucket.
+        address: String,
+        /// The published version.
+        version: u64,
+        /// The version that is here.
+        known: u64,
+        /// What contradicts.
+        problem: String,
+        /// The folder of the version that is here.
+        path: PathBuf,
+    },
     /// A newer program published it.
     #[error("{address} was published in format {found}; this program reads up to {known}")]
     NewerFormat {
@@ -339,6 +353,18 @@ impl BucketError {
                     Hint::command("publish SCOPE --to ADDRESS", "publishes a scope there"),
                 ];
             }
+            Self::NotSuccessor { known, path, .. } => {
+                return vec![
+                    Hint::advice(format!(
+                        "version {known} stays; if the bucket was begun anew on purpose, remove {}",
+                        path.display()
+                    )),
+                    Hint::command(
+                        "publish SCOPE --to ADDRESS",
+                        "from a machine that has the newest version, follows it",
+                    ),
+                ];
+            }
             Self::NewerFormat { .. } => "install the newest ack-memory",
             Self::TooLarge { needed, .. } => {
                 let cache = size(*needed).replace(' ', "");
@@ -446,6 +472,7 @@ impl Diagnostic for BucketError {
             Self::Io { path, .. }
             | Self::Sqlite { path, .. }
             | Self::Busy { path }
+            | Self::NotSuccessor { path, .. }
             | Self::Copy { path } => Some(path),
             Self::Store(error) => Some(error.path()),
             _ => None,

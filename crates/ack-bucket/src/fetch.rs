@@ -22,6 +22,12 @@ const MAX_FETCH_ATTEMPTS: usize = 2;
 /// The size of a version as a multiple of its files: the records are stored a second time.
 const RECORDS_SIZE_FACTOR: u64 = 3;
 
+/// How many bytes of records one byte of a version's files may become. Notes compress to a quarter
+/// or less of their size, hardly to a hundredth.
+const MAX_EXPANSION: u64 = 100;
+/// What the records of a small version may take all the same, in bytes.
+const MIN_EXPANDED_BYTES: u64 = 8 << 20;
+
 /// The progress of a fetch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -131,12 +137,12 @@ pub fn install(
     fetch(client, cache, version, progress)?;
     on_fetched();
     let address = client.address();
-    let folder = match assemble(address, cache, &name, version) {
+    let folder = match assemble(address, cache, &name, version, allowed) {
         // Files that an earlier version already had were not checked again.
         Err(_) if cache.remove_damaged(None, version) => {
             fetch(client, cache, version, progress)?;
             on_fetched();
-            assemble(address, cache, &name, version)?
+            assemble(address, cache, &name, version, allowed)?
         }
         assembled => assembled?,
     };
@@ -145,7 +151,7 @@ pub fn install(
 }
 
 /// Builds a version from files that are already here, and serves it. The lock of the cache must be
-/// held.
+/// held. `allowed`: how many bytes it may take on this machine.
 ///
 /// # Errors
 /// A file is damaged or cannot be written.
@@ -154,13 +160,21 @@ pub fn assemble(
     cache: &Cache,
     name: &str,
     version: &Version,
+    allowed: u64,
 ) -> Result<PathBuf, BucketError> {
     let work = cache.work_folder()?;
     link_files(cache, version, work.path())?;
     let before = cache
         .installed()
         .filter(|before| !cache::is_damaged(before));
-    mirror::update(address, before.as_deref(), work.path())?;
+    let limit = allowed.saturating_sub(version.bytes());
+    let limit = limit.min(
+        version
+            .bytes()
+            .saturating_mul(MAX_EXPANSION)
+            .max(MIN_EXPANDED_BYTES),
+    );
+    mirror::update(address, before.as_deref(), work.path(), limit)?;
     cache.install(work, name, version)
 }
 

@@ -376,6 +376,13 @@ impl Remote {
                 });
             }
         };
+        if let Some(known) = self.cache.version()
+            && head.version < known.version
+        {
+            return Err(self
+                .cache
+                .not_successor(&known, head.version, "it is older"));
+        }
         let name = cache::version_name(head.version, &head.log);
         let installed = self.cache.installed();
         let is_new = installed.is_none_or(|folder| !cache::is_of(&folder, &name));
@@ -441,6 +448,7 @@ impl Remote {
             return Ok(());
         }
         let version = fetch::fetch_version(client, head, SMALL_OBJECT_TIMEOUT)?;
+        self.cache.check_follows(&version)?;
         let mut loading = None;
         let allowed = self.cache.allowed_bytes(self.max_bytes);
         let folder = fetch::install(

@@ -104,6 +104,10 @@ pub struct Version {
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<Withdrawn>,
+    /// Ids of memories that were withdrawn by hand and may be published again, because somebody
+    /// asked for it later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
     /// The encoder that made the vectors.
     pub encoder: String,
     /// Its files.
@@ -111,9 +115,29 @@ pub struct Version {
 }
 
 impl Version {
-    /// How many bytes its files take.
+    /// How many bytes its files take. The largest number if their sum is larger.
     pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.bytes).sum()
+        let sizes = self.files.iter().map(|file| file.bytes);
+        sizes.fold(0, u64::saturating_add)
+    }
+
+    /// Why it cannot have been published after a version that is known. `None` if it can.
+    pub fn contradiction(&self, known: &Self) -> Option<String> {
+        if self.version < known.version {
+            return Some("it is older".to_owned());
+        }
+        let mentions = |id: &String| {
+            self.restored.contains(id) || self.held_back.iter().any(|mark| mark.id == *id)
+        };
+        let lost = known.held_back.iter().map(|mark| &mark.id);
+        let lost: Vec<String> = lost
+            .filter(|id| !mentions(id))
+            .map(|id| ack_api::text::line(id, 100))
+            .collect();
+        (!lost.is_empty()).then(|| {
+            let ids = lost.join(", ");
+            format!("it no longer says that these memories were withdrawn: {ids}")
+        })
     }
 
     /// What is wrong with it, if anything: everything in a bucket is untrusted.
@@ -161,6 +185,22 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_that_overflow_are_as_large_as_can_be() {
+        let file = FileEntry {
+            path: "memories.lance/data/a.lance".to_owned(),
+            object: "memories.lance/data/a.lance".to_owned(),
+            bytes: u64::MAX - 1,
+            sha256: "0".repeat(64),
+        };
+        let version = serde_json::json!({
+            "format": 2, "version": 1, "scope": "s", "published_at": "", "by": "", "rows": 1,
+            "added": 1, "changed": 0, "withdrawn": 0, "encoder": "", "files": [file, file],
+        });
+        let version: Version = serde_json::from_value(version).unwrap();
+        assert_eq!(version.bytes(), u64::MAX);
+    }
 
     #[test]
     fn a_path_stays_in_its_folder() {

@@ -113,22 +113,27 @@ fn manifest_number(path: &str) -> Option<u64> {
 }
 
 /// Builds the database of a version. If there is a previous version, its database is copied and
-/// updated.
+/// updated. `limit`: how many bytes of records may be written.
 ///
 /// # Errors
-/// The table cannot be read, or the database cannot be written.
-pub fn update(address: &Address, before: Option<&Path>, folder: &Path) -> Result<(), BucketError> {
+/// The table cannot be read or is damaged, or the database cannot be written.
+pub fn update(
+    address: &Address,
+    before: Option<&Path>,
+    folder: &Path,
+    limit: u64,
+) -> Result<(), BucketError> {
     let path = database_path(folder);
     let before = before.filter(|before| fs::copy(database_path(before), &path).is_ok());
     if let Some(before) = before {
         let known = fingerprints(&store(before));
-        let outcome = known.and_then(|known| write(address, folder, known));
+        let outcome = known.and_then(|known| write(address, folder, known, limit));
         if outcome.is_ok() {
             return Ok(());
         }
         let _ = fs::remove_file(&path);
     }
-    write(address, folder, HashMap::new())
+    write(address, folder, HashMap::new(), limit)
 }
 
 /// The rows of a store with the hashes of their values.
@@ -144,6 +149,7 @@ fn write(
     address: &Address,
     folder: &Path,
     mut known: HashMap<i64, u64>,
+    limit: u64,
 ) -> Result<(), BucketError> {
     let mut writer = Writer::open(&database_path(folder), known.is_empty())?;
     let mut present: Vec<i64> = Vec::new();
@@ -152,7 +158,7 @@ fn write(
     let (read, written) = std::thread::scope(|threads| {
         let (sender, receiver) = sync_channel::<RecordBlock>(MAX_QUEUED_BLOCKS);
         let writing = threads.spawn(|| {
-            let written = writer.upsert_all(&receiver);
+            let written = writer.upsert_all(&receiver, limit);
             drop(receiver);
             written
         });
@@ -174,7 +180,16 @@ fn write(
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (read, written)
     });
-    let unreadable = written?;
+    let Upserted {
+        unreadable,
+        exceeds_limit,
+    } = written?;
+    if exceeds_limit {
+        return Err(BucketError::Damaged {
+            address: address.to_string(),
+            problem: "its records are far larger than its files say".to_owned(),
+        });
+    }
     read?;
     present.sort_unstable();
     let has_duplicates = is_foreign || !present.is_sorted_by(|row, next| row < next);
@@ -209,6 +224,14 @@ pub fn links(folder: &Path) -> Result<Vec<Link>, BucketError> {
         links.extend(serde_json::from_str::<Link>(&line));
     }
     Ok(links)
+}
+
+/// What became of the records of a version.
+struct Upserted {
+    /// How many cannot be read.
+    unreadable: u64,
+    /// Whether they have more bytes than allowed. Then not all were written.
+    exceeds_limit: bool,
 }
 
 /// Writes the database of a version. Nothing else reads or writes it yet.
@@ -288,13 +311,21 @@ impl Writer {
         self.sqlite(result).map(drop)
     }
 
-    /// Adds or replaces records as they arrive, and returns how many cannot be read.
-    fn upsert_all(&mut self, blocks: &Receiver<RecordBlock>) -> Result<u64, BucketError> {
-        let mut unreadable = 0;
+    /// Adds or replaces records as they arrive, until they have more than `limit` bytes.
+    fn upsert_all(
+        &mut self,
+        blocks: &Receiver<RecordBlock>,
+        limit: u64,
+    ) -> Result<Upserted, BucketError> {
+        let (mut unreadable, mut bytes) = (0, 0_u64);
         let result = (|| {
             let mut statement = self.connection.prepare_cached(&self.upsert)?;
             for block in blocks {
                 for (key, json) in block.iter() {
+                    bytes = bytes.saturating_add(json.len() as u64);
+                    if bytes > limit {
+                        return Ok(true);
+                    }
                     match std::str::from_utf8(json).ok().and_then(Record::parse) {
                         Some(record) => {
                             bind(&mut statement, key.rowid, &record)?;
@@ -304,9 +335,13 @@ impl Writer {
                     }
                 }
             }
-            Ok(unreadable)
+            Ok(false)
         })();
-        self.sqlite(result)
+        let exceeds_limit = self.sqlite(result)?;
+        Ok(Upserted {
+            unreadable,
+            exceeds_limit,
+        })
     }
 
     /// The highest row number.

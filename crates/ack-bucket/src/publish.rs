@@ -152,6 +152,7 @@ impl Publisher {
             return Ok(Base {
                 head: None,
                 version: None,
+                known: None,
                 folder: None,
                 records: BTreeMap::new(),
             });
@@ -161,6 +162,11 @@ impl Publisher {
             origin.check(self.client.address(), &version)?;
         }
         let _lock = self.lock()?;
+        // What is published follows what this machine knows, also if the bucket was set back.
+        let known = self
+            .cache
+            .version()
+            .filter(|it| version.contradiction(it).is_some());
         let folder = fetch::install(
             &self.client,
             &self.cache,
@@ -181,6 +187,7 @@ impl Publisher {
         Ok(Base {
             head: Some((head, state)),
             version: Some(version),
+            known,
             folder: Some(folder),
             records,
         })
@@ -277,7 +284,7 @@ impl Publisher {
             step(Step::Building(done, whole));
         })?;
         drop(store);
-        let number = plan.base + 1;
+        let number = base.newest_number() + 1;
         let name = format!("{number}-{}", random_name()?);
         let files = list_files(base, work.path(), &name)?;
         let version = Version {
@@ -293,6 +300,7 @@ impl Publisher {
             before: base.head.as_ref().map(|(head, _)| head.log.clone()),
             restores: None,
             held_back: plan.withdrawals.clone(),
+            restored: plan.restored.clone(),
             encoder: Encoder::embedded()
                 .map_or_else(String::new, |encoder| encoder.name().to_owned()),
             files,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ack_api::remote::{Credentials, RemoteSettings, SettingProblem};
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::client::ClientOptions;
+use object_store::client::{ClientConfigKey, ClientOptions, HttpClient, HttpConnector};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{Error, ObjectStore, RetryConfig};
 
@@ -51,6 +51,29 @@ fn client_options(settings: &RemoteSettings) -> ClientOptions {
         .with_timeout(REQUEST_TIMEOUT)
 }
 
+/// Connects without following redirects: a server must not send requests, with their credentials,
+/// to an address that nobody configured.
+#[derive(Debug)]
+struct WithoutRedirects;
+
+impl HttpConnector for WithoutRedirects {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let allows_http = options.get_config_value(&ClientConfigKey::AllowHttp);
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .https_only(allows_http.as_deref() != Some("true"))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
+            .http1_only()
+            .build();
+        let client = client.map_err(|source| Error::Generic {
+            store: "HTTP",
+            source: Box::new(source),
+        })?;
+        Ok(HttpClient::new(client))
+    }
+}
+
 fn retry_config() -> RetryConfig {
     RetryConfig {
         max_retries: 3,
@@ -80,6 +103,7 @@ pub(crate) fn s3(
     builder = builder
         .with_bucket_name(&address.bucket)
         .with_client_options(client_options(settings))
+        .with_http_connector(WithoutRedirects)
         .with_retry(retry_config());
     builder = credentials::add(builder, settings.credentials, &settings.command)
         .map_err(|problem| none(address, &problem.to_string()))?;
@@ -127,6 +151,7 @@ pub(crate) fn gcs(
     builder
         .with_bucket_name(&address.bucket)
         .with_client_options(client_options(settings))
+        .with_http_connector(WithoutRedirects)
         .with_retry(retry_config())
         .build()
         .map_err(unusable_settings(address))
@@ -158,6 +183,7 @@ pub(crate) fn azure(
     builder
         .with_container_name(&address.bucket)
         .with_client_options(client_options(settings))
+        .with_http_connector(WithoutRedirects)
         .with_retry(retry_config())
         .build()
         .map_err(unusable_settings(address))

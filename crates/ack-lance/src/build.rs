@@ -24,7 +24,7 @@ use self::contents::{Contents, StoredRow, contents};
 pub use self::report::{EncoderChoice, MAX_READ_IN_CONTEXT, Options, Progress, Report, Target};
 use super::columns;
 use super::extent::Extent;
-use super::indexes::{ROWS_PER_FRAGMENT, compact, update_indexes};
+use super::indexes::{ROWS_PER_FRAGMENT, compact, drop_word_indexes, update_indexes};
 use super::{
     PUBLISHED, TABLE, TableError, check_files, connect, next_batch, open, select_rows, tag_file,
     wait,
@@ -48,8 +48,11 @@ const BATCHES_PER_VERSION: usize = ROWS_PER_FRAGMENT / ROWS_PER_BATCH;
 const ROWS_PER_MODEL_BATCH: usize = 256;
 /// How many rows one condition may name.
 const MAX_KEYS_PER_CONDITION: usize = 1_000;
-/// Versions of the table older than this are removed, except the published one.
+/// In a table that replaces its store, versions older than this are removed, except the published
+/// one. The bucket keeps its own older versions.
 const RETENTION_HOURS: i64 = 1;
+/// Begins the name of a table that was moved aside because it could not be replaced.
+const BROKEN: &str = ".broken-";
 
 /// What a build has to change in the table.
 struct Plan {
@@ -127,6 +130,7 @@ pub fn build(
         });
     }
     let _lock = lock(folder)?;
+    remove_broken(folder)?;
     let choice = resolve(options.encoder, folder, wanted.len());
     let encoders = Encoders { encoder, choice };
     match write(target, encoders, options.rebuild, &wanted, progress) {
@@ -195,16 +199,25 @@ fn write(
             Some("most of the records in it were replaced or removed".to_owned());
         plan = Plan::new(wanted, &[]);
     }
+    let (added, removed, kept) = (plan.add.len(), plan.remove.len(), plan.kept);
+    if target.extent == Extent::Derived {
+        plan.rewrite_batches(&writer.contents.rows);
+    }
     let mut report = Report {
         scope: target.scope.to_owned(),
         contextual: encoders.choice.is_contextual() == Some(true),
-        added: plan.add.len(),
-        removed: plan.remove.len(),
-        kept: plan.kept,
+        added,
+        removed,
+        kept,
         rebuild_reason: writer.rebuild_reason.take(),
         version: None,
     };
     progress(Progress::Begin(plan.add.len()));
+    if target.extent == Extent::Derived && !plan.remove.is_empty() {
+        // They would keep the words of removed rows. `publish` makes them again, also if this run
+        // is killed before.
+        wait(drop_word_indexes(&writer.table))?;
+    }
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
     let (batch, batches_per_version) = if encoders.network().is_some() {
@@ -278,6 +291,24 @@ impl Plan {
             add,
             remove,
         }
+    }
+
+    /// Writes every row again that shares a batch with a removed one. The rows of a batch share a
+    /// lexicon, which would keep the words of the removed row.
+    fn rewrite_batches(&mut self, known: &[StoredRow]) {
+        let removed: HashSet<RowKey> = self.remove.iter().copied().collect();
+        let stale: HashSet<u64> = known
+            .iter()
+            .filter(|row| removed.contains(&row.key))
+            .map(|row| row.batch)
+            .collect();
+        for row in known {
+            if stale.contains(&row.batch) && !removed.contains(&row.key) {
+                self.remove.push(row.key);
+                self.add.push(row.key);
+            }
+        }
+        self.kept = self.kept.saturating_sub(self.remove.len() - removed.len());
     }
 }
 
@@ -409,7 +440,7 @@ impl<'a> Writer<'a> {
                 .count_rows(None)
                 .await
                 .map_err(TableError::lance_error("count the rows"))?;
-            compact(&self.table, rows).await?;
+            compact(&self.table, rows, self.extent).await?;
             update_indexes(&self.table, rows, target.resident, target.extent).await?;
             let version = self
                 .table
@@ -437,15 +468,29 @@ impl<'a> Writer<'a> {
                 None => tags.create(PUBLISHED, version).await,
             };
             result.map_err(TableError::lance_error("publish the new version"))?;
-            // Earlier versions are not needed, so a failure to remove them is not an error.
-            let prune = OptimizeAction::Prune {
-                older_than: Some(chrono::Duration::hours(RETENTION_HOURS)),
-                delete_unverified: None,
-                error_if_tagged_old_versions: None,
-            };
-            let _ = self.table.optimize(prune).await;
+            self.prune().await?;
             Ok(version)
         })
+    }
+
+    /// Removes what no reader needs any more: earlier versions, and what killed builds left. Next to
+    /// a store nothing older than this build stays, because it may have the text of memories that
+    /// the store no longer has. A reader of the earlier version opens the new one.
+    async fn prune(&self) -> Result<(), TableError> {
+        let is_derived = self.extent == Extent::Derived;
+        let retention = if is_derived { 0 } else { RETENTION_HOURS };
+        let prune = OptimizeAction::Prune {
+            older_than: Some(chrono::Duration::hours(retention)),
+            // No other build is writing: this one holds the lock.
+            delete_unverified: is_derived.then_some(true),
+            error_if_tagged_old_versions: None,
+        };
+        match self.table.optimize(prune).await {
+            Err(source) if is_derived => {
+                Err(TableError::lance_error("remove old versions")(source))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -464,15 +509,32 @@ fn create(folder: &Path, schema: &SchemaRef, table_path: &Path) -> Result<Table,
         })
     };
     if table_path.is_dir() && wait(async { open(folder).await.map(|_| ()) }).is_err() {
-        let broken: PathBuf = folder.join(format!(".broken-{}", std::process::id()));
+        let broken: PathBuf = folder.join(format!("{BROKEN}{}", std::process::id()));
         std::fs::rename(table_path, &broken).map_err(|source| TableError::Io {
             action: "put aside",
             path: table_path.to_owned(),
             source,
         })?;
-        let _ = std::fs::remove_dir_all(&broken);
     }
-    make()
+    let table = make()?;
+    remove_broken(folder)?;
+    Ok(table)
+}
+
+/// Removes tables that were moved aside, also those that a killed build left.
+fn remove_broken(folder: &Path) -> Result<(), TableError> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.file_name().to_string_lossy().starts_with(BROKEN) {
+            let path = entry.path();
+            std::fs::remove_dir_all(&path).map_err(|source| TableError::Io {
+                action: "remove",
+                path,
+                source,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// The vectors that a network contributed to, of the rows that a condition selects.

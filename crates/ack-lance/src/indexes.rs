@@ -32,21 +32,61 @@ pub const ROWS_PER_FRAGMENT: usize = 131_072;
 /// are then merged.
 const SPARE_FRAGMENTS: usize = 32;
 
-/// Merges small fragments if there are many.
-pub async fn compact(table: &Table, rows: usize) -> Result<(), TableError> {
-    let statistics = table
+/// Merges small fragments if there are many. Next to a store, also writes those again that have
+/// removed rows, whose text would otherwise stay in the file.
+pub async fn compact(table: &Table, rows: usize, extent: Extent) -> Result<(), TableError> {
+    let fragments = table
         .stats()
         .await
-        .map_err(TableError::lance_error("look at the fragments"))?;
-    if statistics.fragment_stats.num_fragments > rows / ROWS_PER_FRAGMENT + SPARE_FRAGMENTS {
+        .map_err(TableError::lance_error("look at the fragments"))?
+        .fragment_stats
+        .num_fragments;
+    let has_many = fragments > rows / ROWS_PER_FRAGMENT + SPARE_FRAGMENTS;
+    if has_many || (extent == Extent::Derived && has_removed_rows(table).await?) {
+        let mut options = CompactionOptions::default();
+        if extent == Extent::Derived {
+            options.materialize_deletions_threshold = 0.0;
+        }
         let compact = OptimizeAction::Compact {
-            options: CompactionOptions::default(),
+            options,
             remap_options: None,
         };
         table
             .optimize(compact)
             .await
             .map_err(TableError::lance_error("put fragments together"))?;
+    }
+    Ok(())
+}
+
+/// Whether a file of the table has rows that were removed from it.
+async fn has_removed_rows(table: &Table) -> Result<bool, TableError> {
+    let Some(dataset) = table.dataset() else {
+        return Ok(false);
+    };
+    let dataset = dataset
+        .get()
+        .await
+        .map_err(TableError::lance_error("look at the fragments"))?;
+    Ok(dataset
+        .fragments()
+        .iter()
+        .any(|fragment| fragment.deletion_file.is_some()))
+}
+
+/// Drops the indexes that contain words of the memories: all but the one on vectors.
+pub async fn drop_word_indexes(table: &Table) -> Result<(), TableError> {
+    let existing = table
+        .list_indices()
+        .await
+        .map_err(TableError::lance_error("list the indexes"))?;
+    for index in existing {
+        if index.columns != ["vector"] {
+            table
+                .drop_index(&index.name)
+                .await
+                .map_err(TableError::lance_error("drop an index"))?;
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::plan::restore_marks;
 use super::{Base, Publisher, SMALL_OBJECT_TIMEOUT, random_name};
 use crate::BucketError;
 use crate::client::ListedObject;
@@ -169,10 +170,11 @@ impl Publisher {
         };
         let chain = self.version_chain(usize::MAX)?;
         let earlier = self.find_version(number, &chain)?;
-        let mut held_back = chain
-            .first()
-            .map_or_else(Vec::new, |(_, current)| current.held_back.clone());
-        held_back.retain(|mark| !restore.contains(&mark.id));
+        let (mut held_back, restored) =
+            chain.first().map_or_else(Default::default, |(_, current)| {
+                (current.held_back.clone(), current.restored.clone())
+            });
+        let restored = restore_marks(&mut held_back, restored, restore);
         let comes_back = held_back
             .iter()
             .filter(|mark| !earlier.held_back.iter().any(|before| before.id == mark.id));
@@ -194,12 +196,14 @@ impl Publisher {
             before: Some(head.log.clone()),
             restores: Some(number),
             held_back,
+            restored,
             ..earlier.clone()
         };
         if write {
             let base = Base {
                 head: Some((head, state)),
                 version: None,
+                known: None,
                 folder: None,
                 records: std::collections::BTreeMap::new(),
             };

@@ -18,6 +18,8 @@ pub struct Base {
     /// The head, with the state of its object; `None` if nothing was published yet.
     pub(super) head: Option<(Head, ObjectState)>,
     pub(super) version: Option<Version>,
+    /// The version on this machine, if the published one cannot have followed it.
+    pub(super) known: Option<Version>,
     pub(super) folder: Option<PathBuf>,
     /// The records by id.
     pub(super) records: BTreeMap<String, Record>,
@@ -64,6 +66,8 @@ pub struct Plan {
     pub(super) links: Vec<Link>,
     #[serde(skip)]
     pub(super) withdrawals: Vec<Withdrawn>,
+    #[serde(skip)]
+    pub(super) restored: Vec<String>,
 }
 
 impl Plan {
@@ -87,10 +91,26 @@ impl Base {
         self.version.as_ref().map(|version| version.scope.as_str())
     }
 
+    /// The highest number of a version that is published or on this machine.
+    pub(super) fn newest_number(&self) -> u64 {
+        let known = self.known.as_ref().map_or(0, |version| version.version);
+        self.number().max(known)
+    }
+
     fn withdrawals(&self) -> Vec<Withdrawn> {
-        self.version
-            .as_ref()
-            .map_or_else(Vec::new, |version| version.held_back.clone())
+        let both = self.version.iter().chain(&self.known);
+        let mut withdrawals: Vec<Withdrawn> = Vec::new();
+        for mark in both.flat_map(|version| &version.held_back) {
+            if withdrawals.iter().all(|known| known.id != mark.id) {
+                withdrawals.push(mark.clone());
+            }
+        }
+        withdrawals
+    }
+
+    fn restored(&self) -> Vec<String> {
+        let version = self.version.as_ref();
+        version.map_or_else(Vec::new, |version| version.restored.clone())
     }
 
     /// Plans a publication. Memories that were withdrawn by hand are left out, except those in
@@ -100,7 +120,7 @@ impl Base {
     /// The published links cannot be read.
     pub fn plan(&self, desired: DesiredState, restore: &[String]) -> Result<Plan, BucketError> {
         let mut withdrawals = self.withdrawals();
-        withdrawals.retain(|mark| !restore.contains(&mark.id));
+        let restored = restore_marks(&mut withdrawals, self.restored(), restore);
         let withheld: HashSet<&str> = withdrawals.iter().map(|mark| mark.id.as_str()).collect();
         let mut plan = Plan {
             base: self.number(),
@@ -135,6 +155,7 @@ impl Base {
         sort(&mut plan.links);
         plan.links_change = plan.links != self.links()?;
         plan.withdrawals = withdrawals;
+        plan.restored = restored;
         Ok(plan)
     }
 
@@ -152,6 +173,7 @@ impl Base {
         let mut plan = Plan {
             base: self.number(),
             withdrawals: self.withdrawals(),
+            restored: self.restored(),
             ..Plan::default()
         };
         for id in ids {
@@ -172,6 +194,7 @@ impl Base {
                 continue;
             }
             plan.withdrawn.push(to_item(record));
+            plan.restored.retain(|restored| restored != id);
             plan.withdrawals.push(Withdrawn {
                 id: id.clone(),
                 at: ack_api::time::to_rfc3339(jiff::Timestamp::now()),
@@ -192,6 +215,23 @@ impl Base {
         sort(&mut links);
         Ok(links)
     }
+}
+
+/// Takes the marks of memories that may be published again, and returns those that may, together
+/// with earlier ones.
+pub(super) fn restore_marks(
+    withdrawals: &mut Vec<Withdrawn>,
+    mut restored: Vec<String>,
+    restore: &[String],
+) -> Vec<String> {
+    withdrawals.retain(|mark| {
+        let is_restored = restore.contains(&mark.id);
+        if is_restored {
+            restored.push(mark.id.clone());
+        }
+        !is_restored
+    });
+    restored
 }
 
 fn to_item(record: &Record) -> Item {
