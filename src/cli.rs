@@ -23,7 +23,6 @@ mod import;
 mod index;
 mod last_query;
 mod log;
-mod model;
 mod output;
 mod overview;
 mod pager;
@@ -323,11 +322,6 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
             hint: "searches work without one; a build with the default features can build \
                    it",
         }),
-        Command::Model(_) if cli.global.offline => Err(CliError::Offline {
-            action: "fetch the model",
-            hint: "any copy of the model's `model.safetensors` in a folder works as well",
-        }),
-        Command::Model(args) => model::run(&args),
         Command::Here => overview::run(&cli.global),
         Command::Config(args) => config_file::run(&cli.global, &args.command),
         Command::Doctor(args) => {

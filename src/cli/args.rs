@@ -174,7 +174,7 @@ pub struct Global {
     /// Print JSON in the tools' format instead of text
     #[arg(long, global = true)]
     pub json: bool,
-    /// Make no network connections: skip upstream servers over HTTP, download nothing
+    /// Make no network connections: skip upstream servers over HTTP, ask no bucket
     #[arg(long, global = true)]
     pub offline: bool,
     /// Explain on standard error which root, scope and project are used
@@ -289,8 +289,6 @@ pub enum Command {
     Import(ImportArgs),
     /// Build or update the vector table of a scope (--scope NAME) or of all scopes (--all)
     Index(IndexArgs),
-    /// Download the transformer that `index --model` can use
-    Model(ModelArgs),
     /// Check the setup: what works, what does not, and how to fix it
     #[command(alias = "status")]
     Doctor(DoctorArgs),

@@ -19,7 +19,7 @@ const PROGRAM: &str = "ack-memory";
 /// The longest path that is printed, in characters.
 const MAX_PATH_CHARS: usize = 4_096;
 /// Commands that use no root, so they need no flags.
-const ROOTLESS_COMMANDS: [&str; 6] = ["demo", "token", "model", "completions", "man", "help"];
+const ROOTLESS_COMMANDS: [&str; 5] = ["demo", "token", "completions", "man", "help"];
 
 /// The flags that this process was given, each with a space before it.
 static FLAGS: OnceLock<String> = OnceLock::new();

@@ -131,20 +131,8 @@ fn write_text(
 ) -> Result<(), CliError> {
     let screen = Screen::of_output();
     let config = report.config;
-    let parts = [
-        ("table", cfg!(feature = "table")),
-        ("transformer", cfg!(feature = "transformer")),
-    ];
-    let parts: Vec<&str> = parts
-        .into_iter()
-        .filter(|(_, there)| *there)
-        .map(|(name, _)| name)
-        .collect();
-    let mut head = if parts.is_empty() {
-        String::new()
-    } else {
-        format!(" · {}", parts.join(", "))
-    };
+    let has_table = cfg!(feature = "table");
+    let mut head = if has_table { " · table" } else { "" }.to_owned();
     head += &format!(
         " · {} ({})",
         config.root.value.display(),

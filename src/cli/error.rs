@@ -111,14 +111,6 @@ pub enum CliError {
         /// The reason.
         source: ack_lance::build::BuildError,
     },
-    /// The transformer is not usable.
-    #[cfg(feature = "transformer")]
-    #[error(transparent)]
-    Model(#[from] ack_transformer::ModelError),
-    /// The transformer cannot be downloaded.
-    #[cfg(feature = "transformer")]
-    #[error(transparent)]
-    Fetch(#[from] ack_transformer::FetchError),
     /// `--offline` was given to a command that needs a connection.
     #[error("cannot {action}: --offline allows no connection")]
     Offline {
@@ -283,11 +275,8 @@ impl Diagnostic for CliError {
             #[cfg(feature = "table")]
             Self::Index { source, .. } => match source {
                 ack_lance::build::BuildError::Store(error) => error.code(),
-                ack_lance::build::BuildError::Embed(_) => ErrorCode::ModelUnusable,
                 _ => ErrorCode::IndexFailed,
             },
-            #[cfg(feature = "transformer")]
-            Self::Model(_) | Self::Fetch(_) => ErrorCode::ModelUnusable,
             Self::Offline { .. } => ErrorCode::InvalidArgument,
             Self::NoLastQuery | Self::LastPage => ErrorCode::InvalidCursor,
             Self::NoSuchNumber { .. } | Self::AmbiguousId { .. } => ErrorCode::MemoryNotFound,
@@ -317,10 +306,6 @@ impl Diagnostic for CliError {
             Self::Usage { hints, .. } => return hints.clone(),
             #[cfg(feature = "table")]
             Self::Index { source, .. } => return source.hints(),
-            #[cfg(feature = "transformer")]
-            Self::Model(error) => return error.hints(),
-            #[cfg(feature = "transformer")]
-            Self::Fetch(error) => return error.hints(),
             Self::NothingWaits(unmatched) => return unmatched.hints(),
             Self::NotAStore { .. } => {
                 return vec![Hint::command("import FILE --scope NAME", "imports it")];

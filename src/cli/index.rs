@@ -1,7 +1,6 @@
 //! `index`: selects the scopes, shows the progress bar and prints the report.
 
 use crate::scope::ScopeError;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,6 @@ use crate::service::Error;
 use ack_contextual::Contextual;
 use ack_lance::build::{BuildError, EncoderChoice, Options, Progress, Report, Target, build};
 use ack_lance::extent::Extent;
-use ack_search::encoder::Embedder;
 
 /// How many scopes a message names.
 const MAX_NAMED: usize = 10;
@@ -61,14 +59,10 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
             }));
         }
     };
-    // A dry run does not compute embeddings.
-    let folder = args.model.as_deref().filter(|_| !args.dry_run);
-    let embedder = folder.map(load).transpose()?;
-    let encoder = match (&embedder, args.encoder) {
-        (Some(embedder), _) => EncoderChoice::With(&**embedder),
-        (None, Some(EncoderName::Contextual)) => EncoderChoice::With(contextual()?),
-        (None, Some(EncoderName::Static)) => EncoderChoice::Static,
-        (None, None) => EncoderChoice::Usual,
+    let encoder = match args.encoder {
+        Some(EncoderName::Contextual) => EncoderChoice::Contextual(contextual()?),
+        Some(EncoderName::Static) => EncoderChoice::Static,
+        None => EncoderChoice::Usual,
     };
     if !args.dry_run {
         say_how_to_continue(args.rebuild);
@@ -145,7 +139,7 @@ fn index_scope(
     scope: &Scope,
     resident: usize,
     args: &IndexArgs,
-    encoder: EncoderChoice<'_>,
+    encoder: EncoderChoice,
 ) -> Result<Report, CliError> {
     check_usable(scope)?;
     if scope.remote.is_some() {
@@ -197,23 +191,6 @@ fn contextual() -> Result<&'static Contextual, CliError> {
         message: "the transformer inside this binary is damaged".to_owned(),
     };
     Ok(Contextual::embedded().ok_or_else(damaged)?)
-}
-
-/// Loads the requested transformer.
-#[cfg(feature = "transformer")]
-fn load(folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
-    let encoder = ack_search::encoder::Encoder::embedded().ok_or_else(|| Error::Internal {
-        operation: "index".to_owned(),
-        message: "the encoder inside this binary is damaged".to_owned(),
-    })?;
-    Ok(Box::new(ack_transformer::Transformer::load(
-        folder, encoder,
-    )?))
-}
-
-#[cfg(not(feature = "transformer"))]
-fn load(_folder: &Path) -> Result<Box<dyn Embedder>, CliError> {
-    Err(super::model::not_built())
 }
 
 fn report_text(report: &Report, dry_run: bool) -> String {

@@ -1,7 +1,7 @@
 //! The vector of a question.
 
 use ack_contextual::Contextual;
-use ack_search::encoder::{Encoder, Space};
+use ack_search::encoder::Encoder;
 use ack_search::semantic::{QuantizedVector, QueryVector};
 
 /// How much the small transformer's vector of a question counts, relative to the static one, if the
@@ -22,7 +22,7 @@ pub fn of(text: &str, is_contextual: bool) -> Option<QueryVector> {
     let network = || Contextual::embedded()?.question(text);
     let network = (is_contextual || has_context).then(network).flatten();
     let with = |share: f32| {
-        let vector = encoder.with_network(&plain, network.as_deref()?, Space::Encoder, share)?;
+        let vector = encoder.with_network(&plain, network.as_deref()?, share)?;
         QuantizedVector::quantize(&vector)
     };
     let read = has_context.then(|| with(SHARE_FOR_STATIC)).flatten();

@@ -138,7 +138,7 @@ pub fn filters(root: &Path) -> insta::Settings {
             .collect();
         settings.add_filter(&escaped, "[ROOT]");
     }
-    settings.add_filter(r" · table(, transformer)?( ·)", "$2");
+    settings.add_filter(r" · table( ·)", "$1");
     // The last digits of a cosine depend on the processor.
     for (number, shown) in [
         (r"\b(score|meaning) \d+\.\d+", "$1 [N]"),

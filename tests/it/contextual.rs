@@ -203,11 +203,8 @@ fn a_memory_that_the_table_lacks_is_found_beside_contextual_ones() {
 }
 
 #[test]
-fn an_encoder_and_a_model_are_not_given_together() {
+fn an_unknown_encoder_is_refused_with_the_known_ones() {
     let root = root();
-    let arguments = ["index", "--all", "--encoder", "static", "--model", "m"];
-    let refused = ack(root.path(), &arguments).fails(2);
-    assert!(refused.contains("cannot be used with"), "{refused}");
     let refused = ack(root.path(), &["index", "--all", "--encoder", "deep"]).fails(2);
     assert!(refused.contains("static, contextual"), "{refused}");
 }

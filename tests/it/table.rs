@@ -51,8 +51,7 @@ fn memories(count: usize) -> Vec<Value> {
 
 /// `index` with static vectors, with which answers are the same as without a table.
 fn index(root: &Path, arguments: &[&str]) -> Command {
-    let has_encoder = |argument: &&str| ["--model", "--encoder"].contains(argument);
-    let encoder = match arguments.iter().any(has_encoder) {
+    let encoder = match arguments.contains(&"--encoder") {
         true => &[][..],
         false => &["--encoder", "static"],
     };
@@ -614,95 +613,6 @@ fn a_full_disk_leaves_the_published_table_as_it_was() {
     );
     build(&root);
     assert_eq!(info(&root.service())["index"]["coverage"], 1.0);
-}
-
-#[cfg(not(feature = "transformer"))]
-#[test]
-fn a_build_without_the_transformer_says_so() {
-    let root = Root::new();
-    bulk(&root, "alpha", &memories(3));
-    let output = index(root.path(), &["--all", "--model", "somewhere"])
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        stderr.contains("this build of ack-memory has no transformer"),
-        "{stderr}"
-    );
-    assert!(stderr.contains("--features transformer"), "{stderr}");
-    build(&root);
-    assert_eq!(
-        info(&root.service())["index"]["rows"],
-        3,
-        "the table itself can be built"
-    );
-}
-
-#[cfg(feature = "transformer")]
-#[test]
-fn the_transformer_reproduces_the_reference_vectors_and_unchanged_texts_keep_them() {
-    let wrong = Root::new();
-    bulk(&wrong, "alpha", &memories(3));
-    let folder = wrong.path().join("model");
-    let output = index(
-        wrong.path(),
-        &["--all", "--model", folder.to_str().unwrap()],
-    )
-    .output()
-    .unwrap();
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("cannot read"),
-        "{output:?}"
-    );
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("model.safetensors"), "no weights").unwrap();
-    let output = index(
-        wrong.path(),
-        &["--all", "--model", folder.to_str().unwrap()],
-    )
-    .output()
-    .unwrap();
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("is not all-MiniLM-L6-v2"),
-        "{output:?}"
-    );
-    assert!(!table(&wrong).exists(), "nothing was begun");
-
-    // The weights are 91 MB and are not in the repository.
-    let Some(model) = crate::support::outside("ACK_TEST_MODEL") else {
-        return;
-    };
-    let root = Root::new();
-    bulk(&root, "alpha", &memories(20));
-    build(&root);
-    let arguments = ["--all", "--model", model.to_str().unwrap()];
-    let first = done(&index(root.path(), &arguments).output().unwrap());
-    assert!(first.contains("20 rows were added, 20 removed"), "{first}");
-    let embedder = info(&root.service())["index"]["embedder"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(embedder, "static-minilm; 20 rows with all-MiniLM-L6-v2");
-    let before = answers(&root.service());
-    let store = Connection::open(root.scope_folder("alpha").join("memory.db")).unwrap();
-    store
-        .execute_batch("UPDATE memories SET confidence = 0.5")
-        .unwrap();
-    // Without the model: its vectors are kept, because no text changed.
-    assert!(build(&root).contains("20 rows were added, 20 removed"));
-    assert_eq!(
-        info(&root.service())["index"]["embedder"],
-        embedder.as_str()
-    );
-    let after = answers(&root.service());
-    assert_eq!(
-        after.iter().map(result_ids).collect::<Vec<_>>(),
-        before.iter().map(result_ids).collect::<Vec<_>>()
-    );
-    assert!(
-        done(&index(root.path(), &arguments).output().unwrap())
-            .contains("0 rows were added, 0 removed, 20 were unchanged")
-    );
 }
 
 #[test]

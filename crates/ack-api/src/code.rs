@@ -33,8 +33,6 @@ pub enum ErrorCode {
     MemoryNotFound,
     /// The status filter does not allow the memory.
     MemoryNotServed,
-    /// A transformer cannot be used or fetched.
-    ModelUnusable,
     /// There are no scopes.
     NoScopes,
     /// The scope does not exist.
@@ -73,7 +71,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, in alphabetical order.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 31] = [
         Self::BucketFailed,
         Self::Cancelled,
         Self::CannotServe,
@@ -88,7 +86,6 @@ impl ErrorCode {
         Self::IoError,
         Self::MemoryNotFound,
         Self::MemoryNotServed,
-        Self::ModelUnusable,
         Self::NoScopes,
         Self::ScopeNotFound,
         Self::ScopeRefused,
@@ -125,7 +122,6 @@ impl ErrorCode {
             Self::IoError => "io_error",
             Self::MemoryNotFound => "memory_not_found",
             Self::MemoryNotServed => "memory_not_served",
-            Self::ModelUnusable => "model_unusable",
             Self::NoScopes => "no_scopes",
             Self::ScopeNotFound => "scope_not_found",
             Self::ScopeRefused => "scope_refused",

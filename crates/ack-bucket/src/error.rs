@@ -106,14 +106,14 @@ pub enum BucketError {
         /// The folder of the version that is here.
         path: PathBuf,
     },
-    /// A newer program published it.
-    #[error("{address} was published in format {found}; this program reads up to {known}")]
-    NewerFormat {
+    /// Another version of the program published it.
+    #[error("{address} was published in format {found}; this program reads format {known}")]
+    OtherFormat {
         /// The bucket.
         address: String,
         /// Its format.
         found: u32,
-        /// The newest format that this program reads.
+        /// The format that this program reads.
         known: u32,
     },
     /// The published version is larger than `cache` allows.
@@ -365,7 +365,9 @@ impl BucketError {
                     ),
                 ];
             }
-            Self::NewerFormat { .. } => "install the newest ack-memory",
+            Self::OtherFormat { .. } => {
+                "install the newest ack-memory; if you have it, publish the scope to an empty address"
+            }
             Self::TooLarge { needed, .. } => {
                 let cache = size(*needed).replace(' ', "");
                 return vec![

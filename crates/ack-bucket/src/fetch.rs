@@ -85,7 +85,7 @@ pub fn parse_version(client: &Client, bytes: &[u8]) -> Result<Version, BucketErr
 /// Decodes `HEAD.json`.
 ///
 /// # Errors
-/// [`BucketError::Damaged`] or [`BucketError::NewerFormat`].
+/// [`BucketError::Damaged`] or [`BucketError::OtherFormat`].
 pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
     let head: Head = serde_json::from_slice(bytes).map_err(|error| BucketError::Damaged {
         address: client.address().to_string(),
@@ -96,8 +96,8 @@ pub fn parse_head(client: &Client, bytes: &[u8]) -> Result<Head, BucketError> {
 }
 
 fn check_format(client: &Client, found: u32) -> Result<(), BucketError> {
-    if found > FORMAT {
-        return Err(BucketError::NewerFormat {
+    if found != FORMAT {
+        return Err(BucketError::OtherFormat {
             address: client.address().to_string(),
             found,
             known: FORMAT,

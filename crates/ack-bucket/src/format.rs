@@ -17,8 +17,7 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The newest format that this program reads, and the one that it writes. Format 1 had the record of
-/// each memory in a row of its own.
+/// The format that this program reads and writes.
 pub const FORMAT: u32 = 2;
 /// The name of the object that names the current version.
 pub const HEAD: &str = "HEAD.json";

@@ -13,7 +13,6 @@
 use std::time::Instant;
 
 use ack_contextual::Contextual;
-use ack_search::encoder::Embedder;
 
 const MEMORIES: usize = 400;
 const QUESTIONS: usize = 200;
@@ -25,7 +24,7 @@ fn main() {
         let text = "lock ".repeat(tokens - 2);
         let texts = vec![text; MEMORIES];
         let begun = Instant::now();
-        contextual.encode(&texts).unwrap();
+        contextual.memories(&texts).unwrap();
         let seconds = begun.elapsed().as_secs_f64();
         println!(
             "memories of {tokens} tokens: {:.0} a second",

@@ -14,8 +14,8 @@ mod network;
 
 use std::sync::OnceLock;
 
+use ack_search::encoder::Encoder;
 use ack_search::encoder::wordpiece::TokenId;
-use ack_search::encoder::{EmbedError, Embedder, Encoder, Space};
 use ack_search::plain::plain;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -49,6 +49,11 @@ const BATCH_TOKENS: usize = 256;
 #[derive(Debug, thiserror::Error)]
 #[error("the transformer inside this binary is damaged: {0}")]
 pub struct Damaged(String);
+
+/// A text could not be encoded.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct EncodeError(#[from] GemmError);
 
 /// The transformer with its weights.
 #[derive(Debug)]
@@ -117,6 +122,39 @@ impl Contextual {
         vectors.ok()?.pop()
     }
 
+    /// The vectors of memories, with norm 1, in the static encoder's space.
+    ///
+    /// # Errors
+    /// If there is too little memory.
+    pub fn memories(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EncodeError> {
+        let memories: Vec<_> = texts.par_iter().map(|text| self.windows(text)).collect();
+        let windows = memories.concat();
+        let mut batches: Vec<&[Vec<TokenId>]> = Vec::new();
+        let (mut rest, mut count, mut tokens) = (&*windows, 0, 0);
+        for window in &windows {
+            if count > 0 && tokens + window.len() > BATCH_TOKENS {
+                let (batch, other) = rest.split_at(count);
+                batches.push(batch);
+                (rest, count, tokens) = (other, 0, 0);
+            }
+            count += 1;
+            tokens += window.len();
+        }
+        batches.push(rest);
+        let vectors: Result<Vec<_>, GemmError> = batches
+            .par_iter()
+            .map(|batch| self.network.encode(batch))
+            .collect();
+        let vectors = vectors?.concat();
+        let mut rest = &*vectors;
+        let sums = memories.iter().map(|windows| {
+            let (vectors, other) = rest.split_at(windows.len());
+            rest = other;
+            weighted_sum(vectors)
+        });
+        Ok(sums.collect())
+    }
+
     fn tokens(&self, text: &str) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         self.encoder.tokenize(&plain(text), &mut tokens);
@@ -156,46 +194,6 @@ fn weighted_sum(windows: &[Vec<f32>]) -> Vec<f32> {
     }
     network::to_unit(&mut sum);
     sum
-}
-
-impl Embedder for Contextual {
-    fn hash(&self) -> &str {
-        Self::weights_hash()
-    }
-
-    fn space(&self) -> Space {
-        Space::Encoder
-    }
-
-    fn encode(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let memories: Vec<_> = texts.par_iter().map(|text| self.windows(text)).collect();
-        let windows = memories.concat();
-        let mut batches: Vec<&[Vec<TokenId>]> = Vec::new();
-        let (mut rest, mut count, mut tokens) = (&*windows, 0, 0);
-        for window in &windows {
-            if count > 0 && tokens + window.len() > BATCH_TOKENS {
-                let (batch, other) = rest.split_at(count);
-                batches.push(batch);
-                (rest, count, tokens) = (other, 0, 0);
-            }
-            count += 1;
-            tokens += window.len();
-        }
-        batches.push(rest);
-        let vectors: Result<Vec<_>, GemmError> = batches
-            .par_iter()
-            .map(|batch| self.network.encode(batch))
-            .collect();
-        let vectors = vectors.map_err(|error| EmbedError(Box::new(error)))?;
-        let vectors = vectors.concat();
-        let mut rest = &*vectors;
-        let sums = memories.iter().map(|windows| {
-            let (vectors, other) = rest.split_at(windows.len());
-            rest = other;
-            weighted_sum(vectors)
-        });
-        Ok(sums.collect())
-    }
 }
 
 /// The tensors of an artifact.
@@ -341,7 +339,7 @@ mod tests {
     fn vectors_are_those_of_the_reference() {
         let references = references();
         let texts: Vec<String> = references.iter().map(|it| it.text.clone()).collect();
-        let vectors = contextual().encode(&texts).unwrap();
+        let vectors = contextual().memories(&texts).unwrap();
         assert_eq!(vectors.len(), references.len());
         let mut similarities = Vec::new();
         for (reference, vector) in references.iter().zip(&vectors) {
@@ -361,18 +359,18 @@ mod tests {
     fn a_text_has_the_same_vector_in_every_batch() {
         let texts: Vec<String> = references().into_iter().map(|it| it.text).collect();
         let alone = texts.iter().map(|text| {
-            let vectors = contextual().encode(std::slice::from_ref(text)).unwrap();
+            let vectors = contextual().memories(std::slice::from_ref(text)).unwrap();
             vectors.into_iter().next().unwrap()
         });
         let alone: Vec<Vec<f32>> = alone.collect();
         // Enough texts for several batches, in different places of them.
         let many: Vec<String> = texts.iter().cycle().take(100).cloned().collect();
-        let together = contextual().encode(&many).unwrap();
+        let together = contextual().memories(&many).unwrap();
         for (together, alone) in together.iter().zip(alone.iter().cycle()) {
             assert_eq!(together, alone);
         }
-        assert_eq!(contextual().encode(&[]).unwrap().len(), 0);
-        let empty = contextual().encode(&[String::new()]).unwrap();
+        assert_eq!(contextual().memories(&[]).unwrap().len(), 0);
+        let empty = contextual().memories(&[String::new()]).unwrap();
         assert!((cosine(&empty[0], &empty[0]) - 1.0).abs() < 1e-5);
     }
 
@@ -380,7 +378,7 @@ mod tests {
     fn a_short_text_is_read_in_the_same_way_as_a_question_and_as_a_memory() {
         let text = "why does the client retry?";
         let threads = ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-        let memory = threads.install(|| contextual().encode(&[text.to_owned()]).unwrap());
+        let memory = threads.install(|| contextual().memories(&[text.to_owned()]).unwrap());
         assert_eq!(contextual().question(text).unwrap(), memory[0]);
     }
 

@@ -31,9 +31,9 @@ use super::{
 };
 use ack_api::Hint;
 use ack_api::source::{Records, RowKey};
-use ack_contextual::Contextual;
+use ack_contextual::{Contextual, EncodeError};
 use ack_search::analyzer::analyzer_threads;
-use ack_search::encoder::{EmbedError, Embedder, Encoder};
+use ack_search::encoder::Encoder;
 use ack_store::StoreError;
 use ack_store::{READ_TIMEOUT, Snapshot};
 
@@ -44,8 +44,8 @@ const MIN_ROWS_PER_BATCH: usize = 1_024;
 /// How many batches become one version and one fragment of the table. A killed build loses at most
 /// these. Every fragment slows down each search of a large table a little.
 const BATCHES_PER_VERSION: usize = ROWS_PER_FRAGMENT / ROWS_PER_BATCH;
-/// Rows per batch if a transformer embeds them. That takes long, so progress is saved more often.
-const ROWS_PER_MODEL_BATCH: usize = 256;
+/// Rows per batch if the small transformer reads them. That takes long, so progress is saved more often.
+const ROWS_PER_CONTEXTUAL_BATCH: usize = 256;
 /// How many rows one condition may name.
 const MAX_KEYS_PER_CONDITION: usize = 1_000;
 /// In a table that replaces its store, versions older than this are removed, except the published
@@ -69,9 +69,9 @@ pub enum BuildError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The network failed.
+    /// The small transformer failed.
     #[error(transparent)]
-    Embed(#[from] EmbedError),
+    Encode(#[from] EncodeError),
     /// The table cannot be written.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -86,7 +86,7 @@ impl BuildError {
         let advice = match self {
             Self::Store(error) => return error.hints(),
             Self::Table(error) => return error.hints(),
-            Self::Embed(_) => "check the model's files, or build without `--model`",
+            Self::Encode(_) => "build it with `--encoder static`",
             Self::DamagedEncoder => "install ack-memory again",
         };
         vec![Hint::advice(advice)]
@@ -100,7 +100,7 @@ impl BuildError {
 /// version.
 pub fn build(
     target: &Target<'_>,
-    options: Options<'_>,
+    options: Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, BuildError> {
     let encoder = Encoder::embedded().ok_or(BuildError::DamagedEncoder)?;
@@ -147,16 +147,16 @@ pub fn build(
 
 /// The encoders that make vectors.
 #[derive(Clone, Copy)]
-struct Encoders<'a> {
+struct Encoders {
     encoder: &'static Encoder,
-    choice: EncoderChoice<'a>,
+    choice: EncoderChoice,
 }
 
-impl<'a> Encoders<'a> {
+impl Encoders {
     /// The network for new vectors.
-    const fn network(&self) -> Option<&'a dyn Embedder> {
+    const fn network(&self) -> Option<&'static Contextual> {
         match self.choice {
-            EncoderChoice::With(network) => Some(network),
+            EncoderChoice::Contextual(network) => Some(network),
             EncoderChoice::Usual | EncoderChoice::Static => None,
         }
     }
@@ -164,7 +164,7 @@ impl<'a> Encoders<'a> {
 
 /// The choice for a table that will have this many rows: what was asked for, or what it was begun
 /// with.
-fn resolve<'a>(asked: EncoderChoice<'a>, folder: &Path, rows: usize) -> EncoderChoice<'a> {
+fn resolve(asked: EncoderChoice, folder: &Path, rows: usize) -> EncoderChoice {
     if !matches!(asked, EncoderChoice::Usual) {
         return asked;
     }
@@ -177,7 +177,7 @@ fn resolve<'a>(asked: EncoderChoice<'a>, folder: &Path, rows: usize) -> EncoderC
         Err(_) => rows <= MAX_READ_IN_CONTEXT,
     };
     let network = Contextual::embedded().filter(|_| is_contextual);
-    network.map_or(asked, |network| EncoderChoice::With(network))
+    network.map_or(asked, EncoderChoice::Contextual)
 }
 
 /// Vectors that a network contributed to, each with the network's hash, by the hash of the encoded
@@ -186,7 +186,7 @@ type ReusableVectors = HashMap<u64, (Box<[f32]>, String)>;
 
 fn write(
     target: &Target<'_>,
-    encoders: Encoders<'_>,
+    encoders: Encoders,
     rebuild: bool,
     wanted: &[(RowKey, u64)],
     progress: &mut dyn FnMut(Progress),
@@ -221,7 +221,7 @@ fn write(
     writer.remove(&plan.remove)?;
     writer.remove(&writer.contents.unused_lexicons(&plan.remove))?;
     let (batch, batches_per_version) = if encoders.network().is_some() {
-        (ROWS_PER_MODEL_BATCH, 1)
+        (ROWS_PER_CONTEXTUAL_BATCH, 1)
     } else {
         (rows_per_batch(plan.add.len()), BATCHES_PER_VERSION)
     };
@@ -343,9 +343,9 @@ fn lock(folder: &Path) -> Result<File, TableError> {
 }
 
 /// The table of a build, at its latest version.
-struct Writer<'a> {
+struct Writer {
     table: Table,
-    encoders: Encoders<'a>,
+    encoders: Encoders,
     extent: Extent,
     /// Its contents when it was opened.
     contents: Contents,
@@ -357,14 +357,10 @@ struct Writer<'a> {
     rebuild_reason: Option<String>,
 }
 
-impl<'a> Writer<'a> {
+impl Writer {
     /// Opens the table. Creates it if there is none, if it was made with another encoder, or if it
     /// cannot be read.
-    fn open(
-        target: &Target<'_>,
-        encoders: Encoders<'a>,
-        rebuild: bool,
-    ) -> Result<Self, TableError> {
+    fn open(target: &Target<'_>, encoders: Encoders, rebuild: bool) -> Result<Self, TableError> {
         let (folder, extent) = (&target.folder, target.extent);
         let (encoder, choice) = (encoders.encoder, encoders.choice);
         let place = folder.join(format!("{TABLE}.lance"));

@@ -237,16 +237,15 @@ fn wait<T: Send>(
 /// there are.
 fn session() -> Arc<Session> {
     static SESSION: OnceLock<Arc<Session>> = OnceLock::new();
-    let make = || {
-        let stores = ObjectStoreRegistry::default();
-        stores.insert(direct::SCHEME, Arc::new(direct::Provider));
-        Arc::new(Session::new(
-            INDEX_CACHE_BYTES,
-            METADATA_CACHE_BYTES,
-            Arc::new(stores),
-        ))
-    };
+    let make = || new_session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES);
     Arc::clone(SESSION.get_or_init(make))
+}
+
+/// A session with caches of these sizes, in bytes.
+fn new_session(index_cache: usize, metadata_cache: usize) -> Arc<Session> {
+    let stores = ObjectStoreRegistry::default();
+    stores.insert(direct::SCHEME, Arc::new(direct::Provider));
+    Arc::new(Session::new(index_cache, metadata_cache, Arc::new(stores)))
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, TableError> {
@@ -314,11 +313,17 @@ async fn open_published(folder: &Path) -> Result<Table, TableError> {
     Ok(table)
 }
 
-/// Opens the published version to read all of it.
+/// Opens the published version to read all of it once. It shares no caches: they would keep what was
+/// read of every version that a long-running process has loaded.
 async fn published_dataset(folder: &Path) -> Result<Dataset, TableError> {
+    dataset_with(folder, new_session(0, 0)).await
+}
+
+/// Opens the published version with the caches of a session.
+async fn dataset_with(folder: &Path, session: Arc<Session>) -> Result<Dataset, TableError> {
     check_files(folder)?;
     DatasetBuilder::from_uri(address(&folder.join(format!("{TABLE}.lance")))?)
-        .with_session(session())
+        .with_session(session)
         .with_tag(PUBLISHED)
         .load()
         .await

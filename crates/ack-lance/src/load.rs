@@ -11,8 +11,10 @@ use rustc_hash::FxHashMap;
 use super::columns::{self, COLUMNS, META_ENCODER};
 use super::rows::{Detail, Rows};
 use super::search::Searcher;
-use super::{TableError, TableVersion, each_batch, open_published, published_dataset, terms, wait};
-use ack_contextual::Contextual;
+use super::{
+    TableError, TableVersion, dataset_with, each_batch, open_published, published_dataset, session,
+    terms, wait,
+};
 use ack_search::encoder::Encoder;
 use ack_search::inverted::Index;
 use ack_search::inverted::writers::{ColumnWriter, ContentWriter};
@@ -37,17 +39,17 @@ pub fn load(
     resident: usize,
 ) -> Result<(Index, TableInfo), TableError> {
     let (dataset, rows, mut searcher) = wait(async {
-        let dataset = published_dataset(folder).await?;
+        let mut dataset = published_dataset(folder).await?;
         columns::check(&dataset.schema().metadata, encoder)?;
         let rows = dataset
             .count_rows(None)
             .await
             .map_err(TableError::read_error("count the rows"))?;
-        let searcher = if rows > resident {
-            Searcher::open(dataset.clone(), open_published(folder).await?).await?
-        } else {
-            None
-        };
+        let mut searcher = None;
+        if rows > resident {
+            dataset = dataset_with(folder, session()).await?;
+            searcher = Searcher::open(dataset.clone(), open_published(folder).await?).await?;
+        }
         Ok((dataset, rows, searcher))
     })?;
     let mut index = Index::new();
@@ -103,14 +105,9 @@ pub fn load(
         .get(META_ENCODER)
         .cloned()
         .unwrap_or_default();
-    for (rows, what) in [
-        (read.with_model, "with all-MiniLM-L6-v2"),
-        (read.contextual, "with the contextual encoder"),
-    ] {
-        if rows > 0 {
-            let rows = ack_api::number::count(rows, "row");
-            encoder.push_str(&format!("; {rows} {what}"));
-        }
+    if read.contextual > 0 {
+        let rows = ack_api::number::count(read.contextual, "row");
+        encoder.push_str(&format!("; {rows} with the contextual encoder"));
     }
     index.is_contextual = 2 * read.contextual > read.memories;
     let info = TableInfo {
@@ -130,8 +127,7 @@ type NumberedBatch = (RecordBatch, Vec<Option<DocId>>);
 #[derive(Default)]
 struct LoadCounts {
     memories: u64,
-    /// Rows to whose vector the large transformer contributed, and the small one.
-    with_model: u64,
+    /// Rows to whose vector the small transformer contributed.
     contextual: u64,
 }
 
@@ -145,12 +141,8 @@ impl LoadCounts {
         mut on_batch: impl FnMut(&RecordBatch, Vec<Option<DocId>>) -> Result<(), TableError>,
     ) -> Result<(), TableError> {
         each_batch(dataset, names, |batch| {
-            for model in Rows::new(batch).texts("model")?.iter().flatten() {
-                match model == Contextual::weights_hash() {
-                    true => self.contextual += 1,
-                    false => self.with_model += 1,
-                }
-            }
+            let networks = Rows::new(batch).texts("model")?;
+            self.contextual += networks.iter().flatten().count() as u64;
             let mut numbers = vec![None; batch.num_rows()];
             Rows::new(batch).memories(|row, entry| {
                 self.memories += 1;

@@ -7,8 +7,6 @@
 //! (8 bytes), the length of the record (4 bytes), and the record as JSON, see
 //! [`ack_api::record`]. Numbers are little endian. A record that was replaced or removed stays until
 //! no row needs the batch; the keys say which ones are still wanted.
-//!
-//! In tables of format 1, the `record` of each row is its JSON, and that of a lexicon is null.
 
 use std::ops::Range;
 
@@ -76,7 +74,7 @@ impl BlockWriter {
 }
 
 /// Records with their keys.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RecordBlock {
     bytes: Vec<u8>,
     records: Vec<(RowKey, Range<usize>)>,
@@ -87,23 +85,6 @@ impl RecordBlock {
     pub fn iter(&self) -> impl Iterator<Item = (RowKey, &[u8])> {
         let records = self.records.iter();
         records.map(|(key, range)| (*key, self.bytes.get(range.clone()).unwrap_or_default()))
-    }
-
-    /// The number of records.
-    pub const fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    /// Whether it has none.
-    pub const fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
-    /// Adds a record.
-    pub(crate) fn push(&mut self, key: RowKey, json: &[u8]) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(json);
-        self.records.push((key, start..self.bytes.len()));
     }
 }
 

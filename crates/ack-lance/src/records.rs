@@ -20,8 +20,6 @@ use super::{TABLE, TableError, published_dataset, wait};
 
 /// How many rows are read at once.
 const ROWS_PER_READ: u32 = 4_096;
-/// How many records that have rows of their own are passed on at once.
-const RECORDS_PER_BLOCK: usize = 256;
 
 /// The rows whose records are wanted, each with the number of its batch.
 type Wanted = FxHashSet<(u64, RowKey)>;
@@ -52,13 +50,9 @@ pub fn read(
             batches: remaining.iter().map(|(batch, _)| *batch).collect(),
             remaining,
             blocks: BlockReader::new()?,
-            single: RecordBlock::default(),
         };
         for (fragment, keys) in fragments {
             read_records(&dataset, &fragment, &keys, &mut collector, &mut visit).await?;
-        }
-        if !collector.single.is_empty() {
-            visit(collector.single);
         }
         if collector.remaining.is_empty() {
             Ok(())
@@ -144,18 +138,12 @@ struct Collector {
     batches: FxHashSet<u64>,
     remaining: Wanted,
     blocks: BlockReader,
-    /// Records that have rows of their own.
-    single: RecordBlock,
 }
 
 impl Collector {
-    /// Whether the `record` of a row may be, or contain, a wanted one.
+    /// Whether the `record` of a row may contain a wanted one.
     fn needs(&self, row: &RowPlace) -> bool {
-        if row.key.source == LEXICON_SOURCE {
-            self.batches.contains(&row.batch)
-        } else {
-            self.remaining.contains(&(row.batch, row.key))
-        }
+        row.key.source == LEXICON_SOURCE && self.batches.contains(&row.batch)
     }
 
     fn add(
@@ -167,16 +155,7 @@ impl Collector {
         let Self {
             remaining, blocks, ..
         } = self;
-        if row.key.source == LEXICON_SOURCE {
-            return blocks.read(record, |key| remaining.remove(&(row.batch, key)), visit);
-        }
-        if remaining.remove(&(row.batch, row.key)) {
-            self.single.push(row.key, record);
-            if self.single.len() == RECORDS_PER_BLOCK {
-                visit(std::mem::take(&mut self.single));
-            }
-        }
-        Ok(())
+        blocks.read(record, |key| remaining.remove(&(row.batch, key)), visit)
     }
 }
 

@@ -55,35 +55,6 @@ pub const CONTEXTUAL_NORM: f32 = 0.93;
 #[error("the encoder inside this binary is damaged: {0}")]
 pub struct DamagedEncoder(String);
 
-/// A network that encodes texts, beside the static encoder.
-pub trait Embedder: Send + Sync {
-    /// Identifies its weights.
-    fn hash(&self) -> &str;
-
-    /// The space of its vectors.
-    fn space(&self) -> Space;
-
-    /// The vectors of texts, with norm 1.
-    ///
-    /// # Errors
-    /// If the network fails.
-    fn encode(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError>;
-}
-
-/// The space of a network's vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Space {
-    /// That of all-MiniLM-L6-v2, the static encoder's teacher. Its vectors are projected.
-    Teacher,
-    /// The static encoder's.
-    Encoder,
-}
-
-/// A network failed to encode a text.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct EmbedError(pub Box<dyn std::error::Error + Send + Sync>);
-
 /// The static encoder.
 #[derive(Debug)]
 pub struct Encoder {
@@ -101,11 +72,6 @@ pub struct Encoder {
     attention: Option<Attention>,
     name: String,
     weights_hash: String,
-    /// The mean of the transformer's vectors.
-    mean: Vec<f32>,
-    /// The matrix that projects the transformer's centred vectors into this space: `dimension`
-    /// rows.
-    projection: Vec<f32>,
 }
 
 /// What a token says about the word that it begins.
@@ -243,8 +209,6 @@ impl Encoder {
                 .map(|matrix| Attention::new(&floats(&matrix), dimension))
                 .transpose()
                 .map_err(damaged)?,
-            mean: floats(&tensor("mean")?),
-            projection: floats(&tensor("projection")?),
             name: metadata_value("name"),
             weights_hash: format!("{:016x}", xxh3_64_with_seed(artifact, ENCODER_VERSION)),
         })
@@ -406,39 +370,20 @@ impl Encoder {
         }
     }
 
-    /// The static vector of a text with norm 1, plus `weight` times a network's vector of it, in
-    /// this space. The result has the norm of the static vector: both encoders know the same words.
+    /// The static vector of a text with norm 1, plus `weight` times the small transformer's vector of
+    /// it. The result has the norm of the static vector: both encoders know the same words.
     /// See [`CONTEXTUAL_NORM`] for a memory's.
     pub fn with_network(
         &self,
         static_vector: &[f32],
         vector: &[f32],
-        space: Space,
         weight: f32,
     ) -> Option<Vec<f32>> {
-        let mut vector = match space {
-            Space::Teacher => self.project(vector)?,
-            Space::Encoder => vector.to_vec(),
-        };
         let share = norm(static_vector).min(1.0);
         let unit = normalize(static_vector.to_vec())?;
-        vector
-            .iter_mut()
-            .zip(unit)
-            .for_each(|(value, other)| *value = *value * weight + other);
-        normalize(vector).map(|vector| scaled(vector, share))
-    }
-
-    /// Projects a vector of the teacher into this space, with norm 1.
-    fn project(&self, vector: &[f32]) -> Option<Vec<f32>> {
-        let centred: Vec<f32> = vector
-            .iter()
-            .zip(&self.mean)
-            .map(|(value, mean)| value - mean)
-            .collect();
-        let rows = self.projection.chunks_exact(self.mean.len().max(1));
-        let projected = rows.map(|row| row.iter().zip(&centred).map(|(a, b)| a * b).sum());
-        normalize(projected.collect())
+        let sum = vector.iter().zip(unit);
+        let sum = sum.map(|(value, other)| value * weight + other);
+        normalize(sum.collect()).map(|vector| scaled(vector, share))
     }
 
     /// The weight of a word in the vector of a text, about 1 for an ordinary noun; `None` for a

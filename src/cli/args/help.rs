@@ -36,10 +36,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Share", &["publish", "check"]),
     ("Serve", &["serve", "token", "hook"]),
-    (
-        "More",
-        &["import", "index", "model", "eval", "demo", "completions"],
-    ),
+    ("More", &["import", "index", "eval", "demo", "completions"]),
 ];
 
 /// Examples of commands.
@@ -159,7 +156,6 @@ const EXAMPLES: [(&str, &[&str]); 37] = [
         "hook pre-tool-use",
         &["ack-memory hook pre-tool-use --client codex"],
     ),
-    ("model", &["ack-memory model fetch --to ./model"]),
     (
         "scopes add",
         &[

@@ -48,11 +48,8 @@ pub struct IndexArgs {
     pub rebuild: bool,
     /// The encoder of the vectors [default: the table's; for a new table, contextual up to 5,000
     /// memories]
-    #[arg(long, value_enum, conflicts_with = "model")]
+    #[arg(long, value_enum)]
     pub encoder: Option<EncoderName>,
-    /// Folder with the model.safetensors of all-MiniLM-L6-v2, for better vectors
-    #[arg(long, value_name = "DIR")]
-    pub model: Option<PathBuf>,
 }
 
 /// What makes the vectors of memories.
@@ -63,25 +60,6 @@ pub enum EncoderName {
     /// Also reads memories and questions in context: 1 to 5 ms for each memory. Better for
     /// questions in other words than the memory's, slightly worse for long write-ups
     Contextual,
-}
-
-/// Arguments of `model`.
-#[derive(Debug, Clone, Args)]
-pub struct ModelArgs {
-    /// What to do
-    #[command(subcommand)]
-    pub command: ModelCommand,
-}
-
-/// The commands under `model`.
-#[derive(Debug, Clone, Subcommand)]
-pub enum ModelCommand {
-    /// Download the transformer (91 MB) for `index --model`; nothing else is ever downloaded
-    Fetch {
-        /// Folder to put it in
-        #[arg(long, value_name = "DIR")]
-        to: PathBuf,
-    },
 }
 
 /// Arguments of `demo`.

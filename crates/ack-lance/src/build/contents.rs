@@ -79,7 +79,7 @@ impl Contents {
 pub(super) async fn contents(
     table: &Table,
     encoder: &Encoder,
-    (choice, extent): (EncoderChoice<'_>, Extent),
+    (choice, extent): (EncoderChoice, Extent),
 ) -> Result<Contents, TableError> {
     let schema = table
         .schema()

@@ -29,7 +29,7 @@ type PreparedBatch = (u64, Result<Option<RecordBatch>, BuildError>, usize);
 /// writes the previous one. `together` batches become one version of the table. A network uses all
 /// processors for one batch.
 pub fn append<'k>(
-    writer: &Writer<'_>,
+    writer: &Writer,
     (batches, batches_per_version): (impl Iterator<Item = &'k [RowKey]> + Send, usize),
     progress: &mut dyn FnMut(Progress),
     read: impl Fn(&[RowKey]) -> Result<StoreRows, StoreError> + Send,

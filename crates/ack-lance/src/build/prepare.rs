@@ -8,12 +8,13 @@ use crate::columns::{self, NewRow};
 use crate::extent::Extent;
 use ack_api::memory::{Memory, Status};
 use ack_api::source::StoredMemory;
+use ack_contextual::{Contextual, EncodeError};
 use ack_search::analyzer::{AnalyzerPool, PooledDoc};
-use ack_search::encoder::{CONTEXTUAL_NORM, EmbedError, Space};
+use ack_search::encoder::CONTEXTUAL_NORM;
 
 /// Makes batches, independently of each other.
 pub struct Preparer<'a> {
-    encoders: Encoders<'a>,
+    encoders: Encoders,
     extent: Extent,
     reusable: &'a ReusableVectors,
     analyzers: AnalyzerPool,
@@ -21,7 +22,7 @@ pub struct Preparer<'a> {
 
 impl<'a> Preparer<'a> {
     /// A preparer for a writer, with `threads` threads.
-    pub fn new(writer: &'a Writer<'_>, threads: usize) -> Self {
+    pub fn new(writer: &'a Writer, threads: usize) -> Self {
         Self {
             encoders: writer.encoders,
             extent: writer.extent,
@@ -73,7 +74,7 @@ impl<'a> Preparer<'a> {
         &self,
         memories: &[&Memory],
         docs: &mut [PooledDoc],
-    ) -> Result<Vec<Option<String>>, EmbedError> {
+    ) -> Result<Vec<Option<String>>, EncodeError> {
         let mut models: Vec<Option<String>> = vec![None; memories.len()];
         let mut missing: Vec<usize> = Vec::new();
         for (position, ((memory, analyzed), model)) in memories
@@ -104,22 +105,19 @@ impl<'a> Preparer<'a> {
             .filter_map(|position| memories.get(*position))
             .map(|memory| columns::encoded_text(memory))
             .collect();
-        let norm = match network.space() {
-            Space::Encoder => CONTEXTUAL_NORM,
-            Space::Teacher => 1.0,
-        };
-        for (position, vector) in missing.into_iter().zip(network.encode(&texts)?) {
+        for (position, vector) in missing.into_iter().zip(network.memories(&texts)?) {
             if let (Some(analyzed), Some(model)) =
                 (docs.get_mut(position), models.get_mut(position))
             {
                 // Of a text without known words, a network knows none either.
                 let both = analyzed.doc.vector.as_deref().and_then(|known| {
                     let encoder = self.encoders.encoder;
-                    encoder.with_network(known, &vector, network.space(), 1.0)
+                    encoder.with_network(known, &vector, 1.0)
                 });
-                let both = both.map(|both| both.iter().map(|value| value * norm).collect());
+                let both =
+                    both.map(|both| both.iter().map(|value| value * CONTEXTUAL_NORM).collect());
                 analyzed.doc.vector = both;
-                *model = Some(network.hash().to_owned());
+                *model = Some(Contextual::weights_hash().to_owned());
             }
         }
         Ok(models)

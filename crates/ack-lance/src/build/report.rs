@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::extent::Extent;
-use ack_search::encoder::{Embedder, Space};
+use ack_contextual::Contextual;
 use ack_store::Store;
 use serde::Serialize;
 
@@ -23,13 +23,13 @@ pub struct Target<'a> {
 
 /// The options of a build.
 #[derive(Clone, Copy, Default)]
-pub struct Options<'a> {
+pub struct Options {
     /// Only report what would be done.
     pub dry_run: bool,
     /// Reuse nothing of the existing table.
     pub rebuild: bool,
     /// What makes the vectors.
-    pub encoder: EncoderChoice<'a>,
+    pub encoder: EncoderChoice,
 }
 
 /// Up to this many memories, a new table has contextual vectors: that takes about 13 s.
@@ -37,26 +37,25 @@ pub const MAX_READ_IN_CONTEXT: usize = 5_000;
 
 /// What makes a memory's vector.
 #[derive(Clone, Copy, Default)]
-pub enum EncoderChoice<'a> {
-    /// The one with which the table was begun, if it is inside the binary. For a new table, the
-    /// small transformer if there are at most [`MAX_READ_IN_CONTEXT`] memories; otherwise the static
-    /// encoder. Other vectors in the table are kept.
+pub enum EncoderChoice {
+    /// The one with which the table was begun. For a new table, the small transformer if there are
+    /// at most [`MAX_READ_IN_CONTEXT`] memories; otherwise the static encoder.
     #[default]
     Usual,
     /// The static encoder alone.
     Static,
-    /// The static encoder and a network.
-    With(&'a dyn Embedder),
+    /// The static encoder and the small transformer.
+    Contextual(&'static Contextual),
 }
 
-impl EncoderChoice<'_> {
+impl EncoderChoice {
     /// Whether the small transformer reads every memory of the table; `None` if that is the
     /// table's choice.
-    pub fn is_contextual(&self) -> Option<bool> {
+    pub const fn is_contextual(&self) -> Option<bool> {
         match self {
             Self::Usual => None,
             Self::Static => Some(false),
-            Self::With(embedder) => Some(embedder.space() == Space::Encoder),
+            Self::Contextual(_) => Some(true),
         }
     }
 
@@ -66,7 +65,7 @@ impl EncoderChoice<'_> {
         match self {
             Self::Usual => true,
             Self::Static => network.is_none(),
-            Self::With(embedder) => network == Some(embedder.hash()),
+            Self::Contextual(_) => network == Some(Contextual::weights_hash()),
         }
     }
 }
