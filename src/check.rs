@@ -10,7 +10,7 @@ mod yaml;
 use std::path::{Path, PathBuf};
 
 use ack_store::folder::instructions::is_instructions;
-use ack_store::folder::is_skipped;
+use ack_store::folder::{is_markdown, is_skipped};
 use ack_sys::files;
 use ack_worktree::repository::Repository;
 use jiff::civil::Date;
@@ -174,8 +174,8 @@ fn list(folder: &Path) -> std::io::Result<Listed> {
             listed.instructions.push(relative.to_owned());
             continue;
         }
-        let is_notes = crate::recogniser::tally::is_markdown(relative)
-            && !["index.md", "log.md", "MEMORY.md"].contains(&&*relative.to_string_lossy());
+        let is_notes = is_markdown(relative)
+            && !["index.md", "log.md"].contains(&&*relative.to_string_lossy());
         let is_lines = ack_store::folder::note::is_json_lines(relative);
         let holds_memories = is_notes || is_lines;
         if entry.file_type().is_symlink() {
@@ -201,7 +201,6 @@ fn is_read_elsewhere(folder: &Path, link: &Path) -> bool {
     let Ok(inside) = target.strip_prefix(folder) else {
         return false;
     };
-    let has_notes_name = crate::recogniser::tally::is_markdown(inside)
-        || ack_store::folder::note::is_json_lines(inside);
+    let has_notes_name = is_markdown(inside) || ack_store::folder::note::is_json_lines(inside);
     !inside.iter().any(is_skipped) && (target.is_dir() || has_notes_name)
 }

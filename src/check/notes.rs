@@ -1,6 +1,6 @@
 //! The checks within each note and between notes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,7 +10,8 @@ use ack_compare::sketch::{Grouped, find_earlier};
 use ack_search::dedup::Signature;
 use ack_store::folder::front_matter::split;
 use ack_store::folder::lines;
-use ack_store::folder::links::{Target, links, target_exists};
+use ack_store::folder::links::{Target, links, name_alone, target_exists};
+use ack_store::folder::markdown::blank_comments;
 use ack_store::folder::note::{self, Note, NoteStatus};
 use ack_store::folder::parse;
 use ack_store::folder::{Dialect, max_bytes};
@@ -179,8 +180,57 @@ impl CheckState {
                     "none of its first 20 lines has a `title`, so it is not read as memories";
                 self.warn("schema", (&shown_path, 1), message);
             }
+        } else if relative.as_os_str() == note::INDEX {
+            self.index(place, relative, &shown_path, content);
         } else {
             self.note(place, relative, &shown_path, content, &conflicts);
+        }
+    }
+
+    /// The memories in an index, and where it points to.
+    fn index(&mut self, place: &NoteFolder, relative: &Path, shown_path: &Path, content: &str) {
+        let (_, body) = split(content);
+        let above = content.lines().count() - body.lines().count();
+        self.links(place, (relative, shown_path), body, above);
+        let dialect = Dialect::of(&place.folder);
+        let (notes, _) = parse::read(
+            dialect,
+            relative,
+            content.as_bytes(),
+            SystemTime::UNIX_EPOCH,
+        );
+        for note in notes {
+            self.read.push(CheckedMemory {
+                path: shown_path.to_owned(),
+                line: 1,
+                id: note.id.clone(),
+                names: note.names.iter().map(|name| name.to_lowercase()).collect(),
+                is_withdrawn: false,
+                memory: memory_of_note(&note),
+            });
+        }
+    }
+
+    /// Looks for the targets of a text's links. `above` is how many lines are above the text.
+    fn links(
+        &mut self,
+        place: &NoteFolder,
+        (relative, shown_path): (&Path, &Path),
+        body: &str,
+        above: usize,
+    ) {
+        for link in links(&blank_comments(body)) {
+            let at = (shown_path, above + link.line);
+            match link.target {
+                Target::Note(name) => self.note_links.push((at.0.to_owned(), at.1, name)),
+                Target::File(target) => {
+                    let top = place.top.as_deref();
+                    if !target_exists(&target, relative, &place.folder, top) {
+                        let message = format!("links to `{target}`, which does not exist");
+                        self.error("dead-link", at, message);
+                    }
+                }
+            }
         }
     }
 
@@ -239,13 +289,12 @@ impl CheckState {
             let line = problem.line + 1;
             self.error("schema", (shown_path, line), problem.message);
         }
-        let mut seen_keys: Vec<&str> = Vec::new();
+        let mut seen_keys: HashSet<&str> = HashSet::new();
         for (key, line) in document.keys() {
-            if seen_keys.contains(&key) && !has_conflict {
+            if !seen_keys.insert(key) && !has_conflict {
                 let message = format!("the key `{key}` appears twice; the last one counts");
                 self.error("schema", (shown_path, line), message);
             }
-            seen_keys.push(key);
         }
         let has_type = header
             .text(&["type", "metadata.type", "problem_type"])
@@ -316,19 +365,7 @@ impl CheckState {
         if document.body.trim().is_empty() && note.subtitle.is_none() && note.facts.is_empty() {
             self.error("schema", (shown_path, 1), "is empty: it has no text");
         }
-        for link in links(&document.body) {
-            let at = (shown_path, above + link.line);
-            match link.target {
-                Target::Note(name) => self.note_links.push((at.0.to_owned(), at.1, name)),
-                Target::File(target) => {
-                    let top = place.top.as_deref();
-                    if !target_exists(&target, relative, &place.folder, top) {
-                        let message = format!("links to `{target}`, which does not exist");
-                        self.error("dead-link", at, message);
-                    }
-                }
-            }
-        }
+        self.links(place, (relative, shown_path), &document.body, above);
         let memory = memory_of_note(&note);
         self.evidence(place, shown_path, line_of("files"), &memory);
         self.read.push(CheckedMemory {
@@ -421,7 +458,7 @@ impl CheckState {
     }
 
     fn dead_names(&mut self) {
-        let names: std::collections::HashSet<&str> = self
+        let names: HashSet<&str> = self
             .read
             .iter()
             .flat_map(|read| {
@@ -435,7 +472,10 @@ impl CheckState {
             .note_links
             .iter()
             .filter(|(.., name)| {
-                !names.contains(name.to_lowercase().as_str()) && !names.contains(name.as_str())
+                let is_known = |name: &str| {
+                    names.contains(name) || names.contains(name.to_lowercase().as_str())
+                };
+                !is_known(name) && !name_alone(name).is_some_and(is_known)
             })
             .cloned()
             .collect();

@@ -6,6 +6,9 @@
 
 use serde::de::IgnoredAny;
 
+/// How many lists and maps may be open at once.
+const MAX_DEPTH: usize = 100;
+
 /// Why a text is not valid YAML.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -20,6 +23,13 @@ pub struct Problem {
 /// # Errors
 /// They are not valid YAML.
 pub fn check(lines: &str) -> Result<(), Problem> {
+    // The parser takes the square of the depth.
+    if let Some(line) = too_deep(lines) {
+        return Err(Problem {
+            line,
+            message: format!("its front matter nests more than {MAX_DEPTH} lists"),
+        });
+    }
     let Err(error) = serde_yaml_ng::from_str::<IgnoredAny>(lines) else {
         return Ok(());
     };
@@ -49,6 +59,22 @@ pub fn check(lines: &str) -> Result<(), Problem> {
     };
     let message = format!("its front matter is not valid YAML: {message}");
     Err(Problem { line, message })
+}
+
+/// The line in which more brackets are open than anybody writes.
+fn too_deep(lines: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    (1..).zip(lines.lines()).find_map(|(number, line)| {
+        let is_deep = line.bytes().any(|byte| {
+            match byte {
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth > MAX_DEPTH
+        });
+        is_deep.then_some(number)
+    })
 }
 
 /// What was not closed.
@@ -90,6 +116,16 @@ mod tests {
             ("type: note\nno key\nid: x\n", 2, "`:`"),
             ("title: @x\n", 1, ""),
             ("title: *x\n", 1, ""),
+            (
+                &format!("type: x\ntags: {}\n", "[".repeat(8 << 20)),
+                2,
+                "more than 100",
+            ),
+            (
+                &format!("tags: {}", "{a: [".repeat(1 << 20)),
+                1,
+                "more than 100",
+            ),
         ] {
             let problem = check(lines).unwrap_err();
             assert_eq!(problem.line, line, "{lines}: {problem:?}");

@@ -59,7 +59,7 @@ impl ExistingFiles {
                 let name = entry.file_name().to_string_lossy().to_lowercase();
                 present.names.insert(name);
             }
-            let is_markdown = crate::recogniser::tally::is_markdown(entry.path());
+            let is_markdown = ack_store::folder::is_markdown(entry.path());
             let Ok(relative) = entry.path().strip_prefix(folder) else {
                 continue;
             };

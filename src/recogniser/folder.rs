@@ -1,15 +1,21 @@
 //! Recognises folders: the dialects of Markdown notes, and folders that contain a known file.
 
 use std::path::Path;
+use std::time::SystemTime;
 
+use ack_store::folder::dialect::CODEX_AD_HOC;
 use ack_store::folder::instructions::is_rule_folder;
+use ack_store::folder::note::INDEX;
+use ack_store::folder::{Dialect, is_markdown, parse};
 
-use super::tally::{Budget, has_key, head, is_markdown, is_named};
+use super::tally::{Budget, has_key, head, is_named};
 use super::{FoundStore, StoreKind, file};
 use crate::scope::DATABASE_NAMES;
 
 /// How many files of a folder are read to recognise its notes.
 const SAMPLE_FILES: usize = 40;
+/// The largest index that is read.
+const LARGEST_INDEX: u64 = 16 << 20;
 /// File names that belong to the format and are not notes.
 const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
@@ -38,7 +44,7 @@ pub fn recognise(path: &Path, budget: &Budget) -> Option<FoundStore> {
 
 /// Claude Code's auto-memory: an index, or notes with its front matter.
 pub fn auto_memory(path: &Path, budget: &Budget) -> Option<FoundStore> {
-    let index = path.join("MEMORY.md");
+    let index = path.join(INDEX);
     let is_dialect = |head: &str| {
         has_key(head, &["metadata", "originSessionId"])
             || ["name", "description", "type"]
@@ -46,9 +52,18 @@ pub fn auto_memory(path: &Path, budget: &Budget) -> Option<FoundStore> {
                 .all(|key| has_key(head, &[key]))
     };
     (index.is_file() || sample_texts(path).iter().any(|head| is_dialect(head))).then(|| {
-        let memories = budget.markdown(path, |path| !is_named(path, "MEMORY.md"));
+        let notes = budget.markdown(path, |path| *path != index);
+        let memories = notes.map(|notes| notes + memories_in(&index));
         FoundStore::with_count(StoreKind::AutoMemory, path, memories)
     })
+}
+
+/// How many memories an index of auto-memory holds itself.
+fn memories_in(index: &Path) -> u64 {
+    let text = ack_sys::files::read(index, LARGEST_INDEX).unwrap_or_default();
+    let relative = Path::new(INDEX);
+    let (notes, _) = parse::read(Dialect::AutoMemory, relative, &text, SystemTime::UNIX_EPOCH);
+    notes.len() as u64
 }
 
 /// The Open Knowledge Format: an index with the version.
@@ -64,24 +79,19 @@ pub fn knowledge_format(path: &Path, budget: &Budget) -> Option<FoundStore> {
 /// Codex's memories: a summary with its version, or an index of task groups.
 pub fn codex(path: &Path, budget: &Budget) -> Option<FoundStore> {
     const GROUP: &str = "# Task Group";
-    const LARGEST: u64 = 16 << 20;
     let summary = head(&path.join("memory_summary.md"));
     let is_index = |text: &str| text.lines().any(|line| line.starts_with(GROUP));
-    let index = ack_sys::files::read(&path.join("MEMORY.md"), LARGEST).unwrap_or_default();
+    let index = ack_sys::files::read(&path.join(INDEX), LARGEST_INDEX).unwrap_or_default();
     let index = String::from_utf8_lossy(&index);
-    (summary.lines().next().map(str::trim) == Some("v1") || is_index(&index)).then(|| {
+    let is_codex = summary.lines().next().map(str::trim) == Some("v1")
+        || is_index(&index)
+        || path.join(CODEX_AD_HOC).is_dir();
+    is_codex.then(|| {
         let groups = index.lines().filter(|line| line.starts_with(GROUP)).count() as u64;
-        let rollouts = path.join("rollout_summaries");
-        let rollouts = if rollouts.is_dir() {
-            budget.markdown(&rollouts, |_| true)
-        } else {
-            Ok(0)
-        };
-        FoundStore::with_count(
-            StoreKind::Codex,
-            path,
-            rollouts.map(|rollouts| groups + rollouts),
-        )
+        let folders = ["rollout_summaries", CODEX_AD_HOC].map(|name| path.join(name));
+        let folders = folders.iter().filter(|folder| folder.is_dir());
+        let notes: Result<u64, String> = folders.map(|it| budget.markdown(it, |_| true)).sum();
+        FoundStore::with_count(StoreKind::Codex, path, notes.map(|notes| groups + notes))
     })
 }
 

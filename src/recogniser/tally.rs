@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ack_store::folder::instructions::is_instructions;
+use ack_store::folder::is_markdown;
 use ack_sys::files;
 use walkdir::WalkDir;
 
@@ -74,12 +75,6 @@ impl Budget {
 fn is_skipped(name: &std::ffi::OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with('.') || name == "node_modules" || name == "target"
-}
-
-/// Whether a file has the extension of Markdown.
-pub fn is_markdown(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
 /// Whether a file has this name, ignoring case.

@@ -7,12 +7,14 @@
 //! also neutralizes tags that hosts interpret, for text that reaches a model outside a tool's
 //! result.
 
+mod sentence;
 mod tags;
 mod tokens;
 pub mod vocabulary;
 
 use std::borrow::Cow;
 
+pub use self::sentence::first_sentence;
 pub use self::tags::{neutralize_host_tags, remove_host_tags, untag, untagged};
 pub use self::tokens::{is_common_word, tokens};
 

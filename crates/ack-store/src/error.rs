@@ -47,6 +47,19 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder is not one of notes: it has too much in it.
+    #[error(
+        "`{}` holds more than {max} files and folders, so it is not read as a folder of notes",
+        path.display()
+    )]
+    TooManyFiles {
+        /// The folder.
+        path: PathBuf,
+        /// How many were visited.
+        max: usize,
+        /// How it was named.
+        named: NamedBy,
+    },
     /// The folder contains rules that hosts load themselves.
     #[error("`{}` holds instructions for agents, which hosts load themselves", path.display())]
     Instructions {
@@ -172,6 +185,7 @@ impl StoreError {
             Self::Missing { path, .. }
             | Self::Empty { path, .. }
             | Self::NoNotes { path }
+            | Self::TooManyFiles { path, .. }
             | Self::Instructions { path }
             | Self::NotADatabase { path, .. }
             | Self::NotAGraph { path }
@@ -206,6 +220,7 @@ impl StoreError {
             | Self::NoCopy { .. }
             | Self::Io { .. }
             | Self::Decisions { .. }
+            | Self::TooManyFiles { .. }
             | Self::Sqlite { .. } => ErrorCode::StoreUnreadable,
         }
     }
@@ -216,6 +231,7 @@ impl StoreError {
         if let Self::Missing { named, .. }
         | Self::Empty { named, .. }
         | Self::NotADatabase { named, .. }
+        | Self::TooManyFiles { named, .. }
         | Self::Foreign { named, .. } = &mut self
         {
             named.clone_from(by);
@@ -230,6 +246,7 @@ impl StoreError {
             Self::Empty { named, .. } => return empty(named),
             Self::NotADatabase { named, .. } => return not_a_database(named),
             Self::Foreign { named, .. } => return foreign(named),
+            Self::TooManyFiles { named, .. } => return too_many_files(named),
             Self::NoNotes { .. } => "name a database, or a folder with `.md` files",
             Self::Instructions { .. } => "name a folder of notes instead",
             Self::NotAGraph { .. } => {
@@ -321,6 +338,13 @@ fn foreign(named: &NamedBy) -> Vec<Hint> {
         NamedBy::Path | NamedBy::Scope(_) => vec![tables],
         NamedBy::Database => vec![Hint::advice(CHECK_DB_HINT), tables],
         NamedBy::Manifest(scope) => vec![tables, set_store(scope, "names another store")],
+    }
+}
+
+fn too_many_files(named: &NamedBy) -> Vec<Hint> {
+    match named {
+        NamedBy::Manifest(scope) => vec![set_store(scope, "names the folder of the notes alone")],
+        _ => vec![Hint::advice("name the folder of the notes alone")],
     }
 }
 

@@ -9,15 +9,17 @@
 //! unless the owner names the reference whose files are approved (`reference`).
 
 mod codex;
-mod dialect;
+pub mod dialect;
 mod files;
 pub mod front_matter;
 mod graph;
+mod index;
 pub mod instructions;
 mod knowledge;
 pub mod lines;
 pub mod links;
 mod listing;
+pub mod markdown;
 pub mod note;
 pub mod parse;
 mod problems;
@@ -40,8 +42,8 @@ use xxhash_rust::xxh3::Xxh3;
 pub use self::dialect::Dialect;
 pub use self::files::max_bytes;
 use self::files::{ReadFile, expect_graph, project_of_sessions, read_files};
-pub use self::listing::is_skipped;
 use self::listing::{FileEntry, Listing};
+pub use self::listing::{is_markdown, is_skipped};
 use self::note::Note;
 use self::reference::Reference;
 use self::rows::{Content, NoteRow, Rows, TextOrigin, display_path};
@@ -391,6 +393,13 @@ impl LoadedNotes {
                 source,
             },
         )?;
+        if listing.is_too_large {
+            return Err(StoreError::TooManyFiles {
+                path: path.to_owned(),
+                max: listing::MAX_ENTRIES,
+                named: NamedBy::default(),
+            });
+        }
         let holds_notes = |file: &FileEntry| {
             !note::is_json_lines(&file.relative)
                 || files::starts_with_memory(&path.join(&file.relative))

@@ -58,7 +58,7 @@ pub struct Table {
     /// Its columns, in order.
     pub columns: Vec<String>,
     /// The name that reads SQLite's row number: `rowid`, unless a column has that name. `None` in a
-    /// table WITHOUT ROWID (<https://www.sqlite.org/rowidtable.html>).
+    /// table WITHOUT ROWID or a view (<https://www.sqlite.org/rowidtable.html>).
     pub row_number: Option<&'static str>,
 }
 
@@ -122,11 +122,12 @@ pub enum Field {
     KeptDespite,
     TitleFromFile,
     AuthorStatus,
+    Standing,
 }
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -153,6 +154,7 @@ impl Field {
         Self::KeptDespite,
         Self::TitleFromFile,
         Self::AuthorStatus,
+        Self::Standing,
     ];
 
     /// The position in a selected row, which starts with `rowid` and the id.
@@ -524,35 +526,39 @@ impl Layout {
     }
 }
 
-/// Reads the tables and columns of a database.
+/// Reads the tables and views of a database, with their columns. A view that cannot be read is left
+/// out.
 ///
 /// # Errors
 /// The error from SQLite.
 pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let mut statement = connection.prepare(
-        "SELECT t.name, t.wr, c.name FROM pragma_table_list AS t, pragma_table_info(t.name) AS c \
-         WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
-         ORDER BY t.name, c.cid",
+        "SELECT name, type = 'view', wr FROM pragma_table_list \
+         WHERE schema = 'main' AND type IN ('table', 'view') \
+         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
     )?;
-    let mut rows = statement.query([])?;
-    let mut tables: Vec<Table> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let name: String = row.get(0)?;
-        let without: bool = row.get(1)?;
-        let column: String = row.get(2)?;
-        match tables.last_mut().filter(|table| table.name == name) {
-            Some(table) => table.columns.push(column),
-            None => tables.push(Table {
-                name,
-                columns: vec![column],
-                row_number: (!without).then_some("rowid"),
-            }),
+    let listed = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let listed: Vec<(String, bool, bool)> = listed.collect::<Result<_, _>>()?;
+    let mut columns = connection.prepare("SELECT name FROM pragma_table_info(?1) ORDER BY cid")?;
+    let mut tables = Vec::with_capacity(listed.len());
+    for (name, is_view, is_without_rowid) in listed {
+        let read = columns
+            .query_map([&name], |row| row.get(0))
+            .and_then(Iterator::collect);
+        let columns: Vec<String> = match read {
+            Err(_) if is_view => continue,
+            read => read?,
+        };
+        let mut table = Table {
+            name,
+            columns,
+            row_number: None,
+        };
+        if !is_view && !is_without_rowid {
+            let names = ["rowid", "_rowid_", "oid"].into_iter();
+            table.row_number = names.clone().find(|name| table.column(&[name]).is_none());
         }
-    }
-    for table in tables.iter_mut().filter(|table| table.row_number.is_some()) {
-        table.row_number = ["rowid", "_rowid_", "oid"]
-            .into_iter()
-            .find(|name| table.column(&[name]).is_none());
+        tables.push(table);
     }
     Ok(tables)
 }

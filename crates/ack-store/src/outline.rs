@@ -17,6 +17,7 @@ use rustc_hash::FxHashSet as HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::decisions::StatusRule;
+use super::folder::note::Standing;
 use super::layout::{Field, MemorySource};
 use super::read::ReviewDates;
 use super::rows_by_id::RowsById;
@@ -30,7 +31,7 @@ use ack_api::source::{Claim, RowKey};
 use ack_api::text;
 
 /// The columns that are read.
-const COLUMNS: [Field; 17] = [
+const COLUMNS: [Field; 18] = [
     Field::Project,
     Field::ProjectAlias,
     Field::Session,
@@ -48,6 +49,7 @@ const COLUMNS: [Field; 17] = [
     Field::Created,
     Field::Date,
     Field::ReviewedAt,
+    Field::Standing,
 ];
 
 /// The words found in a row, one bit each.
@@ -78,6 +80,8 @@ pub struct Outline {
     pub created: i64,
     /// The words found in it.
     pub matches: WordMatches,
+    /// Where it stands among memories of the same age.
+    pub standing: Standing,
 }
 
 impl Outline {
@@ -97,6 +101,7 @@ impl Outline {
                 .created_at
                 .map_or(i64::MIN, Timestamp::as_millisecond),
             matches: matches_in_memory(memory, find_words),
+            standing: Standing::Normal,
         }
     }
 }
@@ -304,6 +309,7 @@ impl OutlineScan<'_> {
                 alias: names.intern(""),
                 created: i64::MIN,
                 matches: WordMatches::default(),
+                standing: Standing::Normal,
             };
             if status == Status::Rejected || outline.id.is_empty() {
                 found.push(OutlineRow {
@@ -332,6 +338,9 @@ impl OutlineScan<'_> {
                 outline.project = names.intern(&line(row, Field::Project)?);
                 outline.alias = names.intern(&line(row, Field::ProjectAlias)?);
                 outline.matches = matches(row, self.source, self.find_words)?;
+                if let ValueRef::Integer(number) = row.get_ref(Field::Standing.position())? {
+                    outline.standing = Standing::from_column(number);
+                }
                 if decision.is_some_and(|decision| decision.edit.is_some()) {
                     let memory = record::memory(row, self.source, self.rule)?;
                     outline.matches = matches_in_memory(&memory, self.find_words);

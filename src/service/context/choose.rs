@@ -28,7 +28,10 @@ use ack_api::text;
 use ack_api::time;
 use ack_api::{Contradiction, Detail, MemoryHit, Note, Pending, SessionEntry};
 use ack_search::dedup::Signature;
+use ack_store::folder::note::Standing;
 use ack_store::outline::Outline;
+
+const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
 
 /// The reason for a memory that was chosen only by its date.
 pub const RECENT_REASON: &str = "recent in this project";
@@ -349,6 +352,7 @@ impl<'a> Chooser<'a> {
             memories.extend(
                 served
                     .chain(extra.map(|extra| &extra.outline))
+                    .filter(|outline| outline.standing != Standing::Empty)
                     .filter(|outline| {
                         let names = (&*outline.project, &*outline.alias);
                         let hold = || read.own.contain(names.0, names.1);
@@ -360,14 +364,18 @@ impl<'a> Chooser<'a> {
         memories
     }
 
-    /// Newest first, then by scope and id, so that the order is total.
+    /// Newest first, then by scope and id, so that the order is total. Among those of one day, what
+    /// says little comes last.
     fn newest_first(&self, a: (usize, &Outline), b: (usize, &Outline)) -> Ordering {
         let name = |scope: usize| {
             let read = self.read.get(scope);
             read.map_or("", |read| read.scope.name.as_str())
         };
-        b.1.created
-            .cmp(&a.1.created)
+        let day = |outline: &Outline| outline.created.div_euclid(MILLISECONDS_PER_DAY);
+        day(b.1)
+            .cmp(&day(a.1))
+            .then_with(|| a.1.standing.cmp(&b.1.standing))
+            .then_with(|| b.1.created.cmp(&a.1.created))
             .then_with(|| name(a.0).cmp(name(b.0)))
             .then_with(|| a.1.id.cmp(&b.1.id))
     }

@@ -1,15 +1,13 @@
 //! The memories of Codex: the task groups of its index, and the summaries of its rollouts.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
+use super::index::{ID_PREFIX, slug};
+use super::markdown::lines;
 use super::note::Note;
 
 /// The heading of a task group.
 const GROUP_HEADING: &str = "# Task Group";
-/// The beginning of the ids of task groups.
-const GROUP_ID_PREFIX: &str = "MEMORY#";
-/// The longest part of an id that comes from a title.
-const MAX_SLUG_CHARS: usize = 80;
 /// The lines that Codex writes above a summary.
 const HEADER_KEYS: [&str; 6] = [
     "thread_id",
@@ -23,9 +21,10 @@ const HEADER_KEYS: [&str; 6] = [
 /// The blocks under `# Task Group`. Codex rewrites the index, so their ids come from their titles.
 pub fn task_groups(text: &str) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
-    let mut taken = FxHashSet::default();
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix(GROUP_HEADING) {
+    let mut taken = FxHashMap::default();
+    for line in lines(text) {
+        let heading = line.text.strip_prefix(GROUP_HEADING);
+        if let Some(rest) = heading.filter(|_| !line.is_code) {
             let title = rest.trim_start_matches([':', ' ', '-']).trim();
             let title = if title.is_empty() {
                 "Task group"
@@ -39,7 +38,7 @@ pub fn task_groups(text: &str) -> Vec<Note> {
                 ..Note::default()
             });
         } else if let Some(note) = notes.last_mut() {
-            note.text.push_str(line);
+            note.text.push_str(line.text);
             note.text.push('\n');
         }
     }
@@ -47,16 +46,17 @@ pub fn task_groups(text: &str) -> Vec<Note> {
 }
 
 /// The id of a task group: its title in plain letters, with a number if an earlier one has it.
-fn free_id(title: &str, taken: &mut FxHashSet<String>) -> String {
-    let lower = title.to_lowercase();
-    let words = lower.split(|c: char| !c.is_alphanumeric());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let slug: String = words.join("-").chars().take(MAX_SLUG_CHARS).collect();
-    let first = format!("{GROUP_ID_PREFIX}{slug}");
-    let numbered = (2..).map(|number| format!("{first}-{number}"));
-    let mut ids = std::iter::once(first.clone()).chain(numbered);
-    let id = ids.find(|id| taken.insert(id.clone()));
-    id.unwrap_or(first)
+fn free_id(title: &str, taken: &mut FxHashMap<String, usize>) -> String {
+    let first = format!("{ID_PREFIX}{}", slug(title));
+    let mut number = taken.get(&first).copied().unwrap_or(1);
+    let mut id = first.clone();
+    while taken.contains_key(&id) {
+        number += 1;
+        id = format!("{first}-{number}");
+    }
+    taken.insert(id.clone(), 1);
+    taken.insert(first, number);
+    id
 }
 
 /// The header of a rollout's summary.
@@ -115,7 +115,9 @@ mod tests {
         };
         let two = "# Task Group: Ledger / import\nText\n# Task Group: Ärger\n";
         assert_eq!(ids(two), ["MEMORY#ledger-import", "MEMORY#ärger"]);
-        let three = format!("# Task Group: New one\n{two}# Task Group: ärger\n# Task Group\n");
+        let three = format!(
+            "# Task Group: New one\n{two}# Task Group: ärger\n# Task Group: Ärger 2\n```\n# Task Group: code\n```\n# Task Group\n"
+        );
         assert_eq!(
             ids(&three),
             [
@@ -123,6 +125,7 @@ mod tests {
                 "MEMORY#ledger-import",
                 "MEMORY#ärger",
                 "MEMORY#ärger-2",
+                "MEMORY#ärger-2-2",
                 "MEMORY#task-group"
             ]
         );

@@ -8,12 +8,15 @@ use crate::layout::Profile;
 /// Names of files that are not notes.
 const RESERVED: [&str; 2] = ["index.md", "log.md"];
 
+/// Where Codex keeps the notes that it was asked to take.
+pub const CODEX_AD_HOC: &str = "extensions/ad_hoc/notes";
+
 /// Which program writes the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Claude Code's auto-memory: `MEMORY.md` is an index.
+    /// Claude Code's auto-memory: `MEMORY.md` is an index that may hold memories itself.
     AutoMemory,
-    /// Codex: an index of task groups, and a file for each rollout.
+    /// Codex: an index of task groups, a file for each rollout, and notes on request.
     Codex,
     /// The Open Knowledge Format: every folder may have an index and a log, which are not notes.
     Knowledge,
@@ -26,13 +29,16 @@ pub enum Dialect {
 
 impl Dialect {
     /// The dialect of a folder or a file.
-    pub(super) fn of(path: &Path) -> Self {
+    pub fn of(path: &Path) -> Self {
         let has = |name: &str| path.join(name).exists();
         if path.is_file() {
             Self::ServerMemory
-        } else if has("rollout_summaries") || has("memory_summary.md") {
+        } else if ["rollout_summaries", "memory_summary.md", CODEX_AD_HOC]
+            .iter()
+            .any(|name| has(name))
+        {
             Self::Codex
-        } else if has("MEMORY.md") {
+        } else if has(note::INDEX) {
             Self::AutoMemory
         } else if knowledge::is_declared(path) {
             Self::Knowledge
@@ -62,9 +68,12 @@ impl Dialect {
         let is_markdown =
             listing::is_markdown(relative) && !instructions::is_instructions(relative);
         match self {
-            Self::AutoMemory => is_markdown && name != "MEMORY.md",
+            Self::AutoMemory => is_markdown,
             Self::Codex => {
-                is_markdown && (name == "MEMORY.md" || name.starts_with("rollout_summaries/"))
+                is_markdown
+                    && (name == note::INDEX
+                        || name.starts_with("rollout_summaries/")
+                        || relative.parent() == Some(Path::new(CODEX_AD_HOC)))
             }
             Self::Knowledge => {
                 let file_name = relative.file_name().unwrap_or_default();

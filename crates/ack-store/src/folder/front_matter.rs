@@ -13,9 +13,16 @@ pub struct Header {
     /// The keys whose values are written as a list.
     lists: BTreeSet<String>,
     is_never_closed: bool,
+    /// Whether a part of it could not be read.
+    has_odd_lines: bool,
 }
 
 impl Header {
+    /// Whether it is not what its author meant: it is never closed, or a part of it is not YAML.
+    pub const fn is_broken(&self) -> bool {
+        self.is_never_closed || self.has_odd_lines
+    }
+
     /// Whether no line `---` ends it.
     pub const fn is_never_closed(&self) -> bool {
         self.is_never_closed
@@ -148,9 +155,11 @@ struct OpenKey {
 fn parse(header: &str) -> Header {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut lists = BTreeSet::new();
+    let mut has_odd_lines = false;
     let mut open: Vec<OpenKey> = Vec::new();
     let mut lines = header.lines().peekable();
     while let Some(line) = lines.next() {
+        has_odd_lines |= line.starts_with('\t');
         let text = line.trim();
         let indent = line.len() - line.trim_start().len();
         if text.is_empty() || text.starts_with('#') {
@@ -188,9 +197,12 @@ fn parse(header: &str) -> Header {
             {
                 last.push(' ');
                 last.push_str(text);
+            } else {
+                has_odd_lines = true;
             }
             continue;
         };
+        has_odd_lines |= is_odd(value);
         open.retain(|open| open.indent < indent);
         let key = match open.last() {
             Some(parent) => format!("{}.{key}", parent.key),
@@ -236,6 +248,19 @@ fn parse(header: &str) -> Header {
         values,
         lists,
         is_never_closed: false,
+        has_odd_lines,
+    }
+}
+
+/// Whether a value is not the text that its author meant: YAML reads a colon in it as another key,
+/// and a quote is not closed.
+fn is_odd(value: &str) -> bool {
+    match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => {
+            value.len() < 2 || !value.ends_with(quote) && !value.contains(" #")
+        }
+        Some('[' | '{') => false,
+        _ => value.contains(": "),
     }
 }
 

@@ -2,8 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::listing::is_markdown;
+use super::markdown::{Line, lines, without_code};
+
 /// How many links to other notes are followed in one note.
-const MAX_NOTES: usize = 1_000;
+pub const MAX_NOTES: usize = 1_000;
+/// The longest name in a link, in bytes.
+pub const MAX_NAME_BYTES: usize = 200;
 
 /// A link and its line, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,57 +24,49 @@ pub struct MarkdownLink {
 pub enum Target {
     /// `[text](path)`.
     File(String),
-    /// `[[name]]`.
+    /// `[[name]]`, with the part of the note in `[[name#heading]]`.
     Note(String),
 }
 
 /// The links of a text, without those in code.
 pub fn links(text: &str) -> Vec<MarkdownLink> {
     let mut links = Vec::new();
-    let mut fence: Option<&str> = None;
-    for (line, content) in (1..).zip(text.lines()) {
-        let trimmed = content.trim_start();
-        let mark = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| trimmed.starts_with(mark));
-        match (fence, mark) {
-            (None, Some(mark)) => fence = Some(mark),
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            (None, None) => {
-                let content = without_code(content);
-                let targets = note_links(&content).chain(file_links(&content));
-                links.extend(targets.map(|target| MarkdownLink { target, line }));
-            }
-            (Some(_), _) => {}
-        }
+    for Line { number, text, .. } in lines(text).filter(|line| !line.is_code) {
+        let content = without_code(text);
+        let targets = note_names(&content).map(Target::Note);
+        let targets = targets.chain(file_links(&content));
+        links.extend(targets.map(|target| MarkdownLink {
+            target,
+            line: number,
+        }));
     }
     links
 }
 
-/// A line without the text between backticks.
-pub fn without_code(line: &str) -> String {
-    let parts: Vec<&str> = line.split('`').collect();
-    // An unmatched backtick at the end opens nothing.
-    let closed = parts.len() - usize::from(parts.len().is_multiple_of(2));
-    parts
-        .iter()
-        .enumerate()
-        .filter(|(number, _)| number % 2 == 0 || *number >= closed)
-        .map(|(_, part)| *part)
-        .collect()
+/// The names in all links `[[name]]` and `[[name|shown]]` of a line.
+pub fn note_names(line: &str) -> impl Iterator<Item = String> {
+    let links = line.split("[[").skip(1);
+    links.filter_map(|rest| note_name(rest.split_once("]]")?.0))
 }
 
-fn note_links(line: &str) -> impl Iterator<Item = Target> {
-    let links = line.split("[[").skip(1).filter_map(|rest| {
-        let (name, _) = rest.split_once("]]")?;
-        let name = name.split(['|', '#']).next().unwrap_or_default().trim();
-        (!name.is_empty() && name.len() <= 200).then(|| Target::Note(name.to_owned()))
-    });
-    links.collect::<Vec<_>>().into_iter()
+/// The name of the note that a link names, with the part of it if it names one.
+pub fn note_name(link: &str) -> Option<String> {
+    // In a table, `\` stands before the `|`.
+    let name = link.split('|').next().unwrap_or_default();
+    let name = name.trim_end_matches('\\').trim();
+    (!name.is_empty() && name.len() <= MAX_NAME_BYTES).then(|| name.to_owned())
+}
+
+/// The name of the note alone, if a link names a heading or a block of it (`name#heading`,
+/// `name^block`), or its file. The whole may be the name of another note.
+pub fn name_alone(name: &str) -> Option<&str> {
+    let alone = name.split(['#', '^']).next().unwrap_or_default().trim();
+    let alone = alone.strip_suffix(".md").unwrap_or(alone);
+    (!alone.is_empty() && alone != name).then_some(alone)
 }
 
 fn file_links(line: &str) -> impl Iterator<Item = Target> {
-    let links = line.split("](").skip(1).filter_map(|rest| {
+    line.split("](").skip(1).filter_map(|rest| {
         let target = match rest.strip_prefix('<') {
             Some(rest) => rest.split_once('>')?.0,
             // A title may follow.
@@ -81,8 +78,7 @@ fn file_links(line: &str) -> impl Iterator<Item = Target> {
             && !path.starts_with("//")
             && !path.contains(['{', '$', '*']);
         is_file.then(|| Target::File(path.to_owned()))
-    });
-    links.collect::<Vec<_>>().into_iter()
+    })
 }
 
 /// Whether a target begins with a scheme, as in `https:`.
@@ -110,7 +106,7 @@ pub fn resolve_note(target: &str, note: &Path) -> Option<String> {
             Component::RootDir | Component::Prefix(_) => return None,
         }
     }
-    let is_note = parts.last()?.to_lowercase().ends_with(".md");
+    let is_note = is_markdown(Path::new(parts.last()?));
     is_note.then(|| format!("/{}", parts.join("/")))
 }
 
@@ -163,7 +159,7 @@ mod tests {
 
     #[test]
     fn links_are_found_and_code_is_not() {
-        let text = "See [a](./a.md#top) and [[Other note|it]].\n`[b](b.md)` [c](https://x.org/c) [d](<with space.md> \"t\")\n```\n[e](e.md)\n```\n[f](f.md) ` [g](g.md)";
+        let text = "See [a](./a.md#top) and [[Other note|it]].\n`[b](b.md)` [c](https://x.org/c) [d](<with space.md> \"t\")\n```\n[e](e.md)\n```\n[f](f.md) ` [g](g.md) [[a\\|b]]";
         let found: Vec<(usize, String)> = links(text)
             .into_iter()
             .map(|link| {
@@ -177,6 +173,7 @@ mod tests {
             (1, "Other note"),
             (1, "./a.md"),
             (2, "with space.md"),
+            (6, "a"),
             (6, "f.md"),
             (6, "g.md"),
         ];

@@ -1,5 +1,6 @@
 //! Lists the files of a folder, with the metadata that shows whether they changed.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +15,12 @@ use super::instructions::{is_instructions, left_out};
 
 /// How many files are read.
 const MAX_FILES: usize = 100_000;
+/// How many files and folders are visited. A folder with more is not one of notes.
+pub const MAX_ENTRIES: usize = 200_000;
+/// The extensions of files that may be notes and are not read.
+const UNREAD_EXTENSIONS: [&str; 12] = [
+    "adoc", "asciidoc", "docx", "mdown", "mdx", "mkd", "odt", "org", "rst", "rtf", "textile", "txt",
+];
 /// The deepest folder that is searched.
 const MAX_DEPTH: usize = 32;
 /// A file that changed more recently than this may change again without a change of its metadata.
@@ -73,14 +80,55 @@ pub struct Listing {
     pub hidden: Vec<String>,
     /// That there are more files than are read.
     pub cut: Option<String>,
+    /// Whether there is more than is visited.
+    pub is_too_large: bool,
     /// A watch of the folders that began before they were listed.
     pub watch: Watch,
 }
 
 /// Whether a path names a Markdown file.
 pub fn is_markdown(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+    path.extension().is_some_and(|extension| {
+        let is = |name: &str| extension.eq_ignore_ascii_case(name);
+        is("md") || is("markdown")
+    })
+}
+
+/// Counts the files that may be notes and are not read, by their extensions.
+#[derive(Default)]
+struct Unread(BTreeMap<&'static str, usize>);
+
+impl Unread {
+    fn add(&mut self, path: &Path) {
+        let extension = path.extension().unwrap_or_default();
+        let known = UNREAD_EXTENSIONS.iter();
+        if let Some(known) = known
+            .into_iter()
+            .find(|it| extension.eq_ignore_ascii_case(it))
+        {
+            *self.0.entry(known).or_default() += 1;
+        }
+    }
+
+    /// `3 files are not read: 2 .txt, 1 .org`.
+    fn problem(&self) -> Option<String> {
+        let mut counts: Vec<(&str, usize)> = self.0.iter().map(|(name, it)| (*name, *it)).collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let total: usize = counts.iter().map(|(_, count)| count).sum();
+        let files = match total {
+            0 => return None,
+            1 => "1 file is".to_owned(),
+            total => format!("{total} files are"),
+        };
+        let listed: Vec<String> = counts
+            .iter()
+            .map(|(extension, count)| format!("{count} .{extension}"))
+            .collect();
+        Some(format!(
+            "{files} not read: {}; notes are .md or .markdown files",
+            listed.join(", ")
+        ))
+    }
 }
 
 /// The problem message for a subfolder that cannot be opened.
@@ -126,7 +174,12 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         .max_depth(MAX_DEPTH)
         .into_iter()
         .filter_entry(|entry| entry.depth() == 0 || !is_skipped(entry.file_name()));
-    for entry in walk {
+    let mut unread = Unread::default();
+    for (number, entry) in walk.enumerate() {
+        if number > MAX_ENTRIES {
+            listing.is_too_large = true;
+            return Ok(listing);
+        }
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -149,7 +202,11 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
         if entry.file_type().is_file() && is_instructions(relative) {
             instructions.push(relative.display().to_string());
         }
-        if entry.file_type().is_symlink() || !wanted(relative) {
+        if entry.file_type().is_symlink() {
+            continue;
+        }
+        if !wanted(relative) {
+            unread.add(relative);
             continue;
         }
         if !entry.file_type().is_file() {
@@ -181,5 +238,6 @@ pub fn list(path: &Path, wanted: &dyn Fn(&Path) -> bool) -> io::Result<Listing> 
     }
     instructions.sort();
     listing.problems.extend(left_out(&instructions));
+    listing.problems.extend(unread.problem());
     Ok(listing)
 }

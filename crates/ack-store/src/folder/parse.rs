@@ -9,16 +9,20 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 use super::codex;
-use super::dialect::Dialect;
+use super::dialect::{CODEX_AD_HOC, Dialect};
 use super::front_matter::{Header, split};
 use super::graph;
+use super::index;
 use super::lines;
 use super::links::linked_notes;
-use super::note::{EDITED_SUFFIX, Note, NoteStatus, is_json_lines};
+use super::markdown::without_comments;
+use super::note::{EDITED_SUFFIX, INDEX, Note, NoteStatus, Standing, is_json_lines};
 use super::statements::{is_statement, statements};
 
 /// The longest id that a header may give.
 const MAX_ID_CHARS: usize = 200;
+/// How many other names a header may give.
+const MAX_ALIASES: usize = 50;
 
 /// The memories in a file, and what is wrong with a part of it. `relative` is its path in the
 /// folder.
@@ -31,11 +35,17 @@ pub fn read(
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
     let text = String::from_utf8_lossy(content);
     let is_utf8 = matches!(text, Cow::Borrowed(_));
-    let is_index = relative.as_os_str() == "MEMORY.md";
+    let is_index = relative.as_os_str() == INDEX;
     let (mut notes, problem) = match dialect {
         Dialect::ServerMemory => graph::read(&text).into_parts(),
-        Dialect::Codex if is_index => (codex::task_groups(&text), None),
-        Dialect::Codex => (vec![rollout(relative, &text)], None),
+        Dialect::AutoMemory if is_index => {
+            let text = without_comments(split(&text).1);
+            (index::memories(&text, relative), None)
+        }
+        Dialect::Codex if is_index => (codex::task_groups(&without_comments(&text)), None),
+        Dialect::Codex if !relative.starts_with(CODEX_AD_HOC) => {
+            (vec![rollout(relative, &text)], None)
+        }
         _ if is_json_lines(relative) && lines::are_memories(&text) => {
             lines::read(&text).into_parts()
         }
@@ -85,6 +95,7 @@ fn rollout(relative: &Path, content: &str) -> Note {
 /// The memory in a Markdown note, and what is wrong with a part of it.
 fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<String>) {
     let (header, text) = split(content);
+    let text = &*without_comments(text);
     let stem = relative.file_stem().unwrap_or_default().to_string_lossy();
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
     let heading = heading.map(|heading| heading.trim().to_owned());
@@ -104,7 +115,10 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
     let (facts, mut links) = statements(&body);
     let files = linked_notes(&body, relative).into_iter();
     links.extend(files.map(|file| ("related".to_owned(), file)));
-    let facts: Vec<String> = facts.into_iter().chain(findings(&header)).collect();
+    let aliases = aliases(&header);
+    let facts = facts.into_iter().chain(findings(&header));
+    let known_as = (!aliases.is_empty()).then(|| format!("Also known as: {}", aliases.join(", ")));
+    let facts: Vec<String> = facts.chain(known_as).collect();
     let body = without_facts(&body);
     let mut tags = Vec::new();
     for tag in header.list(&["tags", "keywords"]) {
@@ -156,6 +170,7 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
     let note = Note {
         id,
         declared_id: declared,
+        standing: standing(relative, &header, says_nothing, &facts, &body),
         status: note_status,
         withdrawn: status.filter(|_| note_status == NoteStatus::Withdrawn),
         doubt,
@@ -182,9 +197,45 @@ fn markdown(dialect: Dialect, relative: &Path, content: &str) -> (Note, Option<S
             "timestamp",
         ]),
         links,
-        names: names.into_iter().flatten().collect(),
+        names: names.into_iter().flatten().chain(aliases).collect(),
     };
     (note, problem)
+}
+
+/// Where a note stands among others of the same age.
+fn standing(
+    relative: &Path,
+    header: &Header,
+    says_nothing: bool,
+    facts: &[String],
+    body: &str,
+) -> Standing {
+    let is_archived = relative.parent().into_iter().flatten().any(|folder| {
+        let folder = folder.to_string_lossy().to_lowercase();
+        ARCHIVES.contains(&folder.trim_matches(['_', '.']))
+    });
+    let is_title_only = facts.is_empty() && body.trim().is_empty();
+    match () {
+        () if says_nothing => Standing::Empty,
+        () if is_title_only || is_archived || header.is_broken() => Standing::Last,
+        () => Standing::Normal,
+    }
+}
+
+/// Names of folders for notes that are no longer in use.
+const ARCHIVES: [&str; 4] = ["archive", "archives", "archived", "attic"];
+
+/// Other names of a note, as Obsidian keeps them.
+fn aliases(header: &Header) -> Vec<String> {
+    let written = header.list(&["aliases", "alias"]).into_iter();
+    let mut aliases: Vec<String> = Vec::new();
+    for alias in written.take(MAX_ALIASES) {
+        let alias = ack_api::text::line(&alias, MAX_ID_CHARS);
+        if !alias.is_empty() && !aliases.contains(&alias) {
+            aliases.push(alias);
+        }
+    }
+    aliases
 }
 
 /// The problem with a header without an end.

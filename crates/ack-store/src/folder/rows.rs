@@ -8,7 +8,7 @@ use ack_worktree::committed::ObjectName;
 use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::note::{EDITED_SUFFIX, Note, NoteStatus, is_json_lines};
+use super::note::{EDITED_SUFFIX, Note, NoteStatus, holds_several};
 
 /// The tables of the notes. `memory_links` is made from the others, see [`RESOLVE_LINKS`]. All rows
 /// of one [`RowKey`] have the same `slot`.
@@ -17,7 +17,7 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE memories (slot INTEGER, id TEXT, project TEXT, session_id TEXT, type TEXT, title TEXT, subtitle TEXT,
   facts TEXT, concepts TEXT, files TEXT, narrative TEXT, created_at TEXT, updated_at TEXT, stale_after TEXT,
-  source_file TEXT, title_from_file INTEGER, author_status TEXT);
+  source_file TEXT, title_from_file INTEGER, author_status TEXT, standing INTEGER);
 CREATE INDEX memories_id ON memories (id);
 CREATE INDEX memories_slot ON memories (slot);
 CREATE TABLE note_names (slot INTEGER, name TEXT, id TEXT);
@@ -271,7 +271,7 @@ impl Rows {
     ) -> rusqlite::Result<()> {
         let slot = self.next_slot;
         self.next_slot += 1;
-        let has_lines = is_json_lines(Path::new(&note_row.key.relative));
+        let has_lines = holds_several(Path::new(&note_row.key.relative));
         let notes = if has_lines && note_row.key.is_edited {
             Cow::Owned(self.edited_lines(note_row, notes)?)
         } else {
@@ -377,8 +377,13 @@ impl Rows {
     /// Gives each note the id that its file declares, if no other note has it, or else the one that
     /// comes from its path. Committed notes come first, then the order of the paths.
     fn assign_ids(&mut self) -> rusqlite::Result<Vec<String>> {
+        // `a.md` and `a.markdown` have the same path without the extension.
+        let is_usual_name = |path: &OsStr| path.as_encoded_bytes().ends_with(b".md");
         let is_special = |(key, row): (&RowKey, &StoredFile)| {
-            row.declared_id.is_some() || key.is_edited || row.id != row.path_id
+            row.declared_id.is_some()
+                || key.is_edited
+                || row.id != row.path_id
+                || row.is_single && !is_usual_name(&key.relative)
         };
         if !self.rows.iter().any(is_special) {
             return Ok(Vec::new());
@@ -475,9 +480,9 @@ fn add(
         .prepare_cached(
             "INSERT INTO memories (slot, id, project, session_id, type, title, subtitle, facts,
                concepts, files, narrative, created_at, updated_at, stale_after, source_file,
-               title_from_file, author_status)
+               title_from_file, author_status, standing)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-               nullif(?16, 0), ?17)",
+               nullif(?16, 0), ?17, ?18)",
         )?
         .execute(params![
             slot,
@@ -497,6 +502,7 @@ fn add(
             relative.to_string_lossy(),
             note.is_named_by_file,
             note.withdrawn,
+            note.standing.to_column(),
         ])?;
     for name in &note.names {
         connection

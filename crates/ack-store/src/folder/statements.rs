@@ -1,10 +1,11 @@
 //! What single lines of a note say: the statements and relations of basic-memory, and links to
 //! other notes by name, `[[name]]` or Serena's `mem:name`.
 
-use super::links::without_code;
+use super::links::{MAX_NAME_BYTES, MAX_NOTES, name_alone, note_name, note_names};
+use super::markdown::{item, lines, without_code};
 
-/// The longest name in a link, in bytes.
-const MAX_NAME_BYTES: usize = 200;
+/// How many statements of a note are read.
+const MAX_STATEMENTS: usize = 1_000;
 /// The longest kind of a relation, in bytes.
 const MAX_KIND_BYTES: usize = 40;
 /// What Serena writes in front of the name of a memory.
@@ -15,52 +16,36 @@ type NamedLink = (String, String);
 
 /// Whether a line is a statement `- [category] text`.
 pub fn is_statement(line: &str) -> bool {
-    list_item(line.trim()).and_then(statement).is_some()
+    item(line).and_then(|item| statement(item.text)).is_some()
 }
 
-/// The statements `- [category] text` of a text, and all links to other notes. Those in code
-/// are not read, except that `mem:name` may stand between backticks.
+/// The statements `- [category] text` of a text, and the links to other notes. Those in code are
+/// not read, except that `mem:name` may stand between backticks.
 pub fn statements(text: &str) -> (Vec<String>, Vec<NamedLink>) {
     let (mut facts, mut links) = (Vec::new(), Vec::new());
-    let mut fence: Option<&str> = None;
-    for line in text.lines() {
-        let line = line.trim();
-        let mark = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| line.starts_with(mark));
-        match (fence, mark) {
-            (None, Some(mark)) => fence = Some(mark),
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            _ => {}
-        }
-        if fence.is_some() || mark.is_some() {
-            continue;
-        }
-        links.extend(memory_names(line).map(|name| ("related".to_owned(), name.to_owned())));
-        let entry = list_item(line);
+    let related = |name: &str| ("related".to_owned(), name.to_owned());
+    for line in lines(text).filter(|line| !line.is_code) {
+        links.extend(memory_names(line.text).map(related));
+        let entry = item(line.text).map(|item| item.text);
         if let Some(fact) = entry.and_then(statement) {
-            facts.push(fact.to_owned());
-            continue;
+            facts.push(fact.trim_end().to_owned());
+        } else {
+            let plain = without_code(line.text);
+            match item(&plain).and_then(|item| relation(item.text)) {
+                Some(relation) => links.push(relation),
+                None => links.extend(note_names(&plain).map(|name| related(&name))),
+            }
         }
-        let line = without_code(line);
-        match list_item(&line).and_then(relation) {
-            Some(relation) => links.push(relation),
-            None => links.extend(note_names(&line).map(|name| ("related".to_owned(), name))),
+        if links.len() > MAX_NOTES || facts.len() > MAX_STATEMENTS {
+            break;
         }
     }
+    let whole = links
+        .iter()
+        .filter_map(|(kind, name)| Some((kind.clone(), name_alone(name)?.to_owned())))
+        .collect::<Vec<_>>();
+    links.extend(whole);
     (facts, links)
-}
-
-/// The text of an entry of a list: `- text`, `* text`, `+ text` or `1. text`.
-fn list_item(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix(['-', '*', '+']).or_else(|| {
-        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        let number = line.len() - rest.len();
-        (1..=9)
-            .contains(&number)
-            .then(|| rest.strip_prefix(['.', ')']))?
-    })?;
-    rest.strip_prefix(' ').map(str::trim_start)
 }
 
 /// The text of a statement `[category] text`.
@@ -115,17 +100,6 @@ fn relation(entry: &str) -> Option<NamedLink> {
         return None;
     }
     Some((kind.to_lowercase(), note_name(name)?))
-}
-
-/// The names in all links `[[name]]` and `[[name|shown]]`.
-fn note_names(line: &str) -> impl Iterator<Item = String> {
-    let links = line.split("[[").skip(1);
-    links.filter_map(|rest| note_name(rest.split_once("]]")?.0))
-}
-
-fn note_name(link: &str) -> Option<String> {
-    let name = link.split('|').next().unwrap_or_default().trim();
-    (!name.is_empty() && name.len() <= MAX_NAME_BYTES).then(|| name.to_owned())
 }
 
 /// The names after `mem:`, with which Serena refers to other memories.

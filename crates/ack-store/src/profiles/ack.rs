@@ -42,6 +42,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::KeptDespite, &["kept_despite"]),
             (Field::TitleFromFile, &["title_from_file"]),
             (Field::AuthorStatus, &["author_status"]),
+            (Field::Standing, &["standing"]),
         ],
     );
     source.narrative = memories

@@ -1,0 +1,337 @@
+//! The memories in Claude Code's `MEMORY.md` itself: its items and paragraphs.
+//!
+//! An item that only points to a file of notes is an entry of the index, not a memory. The ids come
+//! from the first sentences, so an item that is changed further on keeps its id, and one whose first
+//! sentence is rewritten is a new memory. In both cases no earlier decision applies to its text.
+
+use std::path::Path;
+
+use ack_api::text;
+use rustc_hash::FxHashSet;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::links::{Target, linked_notes, links};
+use super::listing::is_markdown;
+use super::markdown::{Block, blocks, without_code};
+use super::note::Note;
+use super::statements::statements;
+
+/// The beginning of the ids of memories in an index.
+pub const ID_PREFIX: &str = "MEMORY#";
+/// The longest part of an id that comes from a title.
+const MAX_SLUG_CHARS: usize = 80;
+/// The longest title, in characters.
+const MAX_TITLE_CHARS: usize = 160;
+/// How much of a block is read for its title, in bytes.
+const TITLE_BYTES: usize = 4 << 10;
+/// The words that may stand before the link of an entry: `See`, `Details in`.
+const ENTRY_WORDS: [&str; 8] = ["see", "also", "more", "details", "read", "in", "at", "and"];
+/// How deep the lists below entries are read.
+const MAX_DEPTH: usize = 4;
+/// Words that name the whole index in its first heading.
+const INDEX_WORDS: [&str; 4] = ["memory", "memories", "index", "notes"];
+
+/// The memories in an index.
+pub fn memories(text: &str, relative: &Path) -> Vec<Note> {
+    let mut found = Vec::new();
+    add_blocks(blocks(text), MAX_DEPTH, &mut found);
+    let mut ids = Ids::default();
+    let notes = found.into_iter();
+    notes
+        .filter_map(|block| note(block, relative, &mut ids))
+        .collect()
+}
+
+/// Adds the blocks that are memories. The list below an entry of the index is read by itself.
+fn add_blocks(blocks: Vec<Block>, depth: usize, found: &mut Vec<Block>) {
+    for block in blocks {
+        let (first, rest) = block.text.split_once('\n').unwrap_or((&block.text, ""));
+        if !is_entry(first) {
+            found.push(block);
+        } else if block.is_item && depth > 0 {
+            let inner = super::markdown::blocks(rest).into_iter();
+            let inner = inner.map(|inner| Block {
+                headings: block.headings.clone(),
+                lead: inner.lead.or_else(|| block.lead.clone()),
+                ..inner
+            });
+            add_blocks(inner.collect(), depth - 1, found);
+        }
+    }
+}
+
+fn note(block: Block, relative: &Path, ids: &mut Ids) -> Option<Note> {
+    let head = block
+        .text
+        .get(..block.text.floor_char_boundary(TITLE_BYTES))?;
+    let plain = plain(before_code(head));
+    let (sentence, is_whole) = text::first_sentence(&plain, MAX_TITLE_CHARS);
+    let context = context(&block);
+    let title = match sentence.is_empty() {
+        // A block of code alone is about what the heading says.
+        true => context.last()?.clone(),
+        false => sentence,
+    };
+    // What the title says need not be repeated.
+    let is_whole = is_whole && block.text.split_whitespace().eq(plain.split_whitespace());
+    let (_, mut links) = statements(&block.text);
+    let files = linked_notes(&block.text, relative).into_iter();
+    links.extend(files.map(|file| ("related".to_owned(), file)));
+    let subtitle = context.join(" › ");
+    Some(Note {
+        id: ids.free(&title, &block.text)?,
+        names: vec![title.clone()],
+        title,
+        subtitle: Some(subtitle).filter(|subtitle| !subtitle.is_empty()),
+        text: if is_whole { String::new() } else { block.text },
+        links,
+        ..Note::default()
+    })
+}
+
+/// The headings above a block, without the title of the whole index, and what introduces its list.
+fn context(block: &Block) -> Vec<String> {
+    let is_title = |heading: &String| {
+        let heading = heading.to_lowercase();
+        words(&heading).any(|word| INDEX_WORDS.contains(&word))
+    };
+    let headings = block.headings.iter().enumerate();
+    let headings = headings.filter(|(number, heading)| *number > 0 || !is_title(heading));
+    let headings = headings.map(|(_, heading)| plain(heading));
+    let lead = block.lead.as_ref().map(|lead| {
+        let lead = plain(lead);
+        lead.trim_end_matches([':', '：']).to_owned()
+    });
+    let context = headings.chain(lead);
+    context.filter(|part| !part.is_empty()).collect()
+}
+
+/// The text before the first block of code.
+fn before_code(text: &str) -> &str {
+    let code = ["```", "~~~"].into_iter();
+    let starts = code.filter_map(|mark| match text.strip_prefix(mark) {
+        Some(_) => Some(0),
+        None => text.find(&format!("\n{mark}")),
+    });
+    let lists = ["\n- ", "\n* ", "\n+ ", "\n1. "].into_iter();
+    let end = starts.chain(lists.filter_map(|mark| text.find(mark))).min();
+    text.get(..end.unwrap_or(text.len())).unwrap_or(text)
+}
+
+/// Whether a line only points to a file of notes: a link to it with what it is about, or a link
+/// with a word before it.
+fn is_entry(line: &str) -> bool {
+    let line = line
+        .get(..line.floor_char_boundary(TITLE_BYTES))
+        .unwrap_or(line);
+    let points_to_note = links(line).into_iter().any(|link| match link.target {
+        Target::Note(_) => true,
+        Target::File(file) => is_markdown(Path::new(&file)),
+    });
+    let bare = line.trim_matches(EMPHASIS);
+    if !points_to_note {
+        // `debugging.md: what helped`.
+        let end = bare.find([' ', ':', '`']).unwrap_or(bare.len());
+        let (name, after) = bare.split_at(end);
+        return is_markdown(Path::new(name)) && begins_description(after);
+    }
+    let plain = without_code(line);
+    let (before, after) = match plain.split_once("[[") {
+        Some((before, rest)) if !before.contains("](") => {
+            (before, rest.split_once("]]").map_or("", |(_, after)| after))
+        }
+        _ => {
+            let (text, rest) = plain.split_once("](").unwrap_or((&plain, ""));
+            let before = text.rsplit_once('[').map_or(text, |(before, _)| before);
+            (before, rest.split_once(')').map_or("", |(_, after)| after))
+        }
+    };
+    let mut words = words(before).peekable();
+    match words.peek() {
+        None => begins_description(after),
+        Some(_) => {
+            words.all(|word| ENTRY_WORDS.contains(&word.to_lowercase().as_str()))
+                && self::words(after).next().is_none()
+        }
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| !word.is_empty())
+}
+
+/// The marks around emphasized text and code.
+const EMPHASIS: [char; 5] = ['*', '_', '`', '~', ' '];
+
+/// Whether what follows a link describes its target: nothing, or a text after a dash or the like.
+fn begins_description(after: &str) -> bool {
+    let text = after.trim_start_matches(EMPHASIS);
+    let is_apart = after.len() > text.len();
+    words(text).next().is_none()
+        || text.starts_with([':', '：', '–', '—'])
+        || is_apart && text.starts_with(['-', '(', '→', '|'])
+}
+
+/// A text without the marks of emphasis and links.
+fn plain(text: &str) -> String {
+    let text = text.replace("**", "");
+    let mut plain = String::with_capacity(text.len());
+    let mut parts = text.split("](");
+    plain.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        match (plain.rfind('['), part.split_once(')')) {
+            (Some(open), Some((_, after))) => {
+                let is_image = plain
+                    .get(..open)
+                    .is_some_and(|before| before.ends_with('!'));
+                plain.replace_range(open - usize::from(is_image)..=open, "");
+                plain.push_str(after);
+            }
+            _ => {
+                plain.push_str("](");
+                plain.push_str(part);
+            }
+        }
+    }
+    while let Some(open) = plain.find("[[")
+        && let Some(length) = plain.get(open..).and_then(|rest| rest.find("]]"))
+    {
+        let inside = plain.get(open + 2..open + length).unwrap_or_default();
+        let shown = inside.rsplit('|').next().unwrap_or_default().to_owned();
+        plain.replace_range(open..open + length + 2, &shown);
+    }
+    plain
+}
+
+/// The ids of the memories in an index.
+#[derive(Default)]
+struct Ids {
+    taken: FxHashSet<String>,
+    /// The hashes of the texts.
+    texts: FxHashSet<u64>,
+}
+
+impl Ids {
+    /// The id of a memory: its title in plain letters. If an earlier one has it, a hash of the text
+    /// follows, so that it does not depend on the memories in between. `None` if an earlier memory
+    /// has the same text.
+    fn free(&mut self, title: &str, text: &str) -> Option<String> {
+        let hash = xxh3_64(text.as_bytes());
+        if !self.texts.insert(hash) {
+            return None;
+        }
+        let slug = slug(title);
+        let short = format!("{ID_PREFIX}{slug}");
+        if !slug.is_empty() && self.taken.insert(short.clone()) {
+            return Some(short);
+        }
+        let long = format!("{short}-{:08x}", hash >> 32);
+        self.taken.insert(long.clone()).then_some(long)
+    }
+}
+
+/// A title in plain letters.
+pub fn slug(title: &str) -> String {
+    let lower = title.to_lowercase();
+    let words: Vec<&str> = words(&lower).collect();
+    words.join("-").chars().take(MAX_SLUG_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<Note> {
+        memories(text, Path::new("MEMORY.md"))
+    }
+
+    #[test]
+    fn items_and_paragraphs_are_memories_and_entries_of_the_index_are_not() {
+        for entry in [
+            "- [User](user.md) - prefers short answers",
+            "* [User](./sub/user.md)",
+            "- **[User](user.md)** — prefers short answers",
+            "- [[user]]: prefers short answers",
+            "- See [user](user.md).",
+            "- `user.md` — prefers short answers",
+            "- user.md",
+            "- user.md: prefers short answers",
+            "Details in [user](user.md)",
+        ] {
+            assert_eq!(found(entry), [], "{entry}");
+        }
+        for (memory, title) in [
+            ("- Use pnpm, see [why](pnpm.md)", "Use pnpm, see why"),
+            ("- Use pnpm ([why](pnpm.md))", "Use pnpm (why)"),
+            ("- [Postgres](pg.md), not MySQL", "Postgres, not MySQL"),
+            (
+                "- [Docs](https://example.org/a) - the handbook",
+                "Docs - the handbook",
+            ),
+            (
+                "- [User](user.md) writes short answers. Always.",
+                "User writes short answers.",
+            ),
+            (
+                "* **Tests**: run `just test` first",
+                "Tests: run `just test` first",
+            ),
+            ("A paragraph\nof two lines.", "A paragraph of two lines."),
+            (
+                "- Replaces [[old rule|the old rule]] for good",
+                "Replaces the old rule for good",
+            ),
+        ] {
+            let notes = found(memory);
+            let titles: Vec<&str> = notes.iter().map(|note| note.title.as_str()).collect();
+            assert_eq!(titles, [title], "{memory}");
+        }
+    }
+
+    #[test]
+    fn headings_and_introductions_are_the_context() {
+        let notes = found(
+            "# Project memory\n\n## Testing\nNever mock the database. It hid a bug.\n\n```sh\njust test\n```\n\nIn CI:\n- cache `~/.cargo`\n- [Files](files.md)\n  - they are old\n\n### Flaky\n```\nretry 3\n```\n",
+        );
+        let found: Vec<(&str, Option<&str>, &str)> = notes
+            .iter()
+            .map(|note| {
+                (
+                    note.title.as_str(),
+                    note.subtitle.as_deref(),
+                    note.text.as_str(),
+                )
+            })
+            .collect();
+        let rule = "Never mock the database. It hid a bug.\n\n```sh\njust test\n```";
+        assert_eq!(
+            found,
+            [
+                ("Never mock the database.", Some("Testing"), rule),
+                ("cache `~/.cargo`", Some("Testing › In CI"), ""),
+                ("they are old", Some("Testing › In CI"), ""),
+                ("Flaky", Some("Testing › Flaky"), "```\nretry 3\n```"),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_id_depends_on_the_first_sentence_alone() {
+        let ids = |text: &str| -> Vec<String> {
+            let notes = found(text).into_iter();
+            notes.map(|note| note.id).collect()
+        };
+        let two = "- Use pnpm. Always.\n- Ärger mit CI\n";
+        assert_eq!(ids(two), ["MEMORY#use-pnpm", "MEMORY#ärger-mit-ci"]);
+        let changed = "New above.\n\n- Use pnpm. Never npm.\n- Ärger mit CI\n";
+        assert_eq!(
+            ids(changed),
+            ["MEMORY#new-above", "MEMORY#use-pnpm", "MEMORY#ärger-mit-ci"]
+        );
+        let same = ids("- Use pnpm. Here.\n- Use pnpm. There.\n- Use pnpm. Here.\n- ???\n- ???\n");
+        assert_eq!(same.len(), 3, "{same:?}");
+        let again = ids("- Use pnpm. Here.\n- Between\n- Use pnpm. There.\n");
+        assert_eq!(again.last(), same.get(1));
+    }
+}
