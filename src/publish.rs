@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ack_api::memory::{
-    Memory, Status, StatusFilter, Successor, Unreviewed, Visibility, is_superseded,
+    Memory, Status, StatusFilter, Successor, Unreviewed, Visibility, fold_name, is_superseded,
 };
 use ack_api::{Diagnostic, ErrorCode, Hint};
 use ack_store::{READ_TIMEOUT, StoreError};
@@ -424,6 +424,12 @@ fn approved(scope: &Scope, superseded: Superseded) -> Result<Approved, PublishEr
     })
 }
 
+/// Whether a memory is of the type `sensitive`, which is never published.
+fn is_sensitive(memory: &Memory) -> bool {
+    let kind = memory.kind.as_deref().map(fold_name);
+    kind.is_some_and(|kind| kind == "sensitive")
+}
+
 impl PublishPlan {
     /// Whether there is nothing to do.
     pub const fn is_empty(&self) -> bool {
@@ -482,6 +488,14 @@ fn check_texts(
             title: memory.title.clone(),
             reasons: problems.iter().map(SharingProblem::describe).collect(),
         };
+        if is_sensitive(&memory) {
+            let reason = "is of the type `sensitive`, so it is never published".to_owned();
+            looked_at.push(HeldItem {
+                reasons: vec![reason],
+                ..held_item(&[])
+            });
+            continue;
+        }
         if !errors.is_empty() {
             held.push(held_item(&errors));
             continue;

@@ -7,6 +7,7 @@ pub mod detect;
 pub mod edit;
 mod error;
 mod folders;
+pub mod known;
 pub mod manifest;
 pub mod project;
 pub mod registry;
@@ -25,6 +26,7 @@ use ack_store::table_version::TableVersion;
 use ack_sys::watch::FolderWatch;
 
 pub use self::error::ScopeError;
+pub use self::known::KnownScopes;
 use self::manifest::Manifest;
 pub use self::registry::{Registry, check_manifest};
 use crate::config::SettingsError;
@@ -56,6 +58,9 @@ pub struct Scope {
     pub problem: Option<SettingsError>,
     /// Its store.
     pub store: Store,
+    /// A database in its folder that is not read, because the folder has two and the manifest names
+    /// neither.
+    pub other_database: Option<&'static str>,
     /// The bucket that its memories are published in. The store is then the local copy.
     pub remote: Option<Arc<Remote>>,
     /// The projects that its memories name.

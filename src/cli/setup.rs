@@ -19,7 +19,7 @@ use crate::cli::error::CliError;
 use crate::config::Config;
 use crate::connect::{Client, quoted};
 use crate::recogniser::{FoundStore, Support};
-use crate::scope::{Registry, Scope, same_file};
+use crate::scope::{KnownScopes, Registry, Scope};
 use crate::service::{Error, Service};
 use ack_api::memory::StatusFilter;
 use ack_api::{Diagnostic, QueryRequest};
@@ -123,12 +123,14 @@ impl Setup<'_> {
         let found = user::stores(self.config);
         let mut entries = Vec::new();
         self.say("Stores\n")?;
-        let elsewhere = self.scopes().into_iter().filter(|scope| {
-            !found
-                .iter()
-                .any(|found| same_file::is_same(scope.store.path(), &found.path))
-        });
-        for scope in elsewhere {
+        let scopes = self.scopes();
+        let mut known = KnownScopes::new(&scopes);
+        let mut shown = KnownScopes::default();
+        for store in &found {
+            shown.add("", &store.path);
+        }
+        let is_shown = |scope: &&Arc<Scope>| shown.with_store(scope.store.path()).is_some();
+        for scope in scopes.iter().filter(|scope| !is_shown(scope)) {
             let path = with_tilde(scope.store.path(), home);
             self.say(&format!(
                 "  scope `{}`, {path}: there already\n",
@@ -136,9 +138,9 @@ impl Setup<'_> {
             ))?;
         }
         for store in &found {
-            let mut store_entry = store_json(store, &self.scopes());
+            let mut store_entry = store_json(store, &known);
             if store.kind.support() == Support::Served {
-                let (action, command) = self.store(store)?;
+                let (action, command) = self.store(store, &mut known)?;
                 if let Some(store_entry) = store_entry.as_object_mut() {
                     store_entry.insert("action".to_owned(), json!(action));
                     store_entry.insert("command".to_owned(), json!(command));
@@ -146,7 +148,7 @@ impl Setup<'_> {
             }
             entries.push(store_entry);
         }
-        if entries.is_empty() && self.scopes().is_empty() {
+        if entries.is_empty() && scopes.is_empty() {
             self.say("  none found\n")?;
             self.say_command("  to look at sample memories: ", &command("demo"))?;
             let import = command("import FILE --scope NAME");
@@ -158,21 +160,24 @@ impl Setup<'_> {
     }
 
     /// Handles one store. Returns what was done, and the command that does it.
-    fn store(&mut self, found: &FoundStore) -> Result<(&'static str, Option<String>), CliError> {
-        let scopes = self.scopes();
+    fn store(
+        &mut self,
+        found: &FoundStore,
+        known: &mut KnownScopes,
+    ) -> Result<(&'static str, Option<String>), CliError> {
         self.say(&format!(
             "  {}\n",
             store_line(found, self.config.home.as_deref())
         ))?;
-        if let Some(scope) = same_file::scope_with(&scopes, &found.path) {
-            self.say(&format!("    already exists as scope `{}`\n", scope.name))?;
+        if let Some(scope) = known.with_store(&found.path) {
+            self.say(&format!("    already exists as scope `{scope}`\n"))?;
             return Ok(("there", None));
         }
         if found.problem.is_some() {
             self.say("    left out\n")?;
             return Ok(("left_out", None));
         }
-        let name = free_name(found, &scopes);
+        let name = free_name(found, known);
         let answer = match self.mode {
             AnswerMode::Ask => {
                 found_store::ask(found, self.config.home.as_deref()).unwrap_or(Answer::Skip)
@@ -187,7 +192,7 @@ impl Setup<'_> {
             self.say_command("    would run: ", &command)?;
             return Ok(("would_add", Some(command)));
         }
-        match found_store::add(self.config, found, &name, answer) {
+        match found_store::add(self.config, known, found, &name, answer) {
             Ok(()) => {
                 self.say_command("    added: ", &command)?;
                 Ok(("added", Some(command)))

@@ -12,7 +12,7 @@ use super::{FoundStore, StoreKind, file, folder};
 use crate::scope::DATABASE_NAMES;
 
 /// Maximum entries to read in one folder.
-const MAX_ENTRIES: usize = 2_000;
+const MAX_ENTRIES: usize = 20_000;
 /// Maximum folders to check at the top of a project.
 const MAX_TOP_FOLDERS: usize = 200;
 /// Maximum size of another program's settings, in bytes.

@@ -91,6 +91,8 @@ pub struct Contents {
     pub database: PathBuf,
     /// Whether the database is a symbolic link.
     pub is_link: bool,
+    /// Another database in the folder, which is not read.
+    pub other_database: Option<&'static str>,
     /// Whether there is a `scope.toml`.
     pub has_manifest: bool,
 }
@@ -105,7 +107,12 @@ impl Contents {
         let manifest = std::fs::symlink_metadata(folder.join("scope.toml"));
         let has_manifest =
             !manifest.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        let is_other = |name: &&&str| {
+            let other = folder.join(name);
+            other != database && other.is_file()
+        };
         Self {
+            other_database: DATABASE_NAMES.iter().find(is_other).copied(),
             // A changed link target does not change the folder that contains the link.
             state: if is_link {
                 None

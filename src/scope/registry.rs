@@ -227,7 +227,8 @@ impl ScopeFinder {
             let scope = match known_scope {
                 Some((stamp, scope))
                     if stamp.manifest == manifest
-                        && stamp.contents.database == contents.database =>
+                        && stamp.contents.database == contents.database
+                        && stamp.contents.other_database == contents.other_database =>
                 {
                     scope
                 }
@@ -370,11 +371,13 @@ impl ScopeFinder {
         if is_in_folder {
             store = store.with_watch(Arc::clone(watch));
         }
+        let is_unnamed = remote.is_none() && manifest.store.is_none();
         Scope {
             watch: Arc::clone(watch),
             without_table: Mutex::default(),
             name: name.to_owned(),
             folder: folder.to_owned(),
+            other_database: contents.other_database.filter(|_| is_unnamed),
             manifest,
             problem,
             store,
@@ -503,6 +506,7 @@ fn single_scope(path: &Path, pin: Option<&str>, unreviewed: Option<Unreviewed>) 
         without_table: Mutex::default(),
         name,
         folder,
+        other_database: None,
         manifest,
         problem,
         store,

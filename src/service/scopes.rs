@@ -436,6 +436,12 @@ fn shared_ids(scope: &Scope) -> String {
 /// Damage in the scope's files: notes that were left out, and lines of the decision log.
 fn damaged(scope: &Scope) -> Vec<String> {
     let mut problems = scope.store.problems();
+    problems.extend(scope.other_database.map(|other| {
+        format!(
+            "`{other}` is in its folder too and is not read; to read it instead, write \
+             `store = \"{other}\"` in scope.toml, or give it a scope of its own"
+        )
+    }));
     if let Ok(decisions) = scope.store.decisions() {
         let lines = decisions.damaged();
         problems.extend(lines.iter().take(MAX_DAMAGED_LINES).map(damaged_line));

@@ -83,46 +83,75 @@ fn a_large_value_is_truncated_and_its_row_is_reported() {
     );
 }
 
+/// The most memory that a server took for a few answers, in MiB. Its scope has two memories with the
+/// word `marker`, one of them `huge`.
+fn peak(root: &Root) -> u64 {
+    let mut command = command(root.path());
+    command.stderr(Stdio::null());
+    let mut server = Server::spawn(command);
+    server.initialize("2025-06-18");
+    for (tool, arguments) in [
+        ("query_memories", json!({ "query": "marker" })),
+        (
+            "get_memory",
+            json!({ "id": "huge", "include": ["timeline", "history", "links"] }),
+        ),
+        ("list_scopes", json!({})),
+        ("get_context", json!({})),
+    ] {
+        let answer = server.call(tool, arguments);
+        assert_ne!(answer["isError"], true, "{tool}: {answer}");
+        if tool == "query_memories" {
+            assert_eq!(answer["structuredContent"]["total"], 2, "{answer}");
+        }
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    peak.trim()
+        .trim_end_matches(" kB")
+        .trim()
+        .parse::<u64>()
+        .unwrap()
+        >> 10
+}
+
 #[test]
 fn an_oversized_value_takes_no_memory() {
-    let peak = |root: &Root| {
-        let mut command = command(root.path());
-        command.stderr(Stdio::null());
-        let mut server = Server::spawn(command);
-        server.initialize("2025-06-18");
-        for (tool, arguments) in [
-            ("query_memories", json!({ "query": "marker" })),
-            (
-                "get_memory",
-                json!({ "id": "huge", "include": ["timeline", "history", "links"] }),
-            ),
-            ("list_scopes", json!({})),
-            ("get_context", json!({})),
-        ] {
-            let answer = server.call(tool, arguments);
-            assert_ne!(answer["isError"], true, "{tool}: {answer}");
-            if tool == "query_memories" {
-                assert_eq!(answer["structuredContent"]["total"], 2, "{answer}");
-            }
-        }
-        let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
-        let peak = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))
-            .unwrap();
-        peak.trim()
-            .trim_end_matches(" kB")
-            .trim()
-            .parse::<u64>()
-            .unwrap()
-            >> 10
-    };
     let (little, much) = (peak(&store(0)), peak(&store(200)));
     println!("peak: {little} MiB, with a value of 200 MiB {much} MiB");
     assert!(
         much < little + 60,
         "{much} MiB where it takes {little} without the value"
     );
+}
+
+#[test]
+fn a_note_of_nothing_but_signs_takes_little_memory() {
+    let notes = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let huge = format!("# A huge marker\n\n{text}\n");
+        std::fs::write(folder.path().join("huge.md"), huge).unwrap();
+        std::fs::write(folder.path().join("small.md"), "# A small marker\n").unwrap();
+        let root = Root::new();
+        let store = folder.path().display();
+        root.manifest(
+            "one",
+            &format!("store = '{store}'\nunreviewed = 'approved'"),
+        );
+        peak(&root)
+    };
+    let little = notes("");
+    for sign in ["[", "…", "é", "[[", "<!--", "`"] {
+        let much = notes(&sign.repeat(3 << 20));
+        println!("peak: {little} MiB, with three million {sign} {much} MiB");
+        assert!(
+            much < little + 120,
+            "{sign}: {much} MiB where it takes {little}"
+        );
+    }
 }
 
 #[test]

@@ -99,6 +99,7 @@ mod mistakes;
 mod mixed_languages;
 mod nearest;
 mod note_formats;
+mod notes_kept;
 mod overload;
 mod progress;
 mod projects;

@@ -223,3 +223,26 @@ fn without_stores_the_next_steps_are_shown() {
         assert!(output.contains(step), "{step}: {output}");
     }
 }
+
+/// Comparing each store with each scope would take minutes here.
+#[test]
+fn the_stores_of_many_projects_are_added() {
+    const PROJECTS: usize = 2_500;
+    let home = Home::new();
+    home.write("src/shop/README.md", "");
+    for number in 0..PROJECTS {
+        // Two slugs lead to one name.
+        let project = format!(".claude/projects/-{}-src-app{}", number % 2, number / 2);
+        home.write(&format!("{project}/memory/MEMORY.md"), "- Use pnpm\n");
+    }
+    let report = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    let stores = report["stores"].as_array().unwrap();
+    assert_eq!(stores.len(), PROJECTS);
+    assert!(stores.iter().all(|store| store["action"] == "added"));
+    let scopes = home.path(".ack-mem/scopes");
+    assert_eq!(std::fs::read_dir(&scopes).unwrap().count(), PROJECTS);
+    assert!(scopes.join("auto-app7").is_dir() && scopes.join("auto-app7-2").is_dir());
+    let again = run(&mut command(&home, &["setup", "--yes", "--json"])).json();
+    let stores = again["stores"].as_array().unwrap();
+    assert!(stores.iter().all(|store| store["action"] == "there"));
+}

@@ -491,6 +491,142 @@ fn memories_of_a_merged_worktree_are_found_by_both_names() {
     assert!(of("kiosk").is_empty());
 }
 
+/// Rows of claude-mem with these values, in a store that counts as approved.
+fn claude_mem_rows(rows: &str) -> (Root, ack_memory::Service) {
+    let sql = format!(
+        "{CLAUDE_MEM} INSERT INTO observations (id, memory_session_id, project, type, title, subtitle, facts, narrative, text, created_at, created_at_epoch) VALUES {rows};
+         INSERT INTO sdk_sessions (content_session_id, memory_session_id, project, user_prompt, started_at, started_at_epoch, custom_title)
+           VALUES ('c1', 'm1', 'ledger-api/retry', 'x', '2026-01-12T10:00:00Z', 1768212000000, 'Retries')"
+    );
+    let root = Root::new();
+    database(&root, "cm", &sql);
+    root.manifest("cm", "unreviewed = \"approved\"\noverviews = \"show\"\n");
+    let service = root.service();
+    (root, service)
+}
+
+#[test]
+fn a_worktree_that_was_never_merged_belongs_to_its_project() {
+    let (root, service) = claude_mem_rows(
+        "(1, 'm1', 'ledger-api/retry', 'bugfix', 'Retries back off', NULL, NULL, 'x', NULL, '2026-01-12T11:00:00Z', 1768215600000),
+         (2, 'm2', 'ledger-apis', 'bugfix', 'Of another', NULL, NULL, 'x', NULL, '2026-01-12T11:00:00Z', 1768215600000)",
+    );
+    let of = |project: &str| {
+        let request = QueryRequest {
+            project: Some(project.to_owned()),
+            ..everything()
+        };
+        ids(&service.query_memories(&request).unwrap())
+    };
+    for project in ["ledger-api", "ledger-api/retry"] {
+        assert_eq!(of(project), ["obs-1"], "{project}");
+    }
+    let place = crate::context::project(&root, "ledger-api", "main");
+    let answer = crate::context::context(&root, &place, json!({}));
+    assert_eq!(
+        crate::support::ids(&answer["recent_memories"]),
+        ["obs-1"],
+        "{answer:#}"
+    );
+    assert_eq!(
+        answer["recent_sessions"][0]["title"], "Retries",
+        "{answer:#}"
+    );
+}
+
+#[test]
+fn a_memory_that_a_person_saved_has_its_own_first_sentence() {
+    let long = "Never run the restore script without --dry-run first. It drops the table.";
+    let (_root, service) = claude_mem_rows(&format!(
+        "(1, 'm1', 'p', 'discovery', NULL, 'Manual memory', '[]', 'Use the sandbox merchant. Always.', NULL, 'x', 1),
+         (2, 'm1', 'p', 'discovery', 'Manual memory', NULL, '[]', NULL, 'Leader is space.', 'x', 1),
+         (3, 'm1', 'p', 'discovery', '{}...', 'Manual memory', '[]', '{long}', NULL, 'x', 1),
+         (4, 'm1', 'p', 'discovery', 'Rounding', 'Manual memory', '[]', 'Half to even. Never up.', NULL, 'x', 1)",
+        &long[..40],
+    ));
+    for (id, title, subtitle) in [
+        ("obs-1", "Use the sandbox merchant.", json!(null)),
+        ("obs-2", "Leader is space.", json!(null)),
+        (
+            "obs-3",
+            "Never run the restore script without --dry-run first.",
+            json!(null),
+        ),
+        ("obs-4", "Rounding", json!("Half to even.")),
+    ] {
+        let memory = fetched(&service, id);
+        assert_eq!(
+            (&memory["title"], &memory["subtitle"]),
+            (&json!(title), &subtitle),
+            "{memory}"
+        );
+    }
+}
+
+#[test]
+fn rows_without_any_text_are_no_memories() {
+    let (root, service) = claude_mem_rows(
+        "(1, 'm1', 'p', 'discovery', NULL, NULL, NULL, NULL, NULL, 'x', 1),
+         (2, 'm1', 'p', 'discovery', '', ' ', '[]', char(10), '', 'x', 1),
+         (3, 'm1', 'p', 'discovery', NULL, NULL, '[\"a fact\"]', NULL, NULL, 'x', 1),
+         (4, 'm1', 'p', 'discovery', ' title', NULL, NULL, NULL, NULL, 'x', 1),
+         (5, 'm1', 'p', 'discovery', NULL, NULL, NULL, NULL, 'text', 'x', 1)",
+    );
+    let found = service.query_memories(&everything()).unwrap();
+    assert_eq!((found.total, ids(&found).len()), (3, 3));
+    let counted = crate::cli::ack(root.path(), &["scopes", "--json"]).json();
+    assert_eq!(counted["scopes"][0]["memory_count"], 3, "{counted:#}");
+    assert_eq!(
+        get(&service, "obs-1").unwrap_err().code(),
+        "memory_not_found"
+    );
+}
+
+#[test]
+fn a_database_whose_tables_are_views_is_read() {
+    for sql in [
+        "CREATE TABLE raw (key TEXT, head TEXT, body TEXT); INSERT INTO raw VALUES ('a', 'Webhook retries', 'back off');
+         CREATE VIEW memories AS SELECT key AS id, head AS title, body AS narrative FROM raw;
+         CREATE VIEW broken AS SELECT * FROM gone;",
+        "CREATE TABLE raw (n INTEGER PRIMARY KEY, title TEXT, text TEXT, facts TEXT); INSERT INTO raw VALUES (7, 'Webhook retries', 'x', NULL);
+         CREATE VIEW observations AS SELECT n AS id, * FROM raw;",
+    ] {
+        let (_root, service) = served(sql);
+        let found = hits(&service, &everything());
+        assert_eq!(found.len(), 1, "{sql}");
+        assert_eq!(fetched(&service, &found[0].id)["title"], "Webhook retries");
+    }
+}
+
+#[test]
+fn a_second_database_in_a_scope_is_named() {
+    let root = Root::new();
+    root.store(
+        "team",
+        &[crate::support::memory("a", "Webhook retries", json!({}))],
+    );
+    let service = root.service();
+    let problems = || {
+        let scopes = crate::cli::ack(root.path(), &["scopes", "--json"]).json();
+        scopes["scopes"][0]["health"]["problems"].to_string()
+    };
+    assert_eq!(problems(), "[]");
+    let other = root.scope_folder("team").join("claude-mem.db");
+    Connection::open(&other)
+        .unwrap()
+        .execute_batch(&claude_mem())
+        .unwrap();
+    assert!(
+        problems().contains("`claude-mem.db` is in its folder too and is not read"),
+        "{}",
+        problems()
+    );
+    assert_eq!(ids(&service.query_memories(&everything()).unwrap()), ["a"]);
+    root.manifest("team", "store = \"claude-mem.db\"");
+    assert!(!problems().contains("is not read"), "{}", problems());
+    assert!(ids(&service.query_memories(&everything()).unwrap()).contains(&"obs-123".to_owned()));
+}
+
 #[test]
 fn raw_prompts_and_tool_output_are_never_served() {
     let root = Root::new();

@@ -103,6 +103,92 @@ fn problems(service: &Service) -> String {
     scopes["scopes"][0]["health"]["problems"].to_string()
 }
 
+/// Where git keeps an object that is in no pack.
+fn object_file(repository: &Repository, name: &str) -> PathBuf {
+    let (folder, file) = name.split_at(2);
+    repository
+        .path()
+        .join(".git/objects")
+        .join(folder)
+        .join(file)
+}
+
+#[test]
+fn what_is_stored_under_the_name_of_another_object_is_not_approved() {
+    for format in ["sha1", "sha256"] {
+        let repository = Repository::made_by(&["init", "-q", "--object-format", format]);
+        repository.write("a.md", "# Deploy on Mondays\n").commit();
+        let committed = git_says(repository.path(), &["rev-parse", "HEAD:docs/memory/a.md"]);
+        repository.write("evil.md", "# Deploy never\n");
+        let evil = ["hash-object", "-w", "docs/memory/evil.md"];
+        let evil = git_says(repository.path(), &evil);
+        fs::remove_file(repository.notes().join("evil.md")).unwrap();
+        fs::remove_file(repository.notes().join("a.md")).unwrap();
+        let (_root, service) = serve_notes(&repository.notes(), "HEAD");
+        assert_eq!(get(&service, "a")["title"], "Deploy on Mondays");
+        let file = object_file(&repository, &committed);
+        fs::remove_file(&file).unwrap();
+        fs::copy(object_file(&repository, &evil), &file).unwrap();
+        let (_root, service) = serve_notes(&repository.notes(), "HEAD");
+        assert_eq!(ids(&service, "all"), NOTHING, "{format}");
+        assert!(problems(&service).contains("cannot be read from git's objects"));
+        // The same for a folder, which names the files.
+        let tree = git_says(repository.path(), &["rev-parse", "HEAD:docs/memory"]);
+        let file = object_file(&repository, &tree);
+        fs::remove_file(&file).unwrap();
+        fs::copy(object_file(&repository, &evil), &file).unwrap();
+        repository.write("b.md", "# Deploy by hand\n");
+        let (_root, service) = serve_notes(&repository.notes(), "HEAD");
+        assert_eq!(ids(&service, "approved"), NOTHING);
+        assert!(problems(&service).contains("missing, damaged or of a newer format"));
+    }
+}
+
+#[test]
+fn a_folder_with_two_entries_for_one_path_is_damaged() {
+    let repository = Repository::new();
+    for (key, value) in [("user.name", "Test"), ("user.email", "test@example.org")] {
+        git(repository.path(), &["config", key, value]);
+    }
+    repository.write("a.md", "# Deploy on Mondays\n").commit();
+    let blob = |text: &str| {
+        repository.write("x.md", text);
+        git_says(
+            repository.path(),
+            &["hash-object", "-w", "docs/memory/x.md"],
+        )
+    };
+    let (one, other) = (blob("# Deploy here\n"), blob("# Deploy there\n"));
+    fs::remove_file(repository.notes().join("x.md")).unwrap();
+    let bytes = |name: &str| -> Vec<u8> {
+        let digits = name.as_bytes().chunks(2);
+        let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.map(byte).collect()
+    };
+    for names in [["a.md", "a.md"], ["a.md", "b/a.md"], ["..", "a.md"]] {
+        let mut tree = Vec::new();
+        for (name, blob) in names.iter().zip([&one, &other]) {
+            tree.extend(format!("100644 {name}\0").as_bytes());
+            tree.extend(bytes(blob));
+        }
+        let file = repository.path().join("tree");
+        fs::write(&file, tree).unwrap();
+        let write = ["hash-object", "-t", "tree", "-w", "--literally", "tree"];
+        let tree = git_says(repository.path(), &write);
+        let commit = git_says(repository.path(), &["commit-tree", &tree, "-m", "x"]);
+        git(
+            repository.path(),
+            &["update-ref", "refs/heads/odd", &commit],
+        );
+        let (_root, service) = serve_notes(repository.path(), "odd");
+        assert_eq!(ids(&service, "approved"), NOTHING, "{names:?}");
+        assert!(
+            problems(&service).contains("missing, damaged or of a newer format"),
+            "{names:?}"
+        );
+    }
+}
+
 const NOTHING: [String; 0] = [];
 
 #[test]

@@ -247,7 +247,7 @@ pub fn is_digest(text: &str) -> bool {
 
 /// The ids in a damaged line that can still be read. Lines begin with the id, so that even a
 /// truncated line shows which memory it was about. A line may hold several decisions whose line
-/// breaks were lost.
+/// breaks were lost. One with more ids than that names none.
 pub fn ids_of_damaged_line(line: &str) -> Vec<String> {
     const KEY: &str = "\"id\"";
     let id = |(start, _): (usize, &str)| {
@@ -256,8 +256,16 @@ pub fn ids_of_damaged_line(line: &str) -> Vec<String> {
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
         values.next()?.ok()
     };
-    line.match_indices(KEY).filter_map(id).collect()
+    let found = line.match_indices(KEY).filter_map(id);
+    let ids: Vec<String> = found.take(MAX_IDS_OF_LINE + 1).collect();
+    match ids.len() > MAX_IDS_OF_LINE {
+        true => Vec::new(),
+        false => ids,
+    }
 }
+
+/// How many memories a damaged line may be about.
+const MAX_IDS_OF_LINE: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -273,6 +281,9 @@ mod tests {
         for damaged in ["", "{", r#"{"id":"ob"#, r#"{"id":7}"#, "<<<<<<< HEAD"] {
             assert!(ids_of_damaged_line(damaged).is_empty(), "{damaged}");
         }
+        let many = r#"{"id":"a"}"#.repeat(MAX_IDS_OF_LINE);
+        assert_eq!(ids_of_damaged_line(&many).len(), MAX_IDS_OF_LINE);
+        assert!(ids_of_damaged_line(&many.repeat(500)).is_empty());
     }
 
     #[test]

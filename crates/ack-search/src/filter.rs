@@ -61,7 +61,8 @@ impl ProjectNames {
 pub struct ResolvedFilters<'a> {
     index: &'a Index,
     filters: &'a Filters,
-    tags: Vec<Option<NameId>>,
+    /// The folded names that each tag stands for: itself, and the tags below it.
+    tags: Vec<Vec<NameId>>,
     requested_project: Option<ProjectNames>,
     current_project: ProjectNames,
     kinds: Option<Vec<NameId>>,
@@ -84,7 +85,11 @@ impl<'a> ResolvedFilters<'a> {
         Self {
             index,
             filters,
-            tags: filters.tags.iter().map(|tag| index.lookup(tag)).collect(),
+            tags: filters
+                .tags
+                .iter()
+                .map(|tag| index.with_below(tag))
+                .collect(),
             requested_project: requested.map(|rows| ProjectNames::resolve(rows, index)),
             current_project: ProjectNames::resolve(current, index),
             kinds: any_of(&filters.kinds),
@@ -107,8 +112,6 @@ impl<'a> ResolvedFilters<'a> {
 
     /// The filters that a database can evaluate.
     pub fn pushdown(&self) -> PushdownFilter<'_> {
-        let spellings =
-            |name: Option<NameId>| name.map_or_else(Vec::new, |name| self.index.spellings(name));
         let all_spellings = |names: &[NameId]| -> Vec<&str> {
             names
                 .iter()
@@ -124,7 +127,7 @@ impl<'a> ResolvedFilters<'a> {
                     unnamed: project.unnamed,
                 }),
             kinds: self.kinds.as_ref().map(|kinds| all_spellings(kinds)),
-            tags: self.tags.iter().map(|tag| spellings(*tag)).collect(),
+            tags: self.tags.iter().map(|tags| all_spellings(tags)).collect(),
             match_tags: self.filters.match_tags,
             session: self.filters.session.as_deref(),
             since: self.filters.since,
@@ -178,8 +181,9 @@ impl<'a> ResolvedFilters<'a> {
         // The lists come last: they are elsewhere in memory, and reading them costs more than all
         // of the above.
         if !self.tags.is_empty() {
-            let has = |tag: &Option<NameId>| {
-                tag.is_some_and(|tag| index.tags(doc).iter().any(|name| index.fold(*name) == tag))
+            let has = |tags: &Vec<NameId>| {
+                let mut names = index.tags(doc).iter();
+                names.any(|name| tags.contains(&index.fold(*name)))
             };
             let pass = match filters.match_tags {
                 MatchTags::All => self.tags.iter().all(has),

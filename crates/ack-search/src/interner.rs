@@ -62,6 +62,19 @@ impl Interner {
         self.names.find(text)
     }
 
+    /// The ids of a folded name and of those below it: `a` and `a/b`.
+    pub fn with_below(&self, folded: &str) -> Vec<NameId> {
+        let is_within = |name: &str| {
+            let rest = name.strip_prefix(folded);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let names = (0..).zip(self.names.iter().zip(&self.folded));
+        names
+            .filter(|(id, (name, fold))| id == *fold && is_within(name))
+            .map(|(id, _)| id)
+            .collect()
+    }
+
     /// The name with an id.
     pub fn name(&self, name: NameId) -> &str {
         self.names.get(name)

@@ -193,6 +193,11 @@ impl Index {
         self.names.lookup(name)
     }
 
+    /// See [`Interner::with_below`].
+    pub fn with_below(&self, name: &str) -> Vec<NameId> {
+        self.names.with_below(name)
+    }
+
     /// The name with an id.
     pub fn name(&self, name: NameId) -> &str {
         self.names.name(name)

@@ -60,6 +60,9 @@ const MAX_PROBLEMS: usize = 20;
 /// through a hard link created since, cause no event.
 const RELIST_INTERVAL: Duration = Duration::from_secs(5);
 
+/// A folder that holds too much is not visited again for so long.
+const REFUSAL_TIME: Duration = Duration::from_secs(60);
+
 /// Whether a store's path names files of notes and not a database.
 pub fn is_notes_path(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
@@ -76,6 +79,8 @@ pub struct Notes {
     /// The name of the reference whose files are approved.
     reference: Option<String>,
     loaded: Mutex<Option<LoadedNotes>>,
+    /// When the folder was found to hold too much. To find it out takes long.
+    refused: Mutex<Option<Instant>>,
 }
 
 /// The notes that were read.
@@ -131,6 +136,14 @@ impl LastListing {
     }
 }
 
+fn too_many_files(path: &Path) -> StoreError {
+    StoreError::TooManyFiles {
+        path: path.to_owned(),
+        max: listing::MAX_ENTRIES,
+        named: NamedBy::default(),
+    }
+}
+
 /// Device and inode of a folder.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
@@ -154,7 +167,7 @@ impl Notes {
     pub fn with_reference(reference: Option<String>) -> Self {
         Self {
             reference,
-            loaded: Mutex::default(),
+            ..Self::default()
         }
     }
 
@@ -182,6 +195,9 @@ impl Notes {
         read: impl FnOnce(&NotesState<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut loaded = lock(&self.loaded);
+        if lock(&self.refused).is_some_and(|at| at.elapsed() < REFUSAL_TIME) {
+            return Err(too_many_files(path));
+        }
         let dialect = Dialect::of(path);
         // If an update fails halfway, everything is read again next time.
         let mut current = match loaded.take().filter(|loaded| loaded.dialect == dialect) {
@@ -190,7 +206,11 @@ impl Notes {
                 .map_err(|error| StoreError::sqlite(path, error))?,
         };
         if !current.is_current(path, same_request) {
-            current.update(path)?;
+            let updated = current.update(path);
+            if let Err(StoreError::TooManyFiles { .. }) = updated {
+                *lock(&self.refused) = Some(Instant::now());
+            }
+            updated?;
         }
         let current = loaded.insert(current);
         read(&NotesState {
@@ -394,11 +414,7 @@ impl LoadedNotes {
             },
         )?;
         if listing.is_too_large {
-            return Err(StoreError::TooManyFiles {
-                path: path.to_owned(),
-                max: listing::MAX_ENTRIES,
-                named: NamedBy::default(),
-            });
+            return Err(too_many_files(path));
         }
         let holds_notes = |file: &FileEntry| {
             !note::is_json_lines(&file.relative)

@@ -248,7 +248,9 @@ impl IdScheme {
 /// A table of memories and how it maps to the record.
 #[derive(Debug, Clone)]
 pub struct MemorySource {
-    /// The table, quoted.
+    /// The table's name.
+    pub name: String,
+    /// The table, quoted, or a query for some of its rows.
     pub table: String,
     /// The name that reads the row number, if there is one.
     pub row_number: Option<&'static str>,
@@ -274,6 +276,7 @@ impl MemorySource {
             }
         }
         Self {
+            name: table.name.clone(),
             table: table.quoted(),
             row_number: table.row_number,
             id,
@@ -398,6 +401,8 @@ pub struct SessionSource {
     pub title: Option<String>,
     /// Its project.
     pub project: Option<String>,
+    /// SQL for the project of which that one is a part.
+    pub parent_project: Option<String>,
     /// SQL for its start time.
     pub started: Option<String>,
 }
@@ -516,7 +521,7 @@ impl Layout {
                     .collect();
                 format!(
                     "{}: id={}, {}, narrative={}",
-                    source.table.trim_matches('"'),
+                    source.name,
                     source.id.describe(),
                     mapped.join(", "),
                     narrative.join("+")

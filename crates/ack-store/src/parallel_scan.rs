@@ -99,7 +99,10 @@ impl Snapshot<'_> {
         if self.opening != Opening::AtRest && self.second_connection.borrow().is_none() {
             return Ok(None);
         }
-        let bounds = format!("SELECT min({row}), max({row}) FROM {}", source.table);
+        // SQLite finds one bound alone without reading the rows between.
+        let table = &source.table;
+        let bounds =
+            format!("SELECT (SELECT min({row}) FROM {table}), (SELECT max({row}) FROM {table})");
         let bounds = self
             .connection
             .query_row(&bounds, [], |bounds| Ok((bounds.get(0)?, bounds.get(1)?)))?;

@@ -20,6 +20,10 @@ use ack_api::text;
 
 /// The largest narrative in bytes. Longer ones are cut, because no answer is that large.
 const NARRATIVE_CAP: usize = 2 << 20;
+/// What claude-mem writes in place of a title for a memory that a person saved.
+const SAVED_BY_HAND: &str = "Manual memory";
+/// The longest title that is the first sentence of a text.
+const SENTENCE_CHARS: usize = 200;
 /// The title of a memory that has no usable title.
 pub const UNTITLED: &str = "(untitled)";
 
@@ -195,6 +199,14 @@ pub fn memory(
     if stated && values::time_value(row.get_ref(Field::Created.position())?).is_none() {
         repaired.push("created_at");
     }
+    let (title, subtitle) = match [&title, &subtitle]
+        .into_iter()
+        .flatten()
+        .any(|text| text == SAVED_BY_HAND)
+    {
+        true => headings_by_hand(title, subtitle, narrative.as_deref()),
+        false => (title, subtitle),
+    };
     let title = title.or_else(|| subtitle.clone()).or_else(|| {
         let first = narrative
             .as_deref()?
@@ -246,6 +258,28 @@ pub fn put_off_until(row: &Row<'_>, joined: &JoinedStatus<'_>) -> rusqlite::Resu
         Some(decision) => Ok(decision.put_off_until()),
         None => day_field(row, Field::PutOffUntil),
     }
+}
+
+/// The title and the subtitle of a memory that a person saved: the first sentence of its text stands
+/// where the program has no words of its own, or only the beginning of the text.
+fn headings_by_hand(
+    title: Option<String>,
+    subtitle: Option<String>,
+    narrative: Option<&str>,
+) -> (Option<String>, Option<String>) {
+    let narrative = narrative.unwrap_or_default();
+    let (sentence, _) = text::first_sentence(narrative, SENTENCE_CHARS);
+    let sentence = Some(sentence).filter(|sentence| !sentence.is_empty());
+    let is_own = |text: &String| text != SAVED_BY_HAND;
+    let is_beginning = |title: &String| {
+        let beginning = title.strip_suffix("...").or(title.strip_suffix('…'));
+        beginning.is_some_and(|beginning| narrative.starts_with(beginning.trim_end()))
+    };
+    let title = title.filter(|title| is_own(title) && !is_beginning(title));
+    let title = title.or_else(|| sentence.clone());
+    let subtitle = subtitle.filter(is_own).or(sentence);
+    let subtitle = subtitle.filter(|subtitle| Some(subtitle) != title.as_ref());
+    (title, subtitle)
 }
 
 /// A calendar day: a date, or the day of a point in time.

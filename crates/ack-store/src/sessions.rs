@@ -211,9 +211,10 @@ impl Snapshot<'_> {
         let or_null = |column: &Option<String>| column.clone().unwrap_or_else(|| "NULL".to_owned());
         let started = or_null(&source.started);
         let sql = format!(
-            "SELECT {}, {}, {started}, {} FROM {} ORDER BY {} DESC LIMIT {MAX_SESSIONS}",
+            "SELECT {}, {}, {started}, {}, {} FROM {} ORDER BY {} DESC LIMIT {MAX_SESSIONS}",
             or_null(&source.title),
             or_null(&source.project),
+            or_null(&source.parent_project),
             source.keys.join(", "),
             source.table,
             exact(&started)
@@ -228,14 +229,16 @@ impl Snapshot<'_> {
                 Ok(values::text_value(self.map_sqlite(row.get_ref(position))?).0)
             };
             let project = string(1)?;
+            let parent = string(3)?;
             let mine = project.as_deref().map_or(wanted.unnamed, |project| {
-                wanted.projects.contains(&fold_name(project))
+                let mut names = [Some(project), parent.as_deref()].into_iter().flatten();
+                names.any(|name| wanted.projects.contains(&fold_name(name)))
             });
             if !mine {
                 continue;
             }
             let mut names: Vec<String> = Vec::with_capacity(source.keys.len());
-            for position in 3..3 + source.keys.len() {
+            for position in 4..4 + source.keys.len() {
                 // In the same way in which a memory's session is read.
                 let name = string(position)?
                     .map(|name| text::line(&name, 200))

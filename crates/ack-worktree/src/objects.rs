@@ -49,6 +49,8 @@ pub struct TreeItem {
     pub is_folder: bool,
     /// Whether it is a symbolic link.
     pub is_link: bool,
+    /// Whether it is the commit of a submodule.
+    is_submodule: bool,
     /// Its object.
     pub id: ObjectId,
 }
@@ -116,7 +118,8 @@ impl<'a> Objects<'a> {
     /// Reads a tree. Names that are not UTF-8 are left out.
     ///
     /// # Errors
-    /// It is missing or damaged, or the time is up.
+    /// It is missing or damaged, or the time is up. A tree with two entries for one path is damaged:
+    /// programs disagree about which of them counts.
     pub fn tree(&mut self, id: ObjectId) -> Result<TreeItems, Unknown> {
         let kind = self.kind;
         let data = self.find(id)?.data;
@@ -126,15 +129,18 @@ impl<'a> Objects<'a> {
             let Ok(name) = str::from_utf8(entry.filename) else {
                 continue;
             };
-            if !entry.mode.is_commit() {
-                let item = TreeItem {
-                    is_folder: entry.mode.is_tree(),
-                    is_link: entry.mode.is_link(),
-                    id: entry.oid.to_owned(),
-                };
-                items.insert(name.to_owned(), item);
+            let item = TreeItem {
+                is_folder: entry.mode.is_tree(),
+                is_link: entry.mode.is_link(),
+                is_submodule: entry.mode.is_commit(),
+                id: entry.oid.to_owned(),
+            };
+            let is_name = !matches!(name, "" | "." | "..") && !name.contains('/');
+            if !is_name || items.insert(name.to_owned(), item).is_some() {
+                return Err(Unknown::Unreadable);
             }
         }
+        items.retain(|_, item| !item.is_submodule);
         Ok(items)
     }
 
@@ -155,8 +161,10 @@ impl<'a> Objects<'a> {
         if files::is_special(&objects.join(folder).join(file)) {
             return Err(Unknown::Unreadable);
         }
+        // The library returns what is stored under a name. Only the hash shows that it is the
+        // content that was committed.
         match self.handle.try_find(&id, &mut self.buffer) {
-            Ok(Some(data)) => Ok(data),
+            Ok(Some(data)) if data.verify_checksum(&id).is_ok() => Ok(data),
             _ => Err(Unknown::Unreadable),
         }
     }

@@ -15,8 +15,7 @@ use crate::recogniser::{self, Support};
 use crate::remote::is_bucket;
 use crate::scope::manifest::Manifest;
 use crate::scope::project::Projects;
-use crate::scope::resolve::find;
-use crate::scope::{DATABASE_NAMES, Registry, same_file};
+use crate::scope::{DATABASE_NAMES, KnownScopes, Registry};
 use crate::text_file;
 use ack_api::memory::{Unreviewed, Visibility};
 use ack_api::text;
@@ -33,7 +32,8 @@ pub struct PlannedScope {
 
 /// Runs `scopes add`.
 pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
-    let planned = plan(config, args)?;
+    let known = KnownScopes::new(&Registry::new(config).discover().scopes);
+    let planned = plan(config, &known, args)?;
     let out = format!(
         "{}\n{}\n{}\n",
         planned.report,
@@ -53,14 +53,14 @@ pub fn run(config: &Config, args: &AddArgs) -> Result<(), CliError> {
 }
 
 /// Reads the store and builds the manifest. Writes nothing.
-pub fn plan(config: &Config, args: &AddArgs) -> Result<PlannedScope, CliError> {
+pub fn plan(
+    config: &Config,
+    known: &KnownScopes,
+    args: &AddArgs,
+) -> Result<PlannedScope, CliError> {
     check_name(&args.name)?;
-    let scopes = Registry::new(config).discover().scopes;
-    if let Some(known) = find(&scopes, &args.name) {
-        let message = format!(
-            "scope `{}` already exists and is not overwritten",
-            known.name
-        );
+    if let Some(scope) = known.named(&args.name) {
+        let message = format!("scope `{scope}` already exists and is not overwritten");
         return Err(CliError::usage("NAME", message).with_hint("choose another name"));
     }
     let folder = config.root.value.join("scopes").join(&args.name);
@@ -69,8 +69,8 @@ pub fn plan(config: &Config, args: &AddArgs) -> Result<PlannedScope, CliError> {
         return Err(bucket_as_store(&args.store, &path));
     }
     let store = database(&absolute(config, &args.store)?);
-    if let Some(known) = same_file::scope_with(&scopes, &store) {
-        return Err(already_a_scope(&store, &known.name));
+    if let Some(scope) = known.with_store(&store) {
+        return Err(already_a_scope(&store, scope));
     }
     let unreviewed = args.unreviewed.unwrap_or_default();
     let report = describe(&store, unreviewed, args.reference.as_ref())?;

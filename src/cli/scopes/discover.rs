@@ -3,7 +3,6 @@
 use ack_api::hint;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::json;
 
@@ -14,16 +13,16 @@ use crate::cli::output::{write_out, write_plain};
 use crate::cli::{prompt, user};
 use crate::config::Config;
 use crate::recogniser::{FoundStore, StoreKind, Support};
-use crate::scope::{Registry, Scope, same_file};
+use crate::scope::{KnownScopes, Registry};
 
 /// Runs `scopes discover`.
 pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
-    let scopes = Registry::new(config).discover().scopes;
+    let mut known = KnownScopes::new(&Registry::new(config).discover().scopes);
     let stores = user::stores(config);
     if json {
         let stores: Vec<_> = stores
             .iter()
-            .map(|found| store_json(found, &scopes))
+            .map(|found| store_json(found, &known))
             .collect();
         let answer = json!({ "stores": stores });
         return write_out(&(serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"));
@@ -31,35 +30,38 @@ pub fn run(config: &Config, json: bool) -> Result<(), CliError> {
     // At a terminal, each store that can be added is shown with its question.
     let (offered, rest): (Vec<FoundStore>, Vec<FoundStore>) = stores
         .into_iter()
-        .partition(|found| prompt::is_possible() && is_new(found, &scopes));
+        .partition(|found| prompt::is_possible() && is_new(found, &known));
     if offered.is_empty() || !rest.is_empty() {
-        write_plain(&stores_text(&rest, &scopes, config.home.as_deref()))?;
+        write_plain(&stores_text(&rest, &mut known, config.home.as_deref()))?;
     }
-    offer_each(config, &offered)
+    offer_each(config, &offered, known)
 }
 
 /// Whether a store can be added as a scope.
-fn is_new(found: &FoundStore, scopes: &[Arc<Scope>]) -> bool {
+fn is_new(found: &FoundStore, known: &KnownScopes) -> bool {
     found.kind.support() == Support::Served
         && found.memories.is_some()
-        && same_file::scope_with(scopes, &found.path).is_none()
+        && known.with_store(&found.path).is_none()
 }
 
 /// Asks about each store that can be added.
-fn offer_each(config: &Config, stores: &[FoundStore]) -> Result<(), CliError> {
+fn offer_each(
+    config: &Config,
+    stores: &[FoundStore],
+    mut known: KnownScopes,
+) -> Result<(), CliError> {
     let home = config.home.as_deref();
     for found in stores {
-        let scopes = Registry::new(config).discover().scopes;
-        if !is_new(found, &scopes) {
+        if !is_new(found, &known) {
             continue;
         }
         write_plain(&format!("\n{}\n", store_line(found, home)))?;
-        let name = free_name(found, &scopes);
+        let name = free_name(found, &mut known);
         match found_store::ask(found, home) {
             None => return Ok(()),
             Some(Answer::Skip) => {}
             Some(answer) => {
-                found_store::add(config, found, &name, answer)?;
+                found_store::add(config, &mut known, found, &name, answer)?;
                 let command = found_store::command(found, &name, answer);
                 write_plain(&format!("  added as scope `{name}`: {command}\n"))?;
             }
@@ -69,12 +71,12 @@ fn offer_each(config: &Config, stores: &[FoundStore]) -> Result<(), CliError> {
 }
 
 /// A store as JSON.
-pub fn store_json(found: &FoundStore, scopes: &[Arc<Scope>]) -> serde_json::Value {
+pub fn store_json(found: &FoundStore, known: &KnownScopes) -> serde_json::Value {
     let mut value = serde_json::to_value(found).unwrap_or_default();
     if let Some(value) = value.as_object_mut() {
         value.insert("support".to_owned(), json!(found.kind.support()));
-        if let Some(scope) = same_file::scope_with(scopes, &found.path) {
-            value.insert("scope".to_owned(), json!(scope.name));
+        if let Some(scope) = known.with_store(&found.path) {
+            value.insert("scope".to_owned(), json!(scope));
         }
     }
     value
@@ -82,7 +84,7 @@ pub fn store_json(found: &FoundStore, scopes: &[Arc<Scope>]) -> serde_json::Valu
 
 /// The list for people: stores that can be served with their state, then stores that are only
 /// recognised.
-pub fn stores_text(stores: &[FoundStore], scopes: &[Arc<Scope>], home: Option<&Path>) -> String {
+fn stores_text(stores: &[FoundStore], known: &mut KnownScopes, home: Option<&Path>) -> String {
     let mut out = String::new();
     let can = |support: Support| {
         stores
@@ -91,14 +93,14 @@ pub fn stores_text(stores: &[FoundStore], scopes: &[Arc<Scope>], home: Option<&P
     };
     for found in can(Support::Served) {
         let _ = writeln!(out, "{}", store_line(found, home));
-        match same_file::scope_with(scopes, &found.path) {
+        match known.with_store(&found.path) {
             Some(scope) => {
-                let _ = writeln!(out, "  served as scope `{}`", scope.name);
+                let _ = writeln!(out, "  served as scope `{scope}`");
             }
             // A store that cannot be read cannot be added.
             None if found.problem.is_some() => {}
             None => {
-                let name = free_name(found, scopes);
+                let name = free_name(found, known);
                 let store = crate::connect::quoted(&found.path.display().to_string());
                 let add = command(&format!("scopes add {name} --store {store}"));
                 let _ = writeln!(out, "  add it (a preview; --yes writes it): {add}");
@@ -166,8 +168,8 @@ fn named_after(folder: Option<&Path>, prefix: &str) -> String {
 }
 
 /// A scope name for a store that no scope uses yet.
-pub fn free_name(found: &FoundStore, scopes: &[Arc<Scope>]) -> String {
-    let base = match found.kind {
+pub fn free_name(found: &FoundStore, known: &mut KnownScopes) -> String {
+    known.free_name(match found.kind {
         StoreKind::ClaudeMem => "claude-mem".to_owned(),
         StoreKind::Codex
         | StoreKind::ServerMemory
@@ -185,11 +187,5 @@ pub fn free_name(found: &FoundStore, scopes: &[Arc<Scope>]) -> String {
             valid_name(format!("auto-{project}")).unwrap_or_else(|| "auto-memory".to_owned())
         }
         _ => named_after(found.path.parent(), ""),
-    };
-    let is_free = |name: &String| scopes.iter().all(|scope| scope.name != *name);
-    let numbered = (2..).map(|number| format!("{base}-{number}"));
-    std::iter::once(base.clone())
-        .chain(numbered)
-        .find(is_free)
-        .unwrap_or(base)
+    })
 }

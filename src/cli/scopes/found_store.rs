@@ -12,6 +12,7 @@ use crate::cli::{command, prompt};
 use crate::config::Config;
 use crate::connect::quoted;
 use crate::recogniser::FoundStore;
+use crate::scope::KnownScopes;
 use ack_api::memory::Unreviewed;
 
 /// The owner's answer about a store.
@@ -62,6 +63,7 @@ pub fn command(found: &FoundStore, name: &str, answer: Answer) -> String {
 /// Adds the store as a scope.
 pub fn add(
     config: &Config,
+    known: &mut KnownScopes,
     found: &FoundStore,
     name: &str,
     answer: Answer,
@@ -78,5 +80,8 @@ pub fn add(
         unreviewed: (answer == Answer::Trust).then_some(Unreviewed::Approved),
         yes: true,
     };
-    add::plan(config, &args)?.write()
+    let planned = add::plan(config, known, &args)?;
+    planned.write()?;
+    known.add(name, &found.path);
+    Ok(())
 }

@@ -15,6 +15,9 @@ use tokenizers::{
     NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
 };
 
+/// The normalizer takes a hundred bytes of memory for each byte, so longer text is normalized piece
+/// by piece. A word of that length is unknown anyway.
+const MAX_PIECE_BYTES: usize = 4 << 10;
 /// Longer words are unknown as a whole.
 const MAX_WORD_CHARS: usize = 100;
 /// The token of an unknown word.
@@ -90,7 +93,7 @@ impl Vocabulary {
             if chunk.is_ascii() {
                 self.ascii_chunk(chunk, &mut word, tokens);
             } else {
-                self.unicode_chunk(chunk, tokens);
+                pieces(chunk).for_each(|piece| self.unicode_chunk(piece, tokens));
             }
         }
     }
@@ -176,4 +179,20 @@ impl Vocabulary {
             pieces = &self.continuation;
         }
     }
+}
+
+/// A text in pieces, cut before punctuation if possible, because each such character is a word.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.floor_char_boundary(MAX_PIECE_BYTES);
+        let whole = end == rest.len();
+        let cut = rest
+            .get(..end)
+            .and_then(|piece| piece.rfind(|c: char| c.is_ascii_punctuation()))
+            .filter(|cut| *cut > 0 && !whole);
+        let (piece, after) = rest.split_at(cut.unwrap_or(end));
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
 }

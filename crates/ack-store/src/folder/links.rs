@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::listing::is_markdown;
 use super::markdown::{Line, lines, without_code};
+use super::note::INDEX;
 
 /// How many links to other notes are followed in one note.
 pub const MAX_NOTES: usize = 1_000;
@@ -106,7 +107,8 @@ pub fn resolve_note(target: &str, note: &Path) -> Option<String> {
             Component::RootDir | Component::Prefix(_) => return None,
         }
     }
-    let is_note = is_markdown(Path::new(parts.last()?));
+    // An index holds many memories, and a link to it means none of them.
+    let is_note = is_markdown(Path::new(parts.last()?)) && parts != [INDEX];
     is_note.then(|| format!("/{}", parts.join("/")))
 }
 

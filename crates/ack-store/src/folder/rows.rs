@@ -388,16 +388,19 @@ impl Rows {
         if !self.rows.iter().any(is_special) {
             return Ok(Vec::new());
         }
-        let mut order: Vec<(bool, bool, RowKey)> = self
+        let mut order: Vec<(bool, bool, bool, RowKey)> = self
             .rows
             .iter()
             .filter(|(_, row)| row.is_single)
-            .map(|(key, row)| (key.is_edited, !row.is_committed, key.clone()))
+            .map(|(key, row)| {
+                let is_unusual = !is_usual_name(&key.relative);
+                (key.is_edited, !row.is_committed, is_unusual, key.clone())
+            })
             .collect();
         order.sort_unstable();
         let mut owners: FxHashMap<String, OsString> = FxHashMap::default();
         let mut problems = Vec::new();
-        for (_, _, key) in order {
+        for (.., key) in order {
             let Some(row) = self.rows.get(&key) else {
                 continue;
             };

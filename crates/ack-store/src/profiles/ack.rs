@@ -77,6 +77,7 @@ fn sessions(table: &Table) -> Option<SessionSource> {
         keys,
         title: table.column(&["title", "name"]),
         project: table.column(&["project"]),
+        parent_project: None,
         started: table.column(&["started_at", "created_at", "date"]),
     })
 }

@@ -3,7 +3,8 @@
 //! Tables that hold raw prompts, tool input and tool output are never read.
 
 use crate::layout::{
-    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, find,
+    Field, IdScheme, Layout, MemorySource, OverviewSource, Profile, SessionSource, Table, exact,
+    find,
 };
 
 /// The parts of a session summary, in the order of an answer.
@@ -29,7 +30,6 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         },
         &[
             (Field::Project, &["project"]),
-            (Field::ProjectAlias, &["merged_into_project"]),
             (Field::SessionId, session_column),
             (Field::Kind, &["type"]),
             (Field::Title, &["title"]),
@@ -48,6 +48,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         .filter_map(|name| observations.column(&[name]))
         .map(|column| ("", column))
         .collect();
+    source.add_parent_project(observations);
+    source.leave_out_empty_rows(observations);
     let mut sources = vec![source];
     let mut overviews = Vec::new();
     if let Some(summaries) = find(tables, "session_summaries")
@@ -62,7 +64,6 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             },
             &[
                 (Field::Project, &["project"]),
-                (Field::ProjectAlias, &["merged_into_project"]),
                 (Field::SessionId, session_column),
                 (Field::Title, &["request"]),
                 (Field::Files, &["files_edited"]),
@@ -77,6 +78,8 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             .iter()
             .filter_map(|(label, name)| Some((*label, summaries.column(&[name])?)))
             .collect();
+        source.add_parent_project(summaries);
+        source.leave_out_empty_rows(summaries);
         overviews.push(OverviewSource {
             table: summaries.quoted(),
             session,
@@ -147,6 +150,7 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
         .filter_map(|name| memories.column(&[name]))
         .map(|column| ("", column))
         .collect();
+    source.leave_out_empty_rows(memories);
     let overviews = find(tables, "overviews").and_then(|table| {
         Some(OverviewSource {
             table: table.quoted(),
@@ -172,12 +176,62 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
     })
 }
 
+/// SQL for the project of which a row's project is a worktree.
+fn parent_project(table: &Table) -> Option<String> {
+    let project = table.column(&["project"])?;
+    Some(format!(
+        "nullif(substr({project}, 1, instr({project}, '/') - 1), '')"
+    ))
+}
+
+/// The name of the row number in a query for the rows with a text.
+const ROW_NUMBER: &str = "ack_row_number";
+
+impl MemorySource {
+    /// Adds the project to which a row also belongs: the one that its worktree was merged into, or
+    /// the one before the `/` in the name of a worktree (`parent/worktree`).
+    fn add_parent_project(&mut self, table: &Table) {
+        let merged = table.column(&["merged_into_project"]);
+        let merged = merged.map(|column| format!("nullif({column}, '')"));
+        let alias = match (merged, parent_project(table)) {
+            (Some(merged), Some(parent)) => Some(format!("coalesce({merged}, {parent})")),
+            (one, other) => one.or(other),
+        };
+        if let Some(slot) = self.columns.get_mut(Field::ProjectAlias as usize) {
+            *slot = alias;
+        }
+    }
+
+    /// Leaves out the rows without any text: their program wrote them before it had one.
+    fn leave_out_empty_rows(&mut self, table: &Table) {
+        let fields = [Field::Title, Field::Subtitle, Field::Facts].into_iter();
+        let texts = fields.filter_map(|field| self.column(field));
+        let texts = texts.chain(self.narrative.iter().map(|(_, column)| column.as_str()));
+        let is_text =
+            |column: &str| format!("trim({column}, char(9, 10, 13, 32)) NOT IN ('', '[]', 'null')");
+        // Nearly every row has a title, and to compare it copies nothing.
+        let has_title = self.column(Field::Title);
+        let has_title = has_title.map(|title| format!("{} >= '!'", exact(title)));
+        let conditions: Vec<String> = has_title.into_iter().chain(texts.map(is_text)).collect();
+        let key = table
+            .row_number
+            .map_or_else(String::new, |row| format!("{row} AS {ROW_NUMBER}, "));
+        self.table = format!(
+            "(SELECT {key}* FROM {} WHERE {})",
+            table.quoted(),
+            conditions.join(" OR ")
+        );
+        self.row_number = table.row_number.map(|_| ROW_NUMBER);
+    }
+}
+
 fn sessions(table: &Table, keys: &[&str]) -> Option<SessionSource> {
     Some(SessionSource {
         table: table.quoted(),
         keys: vec![table.column(keys)?],
         title: table.column(&["custom_title", "title"]),
         project: table.column(&["project"]),
+        parent_project: parent_project(table),
         started: table.column(&[
             "started_at_epoch",
             "created_at_epoch",

@@ -1,0 +1,79 @@
+//! The names and stores of the existing scopes, for commands that compare many stores with them.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ack_api::memory::fold_name;
+
+use super::Scope;
+
+/// Device and inode of a file.
+type FileId = (u64, u64);
+
+/// The scopes that exist, by name and by store. Each store is looked at once.
+#[derive(Debug, Default)]
+pub struct KnownScopes {
+    /// The name of each scope, by its folded form.
+    names: HashMap<String, String>,
+    by_path: HashMap<PathBuf, String>,
+    by_file: HashMap<FileId, String>,
+    /// The number with which the search for a free name goes on.
+    numbers: HashMap<String, usize>,
+}
+
+impl KnownScopes {
+    /// The scopes of a list.
+    pub fn new(scopes: &[Arc<Scope>]) -> Self {
+        let mut known = Self::default();
+        for scope in scopes {
+            known.add(&scope.name, scope.store.path());
+        }
+        known
+    }
+
+    /// Adds a scope.
+    pub fn add(&mut self, name: &str, store: &Path) {
+        let names = &mut self.names;
+        names
+            .entry(fold_name(name))
+            .or_insert_with(|| name.to_owned());
+        let by_path = self.by_path.entry(store.to_owned());
+        by_path.or_insert_with(|| name.to_owned());
+        if let Some(file) = file_id(store) {
+            self.by_file.entry(file).or_insert_with(|| name.to_owned());
+        }
+    }
+
+    /// The scope with a name, ignoring case and treating `-` and `_` as equal.
+    pub fn named(&self, name: &str) -> Option<&str> {
+        self.names.get(&fold_name(name)).map(String::as_str)
+    }
+
+    /// The scope that already has this store, also under another path.
+    pub fn with_store(&self, store: &Path) -> Option<&str> {
+        let by_file = || self.by_file.get(&file_id(store)?);
+        let found = self.by_path.get(store).or_else(by_file);
+        found.map(String::as_str)
+    }
+
+    /// A name that no scope has: the given one, or that with a number.
+    pub fn free_name(&mut self, base: String) -> String {
+        if self.named(&base).is_none() {
+            return base;
+        }
+        let mut number = self.numbers.get(&base).copied().unwrap_or(2);
+        while self.named(&format!("{base}-{number}")).is_some() {
+            number += 1;
+        }
+        let name = format!("{base}-{number}");
+        self.numbers.insert(base, number);
+        name
+    }
+}
+
+fn file_id(path: &Path) -> Option<FileId> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}

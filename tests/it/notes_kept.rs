@@ -1,0 +1,362 @@
+//! What people write in notes and what becomes of it: the memories in an index itself, comments,
+//! other names, nested tags, notes that say little, files that are not read.
+
+use std::fs;
+use std::path::Path;
+
+use ack_memory::Service;
+use serde_json::{Value, json};
+
+use crate::arguments::call;
+use crate::changes::git;
+use crate::cli::{ack, add_scope};
+use crate::context::{context, project};
+use crate::curate::{approved, decide};
+use crate::support::{Root, ids, result_ids};
+
+fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+}
+
+/// A scope over a folder that counts as approved.
+fn serve_notes(folder: &Path) -> (Root, Service) {
+    let root = Root::new();
+    let store = folder.display();
+    root.manifest(
+        "notes",
+        &format!("store = '{store}'\nunreviewed = 'approved'"),
+    );
+    let service = root.service();
+    (root, service)
+}
+
+fn query(service: &Service, arguments: Value) -> Vec<String> {
+    let mut ids = result_ids(&call(service, "query_memories", arguments).unwrap());
+    ids.sort();
+    ids
+}
+
+fn get(service: &Service, id: &str) -> Value {
+    let arguments = json!({ "id": id, "include": ["links"] });
+    call(service, "get_memory", arguments).unwrap()
+}
+
+fn waiting(root: &Root) -> Vec<String> {
+    let listed = ack(root.path(), &["review", "--list", "--json"]).json();
+    let mut ids = ids(&listed["waiting"]);
+    ids.sort();
+    ids
+}
+
+fn problems(service: &Service) -> String {
+    let scopes = call(service, "list_scopes", json!({})).unwrap();
+    scopes["scopes"][0]["health"]["problems"].to_string()
+}
+
+const INDEX: &str = "# Memory\n\n- [User](user.md) - prefers short answers\n\n## Tests\n\nNever mock the database. It hid a bug.\n\n```sh\njust test\n```\n\n- Use pnpm\n- **CI**: cache `~/.cargo`\n";
+
+#[test]
+fn the_items_of_an_index_are_memories_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "MEMORY.md", INDEX);
+    let root = Root::new();
+    let added = add_scope(root.path(), "notes", folder.path()).ok();
+    assert!(added.contains("3 waiting for review"), "{added}");
+    let ids = [
+        "MEMORY#ci-cache-cargo",
+        "MEMORY#never-mock-the-database",
+        "MEMORY#use-pnpm",
+    ];
+    assert_eq!(waiting(&root), ids);
+    decide(root.path(), &["approve", "--waiting", "--yes"]).ok();
+    assert_eq!(approved(root.path()), ids);
+    let rule = ack(root.path(), &["get", ids[1], "--json"]).json();
+    assert_eq!(rule["title"], "Never mock the database.");
+    assert_eq!(rule["subtitle"], "Tests");
+    let text = "Never mock the database. It hid a bug.\n\n```sh\njust test\n```";
+    assert_eq!(rule["narrative"], text);
+    // A decision is about a text: what was edited waits again, and the rest stays.
+    let edited = INDEX.replace("It hid a bug.", "It hid two bugs.");
+    write(
+        folder.path(),
+        "MEMORY.md",
+        edited.replace("# Memory\n", "# Memory\n\nNew.\n"),
+    );
+    assert_eq!(approved(root.path()), [ids[0], ids[2]]);
+    assert_eq!(waiting(&root), [ids[1], "MEMORY#new"]);
+}
+
+#[test]
+fn an_index_on_a_reference_is_approved_item_by_item() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    git(inside, &["init", "-q"]);
+    write(
+        inside,
+        "MEMORY.md",
+        "- Use pnpm. Always.\n- Tabs, no spaces\n",
+    );
+    git(inside, &["add", "-A"]);
+    git(inside, &["commit", "-q", "-m", "notes"]);
+    let root = Root::new();
+    root.manifest(
+        "notes",
+        &format!("store = '{}'\nref = 'HEAD'", inside.display()),
+    );
+    let both = ["MEMORY#tabs-no-spaces", "MEMORY#use-pnpm"];
+    assert_eq!(approved(root.path()), both);
+    write(
+        inside,
+        "MEMORY.md",
+        "- Use pnpm. Never npm.\n- Tabs, no spaces\n- New\n",
+    );
+    assert_eq!(approved(root.path()), both);
+    assert_eq!(waiting(&root), ["MEMORY#new", "MEMORY#use-pnpm@edited"]);
+    let rule = ack(root.path(), &["get", both[1], "--json"]).json();
+    assert_eq!(rule["narrative"], "Use pnpm. Always.");
+}
+
+#[test]
+fn comments_are_neither_searched_nor_served() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "deploy.md",
+        "# Deploy on Mondays\n\nBefore noon. <!-- kumquat -->\n<!--\nrambutan [[gone]]\n\nlychee\n-->\n%% durian %% Ask first.\n%%\ntamarind\n%%\n\n```html\n<!-- papaya -->\n```\n",
+    );
+    let (_root, service) = serve_notes(folder.path());
+    for word in ["kumquat", "rambutan", "lychee", "durian", "tamarind"] {
+        let found = query(&service, json!({ "query": word, "mode": "lexical" }));
+        assert!(found.is_empty(), "{word}: {found:?}");
+    }
+    let note = get(&service, "deploy");
+    let text = "Before noon. \n Ask first.\n\n```html\n<!-- papaya -->\n```";
+    assert_eq!(note["narrative"], text, "{note:#}");
+    assert_eq!(query(&service, json!({ "query": "papaya" })), ["deploy"]);
+    // Findings keep their lines.
+    write(
+        folder.path(),
+        "more.md",
+        "---\ntype: x\n---\n# More\n<!--\n[a](gone.md)\n-->\n[b](gone.md)\n",
+    );
+    let out = ack(folder.path(), &["check", folder.path().to_str().unwrap()]).out;
+    assert!(
+        out.contains("more.md:8") && !out.contains("more.md:6"),
+        "{out}"
+    );
+}
+
+#[test]
+fn other_names_and_parts_of_notes_lead_to_the_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(
+        inside,
+        "ops/pg.md",
+        "---\naliases: [Postgres rules, \"PG\"]\n---\n# How we run the database\n\nOn two hosts.\n",
+    );
+    write(inside, "csharp.md", "# C# tips\n\nUse records.\n");
+    for (name, link) in [
+        ("a", "[[postgres RULES]]"),
+        ("b", "[[pg#Two hosts]]"),
+        ("c", "[[PG|the database]]"),
+        ("d", "[[ops/pg^block-1]]"),
+        ("e", "| [[pg\\|the database]] |"),
+        ("f", "![[pg.md#Two hosts|there]]"),
+    ] {
+        write(
+            inside,
+            &format!("{name}.md"),
+            format!("# {name}\n\nSee {link} first.\n"),
+        );
+    }
+    write(inside, "g.md", "# g\n\nSee [[C# tips]] first.\n");
+    let (root, service) = serve_notes(inside);
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        assert_eq!(get(&service, name)["links"][0]["to_id"], "ops/pg", "{name}");
+    }
+    assert_eq!(get(&service, "g")["links"][0]["to_id"], "csharp");
+    assert!(
+        query(
+            &service,
+            json!({ "query": "Postgres rules", "mode": "lexical" })
+        )
+        .contains(&"ops/pg".to_owned())
+    );
+    let out = ack(root.path(), &["check", inside.to_str().unwrap()]).out;
+    assert!(!out.contains("dead-link"), "{out}");
+}
+
+#[test]
+fn a_nested_tag_matches_its_parents() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "a.md",
+        "---\ntags: [ops/db/backup]\n---\n# One\n",
+    );
+    write(folder.path(), "b.md", "---\ntags: [Ops/ci]\n---\n# Two\n");
+    write(folder.path(), "c.md", "---\ntags: [opsy]\n---\n# Three\n");
+    let (_root, service) = serve_notes(folder.path());
+    for (tags, expected) in [
+        (json!(["ops"]), vec!["a", "b"]),
+        (json!(["OPS/db"]), vec!["a"]),
+        (json!(["ops/db/backup"]), vec!["a"]),
+        (json!(["ops", "ops/ci"]), vec!["b"]),
+        (json!(["op"]), vec![]),
+        (json!(["backup"]), vec![]),
+    ] {
+        assert_eq!(query(&service, json!({ "tags": tags })), expected, "{tags}");
+    }
+}
+
+#[test]
+fn notes_that_say_little_come_last_at_the_start_of_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(inside, "a_empty.md", "");
+    write(inside, "a_comment.md", "<!-- to do -->\n");
+    write(
+        inside,
+        "archive/a_old.md",
+        "---\nname: Old\n---\nHow it was once.\n",
+    );
+    write(
+        inside,
+        "b_open.md",
+        "---\nname: Never closed\ntype: x\n\nA text below.\n",
+    );
+    write(
+        inside,
+        "b_tab.md",
+        "---\nname: Tab\n\ttype: x\n---\nA text below it.\n",
+    );
+    write(inside, "c_title.md", "---\nname: Only a title\n---\n");
+    for number in 0..3 {
+        let text = format!("# Rule {number} of the house\n\nSomething worth {number} cents.\n");
+        write(inside, &format!("z{number}.md"), text);
+    }
+    let when = std::time::SystemTime::now();
+    for entry in walkdir::WalkDir::new(inside) {
+        let file = fs::File::open(entry.unwrap().path()).unwrap();
+        file.set_modified(when).unwrap();
+    }
+    let root = Root::new();
+    let store = inside.display();
+    root.manifest(
+        "ledger-api",
+        &format!("store = '{store}'\nunreviewed = 'approved'\nprojects = ['ledger-api']"),
+    );
+    let place = project(&root, "ledger-api", "main");
+    let most = |max: u32| {
+        let answer = context(
+            &root,
+            &place,
+            json!({ "max_memories": max, "include_cross_project": false }),
+        );
+        ids(&answer["recent_memories"])
+    };
+    assert_eq!(most(3), ["z0", "z1", "z2"]);
+    let mut all = most(20);
+    all.sort();
+    assert_eq!(
+        all,
+        [
+            "archive/a_old",
+            "b_open",
+            "b_tab",
+            "c_title",
+            "z0",
+            "z1",
+            "z2"
+        ]
+    );
+}
+
+#[test]
+fn files_that_are_not_read_are_counted_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(inside, "a.md", "# Deploy on Mondays\n");
+    write(
+        inside,
+        "a.markdown",
+        "# Deploy on Fridays\n\nSee [Mondays](a.md).\n",
+    );
+    write(
+        inside,
+        "b.markdown",
+        "# Deploy by hand\n\nSee [Fridays](a.markdown).\n",
+    );
+    let (root, service) = serve_notes(inside);
+    assert!(!problems(&service).contains("not read"));
+    for name in ["a.txt", "sub/b.TXT", "c.org", "d.png"] {
+        write(inside, name, "x");
+    }
+    write(inside, "e.markdown", "# Deploy never\n");
+    let found = query(&service, json!({ "query": "deploy" }));
+    assert_eq!(found, ["a", "a@2", "b", "e"]);
+    let links = |id: &str| get(&service, id)["links"][0]["to_id"].clone();
+    assert_eq!((links("a@2"), links("b")), (json!("a"), json!("a@2")));
+    let text = "3 files are not read: 2 .txt, 1 .org; notes are .md or .markdown files";
+    assert!(problems(&service).contains(text), "{}", problems(&service));
+    let doctor = ack(root.path(), &["doctor"]).out;
+    assert!(doctor.contains("3 files are not read"), "{doctor}");
+}
+
+#[test]
+fn notes_that_codex_took_on_request_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path();
+    write(inside, "MEMORY.md", "# Task Group: Import\nRead twice.\n");
+    write(
+        inside,
+        "extensions/ad_hoc/notes/tabs.md",
+        "# Tabs, no spaces\n\nDana asked for it.\n",
+    );
+    write(
+        inside,
+        "extensions/ad_hoc/instructions.md",
+        "# How to write notes\n",
+    );
+    let (root, service) = serve_notes(inside);
+    let found = query(&service, json!({}));
+    assert_eq!(found, ["MEMORY#import", "extensions/ad_hoc/notes/tabs"]);
+    let found = ack(
+        root.path(),
+        &["scopes", "add", "x", "--store", inside.to_str().unwrap()],
+    );
+    assert!(found.err.contains("is already scope"), "{found:?}");
+}
+
+#[test]
+fn a_folder_of_everything_is_not_a_folder_of_notes() {
+    let folder = tempfile::tempdir().unwrap();
+    // Hard links to one file take no space.
+    let file = folder.path().join("x");
+    fs::write(&file, "").unwrap();
+    let mut made = 0;
+    for part in 0..4 {
+        let inside = folder.path().join(part.to_string());
+        fs::create_dir(&inside).unwrap();
+        for number in 0..50_100 {
+            fs::hard_link(&file, inside.join(number.to_string())).unwrap_or_else(|_| {
+                // A file system limits the links to one file.
+                fs::write(inside.join(number.to_string()), "").unwrap();
+            });
+            made += 1;
+        }
+    }
+    assert!(made > 200_000);
+    let root = Root::new();
+    root.manifest("all", &format!("store = '{}'", folder.path().display()));
+    let doctor = ack(root.path(), &["doctor"]).out;
+    for part in [
+        "holds more than 200000 files and folders",
+        "scopes set all store=",
+    ] {
+        assert!(doctor.contains(part), "{doctor}");
+    }
+}
