@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use ack_api::memory::{StatusFilter, Unreviewed};
 use ack_api::settings::{bounded, keys};
+use ack_api::uri::file_path;
 use ack_gateway::settings::UpstreamEntry;
 use ack_sys::files::expand_home;
 use schemars::JsonSchema;
@@ -29,6 +30,10 @@ pub const ENV_SCOPE: &str = "ACK_MEM_SCOPE";
 pub const ENV_DB: &str = "ACK_MEM_DB";
 /// The project's folder, set by Claude Code.
 pub const ENV_PROJECT: &str = "CLAUDE_PROJECT_DIR";
+/// The project's folder, set by Cursor.
+pub const ENV_CURSOR_PROJECT: &str = "CURSOR_PROJECT_DIR";
+/// The folders of the workspace, set by Cursor.
+pub const ENV_WORKSPACE: &str = "WORKSPACE_FOLDER_PATHS";
 /// The bearer token of `serve --http`.
 pub const ENV_TOKEN: &str = "ACK_MEM_TOKEN";
 
@@ -39,7 +44,7 @@ pub const ENV_LOG: &str = "ACK_MEM_LOG";
 pub const ENV_PAGER: &str = "ACK_MEM_PAGER";
 
 /// The environment variables the program reads, with what they do.
-pub const ENVIRONMENT: [(&str, &str); 7] = [
+pub const ENVIRONMENT: [(&str, &str); 9] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
     (ENV_SCOPE, "pins every request to one scope"),
     (
@@ -49,6 +54,15 @@ pub const ENVIRONMENT: [(&str, &str); 7] = [
     (
         ENV_PROJECT,
         "the current project's folder, where no `-C` is given",
+    ),
+    (
+        ENV_CURSOR_PROJECT,
+        "the same, where neither `-C` nor `CLAUDE_PROJECT_DIR` is given",
+    ),
+    (
+        ENV_WORKSPACE,
+        "the folders of the editor's workspace, separated by commas, where no project's folder is \
+         given; the first that belongs to a scope is the current project's",
     ),
     (ENV_TOKEN, "the bearer token of `serve --http`"),
     (
@@ -205,6 +219,8 @@ pub enum Source {
     Environment(&'static str),
     /// `config.toml`.
     File,
+    /// The workspace of a client.
+    Workspace,
     /// The working directory.
     WorkingDirectory,
     /// The default value.
@@ -217,6 +233,7 @@ impl fmt::Display for Source {
             Self::Flag(flag) => write!(out, "flag {flag}"),
             Self::Environment(variable) => write!(out, "environment {variable}"),
             Self::File => out.write_str("config.toml"),
+            Self::Workspace => out.write_str("the client's workspace"),
             Self::WorkingDirectory => out.write_str("working directory"),
             Self::Default => out.write_str("default"),
         }
@@ -263,6 +280,9 @@ pub struct Inputs {
     pub pinned: Option<Setting<String>>,
     /// `-C` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<Setting<PathBuf>>,
+    /// The folders that an editor names, where there is no `project`: `CURSOR_PROJECT_DIR`, then
+    /// `WORKSPACE_FOLDER_PATHS`.
+    pub workspace: Vec<Setting<PathBuf>>,
     /// The home folder.
     pub home: Option<PathBuf>,
     /// The working directory; empty if it was removed.
@@ -273,9 +293,16 @@ impl Inputs {
     /// Whether an input path is relative to the working directory.
     pub fn needs_working_directory(&self) -> bool {
         let paths = [&self.root, &self.db, &self.project].into_iter().flatten();
-        let mut paths = paths.map(|path| expand_home(&path.value, self.home.as_deref()));
+        let nowhere = Path::new("");
+        let mut paths = paths.map(|path| absolute(&path.value, nowhere, self.home.as_deref()));
         paths.any(|path| path.is_relative())
     }
+}
+
+/// A path as people and clients write it: with `~`, as a `file://` address, or relative to a folder.
+pub fn absolute(path: &Path, folder: &Path, home: Option<&Path>) -> PathBuf {
+    let address = path.to_str().and_then(file_path);
+    folder.join(address.unwrap_or_else(|| expand_home(path, home)))
 }
 
 /// The effective settings.
@@ -292,6 +319,8 @@ pub struct Config {
     /// The current project's folder; empty if there is none because the working directory was
     /// removed.
     pub project: Setting<PathBuf>,
+    /// Further folders of a client's workspace; see [`Config::with_workspace`].
+    pub other_folders: Vec<PathBuf>,
     /// The scope of projects that no manifest claims.
     pub default_scope: Option<Setting<String>>,
     /// Results per page.
@@ -347,6 +376,51 @@ impl Config {
         self
     }
 
+    /// Whether only the working directory says which project is current. Then a client's workspace
+    /// says it better, because many clients start servers elsewhere.
+    pub const fn wants_workspace(&self) -> bool {
+        matches!(self.project.source, Source::WorkingDirectory)
+    }
+
+    /// Sets the folders of a client's workspace (the roots of MCP), as paths or `file://`
+    /// addresses. The first that belongs to a scope is then the current project; without one, the
+    /// first of all. The working directory is looked at last. Changes nothing unless
+    /// [`Config::wants_workspace`], or if none is a folder of this machine. When the client's
+    /// folders change, call it again on the settings as they were.
+    #[must_use]
+    pub fn with_workspace(self, folders: impl IntoIterator<Item = String>) -> Self {
+        let home = self.home.clone();
+        let folders = folders.into_iter().map(|folder| Setting {
+            value: absolute(folder.as_ref(), Path::new(""), home.as_deref()),
+            source: Source::Workspace,
+        });
+        self.in_workspace(folders)
+    }
+
+    fn in_workspace(mut self, folders: impl IntoIterator<Item = Setting<PathBuf>>) -> Self {
+        let mut folders = folders
+            .into_iter()
+            .filter(|folder| folder.value.is_absolute());
+        if self.wants_workspace()
+            && let Some(first) = folders.next()
+        {
+            let working_directory = std::mem::replace(&mut self.project, first);
+            let others = folders
+                .chain([working_directory])
+                .map(|folder| folder.value);
+            self.other_folders = others
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .collect();
+        }
+        self
+    }
+
+    /// The folders that may be the current project's, most likely first.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        let folders = std::iter::once(&self.project.value).chain(&self.other_folders);
+        folders.map(PathBuf::as_path)
+    }
+
     /// Resolves the settings.
     ///
     /// # Errors
@@ -368,10 +442,9 @@ impl Config {
         read: impl FnOnce(&Path) -> Result<CommonSettings, SettingsError>,
     ) -> Result<Self, SettingsError> {
         let home = inputs.home.as_deref();
+        let folder = inputs.working_directory.as_path();
         let absolute = |path: Setting<PathBuf>| Setting {
-            value: inputs
-                .working_directory
-                .join(expand_home(&path.value, home)),
+            value: absolute(&path.value, folder, home),
             source: path.source,
         };
         let root = match inputs.root {
@@ -385,6 +458,7 @@ impl Config {
             value: inputs.working_directory.clone(),
             source: Source::WorkingDirectory,
         });
+        let workspace: Vec<_> = inputs.workspace.into_iter().map(absolute).collect();
         let nothing = Setting {
             value: 0,
             source: Source::Default,
@@ -395,6 +469,7 @@ impl Config {
             unreviewed: inputs.unreviewed,
             pinned: inputs.pinned,
             project,
+            other_folders: Vec::new(),
             default_scope: None,
             limit: nothing.clone(),
             tokens: nothing.clone(),
@@ -411,7 +486,7 @@ impl Config {
             clock: jiff::Timestamp::now,
             command: |command| format!("ack-memory {command}"),
         };
-        config.with_file(read)
+        config.in_workspace(workspace).with_file(read)
     }
 
     /// Reads `config.toml` again. Flags and the environment stay as they are.

@@ -9,6 +9,7 @@ mod error;
 mod folders;
 pub mod known;
 pub mod manifest;
+mod place;
 pub mod project;
 pub mod registry;
 pub mod resolve;

@@ -53,7 +53,7 @@ pub fn run(inputs: Inputs, args: &DoctorArgs, global: &Global) -> Result<ExitCod
     let service = Service::new(config);
     let config = &service.config;
     let discovery = service.registry.discover();
-    let current = current(config, &discovery.scopes, &config.project.value)?;
+    let current = current(config, &discovery.scopes, None)?;
     let read = |scope: &std::sync::Arc<Scope>| {
         // The owner asks about their own stores, so private ones are opened too.
         let current_scope = current.scope.as_ref();

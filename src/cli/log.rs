@@ -71,7 +71,7 @@ pub fn log_served(service: &Service, offer: &Offer) {
         "{}, {private} of them private; {others}",
         count(scopes.len() as u64, "scope")
     ));
-    let current_scope = match current(&service.config, &scopes, &service.config.project.value) {
+    let current_scope = match current(&service.config, &scopes, None) {
         Ok(current) => match (&current.scope, &current.rule) {
             (Some(scope), Some(rule)) => {
                 write_line(&format!("current scope `{}`, found by {rule}", scope.name));

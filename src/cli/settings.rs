@@ -1,12 +1,17 @@
 //! The settings of a command: from its flags, the environment, and the configuration file.
 
+use std::path::{Path, PathBuf};
+
 use ack_api::Hint;
 use directories::BaseDirs;
 
 use super::args::Global;
 use super::error::CliError;
 use super::{command, log};
-use crate::config::{Config, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Inputs};
+use crate::config::{
+    Config, ENV_CURSOR_PROJECT, ENV_DB, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, ENV_WORKSPACE, Inputs,
+    Setting,
+};
 
 /// The inputs: flags, environment, home, working directory.
 pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
@@ -21,8 +26,9 @@ pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
         unreviewed: global.unreviewed,
         pinned: global.setting(global.pin.as_ref(), "--pin", ENV_SCOPE),
         project: global.setting(global.dir.as_ref(), "-C", ENV_PROJECT),
+        workspace: workspace(),
         home: BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
-        working_directory: std::path::PathBuf::new(),
+        working_directory: PathBuf::new(),
     };
     match std::env::current_dir() {
         Ok(working_directory) => Ok(Inputs {
@@ -37,6 +43,28 @@ pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
             source,
         }),
     }
+}
+
+/// The folders that an editor names in the environment, each once.
+fn workspace() -> Vec<Setting<PathBuf>> {
+    let mut folders: Vec<Setting<PathBuf>> = Vec::new();
+    let mut add = |variable, folder: PathBuf| {
+        if !folder.as_os_str().is_empty() && folders.iter().all(|known| known.value != folder) {
+            folders.push(Setting::variable(variable, folder));
+        }
+    };
+    let value = |variable| std::env::var_os(variable).unwrap_or_default();
+    add(ENV_CURSOR_PROJECT, value(ENV_CURSOR_PROJECT).into());
+    let list = value(ENV_WORKSPACE);
+    // The name of a single folder may have a comma.
+    if Path::new(&list).exists() {
+        add(ENV_WORKSPACE, list.into());
+    } else {
+        let names = list.to_string_lossy();
+        let names = names.split(',').map(str::trim);
+        names.for_each(|name| add(ENV_WORKSPACE, name.into()));
+    }
+    folders
 }
 
 /// The effective settings.

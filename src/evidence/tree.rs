@@ -104,13 +104,12 @@ pub struct WorkTree {
 impl WorkTree {
     /// The working tree of the current project; `None` without a folder.
     pub fn of(current: &Current, bounds: Bounds) -> Option<Self> {
-        if current.folder.as_os_str().is_empty() || !current.folder.is_dir() {
+        let top = &current.top;
+        if !top.is_dir() {
             return None;
         }
-        let (top, main) = match &current.repository {
-            Some(repository) => (&repository.work_tree, &repository.main),
-            None => (&current.folder, &current.folder),
-        };
+        let repository = current.repository.as_ref();
+        let main = repository.map_or(top, |repository| &repository.main);
         let mut tree = Self::new(top, main, &current.folder, bounds);
         tree.repository.clone_from(&current.repository);
         Some(tree)

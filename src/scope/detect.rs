@@ -1,9 +1,10 @@
 //! Detects the scope that claims a folder, the rule that matched, and the project of that scope.
 //!
 //! The rules for scopes, in order: the longest match in `paths`, `remotes`, the repository's name
-//! as a project or scope name, projects that the memories of a store name, `default_scope`. A
-//! private scope is claimed only by its owner's configuration, never by the content of its store,
-//! because reading that would open the store.
+//! as a project or scope name, projects that the memories of a store name, `default_scope`. Without
+//! a working tree, the names of the folders above count too. A private scope is claimed only by its
+//! owner's configuration, never by the content of its store, because reading that would open the
+//! store.
 //!
 //! The rules for projects of that scope, in order: the longest match in `paths`, `remotes`, the
 //! repository's name, a parent folder of the working folder.
@@ -14,126 +15,25 @@ use std::sync::Arc;
 use globset::Glob;
 
 use super::Scope;
+use super::place::{Place, is_below, last_part};
 use super::project::Project;
 use super::resolve::find;
 use crate::config::Config;
 use ack_api::memory::{ProjectRows, Visibility, fold_name};
 use ack_api::text;
 use ack_sys::files::expand_home;
-use ack_worktree::repository::Repository;
-
-/// A working folder and what is known about it.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// The real path of the folder; empty if there is none.
-    pub folder: PathBuf,
-    /// The repository that contains it.
-    pub repository: Option<Repository>,
-    /// The name of the main repository, or of the folder.
-    pub name: Option<String>,
-}
-
-impl Place {
-    /// Describes a folder. The git settings in `home` affect what its remotes mean.
-    pub fn of(folder: &Path, home: Option<&Path>) -> Self {
-        if folder.as_os_str().is_empty() {
-            return Self {
-                folder: PathBuf::new(),
-                repository: None,
-                name: None,
-            };
-        }
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let repository = Repository::discover(&folder, home);
-        let name = repository.as_ref().and_then(Repository::name);
-        let name = name.or_else(|| {
-            folder
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-        });
-        Self {
-            folder,
-            repository,
-            name,
-        }
-    }
-
-    /// The names of the repository, folded.
-    fn names(&self) -> Vec<String> {
-        let remote = self.remotes().first().map(|remote| last_part(remote));
-        let mut names: Vec<String> = self
-            .name
-            .as_deref()
-            .into_iter()
-            .chain(remote)
-            .map(fold_name)
-            .collect();
-        names.retain(|name| !name.is_empty());
-        names.dedup();
-        names
-    }
-
-    fn remotes(&self) -> &[String] {
-        self.repository
-            .as_ref()
-            .map_or(&[], |repository| &repository.remotes)
-    }
-
-    /// The folder, and in a linked worktree also the matching folder of the main repository.
-    fn folders(&self) -> Vec<PathBuf> {
-        let mut folders = vec![self.folder.clone()];
-        if let Some(repository) = &self.repository
-            && let Ok(inside) = self.folder.strip_prefix(&repository.work_tree)
-            && repository.main != repository.work_tree
-        {
-            folders.push(repository.main.join(inside));
-        }
-        folders
-    }
-
-    /// Whether a folder is the repository itself (or, without one, the place itself), so that the
-    /// place's names are its names.
-    fn is_named_after(&self, folder: &Path) -> bool {
-        match &self.repository {
-            Some(repository) => {
-                !is_below(folder, &repository.work_tree) && !is_below(folder, &repository.main)
-            }
-            None => folder == self.folder,
-        }
-    }
-
-    /// The first of these remotes, as a manifest spells them, that belongs to the repository.
-    fn remote<'a>(&self, remote: &str, spelled: &'a [String]) -> Option<&'a String> {
-        let repository = self.repository.as_ref()?;
-        spelled.iter().find(|spelled| {
-            repository
-                .rewrites
-                .spellings(spelled)
-                .iter()
-                .any(|known| known == remote)
-        })
-    }
-}
-
-fn is_below(folder: &Path, top: &Path) -> bool {
-    folder != top && folder.starts_with(top)
-}
-
-/// The last part of a path or a remote.
-fn last_part(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
 
 /// Why a scope is the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// The server is pinned to it.
     Pinned,
-    /// Its `paths`. `exact` means that they name this repository or a part of it, rather than a
-    /// folder with many.
+    /// Its `paths`.
     Path {
-        /// See above.
+        /// Whether they name this repository or a part of it, rather than a folder with many.
         exact: bool,
+        /// The folder that they name.
+        folder: PathBuf,
     },
     /// Its `remotes`.
     Remote,
@@ -164,25 +64,72 @@ impl Detection {
 }
 
 /// The scope that claims a place. With `with_stores`, also reads stores if no owner's configuration
-/// claims the place.
+/// claims the place. If the name of a folder above decides, that becomes the place.
 pub fn detect(
     config: &Config,
     scopes: &[Arc<Scope>],
-    place: &Place,
+    place: &mut Place,
     with_stores: bool,
 ) -> Option<Detection> {
-    by_path(config, scopes, place)
-        .or_else(|| by_remote(scopes, place))
-        .or_else(|| by_name(scopes, place))
-        .or_else(|| by_record(scopes, place).filter(|_| with_stores))
-        .or_else(|| {
-            let scope = find(scopes, &config.default_scope.as_ref()?.value)?;
-            Some(Detection::new(
-                &scope,
-                "default_scope in config.toml".to_owned(),
-                Claim::Default,
-            ))
+    let claimed = by_path(config, scopes, place).or_else(|| by_remote(scopes, place));
+    if let Some(mut found) = claimed {
+        if let Claim::Path { folder, .. } = &mut found.claim
+            && with_stores
+        {
+            *place = project_below(config, scopes, &found.scope, place, folder);
+        }
+        return Some(found);
+    }
+    let above: Vec<Place> = place.above(config.home.as_deref()).collect();
+    let by_name = || {
+        let places = std::iter::once(&*place).chain(&above);
+        let mut named = places.filter_map(|place| Some((by_name(scopes, place)?, place.clone())));
+        named.next()
+    };
+    let by_record = || {
+        let above = above.iter().filter(|above| !above.is_general());
+        let places = std::iter::once(&*place).chain(above);
+        let mut recorded =
+            places.filter_map(|place| Some((by_record(scopes, place)?, place.clone())));
+        recorded.next()
+    };
+    if let Some((found, named)) = by_name().or_else(|| with_stores.then(by_record).flatten()) {
+        *place = named;
+        return Some(found);
+    }
+    let scope = find(scopes, &config.default_scope.as_ref()?.value)?;
+    let rule = "default_scope in config.toml".to_owned();
+    Some(Detection::new(&scope, rule, Claim::Default))
+}
+
+/// The project of a place without a working tree that a scope claims, inside a folder: the nearest
+/// folder with the name of a project, or else that folder itself.
+fn project_below(
+    config: &Config,
+    scopes: &[Arc<Scope>],
+    scope: &Scope,
+    place: &Place,
+    claimed: &Path,
+) -> Place {
+    if place.is_marked || !is_below(&place.folder, claimed) {
+        return place.clone();
+    }
+    let own_name = fold_name(&scope.name);
+    let is_known = |place: &Place| {
+        place.names().iter().any(|name| {
+            *name == own_name
+                || scope.manifest.projects.find(name).is_some()
+                || scope.recorded().memories_of(name).is_some()
+                || !scopes_recording(scopes, name).is_empty()
         })
+    };
+    let mut places: Vec<Place> = vec![place.clone()];
+    places.extend(place.above(config.home.as_deref()));
+    places.retain(|place| place.top.starts_with(claimed));
+    let known = places.iter().find(|place| is_known(place));
+    let is_claimed = |place: &&Place| place.top == claimed && !place.is_general();
+    let itself = || places.iter().find(is_claimed);
+    known.or_else(itself).unwrap_or(place).clone()
 }
 
 /// The scope with the closest match in `paths`.
@@ -211,11 +158,15 @@ fn by_path(config: &Config, scopes: &[Arc<Scope>], place: &Place) -> Option<Dete
     }
     let (found, scope, rule) = best?;
     let exact = found.literal
-        && place.repository.as_ref().is_none_or(|repository| {
-            let tops = [&repository.work_tree, &repository.main];
-            tops.iter().any(|top| found.folder.starts_with(top))
-        });
-    Some(Detection::new(scope, rule, Claim::Path { exact }))
+        && match &place.repository {
+            Some(repository) => {
+                let tops = [&repository.work_tree, &repository.main];
+                tops.iter().any(|top| found.folder.starts_with(top))
+            }
+            None => !place.is_marked || found.folder.starts_with(&place.top),
+        };
+    let folder = found.folder;
+    Some(Detection::new(scope, rule, Claim::Path { exact, folder }))
 }
 
 fn by_remote(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
@@ -246,7 +197,7 @@ fn by_name(scopes: &[Arc<Scope>], place: &Place) -> Option<Detection> {
     let name = fold_name(place.name.as_deref()?);
     // A path that does not exist is not a project, so its last part alone must not open a private
     // scope.
-    let exists = place.folder.is_dir();
+    let exists = place.top.is_dir();
     let scopes = || {
         scopes
             .iter()
@@ -343,7 +294,7 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
     }
     let exact = matches!(
         claim,
-        Claim::Path { exact: true } | Claim::Remote | Claim::Name
+        Claim::Path { exact: true, .. } | Claim::Remote | Claim::Name
     );
     let mut other = Identity::of(place);
     if !(exact && listed.is_empty()) {
@@ -447,11 +398,8 @@ fn listed_project<'a>(
     if let Some(project) = names.map(fold_name).find_map(|name| listed.find(&name)) {
         return Some((project, true));
     }
-    let top = place
-        .repository
-        .as_ref()
-        .map(|repository| repository.work_tree.clone())
-        .or(deepest)?;
+    let top = Some(&place.top).filter(|_| place.is_marked).cloned();
+    let top = top.or(deepest)?;
     let on_the_way = place
         .folder
         .ancestors()

@@ -4,9 +4,11 @@
 //! ([`super::detect`]).
 
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::Arc;
 
-use super::detect::{Claim, Detection, Identity, Place, detect, identify, scopes_recording};
+use super::detect::{Claim, Detection, Identity, detect, identify, scopes_recording};
+use super::place::Place;
 use super::project::Project;
 use super::{Registry, Scope};
 use crate::config::Config;
@@ -20,8 +22,10 @@ use ack_worktree::repository::Repository;
 /// The current project and its scope.
 #[derive(Debug, Clone, Default)]
 pub struct Current {
-    /// The real path of the project's folder; empty if there is none.
+    /// The real path of the folder that was looked at; empty if there is none.
     pub folder: PathBuf,
+    /// The project's folder: the top of its working tree, if it has one.
+    pub top: PathBuf,
     /// Its name: as a manifest lists it, or else the name of the main repository or the folder.
     pub name: String,
     /// Its repository.
@@ -106,14 +110,15 @@ impl Selection {
     }
 }
 
-/// Finds the current project and its scope.
+/// Finds the current project and its scope. Without a folder, it looks at those of the settings
+/// ([`Config::folders`]): the first that belongs to a scope is the project, and the rule names it.
 ///
 /// # Errors
-/// `ScopeError::PinNotFound`.
+/// [`ScopeError::PinNotFound`].
 pub fn current(
     config: &Config,
     scopes: &[Arc<Scope>],
-    folder: &Path,
+    folder: Option<&Path>,
 ) -> Result<Current, ScopeError> {
     find_current(config, scopes, folder, true)
 }
@@ -126,7 +131,7 @@ pub fn current(
 pub fn current_by_manifests(
     config: &Config,
     scopes: &[Arc<Scope>],
-    folder: &Path,
+    folder: Option<&Path>,
 ) -> Result<Current, ScopeError> {
     find_current(config, scopes, folder, false)
 }
@@ -134,17 +139,28 @@ pub fn current_by_manifests(
 fn find_current(
     config: &Config,
     scopes: &[Arc<Scope>],
-    folder: &Path,
+    folder: Option<&Path>,
     with_stores: bool,
 ) -> Result<Current, ScopeError> {
-    let place = Place::of(folder, config.home.as_deref());
-    let found = match pinned(config, scopes)? {
+    let pinned = pinned(config, scopes)?;
+    let claiming = pinned
+        .as_ref()
+        .map_or(scopes, |(pin, _)| slice::from_ref(pin));
+    let (place, found) = match folder {
+        Some(folder) => {
+            let mut place = Place::of(folder, config.home.as_deref());
+            let found = detect(config, claiming, &mut place, with_stores);
+            (place, found)
+        }
+        None => detect_in_workspace(config, claiming, with_stores),
+    };
+    let found = match pinned {
         Some((scope, rule)) => Some(Detection {
             scope,
             rule,
             claim: Claim::Pinned,
         }),
-        None => detect(config, scopes, &place, with_stores),
+        None => found,
     };
     let project = match &found {
         Some(found) if with_stores => identify(config, &found.scope, &place, &found.claim),
@@ -152,12 +168,37 @@ fn find_current(
     };
     Ok(Current {
         folder: place.folder,
+        top: place.top,
         name: project.name,
         repository: place.repository,
         rule: found.as_ref().map(|found| found.rule.clone()),
         scope: found.map(|found| found.scope),
         own: project.rows,
     })
+}
+
+/// The first folder of the settings that belongs to a scope, or else the first of all. If there are
+/// several, the rule names the folder.
+fn detect_in_workspace(
+    config: &Config,
+    scopes: &[Arc<Scope>],
+    with_stores: bool,
+) -> (Place, Option<Detection>) {
+    let mut first = None;
+    for folder in config.folders() {
+        let mut place = Place::of(folder, config.home.as_deref());
+        let mut found = detect(config, scopes, &mut place, with_stores);
+        let claimed = found.as_mut();
+        if let Some(claimed) = claimed.filter(|found| found.claim != Claim::Default) {
+            if !config.other_folders.is_empty() {
+                let folder = text::line(&place.folder.display().to_string(), 400);
+                claimed.rule = format!("{}, for `{folder}` of the workspace", claimed.rule);
+            }
+            return (place, found);
+        }
+        first.get_or_insert((place, found));
+    }
+    first.unwrap_or_default()
 }
 
 /// The scope that this server is pinned to, and what pins it.
@@ -195,7 +236,7 @@ pub fn select(
         .filter(|requested| !requested.is_empty());
     let discovery = registry.discover();
     let scopes = discovery.scopes;
-    let current = current(config, &scopes, folder.unwrap_or(&config.project.value))?;
+    let current = current(config, &scopes, folder)?;
     let mut skipped: Vec<Skipped> = discovery
         .passed_over
         .into_iter()

@@ -20,11 +20,12 @@ pub(super) mod words;
 
 pub use self::choose::RECENT_REASON;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use self::choose::{ChosenMemories, Limits, choose};
 use self::signals::Signals;
-use crate::scope::resolve::Current;
+use crate::config::absolute;
+use crate::scope::resolve::{Current, Selection};
 use crate::service::engine::Service;
 use crate::service::error::Error;
 use crate::service::validate::{check_length, max_tokens, number};
@@ -39,7 +40,6 @@ use ack_api::{
 use ack_api::{Given, Hint, Tool};
 use ack_store::READ_TIMEOUT;
 use ack_store::sessions::RecentSession;
-use ack_sys::files::expand_home;
 use ack_worktree::changes::Changes;
 use ack_worktree::objects::Unknown;
 
@@ -67,8 +67,7 @@ pub fn run(service: &Service, request: &ContextRequest) -> Result<ContextRespons
     )?;
     check_length("focus", request.focus.as_deref().unwrap_or_default())?;
     let mut notes = Vec::new();
-    let folder = folder(service, request, &mut notes)?;
-    let mut selection = service.select(None, Some(&folder))?;
+    let mut selection = select(service, request.project_path.as_deref(), &mut notes)?;
     let focus = request.focus.as_deref().unwrap_or_default().trim();
     let others = request.include_cross_project.unwrap_or(true);
     let limits = Limits {
@@ -167,45 +166,47 @@ fn hidden_by_status(scope: &str) -> Note {
     Note::about(NoteKind::HiddenByStatus, scope, show)
 }
 
-fn folder(
+/// The scopes and the project of a request. Says if the project's folder is not known.
+fn select(
     service: &Service,
-    request: &ContextRequest,
+    project_path: Option<&str>,
     notes: &mut Vec<Note>,
-) -> Result<PathBuf, Error> {
-    let Some(path) = request
-        .project_path
-        .as_deref()
-        .map(str::trim)
-        .filter(|path| !path.is_empty())
-    else {
-        let folder = service.config.project.value.clone();
-        if folder.as_os_str().is_empty() {
-            let message = "the working directory was removed, so no project is current";
-            let note = Note::new(NoteKind::NotAvailable, message);
-            notes.push(note.with(Hint::pass([Given::any("project_path")], "to name one")));
-        }
-        return Ok(folder);
-    };
-    if path.contains('\0') || path.len() > 4_096 {
+) -> Result<Selection, Error> {
+    let given = project_path.map(str::trim).filter(|path| !path.is_empty());
+    if let Some(path) = given.filter(|path| path.contains('\0') || path.len() > 4_096) {
+        let value = text::line(path, 60);
         return Err(Error::invalid(
             "project_path",
-            text::line(path, 60),
+            value,
             "a path of at most 4096 bytes",
         ));
     }
-    let path = expand_home(&PathBuf::from(path), service.config.home.as_deref());
-    let path = if path.is_absolute() {
-        path
+    let config = &service.config;
+    let folder = given.map(|path| {
+        let folder = &config.project.value;
+        absolute(Path::new(path), folder, config.home.as_deref())
+    });
+    let selection = service.select(None, folder.as_deref())?;
+    let top = &selection.current.top;
+    let unknown = if top.as_os_str().is_empty() {
+        "the working directory was removed, so no project is current"
+    } else if top.parent().is_none() {
+        "`/` is no project's folder"
+    } else if !top.is_dir() {
+        "the project's path is not a folder on this machine; the project was recognised by its name only"
     } else {
-        service.config.project.value.join(path)
+        return Ok(selection);
     };
-    if !path.is_dir() {
-        notes.push(Note::new(
-            NoteKind::NotAvailable,
-            "the project's path is not a folder on this machine; the project was recognised by its name only",
-        ));
-    }
-    Ok(path)
+    let note = Note::new(NoteKind::NotAvailable, unknown);
+    let name = Hint::pass(
+        [Given::any("project_path")],
+        "to name the folder you work in",
+    );
+    notes.push(match given.is_some() && top.parent().is_some() {
+        true => note,
+        false => note.with(name),
+    });
+    Ok(selection)
 }
 
 /// The newest sessions, each with the name of its scope. Their entries leave out memories that are

@@ -58,10 +58,7 @@ impl Instructions {
         if current.folder.as_os_str().is_empty() {
             return instructions;
         }
-        let top = current
-            .repository
-            .as_ref()
-            .map_or(&current.folder, |repository| &repository.work_tree);
+        let top = &current.top;
         for path in paths(top, &current.folder) {
             let name = path.strip_prefix(top).unwrap_or(&path);
             let name = text::line(&name.to_string_lossy(), 200);

@@ -42,7 +42,7 @@ pub struct ListedScope {
 pub fn listed_scopes(service: &Service) -> Result<Vec<ListedScope>, Error> {
     let scopes = service.registry.discover().scopes;
     // A private scope is never claimed by the content of its memories.
-    let current = current_by_manifests(&service.config, &scopes, &service.config.project.value)?;
+    let current = current_by_manifests(&service.config, &scopes, None)?;
     let own_scope = current.scope.as_ref().map(|scope| scope.name.as_str());
     let pinned = service.config.pinned.is_some();
     let visible = scopes.iter().filter(|scope| {

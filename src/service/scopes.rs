@@ -45,7 +45,7 @@ pub fn run(service: &Service, request: &ListScopesRequest) -> Result<ListScopesR
     let budget = max_tokens(request.max_tokens, &service.config)?;
     let discovery = service.registry.discover();
     let all = discovery.scopes;
-    let current = current(&service.config, &all, &service.config.project.value)?;
+    let current = current(&service.config, &all, None)?;
     let mut response = ListScopesResponse {
         current_scope: current.scope.as_ref().map(|scope| scope.name.clone()),
         detected_by: current.rule.clone(),

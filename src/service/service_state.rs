@@ -93,8 +93,7 @@ impl ServiceState {
     /// What the manifests say, with the searched scopes. Opens no store.
     fn by_manifests(service: &Service) -> (Self, Vec<Arc<Scope>>) {
         let scopes = service.registry.discover().scopes;
-        let folder = &service.config.project.value;
-        let Ok(current) = current_by_manifests(&service.config, &scopes, folder) else {
+        let Ok(current) = current_by_manifests(&service.config, &scopes, None) else {
             let unknown = Self {
                 review: ReviewState::Unknown,
                 is_pin_missing: service.config.pinned.is_some(),

@@ -214,7 +214,8 @@ fn commits_to_a_file_since_a_memory_are_counted() {
     });
     let scopes = service.registry.discover().scopes;
     let place = &service.config.project.value;
-    let current = ack_memory::internal::current_scope(&service.config, &scopes, place).unwrap();
+    let current =
+        ack_memory::internal::current_scope(&service.config, &scopes, Some(place)).unwrap();
     let tree = WorkTree::of(&current, Bounds::REVIEW).unwrap();
     let files = ["src/payout.rs:10", "README.md", "../../other.rs", "none.rs"];
     let files = files.map(str::to_owned);

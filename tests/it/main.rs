@@ -102,6 +102,7 @@ mod note_formats;
 mod notes_kept;
 mod overload;
 mod progress;
+mod project_folder;
 mod projects;
 mod publish_unreadable;
 mod query;

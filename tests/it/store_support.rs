@@ -495,7 +495,13 @@ fn settle(command: &mut Command, root: &Path) {
         .current_dir("/")
         .env("ACK_MEM_PATH", root)
         .env("NO_COLOR", "1");
-    for name in ["ACK_MEM_SCOPE", "ACK_MEM_DB", "CLAUDE_PROJECT_DIR"] {
+    for name in [
+        "ACK_MEM_SCOPE",
+        "ACK_MEM_DB",
+        "CLAUDE_PROJECT_DIR",
+        "CURSOR_PROJECT_DIR",
+        "WORKSPACE_FOLDER_PATHS",
+    ] {
         command.env_remove(name);
     }
 }

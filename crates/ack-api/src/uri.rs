@@ -4,7 +4,10 @@
 //! simple expansion of a URI template (RFC 6570, 3.2.2). An address is a key: no part of it becomes
 //! a path.
 
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
@@ -83,6 +86,28 @@ impl fmt::Display for Address {
     }
 }
 
+/// The path of a file on this machine from its address (RFC 8089): `file:///a%20b`, `file:/a`,
+/// `file://localhost/a`. `None` if it is not the address of such a file.
+pub fn file_path(uri: &str) -> Option<PathBuf> {
+    let (scheme, rest) = uri.trim().split_once(':')?;
+    if !scheme.eq_ignore_ascii_case("file") {
+        return None;
+    }
+    let path = match rest.strip_prefix("//") {
+        None => rest,
+        Some(rest) => {
+            let (host, _) = rest.split_once('/')?;
+            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+                return None;
+            }
+            rest.get(host.len()..)?
+        }
+    };
+    let path: Vec<u8> = percent_decode_str(path).collect();
+    (path.first() == Some(&b'/') && !path.contains(&0))
+        .then(|| PathBuf::from(OsString::from_vec(path)))
+}
+
 fn decode(part: &str) -> Option<String> {
     let text = percent_decode_str(part).decode_utf8().ok()?;
     (!text.is_empty()).then(|| text.into_owned())
@@ -109,6 +134,26 @@ mod tests {
             "file:///scopes",
         ] {
             assert_eq!(Address::parse(uri), None, "{uri}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_file_is_its_path() {
+        for (uri, path) in [
+            ("file:///srv/shop", Some("/srv/shop")),
+            (
+                "file:///srv/caf%C3%A9%20au%20lait/",
+                Some("/srv/café au lait/"),
+            ),
+            ("FILE://localhost/srv/100%25", Some("/srv/100%")),
+            ("file:/srv/shop", Some("/srv/shop")),
+            ("file://other.example/srv/shop", None),
+            ("file:srv/shop", None),
+            ("file:///srv/%00", None),
+            ("/srv/shop", None),
+            ("memory://scopes", None),
+        ] {
+            assert_eq!(file_path(uri), path.map(PathBuf::from), "{uri}");
         }
     }
 

@@ -134,7 +134,7 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
         pinned: None,
         ..config.clone()
     };
-    let current = current_by_manifests(&unpinned, &scopes, &project)?;
+    let current = current_by_manifests(&unpinned, &scopes, Some(&project))?;
     match &current.scope {
         Some(found) if found.name != scope.name => write_plain(&format!(
             "but scope `{}` also claims it and takes precedence ({}): remove that with `{}`\n",

@@ -60,12 +60,7 @@ pub struct FilesBrief {
 /// No scope, an invalid folder, or no readable store.
 pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Error> {
     let mut notes = Vec::new();
-    let context_request = ack_api::ContextRequest {
-        project_path: request.project_path.clone(),
-        ..Default::default()
-    };
-    let folder = super::folder(service, &context_request, &mut notes)?;
-    let mut selection = service.select(None, Some(&folder))?;
+    let mut selection = super::select(service, request.project_path.as_deref(), &mut notes)?;
     let roots = ProjectRoots::of(&selection.current);
     let files = request.files.iter().filter_map(|path| roots.file_at(path));
     let finder = FileFinder::new(files.collect());

@@ -5,13 +5,13 @@ use std::time::Duration;
 use rustc_hash::FxHashSet as HashSet;
 
 use super::choose::{Limits, choose, choose_with};
-use super::folder;
+use super::select;
 use super::signals::Signals;
 use crate::service::engine::Service;
 use crate::service::error::Error;
 use ack_api::memory::{Memory, StatusFilter};
 use ack_api::queue::Flow;
-use ack_api::{ContextRequest, ContextResponse, MemoryHit};
+use ack_api::{ContextResponse, MemoryHit};
 
 /// How many of the project's own memories a session starts with.
 pub const MEMORIES_AT_START: usize = 6;
@@ -57,12 +57,7 @@ pub struct Brief {
 /// No scope, an invalid folder, or no readable store.
 pub fn run(service: &Service, request: &BriefRequest) -> Result<Brief, Error> {
     let mut notes = Vec::new();
-    let context_request = ContextRequest {
-        project_path: request.project_path.clone(),
-        ..ContextRequest::default()
-    };
-    let folder = folder(service, &context_request, &mut notes)?;
-    let mut selection = service.select(None, Some(&folder))?;
+    let mut selection = select(service, request.project_path.as_deref(), &mut notes)?;
     let signals = Signals::of(&selection.current, &service.config);
     let limits = Limits {
         own: request.own,

@@ -38,9 +38,9 @@ impl ProjectRoots {
             normalize(&path).trim_end_matches('/').to_lowercase()
         };
         let folder = form(&current.folder);
-        let repository = current.repository.as_ref();
-        let top = repository.map_or_else(|| folder.clone(), |found| form(&found.work_tree));
-        let main = repository.map(|found| form(&found.main));
+        let top = form(&current.top);
+        let main = current.repository.as_ref();
+        let main = main.map(|repository| form(&repository.main));
         let inner = folder.strip_prefix(&top).unwrap_or_default();
         let inner = inner.trim_matches('/');
         let name = main.as_ref().unwrap_or(&top);

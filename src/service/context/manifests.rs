@@ -85,9 +85,9 @@ impl ManifestNames {
 }
 
 /// What the manifests in a folder and at the top of the repository declare.
-pub fn read(folder: &Path, top: Option<&Path>) -> ManifestNames {
+pub fn read(folder: &Path, top: &Path) -> ManifestNames {
     let mut declared = ManifestNames::default();
-    for folder_of_manifest in std::iter::once(folder).chain(top.filter(|top| *top != folder)) {
+    for folder_of_manifest in std::iter::once(folder).chain((top != folder).then_some(top)) {
         rust(folder_of_manifest, &mut declared);
         node(folder_of_manifest, &mut declared);
         python(folder_of_manifest, &mut declared);
@@ -300,7 +300,7 @@ mod tests {
         let ManifestNames {
             mut tools,
             dependencies,
-        } = read(folder.path(), None);
+        } = read(folder.path(), folder.path());
         tools.extend(dependencies);
         assert_eq!(tools, expected, "{file}");
     }

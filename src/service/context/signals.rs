@@ -95,10 +95,9 @@ impl Signals {
         changes
             .files
             .retain(|path| !GENERATED_FILES.contains(&name(path).to_lowercase().as_str()));
-        let top = repository.map(|repository| repository.work_tree.as_path());
         Self {
             branch: repository.and_then(|repository| repository.branch.clone()),
-            declared: manifests::read(&current.folder, top),
+            declared: manifests::read(&current.folder, &current.top),
             changes,
         }
     }
