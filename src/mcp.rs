@@ -4,7 +4,7 @@
 //! The tools come from a [`crate::toolset`]: the built-in four, unless the owner configured others.
 //! A call is translated and decoded here, then passed to [`crate::service`] on a blocking thread.
 //! The answer has structured content, and the same content as Markdown (`markdown.rs`). A client
-//! that shows its model both gets one line of text instead (`client.rs`). A failure is an error
+//! that shows its model both gets one of the two (`client.rs`). A failure is an error
 //! result whose text is the error body. A panic is caught and answered, because rmcp would leave
 //! the client waiting. Resources, prompts and completion (`resources.rs`, `prompts.rs`) work the
 //! same way, but a failure there is a protocol error. Calls of upstream tools go to `ack_gateway`,
@@ -273,7 +273,7 @@ impl Server {
                     let whole = self.surface.name_of(Tool::GetMemory);
                     markdown::of(tool.operation, &answer, whole)
                 };
-                success(answer, text)
+                success((!quirks.text_only).then_some(answer), text)
             }
             Err(error) => error_result(&tool.body(&call, self.body(&error, &reader))),
         }
@@ -470,9 +470,9 @@ fn describe(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "a panic".to_owned())
 }
 
-fn success(answer: Value, text: String) -> CallToolResult {
+fn success(structure: Option<Value>, text: String) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(answer);
+    result.structured_content = structure;
     result
 }
 

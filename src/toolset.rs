@@ -13,6 +13,7 @@ pub mod build;
 pub mod call;
 mod instructions;
 mod reader;
+mod reading;
 pub mod schema;
 
 use std::sync::{LazyLock, OnceLock};
@@ -86,7 +87,7 @@ impl ToolSchemas for Tool {
     }
 
     fn output_with_results(self) -> Map<String, Value> {
-        schema::with_fields(self.output(), "results", &RESULT_FIELDS)
+        schema::with_fields::<QueryResponse>(self.output(), "results", &RESULT_FIELDS)
     }
 
     fn properties(self) -> &'static Map<String, Value> {

@@ -86,7 +86,7 @@ pub struct ArgumentTable {
     /// With `ignored`: the only values that are accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Value>,
-    /// With `ignored`: its type in the schema.
+    /// Its type in the schema: any with `ignored`; `string` for one entry of a list.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
     /// What agents read about it.
@@ -117,7 +117,7 @@ pub struct ArgumentTable {
     pub clamp: bool,
 }
 
-/// The type of an argument that has no effect.
+/// The type of an argument in the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -132,9 +132,9 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Conversion {
-    /// A point in time (ISO 8601, or seconds or milliseconds since 1970) as its day.
+    /// A day, or a point in time as its day.
     Day,
-    /// Texts separated by commas as a list.
+    /// A list, or texts separated by commas.
     List,
     /// A list of texts as one text.
     Words,

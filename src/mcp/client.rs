@@ -9,9 +9,10 @@ use crate::toolset::Tool;
 /// What is known about a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// It shows its model both the text of a result and its structure, so the model would read
-    /// everything twice.
+    /// It shows its model the structure of a result, and the text too, which is one line for it.
     pub prints_both: bool,
+    /// It shows its model the text of a result, and the structure too, which is left out for it.
+    pub text_only: bool,
     /// It splits typed text into words, gives each prompt argument one word, and drops the rest.
     pub splits_words: bool,
 }
@@ -26,9 +27,13 @@ impl Quirks {
             .split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
             .collect();
+        let begins = |start: &[&str]| words.starts_with(start);
         Self {
             prints_both: matches!(words.first(), Some(&("codex" | "cline"))),
-            splits_words: words.starts_with(&["claude", "code"]),
+            text_only: begins(&["copilot", "cli"])
+                || begins(&["qwen", "cli", "mcp", "client"])
+                || begins(&["kimi", "code"]),
+            splits_words: begins(&["claude", "code"]),
         }
     }
 }
@@ -82,21 +87,33 @@ mod tests {
     fn clients_are_recognised_by_the_start_of_their_names() {
         let of = |name: &str| {
             let quirks = Quirks::of(Some(&Implementation::new(name, "1")));
-            (quirks.prints_both, quirks.splits_words)
+            (quirks.prints_both, quirks.text_only, quirks.splits_words)
         };
         for both in ["codex-mcp-client", "Codex", "Cline", "@cline/core"] {
-            assert_eq!(of(both), (true, false), "{both}");
+            assert_eq!(of(both), (true, false, false), "{both}");
         }
-        assert_eq!(of("claude-code"), (false, true));
+        for text in [
+            "copilot-cli",
+            "copilot-cli/1.0.102",
+            "qwen-cli-mcp-client-ack-memory",
+            "kimi-code",
+            "Kimi Code CLI",
+        ] {
+            assert_eq!(of(text), (false, true, false), "{text}");
+        }
+        assert_eq!(of("claude-code"), (false, false, true));
         for other in [
             "",
             "claude-ai",
             "gemini-cli-mcp-client",
             "roo-cline",
             "codexplorer",
+            "copilot",
+            "qwen-agent",
+            "kimi-codex",
             "test",
         ] {
-            assert_eq!(of(other), (false, false), "{other}");
+            assert_eq!(of(other), (false, false, false), "{other}");
         }
         assert_eq!(Quirks::of(None), Quirks::default());
     }

@@ -57,9 +57,14 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let mut listed = tools(&self.surface);
+        if Quirks::of(context.client_info().as_ref()).text_only {
+            for tool in &mut listed {
+                tool.output_schema = None;
+            }
+        }
         listed.extend(self.upstreams.list_tools().await);
         Ok(ListToolsResult::with_all_items(listed))
     }

@@ -1,6 +1,6 @@
-//! Prompts that a user picks in their client, filled with answers of the service. Memories are one
-//! line of JSON, so that no text of a memory can look like part of the prompt. Tags that have a
-//! meaning for hosts are removed.
+//! Prompts that a user picks in their client, filled with answers of the service. Memories are the
+//! Markdown of the tools or one line of JSON, so that no text of a memory can look like part of the
+//! prompt. Tags that have a meaning for hosts are removed.
 
 use crate::scope::ScopeError;
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::Server;
 use super::client::Quirks;
 use super::resources::unknown;
+use super::{markdown, trim};
 use crate::config::MaxStatus;
 use crate::service::Error;
 use crate::service::Service;
@@ -322,16 +323,19 @@ fn recall(
     if let Some(note) = note {
         question = format!("{question}\n{note}");
     }
-    let json_text = json(reader, &mut found);
+    let mut answer = data(reader, &mut found);
+    trim::shorten_days(&mut answer);
+    let whole = reader.toolset.name_of(Tool::GetMemory);
+    let memories = markdown::of(Tool::QueryMemories, &answer, whole);
     if found.results.is_empty() {
         return format!(
-            "Recall what past sessions learned about this: {question}\n\nNo approved memory was found. Where the search looked, and what to try (JSON):\n{json_text}"
+            "Recall what past sessions learned about this: {question}\n\nNo approved memory was found.\n\n{memories}"
         );
     }
     let whole = in_full(&reader.toolset, "; ", " shows one in full");
     format!(
         "Recall what past sessions learned about this: {question}\n\n{origin} {RECALL_TEXT}{whole}. \
-         If none matters, say so.\n\nMemories (JSON):\n{json_text}"
+         If none matters, say so.\n\n{memories}"
     )
 }
 
@@ -394,9 +398,13 @@ fn review(reader: &AgentReader, mut review: Review, desk: &str) -> String {
 
 /// An answer as JSON, in the words of its reader and without tags that have a meaning for hosts.
 fn json<A: Resolve + serde::Serialize>(reader: &AgentReader, answer: &mut A) -> String {
+    data(reader, answer).to_string()
+}
+
+fn data<A: Resolve + serde::Serialize>(reader: &AgentReader, answer: &mut A) -> Value {
     answer.resolve(reader);
     let mut value = serde_json::to_value(answer).unwrap_or_default();
     text::clean_json(&mut value);
     text::untag(&mut value);
-    value.to_string()
+    value
 }

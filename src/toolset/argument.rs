@@ -1,6 +1,5 @@
 //! An argument of a tool as agents give it: its schema, and its conversion for the operation.
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::config::tools::{Conversion, Kind};
@@ -23,6 +22,7 @@ pub struct Argument {
     pub(super) ignored: String,
     /// For an argument without effect, the only accepted values; empty means all.
     pub(super) allow: Vec<Value>,
+    /// Its type: without effect any, else `string` for a list.
     pub(super) kind: Option<Kind>,
     pub(super) description: Option<String>,
     pub(super) required: bool,
@@ -78,8 +78,9 @@ impl Argument {
                 "type".to_owned(),
                 serde_json::to_value(kind).unwrap_or_default(),
             );
-            if kind == Kind::Array {
-                schema.insert("items".to_owned(), json!({ "type": "string" }));
+            match kind {
+                Kind::Array => drop(schema.insert("items".to_owned(), json!({ "type": "string" }))),
+                _ => drop(schema.shift_remove("items")),
             }
         }
         if self.is.is_none() && !self.allow.is_empty() {
@@ -163,15 +164,6 @@ impl Argument {
             }
         }
         let value = match (self.conversion, value) {
-            (Some(Conversion::Day), value) => {
-                let day = day(&value);
-                day.map_or(value, Value::from)
-            }
-            (Some(Conversion::List), Value::String(text)) => text
-                .split(',')
-                .map(str::trim)
-                .filter(|part| !part.is_empty())
-                .collect(),
             (Some(Conversion::Words), Value::Array(parts))
                 if parts.iter().all(Value::is_string) =>
             {
@@ -182,6 +174,10 @@ impl Argument {
                 }
                 let words: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
                 Value::from(words.join(" "))
+            }
+            // A text where the operation takes a list.
+            (_, value @ Value::String(_)) if self.is.is_some() && self.kind.is_some() => {
+                Value::Array(vec![value])
             }
             (_, value) => value,
         };
@@ -276,76 +272,6 @@ impl Refusal {
             example: example.map(|word| json!({ argument: word }).to_string()),
             nearest: near,
             allowed,
-        }
-    }
-}
-
-/// The date of a timestamp: ISO 8601 with a time, or seconds or milliseconds since 1970.
-fn day(value: &Value) -> Option<String> {
-    let instant = match value {
-        Value::String(text) if text.len() > 10 => {
-            let timestamp = text.parse::<Timestamp>().ok();
-            // Without an offset, use the date as written.
-            return match timestamp {
-                Some(instant) => Some(instant.to_string().get(..10)?.to_owned()),
-                None => text
-                    .parse::<jiff::civil::DateTime>()
-                    .ok()
-                    .map(|at| at.date().to_string()),
-            };
-        }
-        Value::Number(number) => {
-            let number = number.as_i64().or_else(|| {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "a cast saturates, and no such day exists"
-                )]
-                number.as_f64().map(|number| number as i64)
-            })?;
-            // Seconds reach this number in the year 5138; milliseconds reached it in 1973.
-            if number.abs() < 100_000_000_000 {
-                Timestamp::from_second(number).ok()?
-            } else {
-                Timestamp::from_millisecond(number).ok()?
-            }
-        }
-        _ => return None,
-    };
-    Some(instant.to_string().get(..10)?.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timestamps_are_read_as_days() {
-        let read = |value: Value| day(&value);
-        assert_eq!(
-            read(json!("2026-01-31T23:30:00Z")).as_deref(),
-            Some("2026-01-31")
-        );
-        assert_eq!(
-            read(json!("2026-01-31T23:30:00-02:00")).as_deref(),
-            Some("2026-02-01")
-        );
-        assert_eq!(
-            read(json!("2026-01-31T23:30:00")).as_deref(),
-            Some("2026-01-31")
-        );
-        assert_eq!(read(json!(1_767_225_600)).as_deref(), Some("2026-01-01"));
-        assert_eq!(
-            read(json!(1_767_225_600_000_i64)).as_deref(),
-            Some("2026-01-01")
-        );
-        // Other values are left to the service, which reports what is wrong.
-        for other in [
-            json!("2026-01-31"),
-            json!("yesterday evening"),
-            json!(true),
-            json!(1e300),
-        ] {
-            assert_eq!(read(other.clone()), None, "{other}");
         }
     }
 }

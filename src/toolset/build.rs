@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::argument::Argument;
 use super::{OfferedTool, Tool, ToolSchemas as _, Toolset, ToolsetPreset};
-use crate::config::tools::{ArgumentEntry, ArgumentTable, Conversion, ToolEntry, ToolsTable};
+use crate::config::tools::{ArgumentEntry, ArgumentTable, Conversion, Kind, ToolEntry, ToolsTable};
 use crate::config::{Config, ConfigFile};
 use crate::service::validate::QuerySpec;
 use ack_api::settings::{Problem, checked_description, invalid_name_message, is_name};
@@ -165,9 +165,10 @@ fn tool_of_entry(
     }
     let known = tool.operation.properties();
     for (name, value) in &entry.preset {
-        check_preset(tool.operation, name, value, known, config)
+        let value = Argument::own(name).read(known, value);
+        check_preset(tool.operation, name, &value, known, config)
             .map_err(|problem| problem.below_path(&["preset", name]))?;
-        tool.preset.insert(name.clone(), value.clone());
+        tool.preset.insert(name.clone(), value);
     }
     if let Some(entries) = &entry.arguments {
         tool.arguments = offered_arguments(entries, entry.others, &tool, known)?;
@@ -314,7 +315,6 @@ fn build_argument(
         }
     };
     only_with(!table.allow.is_empty(), "allow", "`ignored`")?;
-    only_with(table.kind.is_some(), "type", "`ignored`")?;
     let Some(schema) = known.get(&is) else {
         let message = format!(
             "{} has no argument `{}`",
@@ -342,6 +342,14 @@ fn build_argument(
             format!("`{is}` takes {kind}s; this is for {what}"),
         )),
     };
+    if let Some(given) = table.kind {
+        wanted(
+            "type",
+            kind == "array" && given == Kind::String,
+            "lists, as `string`, or for `ignored`",
+        )?;
+        argument.kind = Some(given);
+    }
     match table.conversion {
         None => {}
         Some(Conversion::Day) => wanted(

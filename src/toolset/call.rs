@@ -80,7 +80,11 @@ impl OfferedTool {
     /// The error body, if an argument is unknown, missing or given twice, or has a value that its
     /// table does not allow.
     pub fn translate(&self, values: Map<String, Value>) -> Result<Call, Box<ErrorBody>> {
-        let mut call = Call::default();
+        let (values, read) = self.read(values).map_err(|error| Box::new(error.body()))?;
+        let mut call = Call {
+            notes: read.into_iter().collect(),
+            ..Call::default()
+        };
         if self.is_plain() {
             // The service reports what is wrong with them.
             call.arguments = values;
@@ -92,9 +96,6 @@ impl OfferedTool {
             else {
                 return Err(Box::new(self.unknown(&name)));
             };
-            if value.is_null() {
-                continue;
-            }
             if argument.is.is_none() {
                 if !argument.allow.is_empty() && !argument.allow.contains(&value) {
                     let allowed = argument.allow.iter().map(ToString::to_string).collect();
@@ -173,10 +174,9 @@ impl OfferedTool {
         for (name, value) in &self.preset {
             call.arguments.insert(name.clone(), value.clone());
         }
-        call.notes = notes
-            .into_iter()
-            .map(|message| Note::new(NoteKind::NotAvailable, message))
-            .collect();
+        let notes = notes.into_iter();
+        call.notes
+            .extend(notes.map(|message| Note::new(NoteKind::NotAvailable, message)));
         Ok(call)
     }
 

@@ -105,20 +105,28 @@ pub fn output_schema<A: JsonSchema>() -> Map<String, Value> {
     root
 }
 
-/// A listed schema in which the list `name` also has the names of its entries' fields, which is
-/// what a model needs. Only Codex shows them to its model.
-pub fn with_fields(
+/// A listed schema in which the list `name` also has fields of its entries, with their types, which
+/// is what a model needs. Only Codex shows them to its model.
+pub fn with_fields<A: JsonSchema>(
     mut schema: Map<String, Value>,
     name: &str,
     fields: &[&str],
 ) -> Map<String, Value> {
-    let fields: Map<String, Value> = fields
-        .iter()
-        .map(|field| ((*field).to_owned(), json!({})))
-        .collect();
-    let properties = schema.get_mut("properties");
-    if let Some(list) = properties.and_then(|properties| properties.get_mut(name)?.as_object_mut())
-    {
+    let whole = inline_schema::<A>();
+    let entries = whole.pointer(&format!("/properties/{name}/items/properties"));
+    let fields = fields.iter().map(|field| {
+        let property = entries.and_then(|entries| entries.get(field));
+        let mut kind = property.map(compact_property).unwrap_or_default();
+        if let Some(kind) = kind.as_object_mut() {
+            kind.retain(|key, _| key == "type");
+        }
+        ((*field).to_owned(), kind)
+    });
+    let fields: Map<String, Value> = fields.collect();
+    let list = schema
+        .get_mut("properties")
+        .and_then(|properties| properties.get_mut(name)?.as_object_mut());
+    if let Some(list) = list {
         list.insert(
             "items".to_owned(),
             json!({ "type": "object", "properties": fields }),

@@ -4,7 +4,7 @@
 use ack_api::{ContextRequest, ErrorBody, GetRequest, ListScopesRequest, QueryRequest};
 use ack_memory::Error;
 use ack_memory::Service;
-use ack_memory::internal::arguments;
+use ack_memory::internal::{Toolset, arguments};
 use serde_json::{Map, Value, json};
 
 use crate::support::{Root, memory};
@@ -24,7 +24,8 @@ pub fn call_as(
     let Value::Object(values) = values else {
         panic!("arguments are an object")
     };
-    let answer = match tool {
+    let (values, note) = Toolset::default().find(tool).unwrap().read(values)?;
+    let mut answer = match tool {
         "query_memories" => json!(service.query_memories(&QueryRequest {
             by_agent,
             ..arguments(tool, values)?
@@ -43,6 +44,11 @@ pub fn call_as(
         })?),
         other => panic!("no tool `{other}`"),
     };
+    if let Some(note) = note {
+        let notes = answer.as_object_mut().unwrap().entry("notes");
+        let notes = notes.or_insert_with(|| json!([]));
+        notes.as_array_mut().unwrap().push(json!(note));
+    }
     Ok(answer)
 }
 

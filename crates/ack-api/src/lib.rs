@@ -38,8 +38,9 @@ pub use hint::{Given, Hint, Reader};
 pub use message::{Message, Resolve};
 pub use note::{ErrorBody, Note, NoteKind};
 pub use request::{
-    ALIASES, ContextRequest, Detail, GetRequest, Include, ListScopesRequest, MAX_DEPTH, MAX_IDS,
-    MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order, QueryRequest, UNLISTED, Within,
+    ALIASES, COMMA_SEPARATED, ContextRequest, DAYS, Detail, FREE_TEXTS, GetRequest, Include,
+    ListScopesRequest, MAX_DEPTH, MAX_IDS, MAX_LIMIT, MAX_NEIGHBOURS, MatchTags, Mode, Order,
+    QueryRequest, UNLISTED, Within,
 };
 pub use resource::{
     Completions, ConflictingStatements, InstructionConflict, InstructionEntry, NearEntry,

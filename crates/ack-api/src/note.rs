@@ -80,6 +80,8 @@ pub enum NoteKind {
     Cut,
     /// Something is not available; the note says what was done instead.
     NotAvailable,
+    /// Arguments had another form than their schema says; the note says how each was read.
+    ArgumentsRead,
     /// The encoder knows no word of the query, so only its words were searched.
     NoSemanticLeg,
     /// A scope's vector table cannot be used; everything was searched without it.

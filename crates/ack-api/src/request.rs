@@ -17,6 +17,12 @@ pub const MAX_DEPTH: i64 = 8;
 /// Aliases of arguments, named after the fields of answers with the same content: the alias, and
 /// the argument that it stands for.
 pub const ALIASES: [(&str, &str); 2] = [("concepts", "tags"), ("session_id", "session")];
+/// Arguments that take a day. JSON Schema has a format for it, which some hosts refuse.
+pub const DAYS: [&str; 2] = ["since", "until"];
+/// Arguments that take words to search for, which may be any text.
+pub const FREE_TEXTS: [&str; 2] = ["query", "focus"];
+/// Arguments that take several names, separated by commas.
+pub const COMMA_SEPARATED: [&str; 1] = ["type"];
 /// Arguments for measuring the search. They are accepted but not listed for agents, which would pay
 /// for their schemas in every session.
 pub const UNLISTED: [&str; 3] = ["mode", "explain", "expect"];

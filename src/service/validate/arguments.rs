@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::service::error::Error;
 use crate::service::same_id::address;
+use ack_api::MAX_LIMIT;
 use ack_api::memory::nearest;
-use ack_api::{ALIASES, MAX_LIMIT};
 
 /// Maximum query text, in bytes.
 const MAX_QUERY_BYTES: usize = 8_000;
@@ -38,14 +38,14 @@ fn schema<T: JsonSchema>(name: &'static str) -> Arc<Value> {
     )
 }
 
-/// Decodes the arguments of an operation. Rejects unknown arguments and wrong types by name. A list
-/// may be given as a single string.
+/// Decodes the arguments of an operation. Rejects unknown arguments and wrong types by name. Other
+/// forms of a value are read before this, in [`crate::toolset`].
 ///
 /// # Errors
 /// [`Error::UnknownArgument`] or [`Error::InvalidArgument`].
 pub fn arguments<T: DeserializeOwned + JsonSchema>(
     name: &'static str,
-    mut values: Map<String, Value>,
+    values: Map<String, Value>,
 ) -> Result<T, Error> {
     let schema = schema::<T>(name);
     let empty = Map::new();
@@ -53,21 +53,6 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
         .get("properties")
         .and_then(Value::as_object)
         .unwrap_or(&empty);
-    for (alias, argument) in ALIASES {
-        if !properties.contains_key(argument) || properties.contains_key(alias) {
-            continue;
-        }
-        let Some(value) = values.shift_remove(alias) else {
-            continue;
-        };
-        if values.insert(argument.to_owned(), value).is_some() {
-            return Err(Error::invalid(
-                alias,
-                format!("given together with `{argument}`"),
-                format!("one of the two; `{alias}` is another name of `{argument}`"),
-            ));
-        }
-    }
     for argument in values.keys() {
         if !properties.contains_key(argument) {
             return Err(Error::UnknownArgument {
@@ -77,23 +62,10 @@ pub fn arguments<T: DeserializeOwned + JsonSchema>(
             });
         }
     }
-    for (argument, value) in &mut values {
-        let Some(property) = properties.get(argument) else {
-            continue;
-        };
-        // JSON Schema counts 5.0 as an integer.
-        #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
-        if accepts(property, "integer")
-            && let Some(number) = value
-                .as_f64()
-                .filter(|number| value.is_f64() && number.fract() == 0.0 && number.abs() < 9e15)
-        {
-            *value = Value::from(number as i64);
+    for (argument, value) in &values {
+        if let Some(property) = properties.get(argument) {
+            check(argument, value, property, &schema)?;
         }
-        if value.is_string() && accepts(property, "array") {
-            *value = Value::Array(vec![value.take()]);
-        }
-        check(argument, value, property, &schema)?;
     }
     serde_json::from_value(Value::Object(values))
         .map_err(|error| Error::invalid("arguments", "an object", error.to_string()))

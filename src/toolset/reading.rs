@@ -1,0 +1,624 @@
+//! Reads arguments in the forms in which models and proxies send them.
+//!
+//! The declared type of an argument says what it takes. A value of another type that has one meaning
+//! is read as that, and one note in the answer says how. A value with two meanings is refused with
+//! a corrected example: here if the types cannot tell, else by [`crate::service::arguments`], which
+//! is strict. All sets of tools are read alike.
+
+use std::borrow::Cow;
+
+use jiff::civil::{Date, DateTime};
+use jiff::{Timestamp, fmt::rfc2822};
+use serde_json::{Map, Value, json};
+
+use super::OfferedTool;
+use super::ToolSchemas as _;
+use super::argument::Argument;
+use crate::config::tools::{Conversion, Kind};
+use crate::service::Error;
+use ack_api::text;
+use ack_api::{ALIASES, COMMA_SEPARATED, DAYS, FREE_TEXTS, Note, NoteKind, time};
+
+/// The names of the object that arguments may be nested in, once too deep.
+const WRAPPERS: [&str; 6] = [
+    "arguments",
+    "args",
+    "input",
+    "kwargs",
+    "parameters",
+    "params",
+];
+/// The names under which such an object may come with the name of the tool.
+const TOOL_NAMES: [&str; 2] = ["name", "tool"];
+/// How other languages write a missing value.
+const NOTHING: [&str; 4] = ["null", "none", "undefined", "nil"];
+/// Maximum characters of a value that a note quotes.
+const MAX_QUOTED_CHARS: usize = 60;
+
+/// What an argument takes.
+enum Expected<'a> {
+    Integer {
+        /// Whether zero is below the minimum, so that it can only mean the default.
+        zero_is_default: bool,
+    },
+    Number,
+    Boolean,
+    /// One of these words.
+    Word(Vec<&'a str>),
+    /// A day.
+    Day,
+    /// The name of something: a scope, a project, an id.
+    Name {
+        /// Whether several are separated by commas.
+        by_commas: bool,
+        /// Whether a number is a value of its own.
+        or_number: bool,
+    },
+    /// Words to search for.
+    Text,
+    /// A list.
+    List(ListOf<'a>),
+    /// Anything.
+    Any,
+}
+
+/// What a list takes.
+struct ListOf<'a> {
+    /// The allowed words; empty means any text.
+    words: Vec<&'a str>,
+    /// Whether a text is always a list separated by commas.
+    by_commas: bool,
+    /// Whether a number is a value of its own.
+    or_number: bool,
+}
+
+/// How a value is read.
+enum Reading {
+    /// As it is. The strict check refuses it if it does not fit.
+    Same,
+    /// As this.
+    As(Value),
+    /// As if the argument were not given.
+    NotGiven,
+    /// It has two meanings. This one can be passed clearly.
+    Unclear(Value),
+}
+
+impl OfferedTool {
+    /// Reads arguments as their types say, under the names that they have here. The note says how
+    /// those of another form were read.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a value with two meanings, or one argument given twice.
+    pub fn read(
+        &self,
+        values: Map<String, Value>,
+    ) -> Result<(Map<String, Value>, Option<Note>), Error> {
+        let mut told = Vec::new();
+        let values = self.unwrapped(values, &mut told);
+        let known = self.operation.properties();
+        let mut read = Map::new();
+        for (given, value) in values {
+            let Some(argument) = self.named(&given) else {
+                read.insert(given, value);
+                continue;
+            };
+            let argument = self.of_several(argument, &value).unwrap_or(argument);
+            let name = &argument.name;
+            let expected = argument.expected(known);
+            let reading = expected.read(&value);
+            let is_empty = matches!(reading, Reading::NotGiven);
+            if is_empty && argument.required && !value.is_null() {
+                read.insert(name.clone(), value);
+                continue;
+            }
+            if !is_empty && given != *name && !is_alias(&given) {
+                told.push(format!("`{}` as `{name}`", text::line(&given, 100)));
+            }
+            let quoted = || text::line(&value.to_string(), MAX_QUOTED_CHARS);
+            let value = match reading {
+                Reading::Same => value,
+                Reading::As(read) => {
+                    let is_usual = expected.is_usual(&value) || without_empty(&value) == read;
+                    if !is_usual && argument.conversion.is_none() {
+                        let shown = text::line(&read.to_string(), MAX_QUOTED_CHARS);
+                        told.push(format!("`{name}` {} as {shown}", quoted()));
+                    }
+                    read
+                }
+                Reading::NotGiven => {
+                    if !expected.is_usual(&value) {
+                        told.push(format!("`{name}` {} as not given", quoted()));
+                    }
+                    continue;
+                }
+                Reading::Unclear(example) => {
+                    return Err(Error::InvalidArgument {
+                        argument: name.clone(),
+                        value: quoted(),
+                        allowed: "a list of strings".to_owned(),
+                        nearest: Vec::new(),
+                        example: Some(json!({ name: example }).to_string()),
+                    });
+                }
+            };
+            if read.get(name).is_some_and(|other| *other != value) {
+                return Err(Error::InvalidArgument {
+                    argument: text::line(&given, 100),
+                    value: format!("given together with `{name}`"),
+                    allowed: "one of the two, which are the same argument".to_owned(),
+                    nearest: Vec::new(),
+                    example: Some(json!({ name: value }).to_string()),
+                });
+            }
+            read.insert(name.clone(), value);
+        }
+        let note = (!told.is_empty()).then(|| {
+            let message = format!("arguments were read so: {}", told.join("; "));
+            Note::new(NoteKind::ArgumentsRead, message)
+        });
+        Ok((read, note))
+    }
+
+    /// The arguments themselves, if they are nested in an object once too deep.
+    fn unwrapped(
+        &self,
+        mut values: Map<String, Value>,
+        told: &mut Vec<String>,
+    ) -> Map<String, Value> {
+        let is_wrapper = |name: &str| WRAPPERS.contains(&name) && self.named(name).is_none();
+        let Some(wrapper) = values.keys().find(|name| is_wrapper(name)).cloned() else {
+            return values;
+        };
+        let names_this_tool = |(name, value): (&String, &Value)| {
+            *name == wrapper || TOOL_NAMES.contains(&name.as_str()) && *value == json!(self.name)
+        };
+        if !values.iter().all(names_this_tool) {
+            return values;
+        }
+        let inner = values.get(&wrapper).and_then(|value| match value {
+            Value::Object(inner) => Some(inner.clone()),
+            Value::String(inner) => serde_json::from_str(inner).ok(),
+            _ => None,
+        });
+        let Some(inner) = inner else {
+            return values;
+        };
+        values.clear();
+        told.push(format!("the object in `{wrapper}` as the arguments"));
+        inner
+    }
+
+    /// The argument that a name means: spelled like one except for case and separators, or by an
+    /// alias.
+    fn named(&self, given: &str) -> Option<&Argument> {
+        let arguments = self.arguments.iter();
+        if let Some(exact) = arguments.clone().find(|argument| argument.name == given) {
+            return Some(exact);
+        }
+        let folded = folded_name(given);
+        let alias = ALIASES
+            .iter()
+            .find(|(alias, _)| folded_name(alias) == folded);
+        let is_meant = |argument: &&Argument| {
+            let is_own = argument.is.as_ref() == Some(&argument.name);
+            folded_name(&argument.name) == folded
+                || is_own && alias.is_some_and(|(_, name)| argument.name == *name)
+        };
+        arguments
+            .clone()
+            .find(is_meant)
+            .filter(|_| !folded.is_empty())
+    }
+
+    /// The argument that takes several of what `argument` takes one of (`ids` of `id`), if the value
+    /// is a list of several.
+    fn of_several(&self, argument: &Argument, value: &Value) -> Option<&Argument> {
+        let is_list = match value {
+            Value::Array(entries) => entries.len() > 1,
+            Value::String(text) => {
+                matches!(written_value(text), Some(Value::Array(entries)) if entries.len() > 1)
+            }
+            _ => false,
+        };
+        let several = format!("{}s", argument.name);
+        let known = self.operation.properties();
+        let mut arguments = self.arguments.iter().filter(|_| is_list);
+        arguments.find(|other| {
+            other.name == several && matches!(other.expected(known), Expected::List(_))
+        })
+    }
+}
+
+impl Argument {
+    /// A value that the owner wrote for it, read as its type says.
+    pub(super) fn read(&self, known: &Map<String, Value>, value: &Value) -> Value {
+        match self.expected(known).read(value) {
+            Reading::As(read) => read,
+            Reading::Same | Reading::NotGiven | Reading::Unclear(_) => value.clone(),
+        }
+    }
+
+    /// What it takes.
+    fn expected<'a>(&'a self, known: &'a Map<String, Value>) -> Expected<'a> {
+        if !self.values.is_empty() {
+            return Expected::Word(self.values.iter().map(|(word, _)| word.as_str()).collect());
+        }
+        let Some(schema) = self.is.as_ref().and_then(|is| known.get(is)) else {
+            return match self.kind {
+                Some(Kind::Number | Kind::Integer) => Expected::Number,
+                _ => Expected::Any,
+            };
+        };
+        let is_one_of = |names: &[&str]| self.targets().any(|target| names.contains(&target));
+        let or_number = self.numbers.is_some();
+        let kind = schema.get("type").and_then(Value::as_str);
+        match (self.conversion, kind) {
+            (Some(Conversion::Words | Conversion::BestMatch), _) => Expected::Text,
+            (Some(Conversion::Day), _) => Expected::Day,
+            (_, Some("array")) if self.kind.is_none() => Expected::List(ListOf {
+                words: schema.get("items").map(words_of).unwrap_or_default(),
+                by_commas: self.conversion == Some(Conversion::List),
+                or_number,
+            }),
+            (_, Some("integer")) => Expected::Integer {
+                zero_is_default: schema.get("minimum").and_then(Value::as_i64) > Some(0),
+            },
+            (_, Some("boolean")) => Expected::Boolean,
+            _ if schema.get("enum").is_some() => Expected::Word(words_of(schema)),
+            _ if is_one_of(&DAYS) => Expected::Day,
+            _ if is_one_of(&FREE_TEXTS) => Expected::Text,
+            _ => Expected::Name {
+                by_commas: is_one_of(&COMMA_SEPARATED),
+                or_number,
+            },
+        }
+    }
+}
+
+impl Expected<'_> {
+    /// Whether clients may send such a value by their protocol, so that it needs no note.
+    fn is_usual(&self, value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::String(text) => {
+                let takes_text = matches!(self, Self::Day | Self::Name { .. } | Self::Text);
+                let is_empty = text.trim().is_empty();
+                is_empty && (takes_text || matches!(self, Self::List(_) | Self::Any))
+            }
+            Value::Array(entries) => entries.is_empty() && matches!(self, Self::List(_)),
+            // JSON Schema counts 5.0 as an integer.
+            Value::Number(number) => number.is_f64() && matches!(self, Self::Integer { .. }),
+            Value::Bool(_) | Value::Object(_) => false,
+        }
+    }
+
+    fn read(&self, value: &Value) -> Reading {
+        match (self, value) {
+            (_, Value::Null) => Reading::NotGiven,
+            (_, Value::String(text)) if text.trim().is_empty() => Reading::NotGiven,
+            (_, Value::Array(entries)) if entries.is_empty() => Reading::NotGiven,
+            (_, Value::Object(members)) if members.is_empty() => Reading::NotGiven,
+            (Self::List(list), value) => list.read(value),
+            (Self::Any, _) => Reading::Same,
+            (Self::Text, Value::Array(entries)) if entries.len() > 1 => Reading::Same,
+            (
+                Self::Name {
+                    by_commas: true, ..
+                },
+                Value::Array(entries),
+            ) if entries.len() > 1 => {
+                let texts: Option<Vec<&str>> = entries.iter().map(Value::as_str).collect();
+                texts.map_or(Reading::Same, |texts| Reading::As(texts.join(",").into()))
+            }
+            (_, Value::Array(entries)) => match entries.as_slice() {
+                [one] => self.read_inside(one),
+                _ => Reading::Same,
+            },
+            (Self::Word(words), Value::String(text)) => match word(words, text) {
+                Some(known) if known == text => Reading::Same,
+                Some(known) => Reading::As(known.into()),
+                None => self.read_text(text),
+            },
+            (Self::Text, Value::String(_)) => Reading::Same,
+            (_, Value::String(text)) => self.read_text(text),
+            (Self::Integer { zero_is_default }, Value::Number(number)) => {
+                match number.as_i64().or_else(|| whole(value.as_f64()?)) {
+                    Some(0) if *zero_is_default => Reading::NotGiven,
+                    Some(whole) if number.is_f64() => Reading::As(whole.into()),
+                    _ => Reading::Same,
+                }
+            }
+            (Self::Boolean, Value::Number(number)) => match number.as_i64() {
+                Some(0) => Reading::As(false.into()),
+                Some(1) => Reading::As(true.into()),
+                _ => Reading::Same,
+            },
+            (Self::Day, Value::Number(_)) => {
+                instant(value).map_or(Reading::Same, |day| Reading::As(day.into()))
+            }
+            (
+                Self::Name {
+                    or_number: false, ..
+                }
+                | Self::Text,
+                Value::Number(number),
+            ) => Reading::As(number.to_string().into()),
+            _ => Reading::Same,
+        }
+    }
+
+    /// Reads what stands inside a list or a text.
+    fn read_inside(&self, value: &Value) -> Reading {
+        match self.read(value) {
+            Reading::Same => Reading::As(value.clone()),
+            other => other,
+        }
+    }
+
+    /// Reads a text that may be written in another way.
+    fn read_text(&self, text: &str) -> Reading {
+        let trimmed = text.trim();
+        if is_nothing(trimmed) {
+            return Reading::NotGiven;
+        }
+        if let Some(value) = written_value(trimmed) {
+            return match (self, &value) {
+                // Several names in one text are refused as they were written.
+                (_, Value::Array(entries)) if entries.len() != 1 => Reading::Same,
+                _ => self.read_inside(&value),
+            };
+        }
+        let read = match self {
+            Self::Integer { .. } | Self::Number => number(trimmed),
+            Self::Boolean => boolean(trimmed).map(Value::from),
+            Self::Day => {
+                return day(trimmed).map_or(Reading::Same, |day| match day {
+                    Cow::Borrowed(_) => Reading::Same,
+                    Cow::Owned(day) => Reading::As(day.into()),
+                });
+            }
+            _ => None,
+        };
+        read.map_or(Reading::Same, |read| self.read_inside(&read))
+    }
+}
+
+impl ListOf<'_> {
+    fn read(&self, value: &Value) -> Reading {
+        match value {
+            Value::Array(entries) => match entries.as_slice() {
+                [Value::Array(inner)] => self.entries(inner),
+                [Value::String(text)] => match written_value(text) {
+                    Some(Value::Array(inner)) => self.entries(&inner),
+                    _ => self.entries(entries),
+                },
+                _ => self.entries(entries),
+            },
+            Value::String(text) => self.read_text(text.trim()),
+            Value::Number(_) => self.entries(std::slice::from_ref(value)),
+            Value::Object(members) => {
+                // A list as PHP and form encoders write it.
+                let is_numbered = |(place, name): (usize, &String)| *name == place.to_string();
+                match members.keys().enumerate().all(is_numbered) {
+                    true => self.entries(&members.values().cloned().collect::<Vec<_>>()),
+                    false => Reading::Same,
+                }
+            }
+            Value::Bool(_) | Value::Null => Reading::Same,
+        }
+    }
+
+    fn read_text(&self, text: &str) -> Reading {
+        match written_value(text) {
+            Some(Value::Array(entries)) => return self.entries(&entries),
+            Some(one) => return self.entries(&[one]),
+            None => {}
+        }
+        let parts: Vec<&str> = text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect();
+        let list = |parts: &[&str]| {
+            parts
+                .iter()
+                .map(|part| Value::from(*part))
+                .collect::<Vec<_>>()
+        };
+        if !self.words.is_empty() {
+            return match is_nothing(text) && word(&self.words, text).is_none() {
+                true => Reading::NotGiven,
+                false => self.entries(&list(&parts)),
+            };
+        }
+        if self.by_commas {
+            return self.entries(&list(&parts));
+        }
+        // `{a,b}` is part of a glob, and prose with a comma may be one entry.
+        let is_one = parts.len() < 2 || text.contains(['{', '}']);
+        if is_nothing(text) {
+            return Reading::Unclear(json!([text]));
+        }
+        match is_one {
+            true => self.entries(&[text.into()]),
+            false if parts.iter().any(|part| part.contains(char::is_whitespace)) => {
+                Reading::Unclear(list(&parts).into())
+            }
+            false => self.entries(&list(&parts)),
+        }
+    }
+
+    /// The entries without empty ones.
+    fn entries(&self, entries: &[Value]) -> Reading {
+        let mut read = Vec::new();
+        for entry in entries {
+            read.push(match entry {
+                Value::Null => continue,
+                Value::String(text) if text.trim().is_empty() => continue,
+                Value::String(text) if !self.words.is_empty() => match word(&self.words, text) {
+                    Some(known) => known.into(),
+                    None => entry.clone(),
+                },
+                Value::Number(number) if !self.or_number => number.to_string().into(),
+                other => other.clone(),
+            });
+        }
+        match read.is_empty() {
+            true => Reading::NotGiven,
+            false => Reading::As(read.into()),
+        }
+    }
+}
+
+/// A list without empty entries; any other value as it is.
+fn without_empty(value: &Value) -> Value {
+    let is_empty = |entry: &&Value| {
+        entry.is_null() || entry.as_str().is_some_and(|text| text.trim().is_empty())
+    };
+    match value.as_array() {
+        Some(entries) => entries
+            .iter()
+            .filter(|entry| !is_empty(entry))
+            .cloned()
+            .collect(),
+        None => value.clone(),
+    }
+}
+
+/// The allowed words of a schema.
+fn words_of(schema: &Value) -> Vec<&str> {
+    let words = schema.get("enum").and_then(Value::as_array);
+    words
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+/// The allowed word that a text is, apart from case and separators.
+fn word<'a>(words: &[&'a str], text: &str) -> Option<&'a str> {
+    let folded = folded_name(text);
+    let exact = words.iter().find(|word| **word == text);
+    exact
+        .or_else(|| words.iter().find(|word| folded_name(word) == folded))
+        .copied()
+}
+
+/// A name without case and separators: `maxTokens` and `max_tokens` are the same.
+fn folded_name(name: &str) -> String {
+    let letters = name.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+fn is_alias(given: &str) -> bool {
+    ALIASES.iter().any(|(alias, _)| *alias == given)
+}
+
+fn is_nothing(text: &str) -> bool {
+    NOTHING.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// The list or the string that a text is, as JSON or as other languages print it.
+fn written_value(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let is_list = text.starts_with('[') && text.ends_with(']');
+    let is_string = text.starts_with('"') && text.ends_with('"');
+    if !is_list && !is_string {
+        return None;
+    }
+    let value = serde_json::from_str(text).ok();
+    value.or_else(|| {
+        let double = text.replace('\'', "\"");
+        let is_single_quoted = is_list && !text.contains('"');
+        serde_json::from_str(&double)
+            .ok()
+            .filter(|_| is_single_quoted)
+    })
+}
+
+/// The number that a text is.
+fn number(text: &str) -> Option<Value> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let whole = text.parse::<i64>().map(Value::from);
+    whole
+        .or_else(|_| text.parse::<f64>().map(Value::from))
+        .ok()
+        .filter(|_| is_plain)
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// A whole number below 2^53.
+fn whole(number: f64) -> Option<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+    let whole = number as i64;
+    (number.fract() == 0.0 && number.abs() < 9e15).then_some(whole)
+}
+
+/// The day of a text: borrowed if it is a day already. With a time and an offset, the day in UTC;
+/// without an offset, the day as written.
+fn day(text: &str) -> Option<Cow<'_, str>> {
+    if time::day_bound(text, false).is_some() {
+        return Some(Cow::Borrowed(text));
+    }
+    let of_instant = |instant: Timestamp| utc_day(instant).map(Cow::Owned);
+    if let Some(number) = number(text) {
+        // Eight digits may be a day or seconds.
+        return match text.len() {
+            8 => text
+                .parse::<Date>()
+                .ok()
+                .map(|day| Cow::Owned(day.to_string())),
+            _ => instant(&number).map(Cow::Owned),
+        };
+    }
+    if let Ok(instant) = text.parse::<Timestamp>() {
+        return of_instant(instant);
+    }
+    if let Ok(instant) = rfc2822::parse(text) {
+        return of_instant(instant.timestamp());
+    }
+    if let Ok(at) = text.parse::<DateTime>() {
+        return Some(Cow::Owned(at.date().to_string()));
+    }
+    let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
+    let [year, month, day] = parts.as_slice() else {
+        return None;
+    };
+    let year = year.parse().ok().filter(|_| year.len() == 4)?;
+    let date = Date::new(year, month.parse().ok()?, day.parse().ok()?);
+    date.ok().map(|date| Cow::Owned(date.to_string()))
+}
+
+/// The day of seconds or milliseconds since 1970. `None` for a number that may be something else.
+fn instant(number: &Value) -> Option<String> {
+    let number = number.as_i64().or_else(|| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a cast saturates, and no such day exists"
+        )]
+        number.as_f64().map(|number| number as i64)
+    })?;
+    match number.abs() {
+        // From 1973 to 5138.
+        100_000_000..100_000_000_000 => utc_day(Timestamp::from_second(number).ok()?),
+        100_000_000_000.. => utc_day(Timestamp::from_millisecond(number).ok()?),
+        _ => None,
+    }
+}
+
+fn utc_day(instant: Timestamp) -> Option<String> {
+    Some(instant.to_string().get(..10)?.to_owned())
+}
