@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ack_compare::groups::near_duplicates;
+use ack_compare::groups::{ALIKE, alike};
 use ack_compare::{Profile, relate};
 use ack_memory::Config;
 use ack_memory::Service;
@@ -125,7 +125,7 @@ fn nearest(waiting: &[Memory]) {
 fn groups(waiting: &[Memory]) {
     let memories: Vec<&Memory> = waiting.iter().collect();
     let began = Instant::now();
-    let groups = near_duplicates(&memories);
+    let groups = alike(&memories, ALIKE);
     report("groups of 10,000", &mut [began.elapsed()]);
     println!("{} groups", groups.len());
 }

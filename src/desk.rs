@@ -50,7 +50,7 @@ pub struct Desk {
     items: Vec<QueueItem>,
     /// The choices that are not written yet, in order.
     choices: Vec<MadeChoice>,
-    /// Groups of memories that say nearly the same thing, by number. Empty until
+    /// Groups of memories that are much alike, by number. Empty until
     /// [`Desk::find_groups`] or [`Desk::set_groups`].
     groups: Vec<Vec<usize>>,
     /// The key of the next choice.
@@ -225,7 +225,7 @@ impl Desk {
         self.queue
     }
 
-    /// Finds groups of memories that say nearly the same thing.
+    /// Finds groups of memories that are much alike.
     pub fn find_groups(&mut self) {
         self.groups = groups_of(&self.waiting());
     }

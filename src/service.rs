@@ -29,6 +29,7 @@ pub mod service_state;
 mod session_words;
 pub(crate) mod short_id;
 mod shorten;
+mod shown;
 pub(crate) mod stale;
 pub(crate) mod validate;
 

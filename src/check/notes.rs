@@ -6,8 +6,7 @@ use std::time::SystemTime;
 
 use ack_api::decision::DECISION_LOG;
 use ack_api::memory::{Memory, Status};
-use ack_compare::sketch::{Grouped, find_earlier};
-use ack_search::dedup::Signature;
+use ack_compare::groups::{NEARLY_EQUAL, alike};
 use ack_store::folder::front_matter::split;
 use ack_store::folder::lines;
 use ack_store::folder::links::{Target, links, name_alone, target_exists};
@@ -486,30 +485,21 @@ impl CheckState {
     }
 
     fn near_duplicates(&mut self) {
-        let signatures: Vec<(usize, Signature)> = self
-            .read
+        let kept: Vec<usize> = (0..self.read.len())
+            .filter(|at| self.read.get(*at).is_some_and(|read| !read.is_withdrawn))
+            .collect();
+        let memories: Vec<&Memory> = kept
             .iter()
-            .enumerate()
-            .filter(|(_, read)| !read.is_withdrawn)
-            .map(|(number, read)| (number, Signature::of(&read.memory)))
+            .filter_map(|at| Some(&self.read.get(*at)?.memory))
             .collect();
-        let grouped: Vec<Grouped<'_>> = signatures
-            .iter()
-            .map(|(_, current)| Grouped {
-                group: current.group(),
-                label: current.label(),
-                words: current.words(),
-            })
-            .collect();
-        let pairs = find_earlier(&grouped, |later, earlier| {
-            let pair = signatures.get(later).zip(signatures.get(earlier));
-            pair.is_some_and(|((_, later), (_, earlier))| later.is_near(earlier))
-        });
-        let number = |at: usize| signatures.get(at).map(|(number, _)| *number);
-        let found: Vec<(usize, usize)> = pairs
-            .into_iter()
-            .filter_map(|(later, earlier)| Some((number(later)?, number(earlier)?)))
-            .collect();
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for group in alike(&memories, NEARLY_EQUAL) {
+            let mut members = group.iter().filter_map(|at| kept.get(*at).copied());
+            if let Some(first) = members.next() {
+                found.extend(members.map(|later| (later, first)));
+            }
+        }
+        found.sort_unstable();
         for (later, earlier) in found {
             let (Some(later), Some(earlier)) = (self.read.get(later), self.read.get(earlier))
             else {
@@ -517,7 +507,7 @@ impl CheckState {
             };
             let (path, line) = (later.path.clone(), later.line);
             let message = format!(
-                "says nearly the same as `{}` ({}); keep one of them",
+                "has nearly the words of `{}` ({}); if both say the same, keep one of them",
                 earlier.id,
                 earlier.path.display()
             );

@@ -139,7 +139,7 @@ fn report_unwritable(desk: &Desk) {
 struct Entry {
     #[serde(flatten)]
     card: Card,
-    /// The ids of other waiting memories that say nearly the same thing.
+    /// The ids of other waiting memories that are much alike.
     alike: Vec<String>,
     /// What the project's instruction files say about it: the same, or the opposite.
     #[serde(skip_serializing_if = "Vec::is_empty")]

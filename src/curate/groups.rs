@@ -1,10 +1,10 @@
-//! Groups of waiting memories that say nearly the same thing: fifty are often five lessons.
+//! Groups of waiting memories that are much alike: fifty are often five lessons.
 
-use ack_compare::groups::near_duplicates;
+use ack_compare::groups::{ALIKE, alike};
 
 use super::Candidate;
 
-/// Memories that say nearly the same thing, by their positions in the queue.
+/// Memories that are much alike, by their positions in the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// At least one position, in ascending order. The first one represents the group.
@@ -15,6 +15,6 @@ pub struct Group {
 /// members, so a queue sorted by age stays sorted. The result is deterministic.
 pub fn groups(queue: &[&Candidate]) -> Vec<Group> {
     let memories: Vec<_> = queue.iter().map(|candidate| candidate.memory()).collect();
-    let groups = near_duplicates(&memories).into_iter();
+    let groups = alike(&memories, ALIKE).into_iter();
     groups.map(|members| Group { members }).collect()
 }

@@ -44,7 +44,8 @@ fn instruction(entry: &InstructionEntry) -> String {
     let statement = statement.map_or(&entry.says, |conflict| &conflict.instruction);
     let relation = match entry.relation {
         RelationKind::Contradicts => "contradicts it",
-        _ => "says it already",
+        RelationKind::Same => "says it already",
+        _ => "is much like it",
     };
     format!(
         "{}:{} {relation}: {}",

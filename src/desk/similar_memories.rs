@@ -1,10 +1,10 @@
-//! Memories on the desk that say nearly the same thing.
+//! Memories on the desk that are much alike.
 
 use super::Desk;
 use super::queue::{ItemState, QueueItem};
 
 impl Desk {
-    /// The other waiting memories of the same scope that say nearly the same thing.
+    /// The other waiting memories of the same scope that are much alike.
     pub fn group(&self, number: usize) -> Vec<usize> {
         let waits = |other: &usize| {
             let item = self.items.get(*other);

@@ -42,7 +42,7 @@ fn query(answer: &QueryResponse, whole: Option<&str>) -> String {
         (0, 0) => "No memories.".to_owned(),
         (1, 1) if at_least.is_empty() => "1 memory".to_owned(),
         (_, total) if answer.is_complete() && answer.folded() > 0 => {
-            format!("{total} memories, {} similar to others", answer.folded())
+            format!("{total} memories, {} contained in others", answer.folded())
         }
         (count, total) => format!("{count} of {total}{at_least} memories"),
     };
@@ -405,7 +405,7 @@ fn item(out: &mut String, mark: &str, hit: &MemoryHit) {
         let also: Vec<String> = hit.also.iter().map(|also| inline(&also.id)).collect();
         let _ = writeln!(
             out,
-            "  same: {}{}",
+            "  also noted as: {}{}",
             also.join(", "),
             more_suffix(hit.more_also)
         );

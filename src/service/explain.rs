@@ -182,7 +182,7 @@ impl Search<'_> {
         {
             expected.stage = Stage::Folded;
             expected.message = Message::new(format!(
-                "it says the same as `{}` and is folded into its `also`",
+                "`{}` contains all of it and names it in `also`",
                 hit.hit.id
             ));
         } else {

@@ -1,4 +1,4 @@
-//! What a project's instruction files say about a waiting memory: the same, or the opposite.
+//! What a project's instruction files say about a waiting memory: much the same, or the opposite.
 //!
 //! Hosts load `CLAUDE.md`, `AGENTS.md` and rules into every session themselves, so these are never
 //! served as memories. A curator sees where one of them already says what a memory says, or
@@ -29,7 +29,9 @@ const MAX_PASSAGES: usize = 2_000;
 const MAX_LINES: usize = 40;
 /// Maximum passages to show with a memory.
 const MAX_SHOWN: usize = 3;
-/// The minimum share of the shorter text that both must contain to be compared.
+/// Minimum share of a memory's words in a passage that is much like it.
+const MIN_COVERED: f32 = 0.85;
+/// Minimum share of one text's words in the other one, to be compared.
 const MIN_SHARED: f32 = 0.3;
 /// Maximum characters of a shown statement.
 const STATEMENT_CAP: usize = 300;
@@ -112,12 +114,16 @@ impl Instructions {
                     && passage.lines.0 <= known.lines.0
                     && known.lines.1 <= passage.lines.1
             });
-            if is_known || profile.common(&passage.profile) < MIN_SHARED {
+            let covered = profile.covered_by(&passage.profile);
+            if is_known || covered.max(passage.profile.covered_by(profile)) < MIN_SHARED {
                 continue;
             }
             let relation = relate(profile, &passage.profile);
-            let wanted = [RelationKind::Same, RelationKind::Contradicts];
-            if !wanted.contains(&relation.kind) {
+            let is_shown = match relation.kind {
+                RelationKind::Same | RelationKind::Contradicts => true,
+                _ => covered >= MIN_COVERED,
+            };
+            if !is_shown {
                 continue;
             }
             let statement = |text: &str| text::line(text, STATEMENT_CAP);

@@ -20,7 +20,7 @@ use ack_compare::Profile;
 
 /// Maximum memories in one review.
 const MAX_MEMORIES: usize = 10;
-/// The minimum similarity of memories that say nearly the same thing.
+/// The minimum resemblance of memories that are much alike.
 const MIN_REPEATED_RESEMBLANCE: f64 = 0.8;
 /// Maximum characters of a shown statement.
 const STATEMENT_CAP: usize = 300;

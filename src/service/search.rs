@@ -3,10 +3,9 @@
 mod page;
 mod words;
 
-use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use self::page::{ComparableHit, Place};
+use self::page::Place;
 pub(crate) use self::page::{Hit, Page};
 use self::words::{MAX_NEAREST, truncate_to_nearest};
 use super::answer;
@@ -16,6 +15,7 @@ use super::open;
 use super::open::{OpenScopes, Records};
 use super::same_id::{self, Holder};
 use super::session_words::{self, SessionEvidence};
+use super::shown::{Overlap, Shown};
 use super::validate::QuerySpec;
 use crate::scope::resolve::Selection;
 use crate::service::error::Error;
@@ -33,8 +33,9 @@ use ack_search::query::QueryTerms;
 use ack_search::ranking::{OrderOptions, Ranked, order, resume, tie_number};
 use ack_search::remote::RemoteError;
 use ack_search::retrieve::{Candidate, CandidateSet, ContextMatch, Query, retrieve};
-use ack_search::semantic::{QuantizedVector, QueryVector};
+use ack_search::semantic::QueryVector;
 use ack_search::view::View;
+use ack_search::wording::Wording;
 
 /// One search over opened scopes.
 pub(crate) struct Search<'a> {
@@ -200,10 +201,6 @@ impl<'a> Search<'a> {
         self.query_vector.is_some()
     }
 
-    fn vector_of(&self, scored: &Candidate) -> Option<QuantizedVector> {
-        self.views.get(scored.scope)?.vector(scored.doc)
-    }
-
     pub(super) fn has_vector(&self, scored: &Candidate) -> bool {
         self.views
             .get(scored.scope)
@@ -357,7 +354,7 @@ impl<'a> Search<'a> {
             .is_some_and(|view| view.filter.in_current_project(doc))
     }
 
-    /// Reads records in order, folds near-duplicates, and stops when the page is full.
+    /// Reads records in order, folds what another one contains, and stops when the page is full.
     fn read(
         &self,
         ranked: &[Ranked],
@@ -369,7 +366,7 @@ impl<'a> Search<'a> {
             resume(ranked, cursor, |place| self.identity(place))
         });
         let mut page = Page::default();
-        let mut known: Vec<ComparableHit> = Vec::new();
+        let mut shown = Shown::default();
         let mut reader = Reader::new(self.bm25());
         let mut rest = ranked.get(start..).unwrap_or_default();
         let mut rank = start;
@@ -390,21 +387,17 @@ impl<'a> Search<'a> {
                     page.gone += usize::from(!page.failed.iter().any(|(name, _)| *name == scope));
                     continue;
                 };
-                // A list shows everything; near-duplicates are folded only in a search.
-                let comparable = ComparableHit {
-                    query_vector: if self.is_search() {
-                        self.vector_of(&place.candidate)
-                    } else {
-                        None
-                    },
-                    signature: OnceCell::new(),
-                };
-                let same = if self.is_search() {
-                    comparable.find_duplicate(&memory, &known, &page.hits)
-                } else {
-                    None
-                };
-                if same.is_none() && page.hits.len() >= limit {
+                // A list shows everything.
+                let wording = self.is_search().then(|| Wording::of(&memory));
+                let overlap = wording.as_ref().map_or(Overlap::None, |wording| {
+                    let serves = |memory: &Memory| StatusFilter::Approved.allows(memory.status);
+                    shown.overlap(wording, |at| {
+                        // An approved memory is not hidden behind one that waits.
+                        let known = page.hits.get(at);
+                        known.is_some_and(|known| serves(&known.memory) == serves(&memory))
+                    })
+                });
+                if overlap == Overlap::None && page.hits.len() >= limit {
                     page.more = true;
                     break 'page;
                 }
@@ -415,27 +408,37 @@ impl<'a> Search<'a> {
                     ranked: *place,
                     tie: tie_number(ranked, rank - 1),
                 });
-                if let Some(hit) = same.and_then(|position| page.hits.get_mut(position)) {
-                    hit.also_places.push(number);
-                    hit.hit.also.push(Also {
-                        id: memory.id,
-                        scope,
-                    });
+                if let Overlap::Contained(at) = overlap {
+                    if let Some(hit) = page.hits.get_mut(at) {
+                        let id = memory.id;
+                        hit.fold(Also { id, scope }, number);
+                    }
                     continue;
                 }
-                known.push(comparable);
                 let mut hit = self.hit(&memory, place, &scope, (rank, candidates), &mut reader);
                 let others = contradicted.remove(&key).unwrap_or_default();
                 if let Some(open) = self.opened.get(place.candidate.scope) {
                     let staleness = &self.opened.staleness;
                     staleness.mark(&mut hit, &memory, &open.scope, others);
                 }
-                page.hits.push(Hit {
+                let hit = Hit {
                     hit,
                     memory,
                     place: number,
                     also_places: Vec::new(),
-                });
+                    contained: None,
+                };
+                let contained = match overlap {
+                    Overlap::Contains(at) => Some(at),
+                    _ => None,
+                };
+                match contained.and_then(|at| page.hits.get_mut(at)) {
+                    Some(known) => known.give_place_to(hit),
+                    None => page.hits.push(hit),
+                }
+                if let Some(wording) = wording {
+                    shown.add(wording, contained);
+                }
             }
         }
         Ok(page)

@@ -386,7 +386,7 @@ const CHECKS = {
     sound(page, address);
   },
 
-  /** Memories that say nearly the same are decided about together. */
+  /** Memories that are much alike are decided about together. */
   async group() {
     const alike = Array.from({ length: 4 }, (_, n) =>
       memory(`g${n}`, "Leases of thirty seconds restart the worker", {
@@ -403,7 +403,7 @@ const CHECKS = {
       await page.waitForTimeout(100);
       await press(page, "j", "k");
     }
-    assert.match(await page.textContent("#group"), /3 more say nearly the same/, "no group");
+    assert.match(await page.textContent("#group"), /Much alike: 3 more/, "no group");
     await press(page, "A");
     assert.match(await page.textContent("#dialog h2"), /^Approve 4 memories\?$/);
     await press(page, "Escape", "g");

@@ -1,5 +1,5 @@
-//! A review session at the terminal: no decision is ever lost, and memories that say nearly the same
-//! thing are decided together.
+//! A review session at the terminal: no decision is ever lost, and memories that are much alike are
+//! decided together.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -288,7 +288,7 @@ fn a_scope_whose_decisions_cannot_be_written_is_named_before_the_first_card() {
     assert!(!clean.contains("cannot write the decisions"), "{clean}");
 }
 
-/// Three that say nearly the same, an approved one like them, and an unrelated one.
+/// Three that are much alike, an approved one like them, and an unrelated one.
 fn alike() -> Root {
     let root = Root::new();
     let fact = "The webhook sender waits 30 seconds for an answer before it retries.";
@@ -329,7 +329,7 @@ fn similar_memories_are_decided_together() {
         let root = alike();
         let mut session = Session::start(review(&root));
         session
-            .expect("2 waiting too, nearly the same: g2 g3")
+            .expect("2 waiting too, much alike: g2 g3")
             .expect("z q ? > ")
             .press(&format!("{keys}\n"))
             .expect(label)
@@ -342,7 +342,7 @@ fn similar_memories_are_decided_together() {
             .expect("4/4")
             .expect("z q ? > ")
             .press("A\n")
-            .expect("no other waiting memory says nearly the same")
+            .expect("no other waiting memory is much like it")
             .press("q\ny\n")
             .expect("3 decisions:");
         let (code, shown) = session.end();
@@ -364,8 +364,8 @@ fn a_card_shows_decisions_on_similar_memories_and_the_difference_from_the_neares
         .expect("z q ? > ")
         .press("a\n")
         .expect("2/4")
-        .expect("waiting too, nearly the same: g3")
-        .expect("already decided, nearly the same: g1 approved")
+        .expect("waiting too, much alike: g3")
+        .expect("already decided, much alike: g1 approved")
         .press("x\n")
         .expect("`x` works only on the page")
         .press("j\n")

@@ -1,23 +1,269 @@
-//! Near-duplicates in other words: what one search shows as one result, and what it never does.
+//! What stands behind one result: memories whose text it contains whole, and no others. Two texts
+//! can differ in a single word and be opposites, so likeness hides nothing, through any door.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::io::Write;
+use std::process::Stdio;
 
-use ack_api::memory::{Memory, Status};
-use ack_search::analyzer::Analyzer;
-use ack_search::dedup::{MIN_NEAR_COSINE, MIN_REWORDED_COSINE, Signature, is_reworded};
-use ack_search::encoder::Encoder;
-use ack_search::semantic::{QuantizedVector, Vectors};
+use ack_compare::{Profile, relate};
+use ack_memory::api::RelationKind;
+use ack_memory::internal::Setting;
 use serde_json::{Value, json};
 
 use crate::arguments::call;
-use crate::support::{Root, memory, outside};
+use crate::cli::binary;
+use crate::context::project;
+use crate::support::{Root, ids, memory, result_ids};
+
+/// What is done to a text so that it says something else.
+const CHANGES: &[(&str, &str)] = &[
+    // Two nouns change places.
+    (
+        "Copy the config from staging to production before the release",
+        "Copy the config from production to staging before the release",
+    ),
+    (
+        "Service A calls service B when an invoice is written",
+        "Service B calls service A when an invoice is written",
+    ),
+    (
+        "The importer reads from the bucket and writes to the queue",
+        "The importer reads from the queue and writes to the bucket",
+    ),
+    (
+        "Deploy the consumers before the producers of the ledger topic",
+        "Deploy the producers before the consumers of the ledger topic",
+    ),
+    // A direction, a verb, a side.
+    (
+        "Warm the cache before the traffic is switched over",
+        "Warm the cache after the traffic is switched over",
+    ),
+    (
+        "The workers wait for a connection; raise max_connections",
+        "The workers wait for a connection; lower max_connections",
+    ),
+    (
+        "Scroll the audit table upwards to load older entries",
+        "Scroll the audit table downwards to load older entries",
+    ),
+    (
+        "The proxy accepts requests without a host header",
+        "The proxy rejects requests without a host header",
+    ),
+    // A number, a version, a weekday, a path, an identifier.
+    (
+        "The gateway closes idle connections after 90 seconds",
+        "The gateway closes idle connections after 60 seconds",
+    ),
+    (
+        "The nightly build of the gateway needs version 1.2.3 of the toolchain",
+        "The nightly build of the gateway needs version 1.2.4 of the toolchain",
+    ),
+    (
+        "The dependency update of the gateway runs every Friday evening",
+        "The dependency update of the gateway runs every Monday evening",
+    ),
+    (
+        "The relay reads its limits from /etc/relay.toml at start",
+        "The relay reads its limits from /opt/relay.toml at start",
+    ),
+    (
+        "The parser of the ledger export is written in C",
+        "The parser of the ledger export is written in C++",
+    ),
+    // The order of steps.
+    (
+        "Drop the old column. Then run the backfill.",
+        "Then run the backfill. Drop the old column.",
+    ),
+    // A negation.
+    (
+        "The workers wait for a connection; raise max_connections",
+        "The workers wait for a connection; do not raise max_connections",
+    ),
+    (
+        "Raise the busy timeout before a migration of the ledger",
+        "Never raise the busy timeout before a migration of the ledger",
+    ),
+    (
+        "Le cache des sessions est partagé entre les instances",
+        "Le cache des sessions n'est pas partagé entre les instances",
+    ),
+    (
+        "Die Sicherung der Rechnungen wird verschlüsselt",
+        "Die Sicherung der Rechnungen wird nicht verschlüsselt",
+    ),
+    (
+        "La copia de seguridad de las facturas se cifra",
+        "La copia de seguridad de las facturas no se cifra",
+    ),
+    (
+        "O cache de sessões é compartilhado entre as instâncias",
+        "O cache de sessões não é compartilhado entre as instâncias",
+    ),
+    (
+        "Il backup delle fatture è cifrato ogni notte",
+        "Il backup delle fatture non è cifrato ogni notte",
+    ),
+    (
+        "De back-up van de facturen wordt elke nacht versleuteld",
+        "De back-up van de facturen wordt niet elke nacht versleuteld",
+    ),
+    (
+        "Kopia zapasowa faktur jest szyfrowana co noc",
+        "Kopia zapasowa faktur nie jest szyfrowana co noc",
+    ),
+    (
+        "Резервная копия счетов шифруется каждую ночь",
+        "Резервная копия счетов не шифруется каждую ночь",
+    ),
+    (
+        "Резервна копія рахунків шифрується щоночі",
+        "Резервна копія рахунків не шифрується щоночі",
+    ),
+    (
+        "Säkerhetskopian av fakturorna krypteras varje natt",
+        "Säkerhetskopian av fakturorna krypteras inte varje natt",
+    ),
+    (
+        "Faturaların yedeği her gece şifrelenir",
+        "Faturaların yedeği her gece şifrelenmez",
+    ),
+    ("部署之前重新启动支付服务", "部署之前不要重新启动支付服务"),
+    (
+        "リリースの前に支払いサービスを再起動する",
+        "リリースの前に支払いサービスを再起動しない",
+    ),
+    (
+        "릴리스 전에 결제 서비스를 다시 시작한다",
+        "릴리스 전에 결제 서비스를 다시 시작하지 않는다",
+    ),
+];
+
+/// The two texts of a change as memories: as titles, and as facts under one title.
+fn pairs() -> Vec<[Value; 2]> {
+    let about = json!({ "project": "alpha", "files": ["src/gateway.rs"] });
+    let titles = CHANGES.iter().map(|(one, other)| {
+        [("one", one), ("other", other)].map(|(id, text)| memory(id, text, about.clone()))
+    });
+    let facts = CHANGES.iter().map(|(one, other)| {
+        [("one", one), ("other", other)].map(|(id, text)| {
+            let mut fact = memory(id, "What the gateway team learned", about.clone());
+            fact["facts"] = json!([text]);
+            fact
+        })
+    });
+    titles.chain(facts).collect()
+}
+
+/// What a hook adds to the conversation. What it remembers stays in the root.
+fn hook_text(root: &Root, hook: &str, event: &Value) -> String {
+    let mut command = binary();
+    for variable in ["HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"] {
+        command.env(variable, root.path());
+    }
+    let mut child = command
+        .arg("--root")
+        .arg(root.path())
+        .args(["hook", hook])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(event.to_string().as_bytes()).unwrap();
+    drop(pipe);
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn a_memory_that_says_something_else_is_never_hidden() {
+    let mut hidden = Vec::new();
+    for pair in pairs() {
+        let root = Root::new();
+        root.store("alpha", &pair);
+        let folder = project(&root, "alpha", "main");
+        let service =
+            root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", folder.clone())));
+        let text = pair[0]["facts"][0]
+            .as_str()
+            .or(pair[0]["title"].as_str())
+            .unwrap();
+        let is_shown = |ids: Vec<String>| {
+            ["one", "other"]
+                .iter()
+                .all(|id| ids.iter().any(|known| known == id))
+        };
+        let mut check = |door: &str, is_shown: bool| {
+            if !is_shown {
+                hidden.push(format!("{door}: {text}"));
+            }
+        };
+        for mode in ["hybrid", "lexical"] {
+            let asked = json!({ "query": text, "mode": mode });
+            let answer = call(&service, "query_memories", asked).unwrap();
+            check(
+                mode,
+                is_shown(result_ids(&answer)) && !answer.to_string().contains("\"also\""),
+            );
+        }
+        let context = call(&service, "get_context", json!({})).unwrap();
+        check("get_context", is_shown(ids(&context["recent_memories"])));
+        let focused = call(&service, "get_context", json!({ "focus": text })).unwrap();
+        check("focus", is_shown(ids(&focused["recent_memories"])));
+        let start =
+            json!({ "hook_event_name": "SessionStart", "cwd": folder, "source": "startup" });
+        let start = hook_text(&root, "session-start", &start);
+        check(
+            "session start",
+            start.contains("id one") && start.contains("id other"),
+        );
+        let prompt =
+            json!({ "hook_event_name": "UserPromptSubmit", "cwd": folder, "prompt": text });
+        let prompt = hook_text(&root, "user-prompt", &prompt);
+        // It shows what is near the prompt, in languages that the encoder knows.
+        check(
+            "prompt",
+            prompt.contains("id one") == prompt.contains("id other"),
+        );
+        let edit = json!({ "session_id": "s", "cwd": folder, "hook_event_name": "PreToolUse", "tool_name": "Edit",
+            "tool_input": { "file_path": folder.join("src/gateway.rs"), "old_string": "a", "new_string": "b" } });
+        let edit = hook_text(&root, "pre-tool-use", &edit);
+        check("edit", edit.contains("id one") && edit.contains("id other"));
+    }
+    assert!(
+        hidden.is_empty(),
+        "{} hidden:\n{}",
+        hidden.len(),
+        hidden.join("\n")
+    );
+}
+
+#[test]
+fn a_memory_that_says_something_else_is_never_called_the_same() {
+    for pair in pairs() {
+        let texts = |memory: &Value| -> Vec<String> {
+            let fact = memory["facts"][0].as_str().map(str::to_owned);
+            std::iter::once(memory["title"].as_str().unwrap().to_owned())
+                .chain(fact)
+                .collect()
+        };
+        let [one, other] = [&pair[0], &pair[1]].map(|memory| {
+            let texts = texts(memory);
+            Profile::of_texts(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+        });
+        for relation in [relate(&one, &other), relate(&other, &one)] {
+            let is_claim = [RelationKind::Differs, RelationKind::Contradicts];
+            assert!(is_claim.contains(&relation.kind), "{pair:?}: {relation:?}");
+        }
+    }
+}
 
 /// A title with the facts below it.
 type Sample<'a> = (&'a str, &'a [&'a str]);
 
-/// Whether a search that matches both shows them as one.
-fn is_one(one: Sample<'_>, other: Sample<'_>) -> bool {
+/// The results of a search for the title of the first of two memories, and the ids below them.
+fn found(one: Sample<'_>, other: Sample<'_>) -> (Vec<String>, Vec<String>) {
     let root = Root::new();
     let sample =
         |id: &str, (title, facts): Sample<'_>| memory(id, title, json!({ "facts": facts }));
@@ -25,336 +271,124 @@ fn is_one(one: Sample<'_>, other: Sample<'_>) -> bool {
     root.store("beta", &[sample("b", other)]);
     let answer = call(&root.service(), "query_memories", json!({ "query": one.0 })).unwrap();
     assert_eq!(answer["total"], 2, "{answer}");
-    let results = answer["results"].as_array().unwrap();
-    let also = results[0]["also"].as_array().map_or(0, Vec::len);
-    assert_eq!(results.len() + also, 2, "{answer}");
-    also == 1
+    let first = &answer["results"][0];
+    let also = first["also"].as_array().map(|also| ids(&json!(also)));
+    (result_ids(&answer), also.unwrap_or_default())
 }
 
-const POOL: Sample<'_> = (
-    "Postgres pool runs dry because the migration job keeps its connections open",
-    &[
+#[test]
+fn equal_memories_are_shown_once() {
+    let one = (
         "Close the pool at the end of the job",
-        "The limit of the pool was reached after three deployments",
-    ],
-);
-
-#[test]
-fn reworded_duplicates_are_shown_once() {
-    let reworded: [(Sample<'_>, Sample<'_>); 6] = [
-        (
-            POOL,
-            (
-                "The migration job leaves connections open, so the Postgres pool runs dry",
-                &[
-                    "Close the pool when the job ends",
-                    "After three deployments the limit of the pool was reached",
-                ],
-            ),
-        ),
-        (
-            (
-                "Cargo tests hang when two processes lock the same target directory",
-                &[
-                    "Give each process a target directory of its own",
-                    "The lock is only released when the build ends",
-                ],
-            ),
-            (
-                "Two processes that lock the same target directory make cargo tests hang",
-                &[
-                    "Each process needs its own target directory",
-                    "The lock is released only at the end of the build",
-                ],
-            ),
-        ),
-        (
-            (
-                "Playwright needs the image of its own version",
-                &[
-                    "A browser of another version is not found in the container",
-                    "Update image and package together",
-                ],
-            ),
-            (
-                "The Playwright image must have the version of the package",
-                &[
-                    "The container does not find a browser of another version",
-                    "Package and image are updated together",
-                ],
-            ),
-        ),
-        (
-            (
-                "Retry webhooks with jitter",
-                &[
-                    "All receivers retried at the same moment after an outage",
-                    "Random waiting up to the full delay spread the load",
-                ],
-            ),
-            (
-                "Webhooks are retried with jitter",
-                &[
-                    "After an outage all receivers retried at the same moment",
-                    "The load was spread by random waiting up to the full delay",
-                ],
-            ),
-        ),
-        (
-            (
-                "CI cache is useless when the lock file is part of the key twice",
-                &["The restore key never matches"],
-            ),
-            (
-                "Lock file twice in the key makes the CI cache useless",
-                &["Restore keys never match then"],
-            ),
-        ),
-        (
-            (
-                "Flaky login test: the clock of the container is behind",
-                &[
-                    "Tokens are not valid yet when they are checked",
-                    "Synchronise the clock of the host",
-                ],
-            ),
-            (
-                "The login test is flaky because the container's clock is behind",
-                &[
-                    "When tokens are checked they are not valid yet",
-                    "Host clock must be synchronised",
-                ],
-            ),
-        ),
-    ];
-    let apart: Vec<&str> = reworded
-        .iter()
-        .filter(|(one, other)| !is_one(*one, *other))
-        .map(|(one, _)| one.0)
-        .collect();
-    assert!(apart.is_empty(), "shown twice: {apart:?}");
-}
-
-#[test]
-fn memories_that_differ_in_a_name_number_negation_or_opposite_are_not_folded() {
-    let reworded = [
-        (
-            "The migration job leaves connections open, so the MySQL pool runs dry",
-            "Close the pool when the job ends",
-            "After three deployments the limit of the pool was reached",
-        ),
-        (
-            "The migration job leaves connections open, so the Postgres pool runs dry",
-            "Close the pool when the job ends",
-            "After two deployments the limit of the pool was reached",
-        ),
-        (
-            "The migration job leaves connections open, so the Postgres pool runs dry",
-            "Close the pool when the job ends",
-            "After 3 deployments the limit of the pool was reached",
-        ),
-        (
-            "The migration job leaves connections open, so the Postgres pool runs dry",
-            "Close the pool when the job ends",
-            "The limit of the pool was never reached after three deployments",
-        ),
-        (
-            "The migration job leaves connections open, so the Postgres pool runs dry",
-            "Open the pool when the job ends",
-            "After three deployments the limit of the pool was reached",
-        ),
-        (
-            "The migration job leaves connections open, so the Postgres pool runs dry",
-            "Close the pool when the job ends",
-            "Before three deployments the limit of the pool was reached",
-        ),
-        (
-            "The migration job leaves connections open, so the Postgres pool runs dry",
-            "Close the pool when the job ends, see `max_connections`",
-            "After three deployments the limit of the pool was reached",
-        ),
-        (
-            "The backup job leaves connections open, so the Postgres pool runs dry",
-            "Close the pool when the job ends",
-            "After three deployments the limit of the pool was reached",
-        ),
-    ];
-    let folded: Vec<_> = reworded
-        .iter()
-        .filter(|candidate| is_one(POOL, (candidate.0, &[candidate.1, candidate.2])))
-        .collect();
-    assert!(folded.is_empty(), "folded although they differ: {folded:?}");
-}
-
-#[test]
-fn similar_texts_with_opposing_words_are_not_folded() {
-    let text = |word: &'static str| -> String {
-        format!(
-            "Run the schema check {word} the deployment of the payment gateway so that the \
-             nightly build finds broken tables"
-        )
-    };
-    assert!(is_one((&text("before"), &[]), (&text("before"), &[])));
-    assert!(!is_one((&text("before"), &[]), (&text("after"), &[])));
-    let facts = |word: &'static str| -> Vec<String> {
-        vec![format!(
-            "The cache of the staging cluster is {word} for every service that the nightly build deploys there"
-        )]
-    };
-    let are_folded = |word: &'static str, other: &'static str| {
-        let (one, other) = (facts(word), facts(other));
-        is_one(
-            ("Build cache of staging", &[&one[0]]),
-            ("Build cache of staging", &[&other[0]]),
-        )
-    };
-    assert!(are_folded("enabled", "enabled"));
-    assert!(!are_folded("enabled", "disabled"));
-}
-
-const DEVELOPMENT_SETS: [&str; 5] = [
-    "til-jb",
-    "clippy",
-    "solutions-open",
-    "precisionmembench",
-    "devbench",
-];
-
-/// The memories of a development set.
-fn memories_of(folder: &Path, set: &str) -> Vec<Memory> {
-    let path = folder.join("dev").join(set).join("docs.jsonl");
-    let text = std::fs::read_to_string(path).unwrap();
-    text.lines()
-        .map(|line| record(&serde_json::from_str(line).unwrap()))
-        .collect()
-}
-
-#[test]
-fn no_two_memories_of_the_development_sets_count_as_reworded() {
-    let Some(folder) = outside("ACK_TEST_EVALS") else {
-        return;
-    };
-    let encoder = Encoder::embedded().unwrap();
-    for set in DEVELOPMENT_SETS {
-        let memories = memories_of(&folder, set);
-        let mut analyzer = Analyzer::default();
-        let codes: Vec<Option<QuantizedVector>> = memories
-            .iter()
-            .map(|memory| analyzer.analyze(memory, Some(encoder)).quantized_vector())
-            .collect();
-        let mut vectors = Vectors::default();
-        codes.iter().for_each(|code| vectors.push(code.as_ref()));
-        let (mut near, mut folded) = (0, Vec::new());
-        for (number, code) in codes.iter().enumerate() {
-            let Some(code) = code else { continue };
-            for (other, cosine) in vectors
-                .cosines(code)
-                .into_iter()
-                .enumerate()
-                .skip(number + 1)
-            {
-                if cosine >= MIN_REWORDED_COSINE {
-                    near += 1;
-                    if is_reworded(&memories[number], &memories[other]) {
-                        folded.push((&memories[number].id, &memories[other].id));
-                    }
-                }
-            }
-        }
-        println!("{set}: {near} pairs of a cosine of {MIN_REWORDED_COSINE} or more");
-        assert!(folded.is_empty(), "{set}: {folded:?}");
-    }
-}
-
-/// Texts that are near-duplicates by their words are not ruled out by their vectors: each memory of
-/// the sets against itself without its tags and without the heaviest words that it can lose and
-/// still be nearly the same.
-#[test]
-fn nearly_equal_texts_are_above_the_cosine_bound_for_comparing_words() {
-    let Some(folder) = outside("ACK_TEST_EVALS") else {
-        return;
-    };
-    let encoder = Encoder::embedded().unwrap();
-    let mut analyzer = Analyzer::default();
-    let mut cosines: Vec<f32> = Vec::new();
-    for set in DEVELOPMENT_SETS {
-        for memory in memories_of(&folder, set) {
-            let whole = Signature::of(&memory);
-            let Some(other) = (0..6).rev().find_map(|part| {
-                let other = without(&memory, encoder, f64::from(part) * 0.05);
-                Signature::of(&other).is_near(&whole).then_some(other)
-            }) else {
-                continue;
-            };
-            let mut code =
-                |memory: &Memory| analyzer.analyze(memory, Some(encoder)).quantized_vector();
-            if let (Some(one), Some(other)) = (code(&memory), code(&other)) {
-                cosines.push(one.cosine(&other));
-            }
-        }
-    }
-    cosines.sort_by(f32::total_cmp);
-    let least = cosines[0];
-    println!(
-        "{} pairs, least cosine {least:.3}, one in a hundred below {:.3}",
-        cosines.len(),
-        cosines[cosines.len() / 100]
+        &["It has 30 connections."] as &[&str],
     );
-    assert!(cosines.len() > 2_000 && least >= MIN_NEAR_COSINE, "{least}");
-}
-
-/// A memory without its tags and without so large a share of its words, those of the most weight.
-fn without(memory: &Memory, encoder: &Encoder, share: f64) -> Memory {
-    let body = memory.narrative.clone().unwrap_or_default();
-    let distinct: HashSet<&str> = body.split_whitespace().collect();
-    let weight = |word: &str| {
-        encoder
-            .weight(word.trim_matches(|letter: char| !letter.is_alphanumeric()))
-            .unwrap_or_default()
-    };
-    let mut words: Vec<(f32, &str)> = distinct
-        .into_iter()
-        .map(|word| (weight(word), word))
-        .collect();
-    words.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "counts of words"
-    )]
-    words.truncate((words.len() as f64 * share) as usize);
-    let lost: HashSet<&str> = words.into_iter().map(|(_, word)| word).collect();
-    let kept: Vec<&str> = body
-        .split_whitespace()
-        .filter(|word| !lost.contains(word))
-        .collect();
-    Memory {
-        narrative: Some(kept.join(" ")),
-        concepts: Vec::new(),
-        ..memory.clone()
+    for other in [
+        (
+            "Close the pool at the end of the job",
+            &["It has 30 connections."] as &[&str],
+        ),
+        (
+            "close the  pool at the end of the job.",
+            &["It has 30 connections"],
+        ),
+        (
+            "**Close** the pool at the end of the job!",
+            &["It has `30` connections."],
+        ),
+    ] {
+        assert_eq!(
+            found(one, other),
+            (vec!["a".to_owned()], vec!["b".to_owned()]),
+            "{other:?}"
+        );
+    }
+    for other in [
+        (
+            "Close the pool at the end of the job",
+            &["It has 40 connections."] as &[&str],
+        ),
+        (
+            "At the end of the job, close the pool",
+            &["It has 30 connections."],
+        ),
+    ] {
+        let (results, also) = found(one, other);
+        assert_eq!((results.len(), also.len()), (2, 0), "{other:?}");
     }
 }
 
-/// A document of a set as a store would hold it.
-fn record(document: &Value) -> Memory {
-    let text = |key: &str| document[key].as_str().map(str::to_owned);
-    let list = |key: &str| -> Vec<String> {
-        let values = document[key].as_array().into_iter().flatten();
-        values
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
+#[test]
+fn of_two_memories_the_one_that_contains_the_other_is_shown() {
+    let short: Sample<'_> = ("Close the pool at the end of the job", &[]);
+    let long: Sample<'_> = (
+        "Pools",
+        &[
+            "Close the pool at the end of the job.",
+            "A worker has one of its own.",
+        ],
+    );
+    // The short one is the better match, and stands in the place of the long one otherwise.
+    assert_eq!(
+        found(short, long),
+        (vec!["b".to_owned()], vec!["a".to_owned()])
+    );
+    assert_eq!(
+        found(long, short),
+        (vec!["a".to_owned()], vec!["b".to_owned()])
+    );
+    // A part of a sentence is not the whole of it.
+    let denied: Sample<'_> = ("Do not close the pool at the end of the job", &[]);
+    assert_eq!(found(short, denied).0.len(), 2);
+}
+
+#[test]
+fn a_session_starts_with_the_memory_that_contains_the_others() {
+    let root = Root::new();
+    let learned = |id: &str, title: &str, facts: &[&str], day: u32| {
+        let created = format!("2026-03-{day:02}T00:00:00Z");
+        memory(
+            id,
+            title,
+            json!({ "project": "alpha", "facts": facts, "created_at": created }),
+        )
     };
-    Memory {
-        id: text("id").unwrap(),
-        project: text("project"),
-        title: text("title").unwrap(),
-        subtitle: text("subtitle"),
-        facts: list("facts"),
-        concepts: list("tags"),
-        narrative: text("body"),
-        status: Status::Approved,
-        ..Memory::empty()
+    root.store(
+        "alpha",
+        &[
+            learned("short", "Close the pool", &[], 3),
+            learned("again", "close the pool.", &[], 2),
+            learned(
+                "long",
+                "Pools",
+                &["Close the pool.", "A worker has its own."],
+                1,
+            ),
+        ],
+    );
+    let folder = project(&root, "alpha", "main");
+    let service =
+        root.service_with(|inputs| inputs.project = Some(Setting::flag("-C", folder.clone())));
+    for asked in [json!({}), json!({ "focus": "close the pool" })] {
+        let context = call(&service, "get_context", asked).unwrap();
+        assert_eq!(ids(&context["recent_memories"]), ["long"], "{context}");
     }
+}
+
+#[test]
+fn an_approved_memory_is_not_hidden_behind_one_that_waits() {
+    let root = Root::new().let_agents_review();
+    root.store(
+        "alpha",
+        &[
+            memory("approved", "Close the pool", json!({})),
+            memory(
+                "waits",
+                "Close the pool",
+                json!({ "status": "staging", "facts": ["And wait a minute."] }),
+            ),
+        ],
+    );
+    let asked = json!({ "query": "close the pool", "status": "all" });
+    let answer = call(&root.service(), "query_memories", asked).unwrap();
+    assert_eq!(result_ids(&answer).len(), 2, "{answer}");
 }

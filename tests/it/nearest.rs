@@ -222,3 +222,98 @@ fn a_contradiction_is_found_after_more_similar_memories() {
     assert_eq!(first.memory.id, "other", "{near:?}");
     assert_eq!(first.relation.kind, RelationKind::Contradicts);
 }
+
+/// The approved memories near a waiting one, each with its relation.
+fn near(root: &Root, id: &str) -> Vec<(String, RelationKind)> {
+    let near = root.service().nearest_approved(&read(root, id), "alpha");
+    let near = near.unwrap().into_iter();
+    near.map(|near| (near.memory.id, near.relation.kind))
+        .collect()
+}
+
+#[test]
+fn texts_without_spaces_have_neighbours_and_strangers_have_none() {
+    let root = Root::new();
+    let note = |id: &str, title: &str, fact: &str, status: &str| {
+        memory(id, title, json!({ "facts": [fact], "status": status }))
+    };
+    let failed = "失败时不要重试，先查看日志。";
+    let notify = "失敗したら担当者に通知する。";
+    root.store(
+        "alpha",
+        &[
+            note("zh", "部署之前先运行数据库迁移", failed, "approved"),
+            note("ja", "リリースの前にキャッシュを温める", notify, "approved"),
+            note(
+                "fonts",
+                "Fonts of the printer",
+                "It has two fonts.",
+                "approved",
+            ),
+            note("after-zh", "部署之后先运行数据库迁移", failed, "staging"),
+            note("same-zh", "部署之前先运行数据库迁移。", failed, "staging"),
+            note(
+                "after-ja",
+                "リリースの後にキャッシュを温める",
+                notify,
+                "staging",
+            ),
+            note(
+                "roof",
+                "Grant of the museum",
+                "It restores its roof.",
+                "staging",
+            ),
+            note(
+                "museum",
+                "博物馆申请修复屋顶的资助",
+                "四月截止。",
+                "staging",
+            ),
+        ],
+    );
+    let one = |id: &str, kind| vec![(id.to_owned(), kind)];
+    assert_eq!(near(&root, "after-zh"), one("zh", RelationKind::Differs));
+    assert_eq!(near(&root, "same-zh"), one("zh", RelationKind::Same));
+    assert_eq!(near(&root, "after-ja"), one("ja", RelationKind::Differs));
+    assert_eq!(near(&root, "roof"), []);
+    assert_eq!(near(&root, "museum"), []);
+}
+
+#[test]
+fn a_huge_memory_that_contains_much_of_a_card_is_not_the_same() {
+    let root = Root::new();
+    let parts = [
+        "relay",
+        "ledger",
+        "gateway",
+        "importer",
+        "kiosk",
+        "scheduler",
+    ];
+    let facts: Vec<String> = parts
+        .iter()
+        .flat_map(|part| {
+            [
+                format!("The {part} retries a failed call three times with jitter."),
+                format!("The {part} reads its secrets from the vault at start."),
+                format!("The {part} exports metrics on a port of its own."),
+            ]
+        })
+        .collect();
+    root.store(
+        "alpha",
+        &[
+            memory("huge", "Runbook of the platform", json!({ "facts": facts })),
+            staged(
+                "card",
+                "Retries of the relay",
+                json!({ "facts": ["The relay retries a failed call three times with jitter."] }),
+            ),
+        ],
+    );
+    assert_eq!(
+        near(&root, "card"),
+        [("huge".to_owned(), RelationKind::Differs)]
+    );
+}

@@ -450,7 +450,7 @@ fn the_hidden_count_matches_a_query_for_every_status() {
     let results = all["results"].as_array().unwrap().len() as u64;
     assert_eq!(all["total"].as_u64(), Some(results + 1), "{all}");
     let output = crate::cli::ack(root.path(), &["query", "terminal", "--all"]).ok();
-    let first = format!("{} memories, 1 similar to others, in alpha", results + 1);
+    let first = format!("{} memories, 1 contained in others, in alpha", results + 1);
     assert!(output.starts_with(&first), "{output}");
 }
 

@@ -63,7 +63,7 @@ pub struct ReviewItem {
     /// How many days ago it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_days: Option<i64>,
-    /// The ids of other memories that wait in its scope and say nearly the same.
+    /// The ids of other memories that wait in its scope and are much alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group: Vec<String>,
     /// Approved memories that it repeats, contradicts or resembles, at most three. Those that it
@@ -102,14 +102,14 @@ impl Warning {
     }
 }
 
-/// A passage of a project's instructions that says the same as a memory, or the opposite.
+/// A passage of a project's instructions that is much like a memory, or contradicts it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstructionEntry {
     /// The file, relative to the top of the project.
     pub file: String,
     /// The line where the passage begins, from 1.
     pub line: u64,
-    /// How the waiting memory relates to it: `same` or `contradicts`.
+    /// How the waiting memory relates to it: `same`, `differs` or `contradicts`.
     pub relation: RelationKind,
     /// What it says.
     pub says: String,

@@ -79,7 +79,7 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// A near-duplicate that was folded into a result.
+/// A memory whose text a result contains, and which is shown as part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Also {
     /// Its id.
@@ -127,10 +127,10 @@ pub struct MemoryHit {
     /// Relevance; comparable only within one answer. Absent without a query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// Near-duplicates folded into this result.
+    /// Memories whose whole text this one contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Also>,
-    /// How many more were folded.
+    /// How many more it contains.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_also: u64,
     /// Why it was chosen.
@@ -390,13 +390,13 @@ pub struct RelatedEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RelationKind {
-    /// It says nothing that the older one does not say.
+    /// Each contains the other, word for word.
     Same,
-    /// It says what the older one says, and more.
+    /// It contains the older one word for word, and says more.
     SaysMore,
-    /// It is about the same subject and says something else.
-    SaysOther,
-    /// They cannot both be true: a different number, version, path or name, or the opposite.
+    /// It is about the same subject, and the texts differ.
+    Differs,
+    /// They cannot both be true: another number, version, path or name, or a negation.
     Contradicts,
     /// It is about another subject.
     Unrelated,
@@ -408,7 +408,7 @@ impl RelationKind {
         match self {
             Self::Same => "same",
             Self::SaysMore => "says more",
-            Self::SaysOther => "says other",
+            Self::Differs => "differs",
             Self::Contradicts => "contradicts",
             Self::Unrelated => "unrelated",
         }

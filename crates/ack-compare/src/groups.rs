@@ -1,27 +1,37 @@
-//! Near-duplicates among many memories, in about linear time.
+//! Memories that are much alike, among many, in about linear time.
 //!
-//! Each memory is a set of word hashes and a [`sketch`] of this set. Memories whose sketches agree
-//! in a band are candidates. A memory joins the first earlier group whose leader it resembles. Only
+//! Each memory is a set of word hashes and a sketch of this set: a MinHash (Broder 1997) in bands.
+//! Memories whose sketches agree in a band are candidates (locality-sensitive hashing), so most
+//! pairs are never compared. A memory joins the first earlier group whose leader it resembles. Only
 //! leaders are candidates, so that a chain of small changes does not become one group.
+
+use std::hash::BuildHasher;
 
 use ack_api::memory::Memory;
 use ack_search::analysis::{self, TextRole};
+use ack_search::stems::stem;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::profile::Profile;
-use crate::sketch::{self, Bands};
-use crate::term::hash;
 use crate::{RelationKind, relate};
 
-/// Minimum share of common words of near-duplicates (Jaccard index).
-const MIN_OVERLAP: f64 = 0.5;
-/// Minimum share of a memory's words in another that contains all of it.
-const MIN_COVERED: f64 = 0.9;
+/// Share of common words (Jaccard index) of memories to look at together.
+pub const ALIKE: f64 = 0.5;
+/// The same, of memories with nearly the same words.
+pub const NEARLY_EQUAL: f64 = 0.8;
+/// The number of bands of a sketch, and of hashes per band. Sets with a Jaccard index of 0.5 agree
+/// in at least one band with a probability of 0.97, sets with an index of 0.2 with 0.18.
+const BANDS: usize = 24;
+const ROWS: usize = 3;
+
 /// The most words of a memory that are sketched.
 const MAX_WORDS: usize = 2_000;
 /// How many leaders of one band are examined. A template that many memories share can fill a band.
 const MAX_CANDIDATES: usize = 32;
+
+/// A sketch of a set.
+type Bands = [u64; BANDS];
 
 /// A memory as the set of its words.
 struct Sketch {
@@ -29,10 +39,11 @@ struct Sketch {
     bands: Bands,
 }
 
-/// Groups near-duplicates by their positions. Every memory is in exactly one group. Groups are in
-/// the order of their first members, and members in ascending order. Memories that contradict the
-/// first member of a group are not in it.
-pub fn near_duplicates(memories: &[&Memory]) -> Vec<Vec<usize>> {
+/// Groups memories by their positions: those that share at least this part of their words. Every
+/// memory is in exactly one group. Groups are in the order of their first members, and members in
+/// ascending order. Memories that contradict the first member of a group are not in it, but others
+/// may say the opposite: only a person can tell whether memories that are much alike say the same.
+pub fn alike(memories: &[&Memory], min_overlap: f64) -> Vec<Vec<usize>> {
     let sketches: Vec<Sketch> = memories
         .par_iter()
         .map(|memory| sketch_of(memory))
@@ -57,7 +68,7 @@ pub fn near_duplicates(memories: &[&Memory]) -> Vec<Vec<usize>> {
                 let pair = sketches.get(leader).zip(memories.get(leader));
                 let current = memories.get(position);
                 pair.zip(current).is_some_and(|((other, leading), memory)| {
-                    is_near(&sketch.words, &other.words) && {
+                    overlap(&sketch.words, &other.words) >= min_overlap && {
                         let leading = profiles
                             .entry(leader)
                             .or_insert_with(|| Profile::of(leading));
@@ -82,20 +93,12 @@ pub fn near_duplicates(memories: &[&Memory]) -> Vec<Vec<usize>> {
     groups
 }
 
+/// The share of common words of two sets (Jaccard index).
 #[expect(clippy::cast_precision_loss, reason = "counts of words")]
-fn is_near(one: &FxHashSet<u64>, other: &FxHashSet<u64>) -> bool {
-    let (small, large) = if one.len() <= other.len() {
-        (one, other)
-    } else {
-        (other, one)
-    };
-    let common = small.iter().filter(|word| large.contains(word)).count();
-    let union = small.len() + large.len() - common;
-    if small.is_empty() {
-        return large.is_empty();
-    }
-    common as f64 / union as f64 >= MIN_OVERLAP
-        || (small.len() >= 6 && common as f64 / small.len() as f64 >= MIN_COVERED)
+fn overlap(one: &FxHashSet<u64>, other: &FxHashSet<u64>) -> f64 {
+    let common = one.intersection(other).count();
+    let union = one.len() + other.len() - common;
+    common as f64 / union.max(1) as f64
 }
 
 fn sketch_of(memory: &Memory) -> Sketch {
@@ -106,14 +109,35 @@ fn sketch_of(memory: &Memory) -> Sketch {
     for text in texts.chain(memory.narrative.as_deref()) {
         analysis::tokenize(text, TextRole::Document, &mut |token| {
             if words.len() < MAX_WORDS && !analysis::is_stop_word(&token.text) {
-                words.insert(hash(&ack_search::stems::stem(&token.text)));
+                words.insert(FxBuildHasher.hash_one(stem(&token.text)));
             }
         });
     }
     Sketch {
-        bands: sketch::sketch(&words),
+        bands: bands_of(&words),
         words,
     }
+}
+
+/// The sketch of a set of hashes.
+fn bands_of(words: &FxHashSet<u64>) -> Bands {
+    let mut bands = [0; BANDS];
+    for (band, value) in bands.iter_mut().enumerate() {
+        for row in 0..ROWS {
+            let seed = mix((band * ROWS + row) as u64 + 1);
+            let min = words.iter().map(|word| mix(word ^ seed)).min();
+            *value = mix(*value ^ min.unwrap_or_default());
+        }
+    }
+    bands
+}
+
+/// A permutation of numbers (the finalizer of SplitMix64).
+const fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
 }
 
 #[cfg(test)]
@@ -125,11 +149,11 @@ mod tests {
             .iter()
             .map(|text| crate::tests::memory(text))
             .collect();
-        near_duplicates(&memories.iter().collect::<Vec<_>>())
+        alike(&memories.iter().collect::<Vec<_>>(), ALIKE)
     }
 
     #[test]
-    fn near_duplicates_are_in_one_group_and_others_alone() {
+    fn memories_that_are_much_alike_are_in_one_group_and_others_alone() {
         let groups = grouped(&[
             "The webhook sender waits 30 seconds for an answer before it retries",
             "The kiosk has a dark theme at night",

@@ -42,14 +42,6 @@ impl Quantity {
         }
     }
 
-    /// One spelling for all equal quantities.
-    pub fn canonical(&self) -> String {
-        match &self.version {
-            Some(version) => version.to_string(),
-            None => format!("{:?} {:.3}", self.unit, self.value),
-        }
-    }
-
     /// Whether two quantities are equal.
     pub fn equals(&self, other: &Self) -> bool {
         if let (Some(one), Some(other)) = (&self.version, &other.version) {
@@ -77,6 +69,21 @@ impl Quantity {
         self.version = None;
         true
     }
+}
+
+/// Numbers in words.
+#[rustfmt::skip]
+const WORDS: [(&str, f64); 20] = [
+    ("zero", 0.0), ("two", 2.0), ("three", 3.0), ("four", 4.0), ("five", 5.0), ("six", 6.0),
+    ("seven", 7.0), ("eight", 8.0), ("nine", 9.0), ("ten", 10.0), ("eleven", 11.0),
+    ("twelve", 12.0), ("fifteen", 15.0), ("twenty", 20.0), ("thirty", 30.0), ("forty", 40.0),
+    ("fifty", 50.0), ("sixty", 60.0), ("ninety", 90.0), ("hundred", 100.0),
+];
+
+/// A number in a word.
+pub fn in_words(word: &str) -> Option<Quantity> {
+    let found = WORDS.iter().find(|(known, _)| *known == word);
+    found.map(|(_, value)| Quantity::plain(*value))
 }
 
 const SECOND: f64 = 1_000.0;

@@ -13,8 +13,8 @@
 //! - [`lexical`] scores words by [`bm25`], [`semantic`] scores vectors, and [`retrieve`] fuses
 //!   the two;
 //! - [`certainty`] tells what answers a query from what is merely nearest to it;
-//! - [`ranking`] makes the order total, [`cursor`] resumes it on the next page, and [`dedup`]
-//!   recognizes near-duplicates.
+//! - [`ranking`] makes the order total, [`cursor`] resumes it on the next page, and [`wording`]
+//!   tells whether one memory contains another one.
 //!
 //! This crate does no I/O. The caller reads the records of an answer from the store afterwards and
 //! checks their status again. See `docs/retrieval.md` for the design and its measurements.
@@ -24,7 +24,6 @@ pub mod analyzer;
 pub mod bm25;
 pub mod certainty;
 pub mod cursor;
-pub mod dedup;
 pub mod diacritics;
 pub mod dictionary;
 pub mod encoder;
@@ -50,3 +49,4 @@ pub mod symbols;
 mod variants;
 pub mod versions;
 pub mod view;
+pub mod wording;

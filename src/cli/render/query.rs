@@ -181,7 +181,7 @@ fn head(answer: &QueryResponse, listing: &Listing<'_>) -> String {
         format!("result {} of {total}", listing.first)
     } else if answer.is_complete() && listing.first == 1 && folded > 0 {
         format!(
-            "{}, {folded} similar to others,",
+            "{}, {folded} contained in others,",
             count(answer.total, "memory")
         )
     } else if listing.first > 1 {
@@ -338,7 +338,7 @@ fn meta(hit: &MemoryHit, listing: &Listing<'_>) -> Vec<String> {
     parts.extend(stale.map(|why| paint(WARN, format!("stale: {why}"))));
     let also = hit.also.len() as u64 + hit.more_also;
     if also > 0 && !long {
-        parts.push(paint(DIM, format!("+{also} similar")));
+        parts.push(paint(DIM, format!("+{also} contained")));
     }
     parts
 }

@@ -35,9 +35,9 @@ h DAY     put off until a date, or for 7d, 2w
 m ID      merge into ID      d ID      duplicate of ID
 u ID      replaces ID        o ID      replaced by ID
 e         edit and approve   n         show all of its text
-g         approve it; those that say nearly the same are its duplicates
-A         approve it and those that say nearly the same
-R [WHY]   reject it and those that say nearly the same
+g         approve it; those that are much alike are its duplicates
+A         approve it and those that are much alike
+R [WHY]   reject it and those that are much alike
 j         next               k         previous
 z         undo the last choice
 q         finish: write the choices, or quit

@@ -158,13 +158,13 @@ const links = (entries) =>
     ),
   );
 
-/** Others that wait: those that say nearly the same, and those of the same session. */
+/** Others that wait: those that are much alike, and those of the same session. */
 function showOthers() {
   const { session, group } = state.shown;
   const alike = by("group");
   alike.hidden = group.length === 0;
   alike.replaceChildren(
-    element("h2", { id: "group-name" }, `${group.length} more say nearly the same`),
+    element("h2", { id: "group-name" }, `Much alike: ${group.length} more`),
     links(group),
     element(
       "div",

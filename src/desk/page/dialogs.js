@@ -180,7 +180,7 @@ function askEdit() {
   );
 }
 
-/** Those that are selected, or else the memory and those that say nearly the same. */
+/** Those that are selected, or else the memory and those that are much alike. */
 function several() {
   if (state.selected.size > 0) {
     return [...state.selected];
@@ -261,8 +261,8 @@ const KEYS = [
   ["s", "skip"],
   ["j, k", "the next one, the one before"],
   ["x", "select"],
-  ["A, R", "approve or reject all that are selected, or else all that say nearly the same"],
-  ["g", "approve this one; those that say nearly the same are its duplicates"],
+  ["A, R", "approve or reject all that are selected, or else all that are much alike"],
+  ["g", "approve this one; those that are much alike are its duplicates"],
   ["n", "show all of the text, or less"],
   ["/", "filter"],
   ["z", "take the last decision back"],

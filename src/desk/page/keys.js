@@ -104,11 +104,11 @@ async function move(step) {
   await show(number);
 }
 
-/** Approves the memory that is shown, and marks those that say nearly the same as duplicates. */
+/** Approves the memory that is shown, and marks those that are much alike as duplicates. */
 async function keepOne() {
   const { number, card, group } = state.shown;
   if (group.length === 0) {
-    say("No other one says nearly the same.");
+    say("No other one is much like it.");
     return;
   }
   const numbers = group.map((entry) => entry.number);

@@ -145,7 +145,7 @@ pub struct Shown {
     pub actions: Vec<Action>,
     /// Other waiting memories of the same session.
     pub session: Vec<ListEntry>,
-    /// Other waiting memories that say nearly the same thing.
+    /// Other waiting memories that are much alike.
     pub group: Vec<ListEntry>,
 }
 

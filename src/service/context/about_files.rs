@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use aho_corasick::AhoCorasick;
 
-use super::choose::same_memory;
 use super::files::{Naming, ProjectFile, ProjectRoots};
 use super::outlines;
 use super::signals::LASTING_TYPES;
@@ -19,10 +18,11 @@ use crate::service::answer;
 use crate::service::engine::Service;
 use crate::service::error::Error;
 use crate::service::service_state::serves_unreviewed;
+use crate::service::shown::{Overlap, Shown};
 use crate::service::stale::Staleness;
 use ack_api::memory::{Memory, ProjectRows, StatusFilter, fold_name};
 use ack_api::{Contradiction, Detail, MemoryHit};
-use ack_search::dedup::Signature;
+use ack_search::wording::Wording;
 use ack_store::StoreError;
 use ack_store::outline::{FindWords, Outline};
 
@@ -76,7 +76,7 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
     let now = (service.config.clock)();
     let staleness = Staleness::new(now, &selection.current, Bounds::ANSWER);
     let mut brief = FilesBrief::default();
-    let mut signatures: Vec<Signature> = Vec::new();
+    let mut shown = Shown::default();
     let mut rest = request.max * READ_FACTOR;
     for (naming, scope, outline) in rank_matches(&read)
         .into_iter()
@@ -89,12 +89,12 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
             continue;
         };
         rest -= 1;
-        let signature = Signature::of(&memory);
-        let is_known = signatures.iter().any(|known| known.is_near(&signature))
-            || brief.memories.iter().any(|hit| same_memory(hit, &memory));
-        if is_known {
-            continue;
-        }
+        let wording = Wording::of(&memory);
+        let contained = match shown.overlap(&wording, |_| true) {
+            Overlap::Contained(_) => continue,
+            Overlap::Contains(at) => Some(at),
+            Overlap::None => None,
+        };
         let mut hit = answer::hit(&memory, &scope.scope.name, Detail::Concise);
         // The successor may not be visible.
         hit.superseded_by = None;
@@ -105,8 +105,11 @@ pub fn run(service: &Service, request: &FilesRequest) -> Result<FilesBrief, Erro
             Naming::Glob => Some("about files of this kind".to_owned()),
         };
         brief.unreviewed |= !scope.has_status && serves_unreviewed(&scope.scope);
-        brief.memories.push(hit);
-        signatures.push(signature);
+        match contained.and_then(|at| brief.memories.get_mut(at)) {
+            Some(known) => *known = hit,
+            None => brief.memories.push(hit),
+        }
+        shown.add(wording, contained);
     }
     Ok(brief)
 }

@@ -19,15 +19,16 @@ use crate::service::answer;
 use crate::service::error::Error;
 use crate::service::open::{failure, missing_status, note_incomplete_reads, unavailable};
 use crate::service::service_state::serves_unreviewed;
+use crate::service::shown::{Overlap, Shown};
 use crate::service::stale::Staleness;
-use ack_api::memory::{Memory, StatusFilter, fold_name};
+use ack_api::memory::{Memory, StatusFilter};
 use ack_api::queue::Flow;
 use ack_api::remote::WaitPolicy;
 use ack_api::source::RowKey;
 use ack_api::text;
 use ack_api::time;
 use ack_api::{Contradiction, Detail, MemoryHit, Note, Pending, SessionEntry};
-use ack_search::dedup::Signature;
+use ack_search::wording::Wording;
 use ack_store::folder::note::Standing;
 use ack_store::outline::Outline;
 
@@ -257,7 +258,7 @@ struct Chooser<'a> {
     timeout: Duration,
     staleness: Staleness,
     /// What is in the answer already, so that nothing is shown twice in either list.
-    chosen: Vec<Signature>,
+    shown: Shown,
 }
 
 impl<'a> Chooser<'a> {
@@ -273,7 +274,7 @@ impl<'a> Chooser<'a> {
             read,
             extra,
             timeout: limits.timeout,
-            chosen: Vec::new(),
+            shown: Shown::default(),
         }
     }
 
@@ -292,7 +293,7 @@ impl<'a> Chooser<'a> {
         let mut known: HashSet<(usize, RowKey)> = HashSet::default();
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
         for reason in Reason::ALL {
-            // Near-duplicates among them are folded later, so take more.
+            // One that another contains is left out later, so take more.
             let enough = reason.max_length(own, max, 0) * 2;
             if enough == 0 {
                 continue;
@@ -437,6 +438,7 @@ impl<'a> Chooser<'a> {
         max: usize,
     ) -> Vec<MemoryHit> {
         let mut hits: Vec<MemoryHit> = Vec::new();
+        let first = self.shown.len();
         let mut last_reason = None;
         let mut until = max;
         // If there is room left at the end, also show what a reason found beyond its share.
@@ -457,27 +459,29 @@ impl<'a> Chooser<'a> {
             else {
                 continue;
             };
-            if hits.len() >= until || hits.iter().any(|hit| same_memory(hit, memory)) {
+            let is_taken = |hit: &MemoryHit| hit.id == memory.id && hit.scope == read.scope.name;
+            if hits.len() >= until || hits.iter().any(is_taken) {
                 continue;
             }
-            let signature = Signature::of(memory);
-            if self.chosen.iter().any(|known| known.is_near(&signature)) {
-                continue;
-            }
+            let wording = Wording::of(memory);
+            let contained = match self.shown.overlap(&wording, |_| true) {
+                Overlap::Contained(_) => continue,
+                // The other list keeps what it has.
+                Overlap::Contains(at) => Some(at).filter(|at| *at >= first),
+                Overlap::None => None,
+            };
             let mut hit = answer::hit(memory, &read.scope.name, Detail::Concise);
             // The successor may not be visible.
             hit.superseded_by = None;
             self.staleness
                 .mark(&mut hit, memory, &read.scope, others.clone());
             hit.why = Some(candidate.why.clone());
-            self.chosen.push(signature);
-            hits.push(hit);
+            self.shown.add(wording, contained);
+            match contained.and_then(|at| hits.get_mut(at - first)) {
+                Some(known) => *known = hit,
+                None => hits.push(hit),
+            }
         }
         hits
     }
-}
-
-/// Whether a memory is already shown, by id or title.
-pub(super) fn same_memory(hit: &MemoryHit, memory: &Memory) -> bool {
-    hit.id == memory.id || fold_name(&hit.title) == fold_name(&memory.title)
 }

@@ -14,14 +14,15 @@ use crate::service::error::Error;
 use crate::service::open::OpenScopes;
 use crate::service::scopes;
 use crate::service::search::Search;
+use crate::service::shown::{Overlap, Shown};
 use crate::service::validate::QuerySpec;
-use ack_api::memory::{StatusFilter, fold_name};
+use ack_api::memory::StatusFilter;
 use ack_api::text;
 use ack_api::{Detail, MemoryHit, Mode, Note, NoteKind};
-use ack_search::dedup::Signature;
 use ack_search::filter::Filters;
 use ack_search::interner::NameId;
 use ack_search::inverted::Index;
+use ack_search::wording::Wording;
 use ack_store::sessions::{MAX_MEMBERS, Members, RecentSession, SessionQuery};
 
 /// The reason for a memory that the search found.
@@ -46,7 +47,7 @@ pub(super) fn choose(
     let mut search = FocusSearch {
         opened: &opened,
         selection,
-        chosen: Vec::new(),
+        shown: Shown::default(),
     };
     let mut own = Vec::new();
     search.take(Some(focus), true, limits.own, &mut own, notes)?;
@@ -75,7 +76,7 @@ struct FocusSearch<'a> {
     opened: &'a OpenScopes,
     selection: &'a Selection,
     /// What is in the answer already, so that nothing is shown twice in either list.
-    chosen: Vec<Signature>,
+    shown: Shown,
 }
 
 impl<'a> FocusSearch<'a> {
@@ -118,7 +119,7 @@ impl<'a> FocusSearch<'a> {
         };
         let search = Search::new(self.opened, self.selection, &spec, None)?;
         // Fetch more, because some may be in either list already, perhaps under another id.
-        let page = search.page(None, max + self.chosen.len() + 2)?;
+        let page = search.page(None, max + self.shown.len() + 2)?;
         for (scope, reason) in page.failed {
             let is_noted = |note: &Note| {
                 note.kind == NoteKind::ScopeUnavailable && note.scope.as_ref() == Some(&scope)
@@ -131,16 +132,19 @@ impl<'a> FocusSearch<'a> {
             if hits.len() >= max {
                 break;
             }
-            let same = |known: &MemoryHit| {
-                known.id == found.hit.id
-                    || known.also.iter().any(|also| also.id == found.hit.id)
-                    || fold_name(&known.title) == fold_name(&found.hit.title)
-            };
-            let signature = Signature::of(&found.memory);
-            let is_near = |known: &Signature| known.is_near(&signature);
-            if hits.iter().any(same) || self.chosen.iter().any(is_near) {
+            let is_taken =
+                |known: &MemoryHit| (&known.id, &known.scope) == (&found.hit.id, &found.hit.scope);
+            if hits.iter().any(is_taken) {
                 continue;
             }
+            let wording = Wording::of(&found.memory);
+            let first = self.shown.len() - hits.len();
+            let contained = match self.shown.overlap(&wording, |_| true) {
+                Overlap::Contained(_) => continue,
+                // The other list keeps what it has.
+                Overlap::Contains(at) => Some(at).filter(|at| *at >= first),
+                Overlap::None => None,
+            };
             let mut hit = found.hit;
             let why = match (text, hit.why.as_deref()) {
                 (None, _) => RECENT_REASON.to_owned(),
@@ -149,8 +153,11 @@ impl<'a> FocusSearch<'a> {
             };
             hit.why = Some(text::line(&why, 160));
             hit.score = None;
-            self.chosen.push(signature);
-            hits.push(hit);
+            self.shown.add(wording, contained);
+            match contained.and_then(|at| hits.get_mut(at - first)) {
+                Some(known) => *known = hit,
+                None => hits.push(hit),
+            }
         }
         Ok(())
     }

@@ -1,15 +1,12 @@
 //! A page of results, and where the next one begins.
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use ack_api::memory::Memory;
-use ack_api::{Hidden, MemoryHit, Message, QueryRequest};
+use ack_api::{Also, Hidden, MemoryHit, Message, QueryRequest};
 use ack_search::bm25::Bm25Weights;
 use ack_search::cursor::{Cursor, LastResult};
-use ack_search::dedup::{self, Signature};
 use ack_search::ranking::Ranked;
-use ack_search::semantic::QuantizedVector;
 
 /// A result with its place in the ranking.
 pub(crate) struct Hit {
@@ -21,6 +18,15 @@ pub(crate) struct Hit {
     pub(super) place: usize,
     /// The positions of the places folded into it.
     pub(super) also_places: Vec<usize>,
+    /// The result that was at its place before, whose text it contains.
+    pub(super) contained: Option<Contained>,
+}
+
+/// A result that gave its place to one that contains it.
+pub(super) struct Contained {
+    hit: Box<Hit>,
+    /// The position of the place where the other one was found.
+    until: usize,
 }
 
 /// A place of the ranking that a page has used.
@@ -61,6 +67,29 @@ pub(crate) struct Page {
     pub(super) top: f32,
 }
 
+impl Hit {
+    /// Folds a memory into this result, found at this place.
+    pub(super) fn fold(&mut self, also: Also, place: usize) {
+        self.hit.also.push(also);
+        self.also_places.push(place);
+    }
+
+    /// Gives the place of this result, and what is folded into it, to one that contains it, found
+    /// at a later place.
+    pub(super) fn give_place_to(&mut self, mut other: Self) {
+        let until = std::mem::replace(&mut other.place, self.place);
+        let also = Also {
+            id: self.hit.id.clone(),
+            scope: self.hit.scope.clone(),
+        };
+        other.fold(also, self.place);
+        other.hit.also.extend_from_slice(&self.hit.also);
+        other.also_places.extend_from_slice(&self.also_places);
+        let hit = Box::new(std::mem::replace(self, other));
+        self.contained = Some(Contained { hit, until });
+    }
+}
+
 impl Page {
     /// Ends the page before the result at this position. A memory after that place that was folded
     /// into an earlier result appears again on the next page, so that nothing is lost or shown
@@ -74,12 +103,11 @@ impl Page {
     /// Ends the page within the memories folded into the first result: keeps `max` of them, and the
     /// others appear on the next page.
     pub fn end_within_first(&mut self, max: usize) {
-        let first = self
-            .hits
-            .first()
-            .and_then(|hit| hit.also_places.get(max).copied());
-        if let Some(end) = first {
-            self.end_at(end);
+        let Some(first) = self.hits.first() else {
+            return;
+        };
+        if let Some(end) = first.also_places.get(max) {
+            self.end_at((*end).max(first.place + 1));
         }
     }
 
@@ -96,6 +124,9 @@ impl Page {
         self.hits.retain(|hit| hit.place < end);
         self.places.truncate(end);
         for hit in &mut self.hits {
+            while let Some(contained) = hit.contained.take_if(|contained| contained.until >= end) {
+                *hit = *contained.hit;
+            }
             let kept_count = hit
                 .also_places
                 .iter()
@@ -118,44 +149,5 @@ impl Page {
             tie: last.tie,
         };
         Some(Cursor::after(request, last, weights))
-    }
-}
-
-/// What is needed to compare a memory with others.
-pub(super) struct ComparableHit {
-    pub query_vector: Option<QuantizedVector>,
-    /// Computed on first use, because most memories of a page are far apart.
-    pub signature: OnceCell<Signature>,
-}
-
-impl ComparableHit {
-    fn signature(&self, memory: &Memory) -> &Signature {
-        self.signature.get_or_init(|| Signature::of(memory))
-    }
-
-    /// The position of the first hit that says the same as a memory, in nearly the same words or in
-    /// other words.
-    pub fn find_duplicate(&self, memory: &Memory, known: &[Self], hits: &[Hit]) -> Option<usize> {
-        let cosines: Vec<Option<f32>> = known
-            .iter()
-            .map(|other| {
-                Some(
-                    self.query_vector
-                        .as_ref()?
-                        .cosine(other.query_vector.as_ref()?),
-                )
-            })
-            .collect();
-        let others = || known.iter().zip(hits).zip(&cosines);
-        let duplicate = others().position(|((other, hit), cosine)| {
-            cosine.is_none_or(|cosine| cosine >= dedup::MIN_NEAR_COSINE)
-                && other.signature(&hit.memory).is_near(self.signature(memory))
-        });
-        duplicate.or_else(|| {
-            others().position(|((_, hit), cosine)| {
-                cosine.is_some_and(|cosine| cosine >= dedup::MIN_REWORDED_COSINE)
-                    && dedup::is_reworded(&hit.memory, memory)
-            })
-        })
     }
 }

@@ -161,6 +161,7 @@ fn a_page_that_ends_with_a_folded_duplicate_continues_after_it() {
         &[
             memory("z1", twin, json!({ "created_at": "2026-01-03T00:00:00Z" })),
             memory("z2", "A pool of threads", json!({})),
+            memory("z3", "Pools", json!({ "facts": [format!("{twin}.")] })),
         ],
     );
     root.store(
@@ -282,6 +283,7 @@ fn truncation_neither_loses_nor_repeats_near_duplicates() {
             json!({ "created_at": format!("2026-02-{:02}T00:00:00Z", 1 + n) }),
         )
     }));
+    memories.push(memory("ack_whole", "Payments", json!({ "facts": [twin] })));
     bulk(&root, "alpha", &memories);
     let service = root.service();
     let mut wrong = Vec::new();

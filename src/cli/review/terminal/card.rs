@@ -168,8 +168,8 @@ fn body_text(card: &Card, fold: usize) -> String {
     text
 }
 
-/// What the desk knows about the memories that say nearly the same thing: those that wait, and
-/// those that were decided in this session.
+/// What the desk knows about the memories that are much alike: those that wait, and those that were
+/// decided in this session.
 fn similar_text(desk: &Desk, number: usize) -> Vec<String> {
     let short = desk.short_ids();
     let ids = desk.ids_of_group(number).into_iter();
@@ -177,11 +177,8 @@ fn similar_text(desk: &Desk, number: usize) -> Vec<String> {
     let waits = (!ids.is_empty()).then(|| {
         let keys = "g keeps this one alone, A approves all, R rejects all";
         match ids.len() {
-            1 => format!("waiting too, nearly the same: {} ({keys})", ids.join(" ")),
-            many => format!(
-                "{many} waiting too, nearly the same: {} ({keys})",
-                ids.join(" ")
-            ),
+            1 => format!("waiting too, much alike: {} ({keys})", ids.join(" ")),
+            many => format!("{many} waiting too, much alike: {} ({keys})", ids.join(" ")),
         }
     });
     let decided = desk.decided_in_group(number).into_iter();
@@ -189,7 +186,7 @@ fn similar_text(desk: &Desk, number: usize) -> Vec<String> {
         .map(|(id, decision)| format!("{} {decision}", short.shortest(&id)))
         .collect();
     let decided = (!decided.is_empty())
-        .then(|| format!("already decided, nearly the same: {}", decided.join(", ")));
+        .then(|| format!("already decided, much alike: {}", decided.join(", ")));
     waits.into_iter().chain(decided).collect()
 }
 

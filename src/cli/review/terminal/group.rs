@@ -1,15 +1,15 @@
-//! Keys that decide about several memories at once: the one that is shown, and those that say
-//! nearly the same thing.
+//! Keys that decide about several memories at once: the one that is shown, and those that are much
+//! like it.
 
 use super::{QueueWalk, Step, Typed, report_invalid};
 use crate::cli::error::CliError;
 use crate::cli::output::write_err;
 use crate::desk::choice::{Choice, count_text};
 
-const NO_SIMILAR: &str = "no other waiting memory says nearly the same";
+const NO_SIMILAR: &str = "no other waiting memory is much like it";
 
 impl QueueWalk<'_> {
-    /// Makes one choice for the memory that is shown and those that say nearly the same thing.
+    /// Makes one choice for the memory that is shown and those that are much like it.
     pub(super) fn decide_group(
         &self,
         choice: Choice,
@@ -30,8 +30,7 @@ impl QueueWalk<'_> {
         Ok(Step::To(self.next()))
     }
 
-    /// Approves the memory that is shown, and marks those that say nearly the same thing as its
-    /// duplicates.
+    /// Approves the memory that is shown, and marks those that are much like it as its duplicates.
     pub(super) fn keep_one(&self) -> Result<Step, CliError> {
         let (others, id, shown, effects) = {
             let desk = self.desk.lock();

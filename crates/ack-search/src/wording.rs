@@ -1,0 +1,275 @@
+//! What a memory says, word for word: whether two memories are one, and whether one contains the
+//! other whole.
+//!
+//! A memory is hidden behind another one only if that one contains it. Likeness does not count,
+//! because the most similar texts are often opposites: `from staging to production` and `from
+//! production to staging` have the same words. So whole statements (a title, a sentence, an item of
+//! a list) are compared, in their order: `do not raise the limit` does not contain `raise the
+//! limit`. Case, white space, punctuation and the form of a Unicode character do not count.
+
+use std::borrow::Cow;
+
+use ack_api::memory::Memory;
+use unicode_normalization::UnicodeNormalization;
+
+use crate::plain::plain;
+
+/// A memory with a longer text neither contains another one nor is contained in one.
+const MAX_BYTES: usize = 64 << 10;
+/// Punctuation at the end of a word.
+const PUNCTUATION: [char; 6] = ['.', ',', ';', ':', '!', '\''];
+
+/// The statements of a memory, and the files that it is about.
+#[derive(Debug)]
+pub struct Wording {
+    /// One statement a line.
+    statements: String,
+    files: Vec<String>,
+}
+
+impl Wording {
+    /// The wording of a memory's title, subtitle, facts and narrative.
+    pub fn of(memory: &Memory) -> Self {
+        let mut texts: Vec<&str> = vec![&memory.title];
+        texts.extend(memory.subtitle.as_deref());
+        texts.extend(memory.facts.iter().map(String::as_str));
+        texts.extend(memory.narrative.as_deref());
+        if texts.iter().map(|text| text.len()).sum::<usize>() > MAX_BYTES {
+            texts.clear();
+        }
+        Self {
+            files: memory.files.clone(),
+            ..Self::of_texts(&texts)
+        }
+    }
+
+    /// The wording of texts; the first one is the title.
+    pub fn of_texts(texts: &[&str]) -> Self {
+        let mut writer = Writer::default();
+        texts.iter().for_each(|text| writer.text(text));
+        Self {
+            statements: writer.statements,
+            files: Vec::new(),
+        }
+    }
+
+    /// Whether it has every statement of the other memory, in the same order, and all of its files.
+    /// Equal memories contain each other.
+    pub fn contains(&self, other: &Self) -> bool {
+        if other.statements.is_empty() || other.statements.len() > self.statements.len() {
+            return false;
+        }
+        let mut own = self.statements.lines();
+        other
+            .statements
+            .lines()
+            .all(|statement| own.any(|known| known == statement))
+            && other.files.iter().all(|file| self.files.contains(file))
+    }
+}
+
+/// Writes statements without what does not count.
+#[derive(Default)]
+struct Writer {
+    statements: String,
+    /// Where the statement that is being written begins.
+    start: usize,
+}
+
+impl Writer {
+    fn text(&mut self, text: &str) {
+        let text = normalized(text);
+        for line in text.lines().map(str::trim_start) {
+            // A line without a mark continues the sentence of the line before.
+            let unmarked = without_mark(line);
+            if unmarked.len() < line.len() || line.is_empty() || is_item(line) {
+                self.end();
+            }
+            for chunk in unmarked.split_whitespace() {
+                chunk.split(is_bracket).for_each(|piece| self.word(piece));
+                if chunk
+                    .trim_end_matches(is_closing)
+                    .ends_with(['.', '!', '?'])
+                {
+                    self.end();
+                }
+            }
+            if line.starts_with('#') {
+                self.end();
+            }
+        }
+        self.end();
+    }
+
+    fn word(&mut self, piece: &str) {
+        if ["-", "–", "—", "**"].contains(&piece) {
+            return;
+        }
+        let word = without_emphasis(piece.trim_start_matches('\''));
+        let word = word.trim_end_matches(PUNCTUATION);
+        let is_question = word.ends_with('?');
+        let word = word.trim_end_matches('?');
+        // `cd ..`
+        let is_dots = word.is_empty() && piece.starts_with('.');
+        self.push(if is_dots { piece } else { word });
+        if is_question {
+            self.push("?");
+        }
+    }
+
+    fn push(&mut self, word: &str) {
+        if self.statements.len() > self.start && !word.is_empty() {
+            self.statements.push(' ');
+        }
+        self.statements.push_str(word);
+    }
+
+    /// Ends a statement. One that repeats the title adds nothing.
+    fn end(&mut self) {
+        let statement = self.statements.get(self.start..).unwrap_or_default();
+        let is_title = self.start > 0 && self.statements.lines().next() == Some(statement);
+        if is_title {
+            self.statements.truncate(self.start);
+        } else if !statement.is_empty() {
+            self.statements.push('\n');
+            self.start = self.statements.len();
+        }
+    }
+}
+
+/// A text in lower case, in the compatible form of Unicode, without characters that nobody sees.
+fn normalized(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase().into();
+    }
+    let mut spaced = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        spaced.push(match c {
+            '。' => '.',
+            '‘' | '’' => '\'',
+            _ => c,
+        });
+        // In scripts without spaces between words, none follows a sentence.
+        if matches!(c, '。' | '！' | '？') {
+            spaced.push(' ');
+        }
+    }
+    let lower: String = plain(&spaced).nfkc().flat_map(char::to_lowercase).collect();
+    lower.into()
+}
+
+/// A line without the mark of a heading, an item or a quotation.
+fn without_mark(line: &str) -> &str {
+    let heading = line.trim_start_matches('#');
+    let marks = ["- ", "* ", "+ ", "• ", "> "];
+    match marks.iter().find_map(|mark| line.strip_prefix(mark)) {
+        Some(item) => item,
+        None if heading.starts_with(' ') => heading,
+        None => line,
+    }
+}
+
+/// Whether a line begins with the number of an item, or is a row of a table.
+fn is_item(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.starts_with('|') || rest.len() < line.len() && rest.starts_with(['.', ')'])
+}
+
+/// A word without the marks of bold text: `**word**`, but not `src/**`.
+fn without_emphasis(word: &str) -> &str {
+    let word = word
+        .strip_prefix("**")
+        .filter(|rest| rest.starts_with(char::is_alphanumeric))
+        .unwrap_or(word)
+        .trim_end_matches(PUNCTUATION);
+    word.strip_suffix("**")
+        .filter(|rest| rest.ends_with(|c: char| c.is_alphanumeric() || PUNCTUATION.contains(&c)))
+        .unwrap_or(word)
+}
+
+fn is_bracket(c: char) -> bool {
+    "()[]{}\"`“”„«»‹›「」『』【】".contains(c)
+}
+
+/// Whether a character may follow the end of a sentence.
+fn is_closing(c: char) -> bool {
+    is_bracket(c) || "*_'".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contains(one: &[&str], other: &[&str]) -> bool {
+        Wording::of_texts(one).contains(&Wording::of_texts(other))
+    }
+
+    fn are_equal(one: &str, other: &str) -> bool {
+        contains(&[one], &[other]) && contains(&[other], &[one])
+    }
+
+    #[test]
+    fn case_white_space_punctuation_and_unicode_forms_do_not_count() {
+        for (one, other) in [
+            ("Use pnpm, not npm", "use  PNPM not npm."),
+            ("The limit is `30` (seconds)", "The limit is 30 seconds!"),
+            ("Don\u{2019}t retry – wait", "don't retry\nwait"),
+            ("**Café** is closed", "Cafe\u{301} is closed"),
+            ("Ａｐｐｌｙ\u{3000}the patch", "apply the patch"),
+            (
+                "## Deploys\n\n- On **Friday**: never.",
+                "Deploys\n\n* On Friday never",
+            ),
+            ("部署前に確認する。", "部署前に確認する"),
+        ] {
+            assert!(are_equal(one, other), "{one} / {other}");
+        }
+    }
+
+    #[test]
+    fn a_symbol_that_means_something_counts() {
+        for (one, other) in [
+            ("C is used", "C++ is used"),
+            ("the offset is 5", "the offset is -5"),
+            ("a != b", "a == b"),
+            ("check `enabled`", "check `!enabled`"),
+            ("deploy on Friday?", "deploy on Friday"),
+            ("build .", "build .."),
+            ("run with --force", "run with force"),
+            ("ignore src/*", "ignore src/**"),
+            ("version 1.2", "version 12"),
+        ] {
+            assert!(!are_equal(one, other), "{one} / {other}");
+        }
+    }
+
+    #[test]
+    fn whole_statements_are_contained_and_parts_of_them_are_not() {
+        let whole = ["Limit", "Raise the limit first. Then deploy."];
+        assert!(contains(&whole, &["Limit", "Then deploy"]));
+        assert!(contains(&whole, &["raise the limit first"]));
+        assert!(!contains(&["Limit", "Then deploy"], &whole));
+        let other_order = ["Then deploy.", "Raise the limit first."];
+        assert!(!contains(&whole, &other_order));
+        assert!(!contains(&["Do not raise the limit"], &["Raise the limit"]));
+        assert!(!contains(&["Wrong: raise the limit"], &["Raise the limit"]));
+        assert!(!contains(&["提高限制之前不要部署。"], &["部署。"]));
+    }
+
+    #[test]
+    fn a_text_that_repeats_its_title_says_it_once() {
+        assert!(contains(&["Retry once"], &["Retry once", "Retry once."]));
+    }
+
+    #[test]
+    fn nothing_contains_a_memory_about_another_file_or_an_empty_one() {
+        let about = |file: &str| Memory {
+            title: "Generated, do not edit".to_owned(),
+            files: vec![file.to_owned()],
+            ..Memory::empty()
+        };
+        let (one, other) = (Wording::of(&about("a.rs")), Wording::of(&about("b.rs")));
+        assert!(one.contains(&one) && !one.contains(&other));
+        assert!(!contains(&["Retry once"], &["—"]) && !contains(&["—"], &["—"]));
+    }
+}
