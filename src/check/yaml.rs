@@ -102,6 +102,8 @@ mod tests {
 
     #[test]
     fn the_faulty_line_is_named() {
+        let lists = format!("type: x\ntags: {}\n", "[".repeat(8 << 20));
+        let maps = format!("tags: {}", "{a: [".repeat(1 << 20));
         for (lines, line, part) in [
             (
                 "type: note\ntitle: [unclosed\nid: x\n",
@@ -116,20 +118,12 @@ mod tests {
             ("type: note\nno key\nid: x\n", 2, "`:`"),
             ("title: @x\n", 1, ""),
             ("title: *x\n", 1, ""),
-            (
-                &format!("type: x\ntags: {}\n", "[".repeat(8 << 20)),
-                2,
-                "more than 100",
-            ),
-            (
-                &format!("tags: {}", "{a: [".repeat(1 << 20)),
-                1,
-                "more than 100",
-            ),
+            (lists.as_str(), 2, "more than 100"),
+            (maps.as_str(), 1, "more than 100"),
         ] {
             let problem = check(lines).unwrap_err();
-            assert_eq!(problem.line, line, "{lines}: {problem:?}");
-            assert!(problem.message.contains(part), "{lines}: {problem:?}");
+            assert_eq!(problem.line, line, "{problem:?}");
+            assert!(problem.message.contains(part), "{problem:?}");
         }
         for lines in [
             "",

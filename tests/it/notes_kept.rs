@@ -159,12 +159,12 @@ fn other_names_and_parts_of_notes_lead_to_the_note() {
     );
     write(inside, "csharp.md", "# C# tips\n\nUse records.\n");
     for (name, link) in [
-        ("a", "[[postgres RULES]]"),
-        ("b", "[[pg#Two hosts]]"),
-        ("c", "[[PG|the database]]"),
-        ("d", "[[ops/pg^block-1]]"),
-        ("e", "| [[pg\\|the database]] |"),
-        ("f", "![[pg.md#Two hosts|there]]"),
+        ("link-a", "[[postgres RULES]]"),
+        ("link-b", "[[pg#Two hosts]]"),
+        ("link-c", "[[PG|the database]]"),
+        ("link-d", "[[ops/pg^block-1]]"),
+        ("link-e", "| [[pg\\|the database]] |"),
+        ("link-f", "![[pg.md#Two hosts|there]]"),
     ] {
         write(
             inside,
@@ -172,12 +172,17 @@ fn other_names_and_parts_of_notes_lead_to_the_note() {
             format!("# {name}\n\nSee {link} first.\n"),
         );
     }
-    write(inside, "g.md", "# g\n\nSee [[C# tips]] first.\n");
+    write(inside, "link-g.md", "# g\n\nSee [[C# tips]] first.\n");
     let (root, service) = serve_notes(inside);
     for name in ["a", "b", "c", "d", "e", "f"] {
-        assert_eq!(get(&service, name)["links"][0]["to_id"], "ops/pg", "{name}");
+        let name = format!("link-{name}");
+        assert_eq!(
+            get(&service, &name)["links"][0]["to_id"],
+            "ops/pg",
+            "{name}"
+        );
     }
-    assert_eq!(get(&service, "g")["links"][0]["to_id"], "csharp");
+    assert_eq!(get(&service, "link-g")["links"][0]["to_id"], "csharp");
     assert!(
         query(
             &service,
@@ -234,10 +239,13 @@ fn notes_that_say_little_come_last_at_the_start_of_a_session() {
         "---\nname: Tab\n\ttype: x\n---\nA text below it.\n",
     );
     write(inside, "c_title.md", "---\nname: Only a title\n---\n");
-    for number in 0..3 {
-        let text = format!("# Rule {number} of the house\n\nSomething worth {number} cents.\n");
-        write(inside, &format!("z{number}.md"), text);
-    }
+    write(inside, "z0.md", "# Use pnpm for the web\n\nNever npm.\n");
+    write(inside, "z1.md", "# Tabs, no spaces\n\nDana asked for it.\n");
+    write(
+        inside,
+        "z2.md",
+        "# Round half to even\n\nThe auditors want it.\n",
+    );
     let when = std::time::SystemTime::now();
     for entry in walkdir::WalkDir::new(inside) {
         let file = fs::File::open(entry.unwrap().path()).unwrap();

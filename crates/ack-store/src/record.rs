@@ -199,11 +199,9 @@ pub fn memory(
     if stated && values::time_value(row.get_ref(Field::Created.position())?).is_none() {
         repaired.push("created_at");
     }
-    let (title, subtitle) = match [&title, &subtitle]
-        .into_iter()
-        .flatten()
-        .any(|text| text == SAVED_BY_HAND)
-    {
+    let is_by_hand = [&title, &subtitle].map(|text| text.as_deref() == Some(SAVED_BY_HAND));
+    let is_by_hand = is_by_hand.contains(&true);
+    let (title, subtitle) = match is_by_hand {
         true => headings_by_hand(title, subtitle, narrative.as_deref()),
         false => (title, subtitle),
     };
