@@ -145,8 +145,8 @@ fn a_note_of_nothing_but_signs_takes_little_memory() {
     };
     let little = notes("");
     for sign in ["[", "…", "é", "[[", "<!--", "`"] {
-        let much = notes(&sign.repeat(3 << 20));
-        println!("peak: {little} MiB, with three million {sign} {much} MiB");
+        let much = notes(&sign.repeat((7 << 20) / sign.len()));
+        println!("peak: {little} MiB, with 7 MiB of {sign} {much} MiB");
         assert!(
             much < little + 120,
             "{sign}: {much} MiB where it takes {little}"

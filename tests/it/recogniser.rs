@@ -124,7 +124,7 @@ fn every_real_store_is_recognised_in_its_default_place() {
             (
                 StoreKind::AutoMemory,
                 ".claude/projects/-home-dana-src-kiosk-web/memory".into(),
-                Some(12)
+                Some(215)
             ),
             (
                 StoreKind::ServerMemory,

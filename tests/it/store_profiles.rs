@@ -494,9 +494,11 @@ fn memories_of_a_merged_worktree_are_found_by_both_names() {
 /// Rows of claude-mem with these values, in a store that counts as approved.
 fn claude_mem_rows(rows: &str) -> (Root, ack_memory::Service) {
     let sql = format!(
-        "{CLAUDE_MEM} INSERT INTO observations (id, memory_session_id, project, type, title, subtitle, facts, narrative, text, created_at, created_at_epoch) VALUES {rows};
+        "{CLAUDE_MEM}
          INSERT INTO sdk_sessions (content_session_id, memory_session_id, project, user_prompt, started_at, started_at_epoch, custom_title)
-           VALUES ('c1', 'm1', 'ledger-api/retry', 'x', '2026-01-12T10:00:00Z', 1768212000000, 'Retries')"
+           VALUES ('c1', 'm1', 'ledger-api/retry', 'x', '2026-01-12T10:00:00Z', 1768212000000, 'Retries'),
+                  ('c2', 'm2', 'ledger-apis', 'x', '2026-01-12T10:00:00Z', 1768212000000, 'Other');
+         INSERT INTO observations (id, memory_session_id, project, type, title, subtitle, facts, narrative, text, created_at, created_at_epoch) VALUES {rows};"
     );
     let root = Root::new();
     database(&root, "cm", &sql);
@@ -610,7 +612,7 @@ fn a_second_database_in_a_scope_is_named() {
         let scopes = crate::cli::ack(root.path(), &["scopes", "--json"]).json();
         scopes["scopes"][0]["health"]["problems"].to_string()
     };
-    assert_eq!(problems(), "[]");
+    assert_eq!(problems(), "null");
     let other = root.scope_folder("team").join("claude-mem.db");
     Connection::open(&other)
         .unwrap()

@@ -81,7 +81,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
         source.add_parent_project(summaries);
         source.leave_out_empty_rows(summaries);
         overviews.push(OverviewSource {
-            table: summaries.quoted(),
+            table: source.table.clone(),
             session,
             project: summaries.column(&["project"]),
             content: source
@@ -92,7 +92,7 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
                 .collect(),
             order: summaries
                 .column(&["created_at_epoch", "created_at"])
-                .unwrap_or_else(|| summaries.row_number.unwrap_or("NULL").to_owned()),
+                .unwrap_or_else(|| source.row_number.unwrap_or("NULL").to_owned()),
             status: None,
             memories: Some(sources.len()),
         });
