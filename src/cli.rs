@@ -254,7 +254,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode, CliError> {
         }
         Command::Demo(args) => demo::demo(args.folder.as_deref(), jiff::Timestamp::now()),
         Command::Setup(args) => setup::run(&config(&cli.global)?, &args, json),
-        Command::Serve(args) => serve::run(load(&cli.global)?, &args, &cli.global),
+        Command::Serve(args) => return serve::run(&args, &cli.global),
         Command::Token(args) => token::run(&args, load(&cli.global).ok().as_ref()),
         Command::Query(args) => return query::run(&cli.global, args),
         Command::Get(args) => return get::run(&cli.global, &args),

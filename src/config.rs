@@ -24,7 +24,7 @@ use self::tools::ToolsTable;
 
 /// The scope root.
 pub const ENV_ROOT: &str = "ACK_MEM_PATH";
-/// The scope to pin to.
+/// The scope that is current.
 pub const ENV_SCOPE: &str = "ACK_MEM_SCOPE";
 /// A single database, served as one scope.
 pub const ENV_DB: &str = "ACK_MEM_DB";
@@ -46,10 +46,14 @@ pub const ENV_PAGER: &str = "ACK_MEM_PAGER";
 /// The environment variables the program reads, with what they do.
 pub const ENVIRONMENT: [(&str, &str); 9] = [
     (ENV_ROOT, "the scope root (default `~/.ack-mem`)"),
-    (ENV_SCOPE, "pins every request to one scope"),
+    (
+        ENV_SCOPE,
+        "the current scope, whatever the project is; others can still be named",
+    ),
     (
         ENV_DB,
-        "a single database, served as the only scope, under the name of the pin if there is one",
+        "a single database, served as the only scope, named after `--pin` or `ACK_MEM_SCOPE` if they \
+         are given",
     ),
     (
         ENV_PROJECT,
@@ -276,8 +280,10 @@ pub struct Inputs {
     pub db: Option<Setting<PathBuf>>,
     /// `--unreviewed`: how to treat rows of that database that have no status.
     pub unreviewed: Option<Unreviewed>,
-    /// `--pin` or `ACK_MEM_SCOPE`.
+    /// `--pin`.
     pub pinned: Option<Setting<String>>,
+    /// `ACK_MEM_SCOPE`.
+    pub current_scope: Option<Setting<String>>,
     /// `-C` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<Setting<PathBuf>>,
     /// The folders that an editor names, where there is no `project`: `CURSOR_PROJECT_DIR`, then
@@ -316,6 +322,8 @@ pub struct Config {
     pub unreviewed: Option<Unreviewed>,
     /// The scope this process is pinned to.
     pub pinned: Option<Setting<String>>,
+    /// The scope that is current, whatever the project is. It does not limit requests.
+    pub current_scope: Option<Setting<String>>,
     /// The current project's folder; empty if there is none because the working directory was
     /// removed.
     pub project: Setting<PathBuf>,
@@ -421,6 +429,11 @@ impl Config {
         folders.map(PathBuf::as_path)
     }
 
+    /// The scope that this process was given a name of: the pin, or else the current one.
+    pub fn named_scope(&self) -> Option<&Setting<String>> {
+        self.pinned.as_ref().or(self.current_scope.as_ref())
+    }
+
     /// Resolves the settings.
     ///
     /// # Errors
@@ -468,6 +481,7 @@ impl Config {
             db: inputs.db.map(absolute),
             unreviewed: inputs.unreviewed,
             pinned: inputs.pinned,
+            current_scope: inputs.current_scope,
             project,
             other_folders: Vec::new(),
             default_scope: None,

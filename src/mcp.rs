@@ -24,6 +24,7 @@ pub mod signals;
 mod stdio;
 mod too_long;
 mod trim;
+mod trouble;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -44,6 +45,8 @@ use tokio::time::timeout;
 use self::client::Quirks;
 use self::raw_result::RawResultServer;
 use self::reader::{error_result, protocol_error};
+pub use self::trouble::Start;
+use self::trouble::Trouble;
 use crate::config::{Config, MaxStatus};
 use crate::offer::Offer;
 use crate::service::Error;
@@ -77,7 +80,8 @@ const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 pub const TOOLS: [&str; 4] = ["get_context", "get_memory", "list_scopes", "query_memories"];
 
 /// Serves MCP on standard input and output until standard input is closed or a signal arrives.
-/// Returns the signal's number. Messages about upstream servers go to `report`.
+/// Returns the signal's number. Messages about upstream servers go to `report`. With `start`, the
+/// settings cannot be used: nothing is answered from `service` until `start` finds others.
 ///
 /// # Errors
 /// The runtime cannot be started, or standard output is closed.
@@ -85,6 +89,7 @@ pub fn serve_stdio(
     service: &'static Service,
     offer: Offer,
     report: Report,
+    start: Option<Box<Start>>,
 ) -> std::io::Result<Option<i32>> {
     let runtime = runtime()?;
     let result = runtime.block_on(async {
@@ -94,13 +99,12 @@ pub fn serve_stdio(
             stop: signals.wait(),
             is_closed: stdio::is_closed,
         };
-        serve_offer(
-            Server::new(service, offer, report, true),
-            reader,
-            writer,
-            end,
-        )
-        .await
+        let trouble = start.map(|start| Arc::new(Trouble::new(start, Arc::clone(&report))));
+        let server = Server {
+            trouble,
+            ..Server::new(service, offer, report, true)
+        };
+        serve_offer(server, reader, writer, end).await
     });
     // A request that is still running must not keep the process alive.
     runtime.shutdown_background();
@@ -151,6 +155,7 @@ where
     S: Future<Output = i32>,
 {
     let upstreams = Arc::clone(&server.upstreams);
+    let trouble = server.trouble.clone();
     let (transport, mut closed) = stdio::transport(reader, writer, end.is_closed);
     let serving = async {
         match RawResultServer(server).serve(transport).await {
@@ -173,6 +178,9 @@ where
         signal = end.stop => Ok(Some(signal)),
     };
     upstreams.end().await;
+    if let Some(upstreams) = trouble.and_then(|trouble| trouble.upstreams()) {
+        upstreams.end().await;
+    }
     result
 }
 
@@ -197,6 +205,8 @@ struct Server {
     sends_notifications: bool,
     /// Whether clients may be on other machines. They do not get paths of this one.
     is_shared: bool,
+    /// Why nothing can be answered, if the settings cannot be used.
+    trouble: Option<Arc<Trouble>>,
 }
 
 impl Server {
@@ -208,6 +218,7 @@ impl Server {
             surface: Arc::new(offer.toolset),
             sends_notifications: channel && !offer.upstreams.is_empty(),
             is_shared: !channel,
+            trouble: None,
             upstreams: Arc::new(Upstreams::new(offer.upstreams, report)),
         }
     }

@@ -4,6 +4,7 @@ mod clients;
 mod curate;
 pub(in crate::cli) mod day;
 mod deprecated;
+mod guesses;
 mod help;
 mod read;
 mod scopes;
@@ -20,6 +21,8 @@ pub use setup::*;
 pub use stores::*;
 pub use team::*;
 
+use std::io::IsTerminal as _;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 use clap::builder::{FalseyValueParser, OsStringValueParser, Resettable, TypedValueParser};
@@ -27,10 +30,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use nix::sys::stat::{SFlag, fstat};
 
 use ack_api::memory::Unreviewed;
 
-use crate::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, ENV_SCOPE, Setting, Source};
+use crate::config::{ENV_DB, ENV_LOG, ENV_PROJECT, ENV_ROOT, Setting, Source};
 
 /// Curated memories for coding agents, read-only, over the Model Context Protocol.
 #[derive(Debug, Parser)]
@@ -69,8 +73,11 @@ impl Cli {
             .arg_required_else_help(false);
         let parsed = command.clone().try_get_matches();
         let mut matches = parsed.map_err(|error| explain_value(error, &command))?;
-        if matches.subcommand_name().is_none() {
-            let arguments = std::env::args_os().chain(["here".into()]);
+        let is_without_command = matches.subcommand_name().is_none();
+        let is_client = is_without_command && !matches.get_flag("json") && is_started_by_client();
+        if is_without_command {
+            let name = if is_client { "serve" } else { "here" };
+            let arguments = std::env::args_os().chain([name.into()]);
             matches = command.try_get_matches_from(arguments)?;
         }
         let mut cli = Self::from_arg_matches(&matches)?;
@@ -89,6 +96,10 @@ impl Cli {
                 subcommand.get_arguments().any(|one| one.get_id() == flag)
             })
         });
+        if is_client {
+            let message = "without a command, this is `ack-memory serve`: MCP on standard input";
+            cli.global.old.push(message.to_owned());
+        }
         if let Command::Scopes(args) = &cli.command
             && matches!(args.command, Some(ScopesCommand::Add(_)))
         {
@@ -97,6 +108,16 @@ impl Cli {
         }
         Ok(cli)
     }
+}
+
+/// Whether a client started this process to speak with it: standard input is a pipe or a socket, and
+/// no terminal shows the output. A script has a file or nothing there.
+fn is_started_by_client() -> bool {
+    let is_pipe = fstat(std::io::stdin().as_fd()).is_ok_and(|input| {
+        let kind = SFlag::from_bits_truncate(input.st_mode) & SFlag::S_IFMT;
+        kind == SFlag::S_IFIFO || kind == SFlag::S_IFSOCK
+    });
+    is_pipe && !std::io::stdout().is_terminal()
 }
 
 /// Adds how to give a value to the error for an unexpected argument: without a flag that the
@@ -110,6 +131,14 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
     let Some(ContextValue::String(unexpected)) = error.get(kind).cloned() else {
         return error;
     };
+    if let Some(tip) =
+        guesses::guess(&unexpected).filter(|_| kind == ContextKind::InvalidSubcommand)
+    {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+        return error;
+    }
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return error;
     }
@@ -122,7 +151,10 @@ fn explain_value(mut error: clap::Error, command: &clap::Command) -> clap::Error
         let id = argument.get_id().as_str();
         id == option || id.strip_suffix('s') == Some(option)
     };
-    let takes_scope = || command.get_opts().any(|option| option.get_id() == "scope");
+    let takes_scope = || {
+        let mut options = command.get_opts();
+        options.any(|option| option.get_id() == "scope" && !option.is_hide_set())
+    };
     let tip = if command.get_positionals().any(is_meant) {
         // Not an option that merely looks like it.
         error.remove(ContextKind::SuggestedArg);
@@ -160,7 +192,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "STATUS", value_parser = scopes::unreviewed)]
     pub unreviewed: Option<Unreviewed>,
     /// Pin to this scope; requests for any other are refused
-    #[arg(long, global = true, value_name = "NAME", env = ENV_SCOPE, hide_env_values = true, value_parser = scope_name())]
+    #[arg(long, global = true, value_name = "NAME", value_parser = scope_name())]
     pub pin: Option<String>,
     /// The project's folder [default: working directory]
     #[arg(long, short = 'C', global = true, value_name = "DIR", env = ENV_PROJECT, hide_env_values = true)]
@@ -205,12 +237,7 @@ pub struct Global {
 }
 
 /// The settings with a source, each with its environment variable.
-const SOURCES: [(&str, &str); 4] = [
-    ("root", ENV_ROOT),
-    ("db", ENV_DB),
-    ("pin", ENV_SCOPE),
-    ("dir", ENV_PROJECT),
-];
+const SOURCES: [(&str, &str); 3] = [("root", ENV_ROOT), ("db", ENV_DB), ("dir", ENV_PROJECT)];
 
 impl Global {
     /// The value of a flag or its variable, with its source.

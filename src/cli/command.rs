@@ -8,7 +8,7 @@ use directories::BaseDirs;
 
 use super::args::{Cli, Command, Global};
 use super::program;
-use crate::config::{ENV_DB, ENV_ROOT, ENV_SCOPE};
+use crate::config::{ENV_DB, ENV_ROOT};
 use crate::connect::quoted;
 use crate::shell::Shell;
 use ack_api::text;
@@ -68,9 +68,8 @@ fn flags(global: &Global) -> String {
             add("--unreviewed", Path::new(unreviewed.status().as_str()));
         }
     }
-    let pin = global.pin.as_ref().map(PathBuf::from);
-    if let Some(pin) = flag_of(&pin, ENV_SCOPE) {
-        add("--pin", &pin);
+    if let Some(pin) = &global.pin {
+        add("--pin", Path::new(pin));
     }
     flags
 }

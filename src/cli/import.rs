@@ -29,7 +29,7 @@ pub fn run(
     json: bool,
     now: jiff::Timestamp,
 ) -> Result<(), CliError> {
-    let Some(scope) = config.pinned.as_ref().map(|pinned| pinned.value.clone()) else {
+    let Some(scope) = config.named_scope().map(|named| named.value.clone()) else {
         return Err(CliError::Request(Error::InvalidArgument {
             argument: "--scope".to_owned(),
             value: "missing".to_owned(),

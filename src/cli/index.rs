@@ -26,9 +26,13 @@ const MAX_NAMED: usize = 10;
 pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError> {
     let registry = Registry::new(config);
     let found = registry.discover().scopes;
-    let scopes: Vec<Arc<Scope>> = match (&config.pinned, args.all) {
-        (Some(pinned), false) => {
-            vec![find(&found, &pinned.value).ok_or_else(|| missing(config, args, &found, pinned))?]
+    let named = match args.all {
+        true => config.pinned.as_ref(),
+        false => config.named_scope(),
+    };
+    let scopes: Vec<Arc<Scope>> = match (named, args.all) {
+        (Some(named), false) => {
+            vec![find(&found, &named.value).ok_or_else(|| missing(config, args, &found, named))?]
         }
         _ if found.is_empty() => return Err(ScopeError::no_scopes(config).into()),
         // The table of a bucket comes from the bucket.
@@ -40,11 +44,7 @@ pub fn run(config: &Config, args: &IndexArgs, json: bool) -> Result<(), CliError
         _ => {
             return Err(CliError::Request(Error::InvalidArgument {
                 argument: match (&args.scope, &config.pinned) {
-                    // `flag --pin` or `environment ACK_MEM_SCOPE`.
-                    (None, Some(pinned)) => {
-                        let source = pinned.source.to_string();
-                        source.rsplit(' ').next().unwrap_or_default().to_owned()
-                    }
+                    (None, Some(_)) => "--pin".to_owned(),
                     _ => "--scope".to_owned(),
                 },
                 value: if args.all {
@@ -126,7 +126,7 @@ fn missing(
     let name = pinned.value.clone();
     if found.is_empty() {
         ScopeError::no_scopes(config).into()
-    } else if args.scope.as_ref() == Some(&name) {
+    } else if args.scope.as_ref() == Some(&name) || config.pinned.is_none() {
         let known = found.iter().map(|scope| scope.name.clone()).collect();
         CliError::NoScope { name, known }
     } else {

@@ -46,6 +46,12 @@ pub fn settings(config: &Config) {
         )),
         None => write_line("not pinned to a scope"),
     }
+    if let Some(current) = &config.current_scope {
+        write_line(&format!(
+            "current scope `{}` ({})",
+            current.value, current.source
+        ));
+    }
     write_line(&format!(
         "project {} ({})",
         config.project.value.display(),

@@ -5,7 +5,9 @@ use std::fs;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -13,7 +15,8 @@ use serde_json::json;
 
 use super::args::{Global, ServeArgs};
 use super::output::{write_err, write_out};
-use super::{command, log, signals};
+use super::settings::{inputs, load};
+use super::{command, error_report, log, signals};
 use crate::cli::error::CliError;
 use crate::config::{Config, ENV_TOKEN};
 use crate::gate::Token;
@@ -22,7 +25,8 @@ use crate::mcp::http::tokens::TokenFile;
 use crate::mcp::http::{HEALTH, PATH, ServeError, ServerExtras, listen};
 use crate::offer::Offer;
 use crate::service::Service;
-use ack_api::text;
+use crate::toolset::Toolset;
+use ack_api::{Diagnostic as _, text};
 use ack_gateway::server::Report;
 use ack_store::copies;
 use ack_sys::files;
@@ -43,8 +47,69 @@ enum TokenSource {
 }
 
 /// Runs `serve`.
-pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
+pub fn run(args: &ServeArgs, global: &Global) -> Result<ExitCode, CliError> {
     std::thread::spawn(copies::remove_orphans);
+    match settings(args, global) {
+        Ok((config, offer)) => serve(config, offer, args, global).map(|()| ExitCode::SUCCESS),
+        // A client hides why a server does not start.
+        Err(error) if args.http.is_none() && !std::io::stdin().is_terminal() => {
+            serve_in_trouble(&error, args, global)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Serves on standard input and output although the settings cannot be used: each call returns the
+/// error, until they can.
+fn serve_in_trouble(
+    error: &CliError,
+    args: &ServeArgs,
+    global: &Global,
+) -> Result<ExitCode, CliError> {
+    error_report::report(error, global.json);
+    let mut config = Config::without_file(inputs(global)?)?;
+    config.offline = global.offline;
+    config.command = command::command;
+    let offer = Offer {
+        toolset: Toolset::of(args.surface.unwrap_or_default(), &config),
+        upstreams: Vec::new(),
+    };
+    let is_mended = Arc::new(AtomicBool::new(false));
+    let started = Arc::clone(&is_mended);
+    let (args, global) = (args.clone(), global.clone());
+    let start = move || {
+        let (config, offer) =
+            settings(&args, &global).map_err(|error| error.body_for(&command::SHELL))?;
+        let service = Service::new(config).leak();
+        std::thread::spawn(move || service.ask_buckets());
+        started.store(true, Ordering::Relaxed);
+        Ok((service, offer))
+    };
+    let service = Service::new(config).leak();
+    let ended = crate::mcp::serve_stdio(service, offer, report(), Some(Box::new(start)));
+    match ended.map_err(standard_streams)? {
+        Some(signal) => signals::end(signal),
+        None if is_mended.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
+        None => Ok(ExitCode::from(if error.is_usage() { 2 } else { 1 })),
+    }
+}
+
+fn standard_streams(source: std::io::Error) -> CliError {
+    CliError::Io {
+        action: "serve on",
+        path: "standard input and output".into(),
+        source,
+    }
+}
+
+/// Writes messages about upstream servers to standard error.
+fn report() -> Report {
+    Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))))
+}
+
+/// The settings, and what to serve.
+fn settings(args: &ServeArgs, global: &Global) -> Result<(Config, Offer), CliError> {
+    let config = load(global)?;
     let mut offer = Offer::load(&config, args.surface, &|name| std::env::var_os(name))?;
     let skipped = if global.offline {
         offer.without_network()
@@ -56,8 +121,10 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
             "--offline: the upstream server `{name}` is reached over HTTP and is left out\n"
         ));
     }
-    let report: Report =
-        Arc::new(|line: &str| write_err(&format!("{}\n", text::line(line, 1_000))));
+    Ok((config, offer))
+}
+
+fn serve(config: Config, offer: Offer, args: &ServeArgs, global: &Global) -> Result<(), CliError> {
     let log = |service: &Service, offer: &Offer| {
         if global.verbose {
             log::settings(&service.config);
@@ -75,20 +142,16 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
         let service = Service::new(config).leak();
         std::thread::spawn(move || service.ask_buckets());
         log(service, &offer);
-        let result = crate::mcp::serve_stdio(service, offer, report);
+        let result = crate::mcp::serve_stdio(service, offer, report(), None);
         service.close();
-        let ended = result.map_err(|source| CliError::Io {
-            action: "serve on",
-            path: "standard input and output".into(),
-            source,
-        })?;
+        let ended = result.map_err(standard_streams)?;
         return ended.map_or(Ok(()), |signal| signals::end(signal));
     };
     if args.no_token && !address.ip().is_loopback() {
         return Err(ServeError::Open(address).into());
     }
     let (token, token_source) = token(args)?;
-    let server_extras_value = server_extras(args, Arc::clone(&report))?;
+    let server_extras_value = server_extras(args, report())?;
     let listener = listen(address, &args.allow_host, token, server_extras_value)?;
     announce(
         &format!("http://{}", listener.address()),
@@ -111,7 +174,7 @@ pub fn run(config: Config, args: &ServeArgs, global: &Global) -> Result<(), CliE
     let service = Service::new(config).leak();
     std::thread::spawn(move || service.ask_buckets());
     log(service, &offer);
-    let result = listener.serve(service, offer, report);
+    let result = listener.serve(service, offer, report());
     service.close();
     result.map_err(|source| CliError::Io {
         action: "serve on",

@@ -24,7 +24,8 @@ pub(super) fn inputs(global: &Global) -> Result<Inputs, CliError> {
         root: global.setting(global.root.as_ref(), "--root", ENV_ROOT),
         db: global.setting(global.db.as_ref(), "--db", ENV_DB),
         unreviewed: global.unreviewed,
-        pinned: global.setting(global.pin.as_ref(), "--pin", ENV_SCOPE),
+        pinned: global.pin.clone().map(|name| Setting::flag("--pin", name)),
+        current_scope: current_scope(),
         project: global.setting(global.dir.as_ref(), "-C", ENV_PROJECT),
         workspace: workspace(),
         home: BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
@@ -65,6 +66,12 @@ fn workspace() -> Vec<Setting<PathBuf>> {
         names.for_each(|name| add(ENV_WORKSPACE, name.into()));
     }
     folders
+}
+
+/// The scope that the environment names. A name that is not UTF-8 matches no scope.
+fn current_scope() -> Option<Setting<String>> {
+    let name = std::env::var_os(ENV_SCOPE)?.to_string_lossy().into_owned();
+    (!name.is_empty()).then(|| Setting::variable(ENV_SCOPE, name))
 }
 
 /// The effective settings.

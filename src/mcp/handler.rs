@@ -10,9 +10,11 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::client::Quirks;
+use super::trouble::in_words;
 use super::{Server, error_result, prompts, raw_result, resources, tools, until_cancelled};
 use crate::toolset::Place;
 use ack_api::{Diagnostic, text};
@@ -21,6 +23,30 @@ use ack_gateway::server::Answer;
 /// The longest time that a connecting client waits for the state of the stores. It takes
 /// milliseconds, unless a disk hangs.
 const STATE_BUDGET: Duration = Duration::from_secs(1);
+
+impl Server {
+    fn instructions(&self) -> String {
+        let server = match self.ready() {
+            Ok(server) => server,
+            Err(body) => {
+                return format!(
+                    "ack-memory cannot answer: {}. Its tools answer once this is mended.",
+                    in_words(&body)
+                );
+            }
+        };
+        let service_state = server.service_state.get(server.service, STATE_BUDGET);
+        let mut instructions = server.surface.instructions(&service_state);
+        let others = server.upstreams.names().join(", ");
+        if !others.is_empty() {
+            let others = text::line(&others, 300);
+            instructions.push_str(&format!(
+                "\nTools of other servers are offered too, as they are and unreviewed: {others}."
+            ));
+        }
+        instructions
+    }
+}
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -40,16 +66,7 @@ impl ServerHandler for Server {
         {
             tools.list_changed = Some(true);
         }
-        let service_state = self.service_state.get(self.service, STATE_BUDGET);
-        let mut instructions = self.surface.instructions(&service_state);
-        let others = self.upstreams.names().join(", ");
-        if !others.is_empty() {
-            let others = text::line(&others, 300);
-            instructions.push_str(&format!(
-                "\nTools of other servers are offered too, as they are and unreviewed: {others}."
-            ));
-        }
-        let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
+        let mut info = ServerConfig::new(capabilities).with_instructions(self.instructions());
         info.server_info = implementation;
         info
     }
@@ -59,13 +76,14 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut listed = tools(&self.surface);
+        let server = self.ready().unwrap_or(Cow::Borrowed(self));
+        let mut listed = tools(&server.surface);
         if Quirks::of(context.client_info().as_ref()).text_only {
             for tool in &mut listed {
                 tool.output_schema = None;
             }
         }
-        listed.extend(self.upstreams.list_tools().await);
+        listed.extend(server.upstreams.list_tools().await);
         Ok(ListToolsResult::with_all_items(listed))
     }
 
@@ -74,26 +92,30 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let server = match self.ready() {
+            Ok(server) => server,
+            Err(body) => return Ok(CallToolResponse::from(error_result(&body))),
+        };
         let values = request.arguments.unwrap_or_default();
-        let result = match self.surface.find(&request.name) {
+        let result = match server.surface.find(&request.name) {
             Some(tool) => {
                 let quirks = Quirks::of(context.client_info().as_ref());
                 until_cancelled(&context, async {
-                    Ok(self.call(tool, values, quirks).await)
+                    Ok(server.call(tool, values, quirks).await)
                 })
                 .await?
             }
-            None => match self.upstreams.call(&request.name, values, &context).await {
+            None => match server.upstreams.call(&request.name, values, &context).await {
                 Some(Answer::Result(result)) => raw_result::carry(result),
                 Some(Answer::Refused(error)) => return Err(error),
                 Some(Answer::Arguments(body)) => error_result(&body),
                 Some(Answer::None(error)) => {
-                    let reader = self.reader(Place::Resource);
+                    let reader = server.reader(Place::Resource);
                     error_result(&error.body_for(&reader))
                 }
                 None => {
-                    let own_names = self.surface.tools().iter().map(|tool| tool.name.as_str());
-                    let known: Vec<&str> = own_names.chain(self.upstreams.names()).collect();
+                    let own_names = server.surface.tools().iter().map(|tool| tool.name.as_str());
+                    let known: Vec<&str> = own_names.chain(server.upstreams.names()).collect();
                     return Err(resources::unknown("tool", &request.name, &known));
                 }
             },
@@ -142,7 +164,10 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.resources(request).await
+        match self.ready() {
+            Ok(server) => server.resources(request).await,
+            Err(_) => Ok(ListResourcesResult::default()),
+        }
     }
 
     async fn list_resource_templates(
@@ -158,7 +183,8 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let answer = until_cancelled(&context, self.resource(request.uri)).await;
+        let server = self.ready_or_protocol_error()?;
+        let answer = until_cancelled(&context, server.resource(request.uri)).await;
         answer.map(ReadResourceResponse::from)
     }
 
@@ -178,7 +204,9 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let answer = until_cancelled(&context, self.prompt(&request.name, request.arguments)).await;
+        let server = self.ready_or_protocol_error()?;
+        let answer = server.prompt(&request.name, request.arguments);
+        let answer = until_cancelled(&context, answer).await;
         answer.map(GetPromptResponse::from)
     }
 
@@ -187,6 +215,6 @@ impl ServerHandler for Server {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.completions(request).await
+        self.ready_or_protocol_error()?.completions(request).await
     }
 }

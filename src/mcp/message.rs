@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode as RpcCode;
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use ack_api::number::grouped;
 
@@ -48,7 +48,7 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
         );
         return Err(Some(failure(&id_of(&line), -32600, &message)));
     }
-    let value = match serde_json::from_slice::<Value>(&line) {
+    let mut value = match serde_json::from_slice::<Value>(&line) {
         Ok(value) => value,
         Err(error) => {
             let again = repair_surrogates(&line)
@@ -71,6 +71,12 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
     if value.get("method").and_then(Value::as_str) == Some("tools/call")
         && value.get("id").is_some()
     {
+        if let Some(arguments) = value.pointer_mut("/params/arguments")
+            && let Some(read) = read_arguments(arguments)
+        {
+            *arguments = read.into();
+            line = Cow::Owned(value.to_string().into_bytes());
+        }
         let has_name = value.pointer("/params/name").is_some_and(Value::is_string);
         let arguments = value
             .pointer("/params/arguments")
@@ -95,6 +101,19 @@ pub fn decode_repaired(message: &[u8]) -> Result<RepairedMessage<'_>, Option<Val
                 )
             }))
         }
+    }
+}
+
+/// The arguments of a call as some clients send them: as JSON text, or as an empty list (which is how
+/// PHP writes an empty object).
+fn read_arguments(arguments: &Value) -> Option<Map<String, Value>> {
+    match arguments {
+        Value::Array(none) if none.is_empty() => Some(Map::new()),
+        Value::String(none) if none.trim().is_empty() => Some(Map::new()),
+        Value::String(text) if values(text.as_bytes()) <= MAX_VALUES => {
+            serde_json::from_str(text).ok()
+        }
+        _ => None,
     }
 }
 
@@ -237,6 +256,32 @@ mod tests {
             decode(br#"{"jsonrpc":"2.0","method":"$/strange","params":[]}"#),
             Err(None) | Ok(_)
         ));
+    }
+
+    #[test]
+    fn arguments_may_be_json_text_or_an_empty_list() {
+        let read = |arguments: Value| {
+            let params = json!({ "name": "x", "arguments": arguments });
+            let call =
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+            let line = call.to_string();
+            let decoded = decode_repaired(line.as_bytes()).map(|(line, _)| line.into_owned());
+            let line: Value = serde_json::from_slice(&decoded?).unwrap();
+            Ok::<_, Option<Value>>(line["params"]["arguments"].clone())
+        };
+        let query = json!({ "query": "x" });
+        for (given, meant) in [
+            (json!(query.to_string()), query.clone()),
+            (query.clone(), query),
+            (json!([]), json!({})),
+            (json!(""), json!({})),
+        ] {
+            assert_eq!(read(given.clone()), Ok(meant), "{given}");
+        }
+        let many = format!("{{\"tags\":[{}0]}}", "0,".repeat(20_000));
+        for refused in [json!("x"), json!([1]), json!("[1]"), json!(5), json!(many)] {
+            assert!(read(refused.clone()).is_err(), "{refused}");
+        }
     }
 
     #[test]

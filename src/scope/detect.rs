@@ -26,8 +26,8 @@ use ack_sys::files::expand_home;
 /// Why a scope is the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The server is pinned to it.
-    Pinned,
+    /// A pin or the environment names it.
+    Named,
     /// Its `paths`.
     Path {
         /// Whether they name this repository or a part of it, rather than a folder with many.
@@ -309,7 +309,7 @@ pub fn identify(config: &Config, scope: &Scope, place: &Place, claim: &Claim) ->
     }
     // Otherwise it is the main project of the scope.
     let sole_or_called = listed.sole().or_else(|| listed.find(&own_name));
-    if let Some(project) = sole_or_called.filter(|_| claimed || *claim == Claim::Pinned) {
+    if let Some(project) = sole_or_called.filter(|_| claimed || *claim == Claim::Named) {
         return identity_of_listed(scope, project, &names);
     }
     other.rows.unnamed = true;

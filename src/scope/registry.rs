@@ -81,9 +81,8 @@ impl Registry {
             single: config.db.as_ref().map(|db| db.value.clone()),
             unreviewed: config.unreviewed,
             single_name: config
-                .pinned
-                .as_ref()
-                .map(|pinned| pinned.value.trim().to_owned()),
+                .named_scope()
+                .map(|named| named.value.trim().to_owned()),
             home: config.home.clone(),
             folders: Mutex::default(),
             known: Mutex::default(),

@@ -11,8 +11,7 @@ use super::detect::{Claim, Detection, Identity, detect, identify, scopes_recordi
 use super::place::Place;
 use super::project::Project;
 use super::{Registry, Scope};
-use crate::config::Config;
-use crate::config::SettingsError;
+use crate::config::{Config, Setting, SettingsError};
 use crate::scope::ScopeError;
 use ack_api::memory::{ProjectRows, StatusFilter, Visibility, fold_name};
 use ack_api::text;
@@ -142,10 +141,10 @@ fn find_current(
     folder: Option<&Path>,
     with_stores: bool,
 ) -> Result<Current, ScopeError> {
-    let pinned = pinned(config, scopes)?;
-    let claiming = pinned
+    let named = pinned(config, scopes)?.or_else(|| named_by_environment(config, scopes));
+    let claiming = named
         .as_ref()
-        .map_or(scopes, |(pin, _)| slice::from_ref(pin));
+        .map_or(scopes, |(named, _)| slice::from_ref(named));
     let (place, found) = match folder {
         Some(folder) => {
             let mut place = Place::of(folder, config.home.as_deref());
@@ -154,11 +153,11 @@ fn find_current(
         }
         None => detect_in_workspace(config, claiming, with_stores),
     };
-    let found = match pinned {
+    let found = match named {
         Some((scope, rule)) => Some(Detection {
             scope,
             rule,
-            claim: Claim::Pinned,
+            claim: Claim::Named,
         }),
         None => found,
     };
@@ -199,6 +198,13 @@ fn detect_in_workspace(
         first.get_or_insert((place, found));
     }
     first.unwrap_or_default()
+}
+
+/// The scope that the environment makes current, and what names it.
+fn named_by_environment(config: &Config, scopes: &[Arc<Scope>]) -> Option<(Arc<Scope>, String)> {
+    let named = config.current_scope.as_ref()?;
+    let scope = find(scopes, &named.value)?;
+    Some((scope, named.source.to_string()))
 }
 
 /// The scope that this server is pinned to, and what pins it.
@@ -291,6 +297,14 @@ pub fn select(
         broken.push(skipped_scope.clone());
         skipped.push(skipped_scope);
     }
+    if let Some(named) = &config.current_scope
+        && !is_current(&current, named)
+    {
+        skipped.push(Skipped {
+            scope: text::line(&named.value, 100),
+            reason: "`ACK_MEM_SCOPE` names it, and there is no such scope".into(),
+        });
+    }
     if let Some(default) = config
         .default_scope
         .as_ref()
@@ -310,6 +324,11 @@ pub fn select(
         is_narrowed: false,
         naming_scopes,
     })
+}
+
+/// Whether this setting made the current scope current.
+fn is_current(current: &Current, named: &Setting<String>) -> bool {
+    current.rule.as_ref() == Some(&named.source.to_string())
 }
 
 /// Whether a scope is searched when no scope is named.

@@ -114,6 +114,10 @@ impl OfferedTool {
                 .iter()
                 .find(|(ours, _)| argument.has_target(ours))
             {
+                let is_same = |ours: &str| call.arguments.get(ours) == Some(&value);
+                if argument.conversion.is_none() && argument.targets().all(is_same) {
+                    continue;
+                }
                 let mut body =
                     Refusal::new(&value, vec![format!("`{name}` or `{other}`")]).body(&name);
                 body.message = format!("`{name}` and `{other}` say the same; give one of them");

@@ -35,6 +35,9 @@ const NOTHING: [&str; 4] = ["null", "none", "undefined", "nil"];
 /// Maximum characters of a value that a note quotes.
 const MAX_QUOTED_CHARS: usize = 60;
 
+/// Maximum length of a JSON text that is read as what it contains, in bytes.
+const MAX_WRITTEN_BYTES: usize = 256 << 10;
+
 /// What an argument takes.
 enum Expected<'a> {
     Integer {
@@ -119,7 +122,9 @@ impl OfferedTool {
             let value = match reading {
                 Reading::Same => value,
                 Reading::As(read) => {
-                    let is_usual = expected.is_usual(&value) || without_empty(&value) == read;
+                    // JSON Schema counts 5.0 as an integer.
+                    let is_same_number = value.is_number() && read.is_number();
+                    let is_usual = is_same_number || without_empty(&value) == read;
                     if !is_usual && argument.conversion.is_none() {
                         let shown = text::line(&read.to_string(), MAX_QUOTED_CHARS);
                         told.push(format!("`{name}` {} as {shown}", quoted()));
@@ -127,7 +132,7 @@ impl OfferedTool {
                     read
                 }
                 Reading::NotGiven => {
-                    if !expected.is_usual(&value) {
+                    if !expected.is_usual_nothing(&value) {
                         told.push(format!("`{name}` {} as not given", quoted()));
                     }
                     continue;
@@ -178,7 +183,9 @@ impl OfferedTool {
         }
         let inner = values.get(&wrapper).and_then(|value| match value {
             Value::Object(inner) => Some(inner.clone()),
-            Value::String(inner) => serde_json::from_str(inner).ok(),
+            Value::String(inner) if inner.len() <= MAX_WRITTEN_BYTES => {
+                serde_json::from_str(inner).ok()
+            }
             _ => None,
         });
         let Some(inner) = inner else {
@@ -277,8 +284,9 @@ impl Argument {
 }
 
 impl Expected<'_> {
-    /// Whether clients may send such a value by their protocol, so that it needs no note.
-    fn is_usual(&self, value: &Value) -> bool {
+    /// Whether such a value has the declared type or is null, so that no note says that it counts as
+    /// not given.
+    fn is_usual_nothing(&self, value: &Value) -> bool {
         match value {
             Value::Null => true,
             Value::String(text) => {
@@ -286,10 +294,8 @@ impl Expected<'_> {
                 let is_empty = text.trim().is_empty();
                 is_empty && (takes_text || matches!(self, Self::List(_) | Self::Any))
             }
-            Value::Array(entries) => entries.is_empty() && matches!(self, Self::List(_)),
-            // JSON Schema counts 5.0 as an integer.
-            Value::Number(number) => number.is_f64() && matches!(self, Self::Integer { .. }),
-            Value::Bool(_) | Value::Object(_) => false,
+            Value::Array(_) => matches!(self, Self::List(_)) && without_empty(value) == json!([]),
+            Value::Number(_) | Value::Bool(_) | Value::Object(_) => false,
         }
     }
 
@@ -312,7 +318,7 @@ impl Expected<'_> {
                 texts.map_or(Reading::Same, |texts| Reading::As(texts.join(",").into()))
             }
             (_, Value::Array(entries)) => match entries.as_slice() {
-                [one] => self.read_inside(one),
+                [one] if !one.is_array() => self.read_inside(one),
                 _ => Reading::Same,
             },
             (Self::Word(words), Value::String(text)) => match word(words, text) {
@@ -524,7 +530,7 @@ fn written_value(text: &str) -> Option<Value> {
     let text = text.trim();
     let is_list = text.starts_with('[') && text.ends_with(']');
     let is_string = text.starts_with('"') && text.ends_with('"');
-    if !is_list && !is_string {
+    if !is_list && !is_string || text.len() > MAX_WRITTEN_BYTES {
         return None;
     }
     let value = serde_json::from_str(text).ok();

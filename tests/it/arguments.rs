@@ -76,16 +76,12 @@ fn deep(levels: usize) -> Value {
 /// Arguments that no tool accepts.
 fn refused() -> Vec<(&'static str, Value)> {
     let query = [
-        json!({ "query": 5 }),
         json!({ "query": ["lock", "order"] }),
         json!({ "query": { "text": "lock" } }),
         json!({ "query": true }),
         json!({ "query": "x".repeat(1 << 20) }),
         json!({ "query": deep(100) }),
         json!({ "query": vec!["long"; 100_000] }),
-        json!({ "tags": 5 }),
-        json!({ "tags": [1, 2] }),
-        json!({ "tags": [null] }),
         json!({ "tags": { "postgres": true } }),
         json!({ "tags": [deep(90)] }),
         json!({ "tags": vec!["tag"; 51] }),
@@ -93,8 +89,6 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "tags": ["x".repeat(1_001)] }),
         json!({ "match_tags": "both" }),
         json!({ "match_tags": true }),
-        json!({ "project": 7 }),
-        json!({ "project": ["ledger-api"] }),
         json!({ "scope": "nowhere" }),
         json!({ "scope": "ledger" }),
         json!({ "scope": "../ledger-api" }),
@@ -105,11 +99,6 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "status": "aproved" }),
         json!({ "status": "rejected" }),
         json!({ "status": "promoted" }),
-        json!({ "status": "APPROVED" }),
-        json!({ "status": ["approved"] }),
-        json!({ "status": [] }),
-        json!({ "status": "" }),
-        json!({ "limit": 0 }),
         json!({ "limit": -1 }),
         json!({ "limit": 51 }),
         json!({ "limit": i64::MAX }),
@@ -119,44 +108,52 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "limit": 1000.0 }),
         json!({ "limit": 2.5 }),
         json!({ "limit": -2.5 }),
-        json!({ "limit": "10" }),
         json!({ "limit": "1000" }),
         json!({ "limit": "many" }),
-        json!({ "limit": "" }),
         json!({ "limit": true }),
-        json!({ "limit": [10] }),
-        json!({ "type": 5 }),
-        json!({ "files": 5 }),
         json!({ "files": ["src/[a.rs"] }),
-        json!({ "files": [["src"]] }),
         json!({ "since": "2026-02-30" }),
         json!({ "since": "2026-13-01" }),
         json!({ "since": "2026-00-00" }),
         json!({ "since": "yesterday" }),
-        json!({ "since": "2026-1-5" }),
         json!({ "since": "05/01/2026" }),
-        json!({ "since": "2026-01-05T10:00:00Z" }),
         json!({ "since": 20_260_105 }),
         json!({ "since": "99999-01-01" }),
         json!({ "until": "2026-02-29" }),
         json!({ "since": "2026-03-02", "until": "2026-03-01" }),
-        json!({ "session": 5 }),
         json!({ "like": "x".repeat(900) }),
         json!({ "like": "ack_1", "mode": "lexical" }),
         json!({ "mode": "fuzzy" }),
         json!({ "detail": "huge" }),
         json!({ "max_tokens": 199 }),
         json!({ "max_tokens": 20_001 }),
-        json!({ "max_tokens": "500" }),
         json!({ "max_tokens": "5" }),
         json!({ "max_tokens": u64::MAX }),
         json!({ "max_tokens": 0.5 }),
         json!({ "cursor": "garbage" }),
         json!({ "cursor": "e30" }),
         json!({ "cursor": 5 }),
-        json!({ "explain": "true" }),
-        json!({ "explain": "yes" }),
-        json!({ "explain": 1 }),
+        json!({ "query": ["lock", ["order"]] }),
+        json!({ "query": [["lock"]] }),
+        json!({ "tags": "error handling, postgres" }),
+        json!({ "tags": "null" }),
+        json!({ "tags": { "0": "postgres", "2": "locks" } }),
+        json!({ "status": ["approved", "staging"] }),
+        json!({ "project": "[\"ledger-api\", \"kiosk\"]" , "tags": true }),
+        json!({ "limit": "1,000" }),
+        json!({ "limit": "1e1" }),
+        json!({ "limit": [5, 10] }),
+        json!({ "limit": { "value": 10 } }),
+        json!({ "explain": "maybe" }),
+        json!({ "explain": 2 }),
+        json!({ "since": 5 }),
+        json!({ "since": "01.05.2026" }),
+        json!({ "since": ["2026-01-01", "2026-01-02"] }),
+        json!({ "max_tokens": 500, "maxTokens": 600 }),
+        json!({ "tags": ["a"], "concepts": ["b"] }),
+        json!({ "arguments": { "query": "lock" }, "limit": 5 }),
+        json!({ "arguments": "lock" }),
+        json!({ "data": { "query": "lock" } }),
         json!({ "q": "lock" }),
         json!({ "statuss": "all" }),
         json!({ "tag": "postgres" }),
@@ -168,23 +165,18 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "id": null }),
         json!({ "id": "" }),
         json!({ "id": "   " }),
-        json!({ "id": 5 }),
-        json!({ "id": ["ack_1"] }),
         json!({ "id": "ack_1", "ids": ["ack_2"] }),
         json!({ "id": "x".repeat(804) }),
         json!({ "id": "x".repeat(1 << 20) }),
         json!({ "ids": [] }),
         json!({ "ids": (0..21).map(|n| format!("ack_{n}")).collect::<Vec<_>>() }),
         json!({ "ids": vec!["ack_1"; 51] }),
-        json!({ "ids": [5] }),
         json!({ "ids": [""] }),
-        json!({ "ids": { "0": "ack_1" } }),
         json!({ "id": "ack_1", "include": "timelime" }),
         json!({ "id": "ack_1", "include": 5 }),
         json!({ "id": "ack_1", "include": true }),
         json!({ "id": "ack_1", "include": { "timeline": true } }),
         json!({ "id": "ack_1", "include": [5] }),
-        json!({ "id": "ack_1", "include": [["links"]] }),
         json!({ "id": "ack_1", "status": "any" }),
         json!({ "id": "ack_1", "scope": "../platform" }),
         json!({ "id": "ack_1", "scope": "platfrom" }),
@@ -197,19 +189,13 @@ fn refused() -> Vec<(&'static str, Value)> {
         json!({ "name": "platform" }),
     ];
     let context = [
-        json!({ "project_path": 5 }),
         json!({ "project_path": "/tmp/\0" }),
         json!({ "project_path": "x".repeat(5_000) }),
-        json!({ "include_cross_project": "no" }),
-        json!({ "include_cross_project": 0 }),
-        json!({ "max_memories": 0 }),
         json!({ "max_memories": 51 }),
-        json!({ "max_memories": "5" }),
         json!({ "max_memories": "500" }),
         json!({ "max_memories": 1e30 }),
         json!({ "max_tokens": 5 }),
         json!({ "max_tokens": u64::MAX }),
-        json!({ "focus": 5 }),
         json!({ "path": "." }),
     ];
     let tools = [
@@ -533,17 +519,17 @@ fn a_limit_out_of_range_says_the_range() {
 }
 
 #[test]
-fn a_number_given_as_text_is_shown_as_a_number() {
-    insta::assert_json_snapshot!(body("query_memories", json!({ "limit": "10" })), @r#"
+fn a_number_that_is_none_is_shown_with_the_nearest() {
+    insta::assert_json_snapshot!(body("query_memories", json!({ "limit": "2.5" })), @r#"
     {
       "code": "invalid_argument",
-      "message": "`limit` must be an integer, not the string \"10\"",
+      "message": "`limit` must be an integer, not 2.5",
       "argument": "limit",
-      "value": "\"10\"",
+      "value": "2.5",
       "allowed": [
         "an integer"
       ],
-      "example": "{\"limit\":10}"
+      "example": "{\"limit\":2}"
     }
 "#);
 }
@@ -671,22 +657,506 @@ fn an_unknown_id_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn the_example_for_a_list_given_as_text_contains_its_entries() {
-    let root = Root::new();
-    root.store("alpha", &[memory("a1", "One", json!({ "type": "bugfix" }))]);
+fn the_example_for_a_value_with_two_meanings_has_its_parts() {
+    let root = root();
     for (given, right) in [
-        (
-            json!({ "type": ["bugfix", "decision"] }),
-            json!({ "type": "bugfix,decision" }),
-        ),
         (
             json!({ "query": ["one", "two"] }),
             json!({ "query": "one two" }),
         ),
+        (
+            json!({ "tags": "error handling, postgres" }),
+            json!({ "tags": ["error handling", "postgres"] }),
+        ),
+        (json!({ "tags": "None" }), json!({ "tags": ["None"] })),
     ] {
         let error = call(&root.service(), "query_memories", given).unwrap_err();
         let example = error.body().example.unwrap();
         assert_eq!(serde_json::from_str::<Value>(&example).unwrap(), right);
         call(&root.service(), "query_memories", right).unwrap();
     }
+}
+
+/// The tool, arguments as a client sent them, and what they mean.
+type Form = (&'static str, Value, Value);
+
+/// The arguments that a tool of a set gets, and the text of the note about them.
+fn read_by(toolset: &Toolset, tool: &str, given: Value) -> (Value, String) {
+    let Value::Object(given) = given else {
+        panic!("arguments are an object")
+    };
+    let (read, note) = toolset.find(tool).unwrap().read(given).unwrap();
+    let note = note.map(|note| note.message.to_string());
+    (Value::Object(read), note.unwrap_or_default())
+}
+
+/// Checks that each form is read as what it means, that the answer says so if `told`, and that a
+/// value in its own form is not changed.
+fn check_forms(toolset: &Toolset, law: &str, told: bool, forms: &[Form]) {
+    for (tool, given, meant) in forms {
+        let (read, note) = read_by(toolset, tool, given.clone());
+        assert_eq!(read, *meant, "{law}: {tool} {given}");
+        assert_eq!(!note.is_empty(), told, "{law}: {tool} {given}: {note:?}");
+        if told {
+            let given = given.as_object().unwrap();
+            let names = given.keys().all(|name| note.contains(&format!("`{name}`")));
+            assert!(names, "{law}: {note}");
+        }
+        let (again, note) = read_by(toolset, tool, meant.clone());
+        assert_eq!((again, note.as_str()), (meant.clone(), ""), "{law}: {tool}");
+    }
+}
+
+#[test]
+fn what_is_left_out_in_another_way_counts_as_left_out() {
+    let four = Toolset::default();
+    let none = json!({});
+    let usual = [json!(null), json!(""), json!("  ")];
+    let texts = [
+        "query", "scope", "project", "type", "since", "cursor", "tags", "files",
+    ];
+    for (name, value) in texts
+        .iter()
+        .flat_map(|name| usual.iter().map(move |value| (name, value)))
+    {
+        let given = json!({ *name: value });
+        check_forms(
+            &four,
+            "usual",
+            false,
+            &[("query_memories", given, none.clone())],
+        );
+    }
+    check_forms(
+        &four,
+        "an empty list",
+        false,
+        &[
+            (
+                "query_memories",
+                json!({ "tags": [], "files": ["", null] }),
+                none.clone(),
+            ),
+            (
+                "get_memory",
+                json!({ "id": "a", "ids": [] }),
+                json!({ "id": "a" }),
+            ),
+            (
+                "query_memories",
+                json!({ "status": null, "limit": null }),
+                none.clone(),
+            ),
+        ],
+    );
+    let empty = [
+        json!(""),
+        json!({}),
+        json!("null"),
+        json!("None"),
+        json!("undefined"),
+    ];
+    for (name, value) in [
+        "status",
+        "limit",
+        "explain",
+        "match_tags",
+        "detail",
+        "order",
+    ]
+    .iter()
+    .flat_map(|name| empty.iter().map(move |value| (name, value)))
+    {
+        let given = json!({ *name: value });
+        check_forms(
+            &four,
+            "no value",
+            true,
+            &[("query_memories", given, none.clone())],
+        );
+    }
+    for name in [
+        "scope", "project", "session", "like", "cursor", "since", "type",
+    ] {
+        let given = json!({ name: "null" });
+        check_forms(
+            &four,
+            "a name",
+            true,
+            &[("query_memories", given, none.clone())],
+        );
+    }
+    check_forms(
+        &four,
+        "zero is the default",
+        true,
+        &[
+            (
+                "query_memories",
+                json!({ "limit": 0, "max_tokens": 0 }),
+                none.clone(),
+            ),
+            ("query_memories", json!({ "limit": "0" }), none.clone()),
+            ("get_context", json!({ "max_memories": 0.0 }), none.clone()),
+        ],
+    );
+    // A text to search for may be any word, and zero neighbours are none.
+    for (tool, own) in [
+        ("query_memories", json!({ "query": "null" })),
+        ("query_memories", json!({ "query": "[\"a\"]" })),
+        ("query_memories", json!({ "tags": ["null", "none"] })),
+        ("get_context", json!({ "focus": "undefined" })),
+        ("get_memory", json!({ "id": "a", "before": 0, "after": 0 })),
+    ] {
+        check_forms(&four, "its own form", false, &[(tool, own.clone(), own)]);
+    }
+}
+
+#[test]
+fn a_value_of_another_type_is_read_if_it_has_one_meaning() {
+    let four = Toolset::default();
+    check_forms(
+        &four,
+        "numbers",
+        true,
+        &[
+            (
+                "query_memories",
+                json!({ "limit": "10" }),
+                json!({ "limit": 10 }),
+            ),
+            (
+                "query_memories",
+                json!({ "limit": " +10 " }),
+                json!({ "limit": 10 }),
+            ),
+            (
+                "query_memories",
+                json!({ "limit": "10.0" }),
+                json!({ "limit": 10 }),
+            ),
+            (
+                "query_memories",
+                json!({ "limit": [10] }),
+                json!({ "limit": 10 }),
+            ),
+            (
+                "query_memories",
+                json!({ "limit": "\"10\"" }),
+                json!({ "limit": 10 }),
+            ),
+            (
+                "query_memories",
+                json!({ "max_tokens": "500" }),
+                json!({ "max_tokens": 500 }),
+            ),
+            (
+                "get_memory",
+                json!({ "before": "0" }),
+                json!({ "before": 0 }),
+            ),
+        ],
+    );
+    // A schema that says integer accepts 10.0.
+    let whole = (
+        "query_memories",
+        json!({ "limit": 10.0 }),
+        json!({ "limit": 10 }),
+    );
+    check_forms(&four, "a whole number", false, &[whole]);
+    for (given, meant) in [
+        ("true", true),
+        ("True", true),
+        (" FALSE ", false),
+        ("yes", true),
+        ("off", false),
+        ("1", true),
+    ] {
+        let given = json!({ "include_cross_project": given });
+        let meant = json!({ "include_cross_project": meant });
+        check_forms(&four, "booleans", true, &[("get_context", given, meant)]);
+    }
+    check_forms(
+        &four,
+        "booleans",
+        true,
+        &[
+            (
+                "query_memories",
+                json!({ "explain": 1 }),
+                json!({ "explain": true }),
+            ),
+            (
+                "query_memories",
+                json!({ "explain": [false] }),
+                json!({ "explain": false }),
+            ),
+        ],
+    );
+    check_forms(
+        &four,
+        "words",
+        true,
+        &[
+            (
+                "query_memories",
+                json!({ "status": "APPROVED" }),
+                json!({ "status": "approved" }),
+            ),
+            (
+                "query_memories",
+                json!({ "status": " All " }),
+                json!({ "status": "all" }),
+            ),
+            (
+                "query_memories",
+                json!({ "status": ["staging"] }),
+                json!({ "status": "staging" }),
+            ),
+            (
+                "query_memories",
+                json!({ "order": "\"oldest\"" }),
+                json!({ "order": "oldest" }),
+            ),
+            (
+                "query_memories",
+                json!({ "detail": "[\"full\"]" }),
+                json!({ "detail": "full" }),
+            ),
+        ],
+    );
+    check_forms(
+        &four,
+        "texts",
+        true,
+        &[
+            (
+                "query_memories",
+                json!({ "query": 137 }),
+                json!({ "query": "137" }),
+            ),
+            (
+                "query_memories",
+                json!({ "query": ["lock"] }),
+                json!({ "query": "lock" }),
+            ),
+            (
+                "query_memories",
+                json!({ "project": ["api"] }),
+                json!({ "project": "api" }),
+            ),
+            (
+                "query_memories",
+                json!({ "scope": "[\"api\"]" }),
+                json!({ "scope": "api" }),
+            ),
+            (
+                "query_memories",
+                json!({ "session": 5 }),
+                json!({ "session": "5" }),
+            ),
+            (
+                "query_memories",
+                json!({ "type": ["bugfix", "gotcha"] }),
+                json!({ "type": "bugfix,gotcha" }),
+            ),
+            ("get_memory", json!({ "id": 7 }), json!({ "id": "7" })),
+            (
+                "get_memory",
+                json!({ "id": "\"ack_1\"" }),
+                json!({ "id": "ack_1" }),
+            ),
+            (
+                "get_memory",
+                json!({ "id": ["a", "b"] }),
+                json!({ "ids": ["a", "b"] }),
+            ),
+            (
+                "get_memory",
+                json!({ "id": "[\"a\", \"b\"]" }),
+                json!({ "ids": ["a", "b"] }),
+            ),
+        ],
+    );
+    let lists: Vec<Form> = [
+        json!("[\"a\",\"b\"]"),
+        json!("['a', 'b']"),
+        json!(["[\"a\",\"b\"]"]),
+        json!([["a", "b"]]),
+        json!("a,b"),
+        json!(" a , b, "),
+        json!({ "0": "a", "1": "b" }),
+    ]
+    .into_iter()
+    .map(|given| {
+        (
+            "get_memory",
+            json!({ "ids": given }),
+            json!({ "ids": ["a", "b"] }),
+        )
+    })
+    .collect();
+    check_forms(&four, "lists", true, &lists);
+    check_forms(
+        &four,
+        "lists",
+        true,
+        &[
+            (
+                "query_memories",
+                json!({ "tags": "a" }),
+                json!({ "tags": ["a"] }),
+            ),
+            (
+                "query_memories",
+                json!({ "tags": "error handling" }),
+                json!({ "tags": ["error handling"] }),
+            ),
+            (
+                "query_memories",
+                json!({ "tags": [1, 2] }),
+                json!({ "tags": ["1", "2"] }),
+            ),
+            (
+                "query_memories",
+                json!({ "tags": 5 }),
+                json!({ "tags": ["5"] }),
+            ),
+            (
+                "query_memories",
+                json!({ "files": "src/{a,b}.rs" }),
+                json!({ "files": ["src/{a,b}.rs"] }),
+            ),
+            (
+                "query_memories",
+                json!({ "files": "src/[ab].rs" }),
+                json!({ "files": ["src/[ab].rs"] }),
+            ),
+            (
+                "get_memory",
+                json!({ "include": "Timeline, links" }),
+                json!({ "include": ["timeline", "links"] }),
+            ),
+            (
+                "get_memory",
+                json!({ "include": [["LINKS"]] }),
+                json!({ "include": ["links"] }),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_time_is_read_as_its_day() {
+    let four = Toolset::default();
+    for (given, day) in [
+        (json!("2026-01-31T10:00:00Z"), "2026-01-31"),
+        (json!("2026-01-31T23:30:00-02:00"), "2026-02-01"),
+        (
+            json!("2026-01-31T23:30:00+02:00[Europe/Helsinki]"),
+            "2026-01-31",
+        ),
+        (json!("2026-01-31T23:30:00.123"), "2026-01-31"),
+        (json!("2026-01-31 23:30"), "2026-01-31"),
+        (json!("Sat, 31 Jan 2026 10:00:00 +0000"), "2026-01-31"),
+        (json!("2026/01/31"), "2026-01-31"),
+        (json!("2026-1-5"), "2026-01-05"),
+        (json!("20260105"), "2026-01-05"),
+        (json!(["2026-01-31"]), "2026-01-31"),
+        (json!("\"2026-01-31\""), "2026-01-31"),
+        (json!(1_767_225_600), "2026-01-01"),
+        (json!("1767225600"), "2026-01-01"),
+        (json!(1_767_225_600_000_i64), "2026-01-01"),
+        (json!(1_767_225_600.5), "2026-01-01"),
+    ] {
+        for name in ["since", "until"] {
+            let form = (
+                "query_memories",
+                json!({ name: given }),
+                json!({ name: day }),
+            );
+            check_forms(&four, "days", true, &[form]);
+        }
+    }
+}
+
+#[test]
+fn names_and_nesting_do_not_hide_an_argument() {
+    let four = Toolset::default();
+    check_forms(
+        &four,
+        "names",
+        true,
+        &[
+            (
+                "query_memories",
+                json!({ "maxTokens": 500 }),
+                json!({ "max_tokens": 500 }),
+            ),
+            (
+                "query_memories",
+                json!({ "match-tags": "any" }),
+                json!({ "match_tags": "any" }),
+            ),
+            (
+                "query_memories",
+                json!({ "sessionId": "s" }),
+                json!({ "session": "s" }),
+            ),
+            (
+                "get_context",
+                json!({ "ProjectPath": "/a" }),
+                json!({ "project_path": "/a" }),
+            ),
+            (
+                "query_memories",
+                json!({ "arguments": { "query": "x" } }),
+                json!({ "query": "x" }),
+            ),
+            (
+                "query_memories",
+                json!({ "input": "{\"query\": \"x\"}" }),
+                json!({ "query": "x" }),
+            ),
+        ],
+    );
+    let (read, _) = read_by(
+        &four,
+        "query_memories",
+        json!({ "name": "query_memories", "arguments": { "query": "x", "limit": "5" } }),
+    );
+    assert_eq!(read, json!({ "query": "x", "limit": 5 }));
+    let same = (
+        "query_memories",
+        json!({ "concepts": ["a"] }),
+        json!({ "tags": ["a"] }),
+    );
+    check_forms(&four, "an alias", false, &[same]);
+    // The same twice is the same.
+    let (read, _) = read_by(&four, "query_memories", json!({ "limit": 5, "Limit": "5" }));
+    assert_eq!(read, json!({ "limit": 5 }));
+}
+
+#[test]
+fn an_answer_says_in_one_note_how_its_arguments_were_read() {
+    let root = root();
+    let answer = call(
+        &root.service(),
+        "query_memories",
+        json!({ "query": "lock", "limit": "5", "status": "", "tags": "postgres", "maxTokens": 900 }),
+    )
+    .unwrap();
+    assert_eq!(answer["total"], 1);
+    let notes = answer["notes"].as_array().unwrap();
+    let read: Vec<&Value> = notes
+        .iter()
+        .filter(|note| note["kind"] == "arguments_read")
+        .collect();
+    assert_eq!(
+        read,
+        [&json!({
+            "kind": "arguments_read",
+            "message": "arguments were read so: `limit` \"5\" as 5; `status` \"\" as not given; `tags` \"postgres\" as [\"postgres\"]; `maxTokens` as `max_tokens`",
+        })]
+    );
 }

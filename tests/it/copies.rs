@@ -4,18 +4,20 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use nix::sys::{signal::Signal, wait::WaitStatus};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cli::binary;
 use crate::mcp::{Server, command};
+#[cfg(target_os = "linux")]
+use crate::stepped::Stepped;
 use crate::store_support::Other;
 use crate::support::{Root, memory};
 
@@ -71,105 +73,54 @@ fn end(child: &mut Child, signal: &str) -> ExitStatus {
     }
 }
 
-/// Ends a process while it makes a large copy. On a busy machine the copy, or the process itself,
-/// can be finished before this notices; then another process makes one.
+/// A command over a root that makes its copies in a temporary folder.
+#[cfg(target_os = "linux")]
+fn stepped(root: &Root, temporary: &TempDir, arguments: &[&str]) -> Stepped {
+    let mut command = binary();
+    command
+        .arg("--root")
+        .arg(root.path())
+        .args(arguments)
+        .env("TMPDIR", temporary.path());
+    Stepped::start(&command)
+}
+
+/// Ends a process while it makes a copy.
+#[cfg(target_os = "linux")]
 fn end_while_copying(
     root: &Root,
     temporary: &TempDir,
     arguments: &[&str],
-    signal: &str,
-) -> ExitStatus {
-    let copies = || {
-        remaining_copies(temporary.path())
-            .iter()
-            .any(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()))
+    signal: Signal,
+) -> WaitStatus {
+    let is_copying = || {
+        let folders = remaining_copies(temporary.path());
+        let mut folders = folders.iter().map(fs::read_dir);
+        folders.any(|files| files.is_ok_and(|mut files| files.next().is_some()))
     };
-    for _ in 0..50 {
-        let mut child = binary()
-            .arg("--root")
-            .arg(root.path())
-            .args(arguments)
-            .env("TMPDIR", temporary.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let started = Instant::now();
-        let early = loop {
-            if copies() {
-                break None;
-            }
-            if let Some(status) = child.try_wait().unwrap() {
-                break Some(status);
-            }
-            assert!(
-                started.elapsed() < Duration::from_secs(20),
-                "no copy is made"
-            );
-        };
-        let status = early.unwrap_or_else(|| end(&mut child, signal));
-        if !status.success() {
-            return status;
-        }
-    }
-    panic!("of 50 processes, none was seen making a copy");
-}
-
-/// The depth and the mode of all that appears in the temporary folder during a query.
-fn modes_while_reading(root: &Root, temporary: &TempDir) -> BTreeSet<(usize, u32)> {
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            let mut seen = BTreeSet::new();
-            while !done.load(Ordering::Relaxed) {
-                for entry in walkdir::WalkDir::new(temporary.path())
-                    .min_depth(1)
-                    .into_iter()
-                    .flatten()
-                {
-                    if let Ok(metadata) = entry.metadata() {
-                        seen.insert((entry.depth(), metadata.mode() & 0o777));
-                    }
-                }
-            }
-            seen
-        });
-        let output = Command::new("sh")
-            .args([
-                "-c",
-                "umask 0; exec \"$0\" \"$@\"",
-                env!("CARGO_BIN_EXE_ack-memory"),
-                "--root",
-            ])
-            .arg(root.path())
-            .args(["query", "marker"])
-            .env("TMPDIR", temporary.path())
-            .current_dir("/")
-            .output()
-            .unwrap();
-        done.store(true, Ordering::Relaxed);
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        watcher.join().unwrap()
-    })
+    let mut process = stepped(root, temporary, arguments);
+    assert!(process.run_until(is_copying), "no copy is made");
+    process.end(signal)
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_private_copy_is_readable_only_by_its_owner_while_it_is_made() {
     let root = Root::new();
-    unfinished(&root, "one", 48 << 20);
+    unfinished(&root, "one", 100);
     let temporary = tempfile::tempdir().unwrap();
-    // On a busy machine, the copy can be finished before the watcher looks for it.
     let mut seen = BTreeSet::new();
-    for _ in 0..20 {
-        seen.extend(modes_while_reading(&root, &temporary));
-        if seen.len() > 1 {
-            break;
+    let mut process = stepped(&root, &temporary, &["query", "marker"]);
+    process.run_until(|| {
+        let entries = walkdir::WalkDir::new(temporary.path()).min_depth(1);
+        for entry in entries.into_iter().flatten() {
+            if let Ok(metadata) = entry.metadata() {
+                seen.insert((entry.depth(), metadata.mode() & 0o777));
+            }
         }
-    }
+        false
+    });
+    assert!(matches!(process.status(), WaitStatus::Exited(_, 0)));
     assert_eq!(
         seen.into_iter().collect::<Vec<_>>(),
         [(1, 0o700), (2, 0o600)]
@@ -209,17 +160,21 @@ fn a_server_leaves_no_private_copy_however_it_ends() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn an_interrupted_command_removes_its_unfinished_copy() {
     let root = Root::new();
-    unfinished(&root, "one", 64 << 20);
+    unfinished(&root, "one", 100);
     for (arguments, signal, code) in [
-        (["query", "marker"], "TERM", 143),
-        (["query", "marker"], "INT", 130),
-        (["hook", "session-start"], "HUP", 129),
+        (["query", "marker"], Signal::SIGTERM, 143),
+        (["query", "marker"], Signal::SIGINT, 130),
+        (["hook", "session-start"], Signal::SIGHUP, 129),
     ] {
         let temporary = tempfile::tempdir().unwrap();
         let status = end_while_copying(&root, &temporary, &arguments, signal);
-        assert_eq!(status.code(), Some(code), "{arguments:?}: {status}");
+        assert!(
+            matches!(status, WaitStatus::Exited(_, ended) if ended == code),
+            "{arguments:?}: {status:?}"
+        );
         assert_eq!(
             remaining_copies(temporary.path()),
             Vec::<PathBuf>::new(),
@@ -229,12 +184,16 @@ fn an_interrupted_command_removes_its_unfinished_copy() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn copies_of_a_killed_process_are_removed_by_the_next_one() {
     let root = Root::new();
-    unfinished(&root, "one", 64 << 20);
+    unfinished(&root, "one", 100);
     let temporary = tempfile::tempdir().unwrap();
-    let status = end_while_copying(&root, &temporary, &["query", "marker"], "KILL");
-    assert_eq!(status.signal(), Some(9));
+    let status = end_while_copying(&root, &temporary, &["query", "marker"], Signal::SIGKILL);
+    assert!(matches!(
+        status,
+        WaitStatus::Signaled(_, Signal::SIGKILL, _)
+    ));
     assert_eq!(
         remaining_copies(temporary.path()).len(),
         1,

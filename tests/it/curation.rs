@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{call, call_as};
 use crate::support::{Root, memory, result_ids};
-use ack_memory::internal::{ENV_SCOPE, Setting};
+use ack_memory::internal::Setting;
 
 pub const SCOPES: [&str; 4] = ["alpha", "beta", "gamma-private", "delta-broken"];
 const PRIVATE: usize = 2;
@@ -1438,9 +1438,8 @@ fn a_pinned_server_knows_no_other_scope() {
     root.manifest("hidden-three", "nonsense = 1");
     let outside = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(outside.path(), root.path().join("scopes/hidden-four")).unwrap();
-    let service = root.service_with(|inputs| {
-        inputs.pinned = Some(Setting::variable(ENV_SCOPE, "own".to_owned()))
-    });
+    let service =
+        root.service_with(|inputs| inputs.pinned = Some(Setting::flag("--pin", "own".to_owned())));
     let mut answers = Vec::new();
     for (tool, arguments) in [
         ("query_memories", json!({ "query": "deploy" })),

@@ -136,7 +136,7 @@ fn the_rules_apply_in_their_order() {
     );
     assert_eq!(detected(), "by-path by paths `ROOT/work`");
     let env = |inputs: &mut Inputs| {
-        inputs.pinned = Some(Setting::variable(ENV_SCOPE, "Pinned_Env".to_owned()))
+        inputs.current_scope = Some(Setting::variable(ENV_SCOPE, "Pinned_Env".to_owned()))
     };
     assert_eq!(
         detect_with(&root, &project, env),
@@ -170,7 +170,7 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
         ("ledger-diary", "visibility = 'private'"),
     ]);
     let service = root.service_with(|inputs| {
-        inputs.pinned = Some(Setting::variable(ENV_SCOPE, "ledger_apl".to_owned()))
+        inputs.pinned = Some(Setting::flag("--pin", "ledger_apl".to_owned()))
     });
     for (tool, arguments) in [
         ("query_memories", json!({})),
@@ -184,7 +184,7 @@ fn a_pin_on_a_scope_that_does_not_exist_names_no_other() {
         assert_eq!(body.code, "scope_not_found", "{tool}");
         let text = serde_json::to_string(&body).unwrap();
         assert!(
-            text.contains("ledger_apl") && text.contains("ACK_MEM_SCOPE"),
+            text.contains("ledger_apl") && text.contains("--pin"),
             "{tool}: {text}"
         );
         assert!(!text.contains("ledger-"), "{tool}: {text}");

@@ -127,6 +127,8 @@ mod setup;
 mod soak;
 mod stale;
 mod stale_queue;
+#[cfg(target_os = "linux")]
+mod stepped;
 mod store_live_writer;
 mod store_opening;
 mod store_profiles;

@@ -5,6 +5,7 @@ mod end;
 mod handshake;
 mod reading;
 mod requests;
+mod trouble;
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -99,7 +100,12 @@ impl Server {
     }
 
     pub fn initialize(&mut self, version: &str) -> Value {
-        let client = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "test", "version": "0" } });
+        self.initialize_as(version, "test")
+    }
+
+    /// The handshake of a client with this name.
+    pub fn initialize_as(&mut self, version: &str, name: &str) -> Value {
+        let client = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": name, "version": "0" } });
         let answer = self.request("initialize", client);
         self.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
         answer["result"].clone()

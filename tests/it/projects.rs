@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::call;
 use crate::support::{Root, memory, sorted_ids};
-use ack_memory::internal::{ENV_SCOPE, Setting};
+use ack_memory::internal::Setting;
 
 /// A memory of a project.
 fn of(project: &str, id: &str) -> Value {
@@ -478,9 +478,8 @@ fn a_pinned_server_knows_the_projects_of_its_own_scope_and_no_other_name() {
     root.store("team", &[of("ledger", "l"), of("recorded", "r")]);
     root.manifest("other", "projects = ['kiosk']");
     root.store("other", &[of("kiosk", "k")]);
-    let service = root.service_with(|inputs| {
-        inputs.pinned = Some(Setting::variable(ENV_SCOPE, "team".to_owned()))
-    });
+    let service =
+        root.service_with(|inputs| inputs.pinned = Some(Setting::flag("--pin", "team".to_owned())));
     for name in ["team", "ledger", "recorded"] {
         assert_eq!(
             filtered(&service, json!({ "scope": name })),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Once;
 use std::time::SystemTime;
 
 use ack_memory::Config;
@@ -13,15 +14,36 @@ use ack_memory::internal::{Inputs, Setting};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// A scope root in a temporary folder.
 pub struct Root {
     folder: TempDir,
 }
 
+/// Lets the processes that tests start end at SIGHUP, even if this one was started by `nohup`: they
+/// inherit that a signal is ignored, but not that it is handled.
+fn undo_nohup() {
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        if ignored.unwrap_or_default() & 1 != 0 {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_io()
+                .build()
+                .unwrap();
+            let _inside = runtime.enter();
+            let _ = signal(SignalKind::hangup()).unwrap();
+        }
+    });
+}
+
 impl Root {
     /// An empty root.
     pub fn new() -> Self {
+        undo_nohup();
         Self {
             folder: tempfile::Builder::new()
                 .prefix("ack-test-")

@@ -13,7 +13,10 @@ use crate::support::{Root, memory, result_ids};
 const SETS: [(&str, &[&str]); 4] = [
     ("claude-mem", &["get_observations", "search", "timeline"]),
     ("episodic-memory", &["read", "search"]),
-    ("sifs", &["find_related", "get_memory", "search"]),
+    (
+        "sifs",
+        &["find_related", "get_memory", "index_status", "search"],
+    ),
     (
         "siftcoder",
         &[
@@ -522,8 +525,88 @@ fn an_agent_made_for_sifs_finds_its_tools() {
         notes(&by_file),
         ["`line` has no effect here: memories are about files, not lines"]
     );
-    let near = server.call("find_related", json!({ "like": "obs-7" }));
-    assert_eq!(ids(&near)[0], "obs-8");
+    let nothing = server.fail("find_related", json!({}));
+    assert_eq!(nothing.message, "`file_path` is missing");
+    let tools = listed(&mut server);
+    let property = |tool: &str, name: &str, key: &str| {
+        let tool = tools.iter().find(|listed| listed["name"] == tool).unwrap();
+        tool["inputSchema"]["properties"][name][key].clone()
+    };
+    assert_eq!(property("find_related", "file_path", "type"), "string");
+    for tool in ["search", "find_related"] {
+        assert_eq!(property(tool, "top_k", "default"), 5);
+    }
+    let all = server.call("search", json!({ "query": "redis auth token pool day" }));
+    assert!(ids(&all).len() <= 5, "{all}");
+    let status = server.call("index_status", json!({ "repo": "/home/me/api" }));
+    let scopes = status["structuredContent"]["scopes"].as_array().unwrap();
+    assert_eq!(scopes[0]["name"], "notes");
+}
+
+#[test]
+fn every_set_reads_arguments_in_other_forms() {
+    let root = numbered();
+    for (set, tool, given, expected) in [
+        (
+            "siftcoder",
+            "mem_search",
+            json!({ "query": "redis", "k": "1", "type": "", "status": "APPROVED" }),
+            vec!["143"],
+        ),
+        (
+            "siftcoder",
+            "mem_get",
+            json!({ "ids": "[142, 143]", "id": "" }),
+            vec!["142", "143"],
+        ),
+        (
+            "claude-mem",
+            "get_observations",
+            json!({ "ids": "7,8", "limit": "" }),
+            vec!["obs-7", "obs-8"],
+        ),
+        (
+            "claude-mem",
+            "search",
+            json!({ "query": "token", "limit": 0, "dateStart": "2026-01-15T08:00:00Z", "order_by": "", "offset": "0" }),
+            vec!["obs-7", "obs-8"],
+        ),
+        (
+            "episodic-memory",
+            "search",
+            json!({ "query": ["renewed"], "mode": "Text", "limit": "5", "before": "" }),
+            vec!["obs-8"],
+        ),
+        (
+            "sifs",
+            "find_related",
+            json!({ "file_path": ["src/auth/session.rs"], "line": "42", "top_k": "", "limit": 3 }),
+            vec!["142"],
+        ),
+        (
+            "sifs",
+            "search",
+            json!({ "input": { "query": "redis sessions", "topK": 1, "limit": 1, "mode": "BM25" } }),
+            vec!["142"],
+        ),
+    ] {
+        let mut server = with_surface(root.path(), set);
+        let answer = server.call(tool, given.clone());
+        let structure = &answer["structuredContent"];
+        let listed = structure["results"]
+            .as_array()
+            .or(structure["memories"].as_array());
+        let listed = listed.unwrap_or_else(|| panic!("{set} {tool} {given}: {answer}"));
+        let mut found: Vec<&str> = listed
+            .iter()
+            .map(|one| one["id"].as_str().unwrap())
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{set} {tool} {given}");
+        let read = structure["notes"].as_array().into_iter().flatten();
+        let read = read.filter(|note| note["kind"] == "arguments_read").count();
+        assert_eq!(read, 1, "{set} {tool} {given}: {answer}");
+    }
 }
 
 #[test]
@@ -875,7 +958,7 @@ fn only_serve_fails_because_of_tool_settings() {
     assert_eq!(doctor.status.code(), Some(1));
     assert!(
         stdout.contains("✗ serve")
-            && stdout.contains("refuses to start")
+            && stdout.contains("answers every call with an error")
             && stdout.contains("line 2"),
         "{stdout}"
     );

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::{Cli, Command};
-use crate::config::{ENV_PROJECT, ENV_SCOPE};
+use crate::config::ENV_PROJECT;
 
 /// Renamed flags.
 const RENAMED: [(&str, &str); 4] = [
@@ -44,7 +44,6 @@ impl Cli {
         let scope = self.global.scope.take();
         if let Some(scope) = scope.filter(|_| writes_store || !has("scope")) {
             self.global.pin = Some(scope);
-            self.global.variables.retain(|name| *name != ENV_SCOPE);
             if !writes_store {
                 let message = "this command has no `--scope`; `--pin` limits it to one scope";
                 self.global.old.push(message.to_owned());

@@ -102,7 +102,7 @@ pub fn settings(report: &DoctorReport<'_>) -> Vec<DoctorFinding> {
         DoctorFinding::new(
             Level::Error,
             "serve",
-            format!("refuses to start: {message}"),
+            format!("answers every call with an error: {message}"),
         )
         .run("config edit")
     });

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::checks::{DoctorFinding, Level, with_tilde};
-use crate::config::{Config, ENV_DB, ENV_ROOT, ENV_SCOPE};
+use crate::config::{Config, ENV_DB, ENV_ROOT};
 use crate::connect::status::{ProgramEntry, Start, Status, status};
 use crate::connect::{Client, ClientPlaces};
 use crate::scope::same_file::is_same;
@@ -128,7 +128,7 @@ fn served_by(entry: &ProgramEntry, config: &Config) -> Served {
             .or_else(|| flag_or_variable("--root", ENV_ROOT).map(path))
             .unwrap_or_else(usual),
         // Version 0.1 pinned with `--scope`.
-        pin: flag("--scope").or_else(|| flag_or_variable("--pin", ENV_SCOPE)),
+        pin: flag("--scope").or_else(|| flag("--pin")),
     }
 }
 

@@ -23,7 +23,7 @@ pub fn describe_offer(config: &Config, connect: bool, offline: bool) -> (String,
             let body = error.body_for(&SHELL);
             let _ = writeln!(
                 out,
-                "\ntools and upstream servers: `serve` refuses to start\n    problem   {}",
+                "\ntools and upstream servers: `serve` answers every call with an error\n    problem   {}",
                 body.message
             );
             return (out, json!({ "problem": body }));

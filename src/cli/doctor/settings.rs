@@ -15,7 +15,8 @@ pub fn settings(config: &Config) -> Vec<(&'static str, String, String)> {
         add("db", path(db), db.source.to_string());
     }
     for (name, setting) in [
-        ("scope", &config.pinned),
+        ("pin", &config.pinned),
+        ("scope", &config.current_scope),
         ("default_scope", &config.default_scope),
     ] {
         if let Some(setting) = setting {

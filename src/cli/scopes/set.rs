@@ -105,7 +105,7 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
     let project = project(config, &folder);
     let scopes = Registry::new(config).discover().scopes;
     let name = args.scope.as_ref();
-    let scope = match name.or(config.pinned.as_ref().map(|pinned| &pinned.value)) {
+    let scope = match name.or(config.named_scope().map(|named| &named.value)) {
         Some(name) => find_scope(&scopes, name)?,
         None => default_scope(&scopes, &project)?,
     };
@@ -132,6 +132,7 @@ pub fn claim(config: &Config, args: &ClaimArgs, json: bool) -> Result<(), CliErr
     let scopes = Registry::new(config).discover().scopes;
     let unpinned = Config {
         pinned: None,
+        current_scope: None,
         ..config.clone()
     };
     let current = current_by_manifests(&unpinned, &scopes, Some(&project))?;

@@ -175,7 +175,12 @@ fn flags_override_the_environment_and_the_environment_overrides_defaults() {
                 .env("ACK_MEM_SCOPE", "platform")
                 .args(flags);
         });
-        [setting(&doctor, "db"), setting(&doctor, "scope")].map(Option::unwrap)
+        [
+            setting(&doctor, "db").unwrap(),
+            setting(&doctor, "pin")
+                .or(setting(&doctor, "scope"))
+                .unwrap(),
+        ]
     };
     let [own_db, own_scope] = sources(&[]);
     assert_eq!(own_db, (path(&db), "environment ACK_MEM_DB".to_owned()));
@@ -243,30 +248,6 @@ fn flags_override_the_environment_and_the_environment_overrides_defaults() {
         resolved,
         ("working directory".to_owned(), json!("platform"))
     );
-
-    let scope = |change: &dyn Fn(&mut Command)| {
-        let doctor = doctor(&|command| {
-            command.env("ACK_MEM_PATH", variable.path());
-            change(command);
-        });
-        setting(&doctor, "scope").unwrap()
-    };
-    let resolved = scope(&|command| {
-        command.env("ACK_MEM_SCOPE", "platform");
-    });
-    assert_eq!(
-        resolved,
-        (
-            "platform".to_owned(),
-            "environment ACK_MEM_SCOPE".to_owned()
-        )
-    );
-    let resolved = scope(&|command| {
-        command
-            .env("ACK_MEM_SCOPE", "platform")
-            .args(["--pin", "kiosk-web"]);
-    });
-    assert_eq!(resolved, ("kiosk-web".to_owned(), "flag --pin".to_owned()));
 }
 
 #[test]
@@ -317,34 +298,49 @@ fn a_single_database_is_served_as_the_only_scope() {
 }
 
 #[test]
-fn the_environment_pins_to_a_scope() {
+fn the_environment_makes_a_scope_current_and_refuses_no_other() {
     let root = Root::samples();
-    let query = |change: &dyn Fn(&mut Command)| {
+    let run_with = |scope: &str, arguments: &[&str]| {
         let mut command = binary();
         command.arg("--root").arg(root.path());
-        change(&mut command);
-        run(command.args(["query", "docker", "--json"]))
+        run(command.env("ACK_MEM_SCOPE", scope).args(arguments))
     };
-    let answer = query(&|command| {
-        command.env("ACK_MEM_SCOPE", "platform");
-    })
-    .json();
-    assert_eq!(answer["searched"]["scopes"], json!(["platform"]));
-    let answer = query(&|command| {
-        command
-            .env("ACK_MEM_SCOPE", "platform")
-            .args(["--pin", "kiosk-web"]);
-    })
-    .json();
-    assert_eq!(answer["searched"]["scopes"], json!(["kiosk-web"]));
-    let error = query(&|command| {
-        command.env("ACK_MEM_SCOPE", "platfrom");
-    })
-    .fails(1);
+    let query = |scope: &str, arguments: &[&str]| {
+        run_with(scope, &[&["query", "docker", "--json"], arguments].concat()).json()
+    };
+    let answer = query("Dana_Private", &[]);
+    let searched = &answer["searched"];
+    assert_eq!(searched["current_scope"], "dana-private");
+    assert_eq!(searched["detected_by"], "environment ACK_MEM_SCOPE");
+    let scopes = searched["scopes"].as_array().unwrap();
     assert!(
-        error.contains("platfrom") && !error.contains("platform"),
-        "a pin tells no other names: {error}"
+        scopes.contains(&json!("dana-private")) && scopes.contains(&json!("platform")),
+        "the current one, private as it is, and every shared one: {scopes:?}"
     );
+    // It comes before the project's folder, and a pin before it.
+    let project = root.path().join("ledger-api");
+    let project = project.to_str().unwrap();
+    let answer = query("platform", &["-C", project]);
+    assert_eq!(answer["searched"]["current_scope"], "platform");
+    let named = query("platform", &["--scope", "kiosk-web"]);
+    assert_eq!(named["searched"]["scopes"], json!(["kiosk-web"]));
+    let pinned = query("platform", &["--pin", "kiosk-web"]);
+    assert_eq!(pinned["searched"]["scopes"], json!(["kiosk-web"]));
+    assert_eq!(pinned["searched"]["detected_by"], "flag --pin");
+    // A name that no scope has is said, and the project decides.
+    let answer = query("platfrom", &["-C", project]);
+    assert_eq!(answer["searched"]["current_scope"], "ledger-api");
+    let skipped = answer["searched"]["skipped"].to_string();
+    assert!(
+        skipped.contains("platfrom") && skipped.contains("ACK_MEM_SCOPE"),
+        "{answer}"
+    );
+    // A command that needs the name of a scope takes it.
+    let file = root.path().join("one.jsonl");
+    std::fs::write(&file, "{\"title\": \"Imported here\"}\n").unwrap();
+    run_with("platform", &["import", file.to_str().unwrap()]).ok();
+    let found = query("platform", &["-a", "--scope", "platform"]);
+    assert!(found["total"].as_u64().unwrap() > 0, "{found}");
 }
 
 #[test]
@@ -378,7 +374,7 @@ fn home_is_the_only_required_variable() {
 }
 
 #[test]
-fn the_pin_names_a_single_database() {
+fn the_environment_names_a_single_database() {
     let (samples, home) = (Root::samples(), TempDir::new().unwrap());
     let database = samples.path().join("scopes/platform/memory.db");
     let with = |scope: &str, arguments: &[&str]| {
@@ -405,6 +401,8 @@ fn the_pin_names_a_single_database() {
     }
     // What could be mistaken for another name is not a name.
     for name in ["a/b", "..", "a\u{202e}b"] {
-        with(name, &["query", "exit code 137"]).fails(1);
+        let answer = with(name, &["query", "exit code 137", "--json"]).json();
+        assert_eq!(answer["results"][0]["scope"], "memory", "{answer}");
+        with(name, &["query", "x", "--pin", name]).fails(1);
     }
 }

@@ -122,17 +122,97 @@ fn an_answer_has_valid_structured_content_and_the_same_as_markdown() {
     );
 }
 
+/// A server for a client of this name, in both eras of the protocol.
+fn as_client(root: &Root, name: &str) -> (Server, Server) {
+    let mut server = Server::start(root.path());
+    server.initialize_as("2025-06-18", name);
+    let mut stateless = Server::stateless(root.path());
+    stateless.name(name);
+    (server, stateless)
+}
+
+#[test]
+fn a_client_that_lets_its_model_read_text_and_structure_gets_the_text_alone() {
+    let root = Root::samples();
+    for (name, text_alone) in [
+        ("copilot-cli", true),
+        ("qwen-cli-mcp-client-ack-memory", true),
+        ("kimi-code", true),
+        ("claude-code", false),
+        ("gemini-cli-mcp-client-ack-memory", false),
+    ] {
+        let (server, stateless) = as_client(&root, name);
+        for mut server in [server, stateless] {
+            let listed = server.request("tools/list", json!({}));
+            let tools = listed["result"]["tools"].as_array().unwrap();
+            assert!(
+                tools
+                    .iter()
+                    .all(|tool| tool.get("outputSchema").is_none() == text_alone),
+                "{name}: {listed}"
+            );
+            let result = server.call("query_memories", json!({ "query": "deadlock" }));
+            assert_eq!(
+                result.get("structuredContent").is_none(),
+                text_alone,
+                "{name}: {result}"
+            );
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(text.contains("\n1. "), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_recall_prompt_has_the_memories_as_markdown() {
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    let mut recall = |query: &str| {
+        let arguments = json!({ "name": "recall", "arguments": { "query": query } });
+        let prompt = server.request("prompts/get", arguments);
+        let text = &prompt["result"]["messages"][0]["content"]["text"];
+        text.as_str().unwrap().to_owned()
+    };
+    let found = recall("deadlock");
+    assert!(
+        found.contains("\n1. ") && !found.contains("\"id\":") && !found.contains("JSON"),
+        "{found}"
+    );
+    let nothing = recall("zzzzqqqq");
+    assert!(
+        nothing.contains("No approved memory was found") && !nothing.contains('{'),
+        "{nothing}"
+    );
+}
+
+#[test]
+fn every_property_of_a_listed_schema_has_a_type() {
+    fn untyped(schema: &Value, path: &str, found: &mut Vec<String>) {
+        let properties = schema["properties"].as_object();
+        for (name, property) in properties.into_iter().flatten() {
+            let path = format!("{path}.{name}");
+            if property.get("type").is_none() {
+                found.push(path.clone());
+            }
+            untyped(property, &path, found);
+            untyped(&property["items"], &path, found);
+        }
+    }
+    let root = Root::samples();
+    let mut server = Server::initialized(root.path());
+    let listed = server.request("tools/list", json!({}));
+    let mut found = Vec::new();
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        for schema in ["inputSchema", "outputSchema"] {
+            untyped(&tool[schema], tool["name"].as_str().unwrap(), &mut found);
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
+
 #[test]
 fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
     let root = Root::samples();
-    let as_client = |name: &str| {
-        let mut server = Server::start(root.path());
-        let client = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": name, "version": "0" } });
-        server.request("initialize", client);
-        server
-            .write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
-        server
-    };
     let calls = [
         ("query_memories", json!({ "query": "deadlock" })),
         ("get_memory", json!({ "id": "ack_a41f0c_2025-11-24_001" })),
@@ -148,9 +228,7 @@ fn a_client_that_shows_text_and_structure_gets_a_line_of_text() {
         ("claude-code", false),
         ("gemini-cli-mcp-client", false),
     ] {
-        let mut server = as_client(name);
-        let mut stateless = Server::stateless(root.path());
-        stateless.name(name);
+        let (mut server, mut stateless) = as_client(&root, name);
         for (tool, arguments) in &calls {
             for server in [&mut server, &mut stateless] {
                 let result = server.call(tool, arguments.clone());

@@ -1,0 +1,94 @@
+//! Commands that people guess because other programs have them.
+
+/// Words that are not commands here, with what to run instead.
+pub(super) const GUESSES: [(&[&str], &str); 11] = [
+    (
+        &["mcp", "server", "start", "run", "stdio", "daemon", "http"],
+        "to serve MCP, use `ack-memory serve`",
+    ),
+    (
+        &["add", "new", "create", "remember", "save", "store", "write"],
+        "to add a store, use `ack-memory scopes add NAME --store PATH`; to add memories, \
+         `ack-memory import FILE --scope NAME`",
+    ),
+    (
+        &["init", "install", "configure", "quickstart"],
+        "to find stores and connect clients, use `ack-memory setup`",
+    ),
+    (
+        &["remove", "rm", "delete", "forget"],
+        "to keep agents from a memory, use `ack-memory reject ID`; to remove a scope, \
+         `ack-memory scopes remove NAME`",
+    ),
+    (
+        &["uninstall"],
+        "to remove this server from a client, use `ack-memory disconnect CLIENT`",
+    ),
+    (
+        &["edit"],
+        "to correct a waiting memory, use `ack-memory review`; to change the settings, \
+         `ack-memory config edit`",
+    ),
+    (
+        &[
+            "ui",
+            "web",
+            "open",
+            "dashboard",
+            "desk",
+            "queue",
+            "inbox",
+            "curate",
+            "pending",
+        ],
+        "to decide what agents may see, use `ack-memory review`",
+    ),
+    (
+        &["info", "health", "diagnose", "debug", "log", "logs"],
+        "to see what works and what does not, use `ack-memory doctor`",
+    ),
+    (
+        &["stats", "projects", "stores"],
+        "to list the scopes, use `ack-memory scopes`",
+    ),
+    (
+        &["update", "sync", "refresh", "reindex", "embed", "build"],
+        "searches see every change by themselves; to build the vector tables, use \
+         `ack-memory index --all`",
+    ),
+    (
+        &["export", "share", "backup", "dump"],
+        "to write approved memories to a folder, use `ack-memory publish NAME --to-folder DIR`",
+    ),
+];
+
+/// What to run instead of a word that is not a command here.
+pub(super) fn guess(word: &str) -> Option<&'static str> {
+    let mut guesses = GUESSES.iter();
+    let found = guesses.find(|(words, _)| words.contains(&word));
+    found.map(|(_, tip)| *tip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::command;
+
+    #[test]
+    fn every_tip_names_commands_that_exist() {
+        for (words, tip) in GUESSES {
+            for word in words {
+                assert!(command().find_subcommand(word).is_none(), "{word}");
+            }
+            let commands: Vec<&str> = tip
+                .split('`')
+                .filter(|part| part.starts_with("ack-memory "))
+                .collect();
+            assert!(!commands.is_empty(), "{tip}");
+            for line in commands {
+                let parsed = command().try_get_matches_from(line.split(' '));
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+}

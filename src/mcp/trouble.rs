@@ -1,0 +1,78 @@
+//! A server whose settings cannot be used. Most clients hide why a server does not start, so this
+//! one starts: it lists its tools, and each call returns the error until the settings are mended.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::ErrorData;
+
+use super::Server;
+use crate::offer::Offer;
+use crate::service::Service;
+use ack_api::ErrorBody;
+use ack_gateway::server::{Report, Upstreams};
+
+/// Reads the settings again, and starts the service with them.
+pub type Start = dyn Fn() -> Result<(&'static Service, Offer), ErrorBody> + Send + Sync;
+
+/// What a server without usable settings needs to start after all.
+pub(super) struct Trouble {
+    start: Box<Start>,
+    report: Report,
+    mended: Mutex<Option<Server>>,
+}
+
+impl Trouble {
+    pub(super) fn new(start: Box<Start>, report: Report) -> Self {
+        Self {
+            start,
+            report,
+            mended: Mutex::new(None),
+        }
+    }
+
+    /// The server with the settings of now.
+    fn server(&self) -> Result<Server, ErrorBody> {
+        let mut mended = self.mended.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = &*mended {
+            return Ok(server.clone());
+        }
+        let (service, offer) = (self.start)()?;
+        let server = Server::new(service, offer, Arc::clone(&self.report), true);
+        Ok(mended.insert(server).clone())
+    }
+
+    /// The upstream servers, if the settings were mended.
+    pub(super) fn upstreams(&self) -> Option<Arc<Upstreams>> {
+        let mended = self.mended.lock().unwrap_or_else(PoisonError::into_inner);
+        mended.as_ref().map(|server| Arc::clone(&server.upstreams))
+    }
+}
+
+impl Server {
+    /// The server that answers: this one, unless its settings could not be used.
+    ///
+    /// # Errors
+    /// Why they cannot.
+    pub(super) fn ready(&self) -> Result<Cow<'_, Self>, ErrorBody> {
+        match &self.trouble {
+            None => Ok(Cow::Borrowed(self)),
+            Some(trouble) => trouble.server().map(Cow::Owned),
+        }
+    }
+
+    /// [`Server::ready`], for a request that has only the protocol's errors.
+    pub(super) fn ready_or_protocol_error(&self) -> Result<Cow<'_, Self>, ErrorData> {
+        self.ready().map_err(|body| {
+            let data = serde_json::to_value(&body).ok();
+            ErrorData::internal_error(in_words(&body), data)
+        })
+    }
+}
+
+/// An error as one text.
+pub(super) fn in_words(body: &ErrorBody) -> String {
+    let hint = body.hint.as_deref().unwrap_or_default();
+    let between = if hint.is_empty() { "" } else { "; " };
+    format!("{}{between}{hint}", body.message)
+}
