@@ -1,7 +1,6 @@
 -- The native store of ack-memory: one SQLite database a scope, `<root>/scopes/<name>/memory.db`.
 --
--- ack-memory reads it. It writes to it in two cases: `ack-memory import`, and the commands that decide about memories where
--- scope.toml says `decisions = "store"`. Programs that capture or curate memories write it. Only `memories.id` and `memories.title` are required of a store; every other table and column may be absent, and
+-- ack-memory reads it, and only `ack-memory import` writes to it. Programs that capture or curate memories write it. Only `memories.id` and `memories.title` are required of a store; every other table and column may be absent, and
 -- what is absent is absent in the answers. Columns that are not named here are ignored.
 --
 -- Conventions
@@ -55,13 +54,7 @@ CREATE TABLE memories (
   -- The day after which its author expects it to be out of date, 'YYYY-MM-DD'. It is served all
   -- the same, with a mark.
   stale_after   TEXT
-  -- Decisions add two more columns where they need them:
-  --   put_off_until TEXT   the day until which it is out of the review queue, 'YYYY-MM-DD'
-  --   kept_despite  TEXT   what spoke against it when a person kept it all the same
 );
-
--- Decisions also keep what `ack-memory undo` puts back, in a table that is made with the first one:
---   curation_undo (number INTEGER PRIMARY KEY, batch, memory_id, action, before, after, link)
 
 CREATE INDEX memories_by_status  ON memories (status);
 CREATE INDEX memories_by_created ON memories (created_at);

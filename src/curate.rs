@@ -1,15 +1,13 @@
 //! Curation: finds memories, turns a person's choices into decisions, and writes them
-//! ([`mod@write`]) to the log of their scope, or into its native store if the owner sets `decisions
-//! = "store"`.
+//! ([`mod@write`]) to the log of their scope.
 //!
 //! Only commands that a person runs use this module; nothing that answers an agent does. A decision
-//! applies to the content that was read. It is written only if, under the lock of the log or the
-//! store, the memory is still the same.
+//! applies to the content that was read. It is written only if, under the lock of the log, the
+//! memory is still the same.
 
 mod cycle;
 pub mod find;
 pub mod groups;
-mod in_store;
 mod log;
 pub mod nearest;
 pub mod outcome;
@@ -95,32 +93,6 @@ pub enum CurateError {
         /// The error from the system.
         source: std::io::Error,
     },
-    /// A rule of the store refuses the decision: a CHECK, a trigger, a unique index.
-    #[error("`{}` refuses the decision: {source}", path.display())]
-    Constraint {
-        /// The store.
-        path: PathBuf,
-        /// What it says.
-        source: std::io::Error,
-    },
-    /// Decisions go into the store, but the store belongs to another program.
-    #[error(
-        "scope `{scope}` says `decisions = \"store\"`, and its store is not a native one ({profile})"
-    )]
-    NotNative {
-        /// The scope.
-        scope: String,
-        /// The program that the store belongs to.
-        profile: &'static str,
-    },
-    /// Decisions go into the store, but a column is missing.
-    #[error("`{}` has no column `{column}` in `memories`", path.display())]
-    NoColumn {
-        /// The database.
-        path: PathBuf,
-        /// The column.
-        column: &'static str,
-    },
     /// Several rows have the id.
     #[error("several memories in `{}` have the id `{id}`", path.display())]
     DuplicateId {
@@ -169,10 +141,7 @@ impl Diagnostic for CurateError {
             | Self::NothingToUndo { .. }
             | Self::OthersOnly { .. }
             | Self::Invalid(_) => ErrorCode::InvalidArgument,
-            Self::NotNative { .. }
-            | Self::NoColumn { .. }
-            | Self::DuplicateId { .. }
-            | Self::Constraint { .. } => ErrorCode::DecisionRefused,
+            Self::DuplicateId { .. } => ErrorCode::DecisionRefused,
             Self::Write { .. } | Self::Locked { .. } => ErrorCode::IoError,
             Self::PartlyWritten { source, .. } => source.code(),
             Self::Store(error) => error.code(),
@@ -193,12 +162,7 @@ impl CurateError {
     const fn decided_nothing(&self) -> bool {
         matches!(
             self,
-            Self::Write { .. }
-                | Self::Constraint { .. }
-                | Self::NotNative { .. }
-                | Self::NoColumn { .. }
-                | Self::DuplicateId { .. }
-                | Self::Locked { .. }
+            Self::Write { .. } | Self::DuplicateId { .. } | Self::Locked { .. }
         )
     }
 
@@ -235,19 +199,6 @@ impl CurateError {
                 return vec![Hint::command(format!("undo {batch}"), "undoes it anyway")];
             }
             Self::Write { .. } => "check the folder's permissions and the free space",
-            Self::Constraint { .. } => {
-                "the store's own rules refuse this: change the rule in the store, or keep \
-                 decisions in the log (`decisions = \"log\"` in scope.toml)"
-            }
-            Self::NotNative { scope, .. } => {
-                return vec![Hint::command(
-                    format!("scopes set {scope} decisions=log"),
-                    "keeps decisions in a log beside the store",
-                )];
-            }
-            Self::NoColumn { .. } => {
-                "add the columns of schemas/scope.sql, or set `decisions = \"log\"` in scope.toml"
-            }
             Self::DuplicateId { .. } => "give each of them an id of its own in the store",
             Self::Locked { .. } => "try again when it has finished",
             Self::PartlyWritten { batch, source, .. } => {

@@ -222,19 +222,8 @@ pub struct ImportReport {
     pub updated: usize,
     /// Memories that existed with the same content.
     pub unchanged: usize,
-    /// Memories whose status a person decided in the store, and whose lines name one too.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub decided: usize,
     /// Refused lines.
     pub refused: Vec<RefusedLine>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-const fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// A valid line with its number, from 1.
@@ -362,7 +351,6 @@ pub fn run(
         added: plan.added.len(),
         updated: plan.updated.len(),
         unchanged: plan.unchanged,
-        decided: plan.decided,
         refused,
     })
 }

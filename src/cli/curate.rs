@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ack_api::decision::{Decision, DecisionPlace, Verdict};
+use ack_api::decision::{Decision, Verdict};
 use ack_api::memory::Status;
 use ack_api::text;
 use serde_json::json;
@@ -136,16 +136,12 @@ fn decide_until(
 /// Whether a decision repeats the newest one about the memory.
 fn repeats(candidate: &Candidate, decision: &Decision) -> bool {
     let (curated, memory) = (&candidate.curated, candidate.memory());
-    let is_decided = match candidate.scope.manifest.decisions {
-        DecisionPlace::Log => curated.is_decided,
-        DecisionPlace::Store => memory.reviewed_by.is_some(),
-    };
     let says_more = decision.reason.is_some()
         || decision.despite.is_some() && decision.despite != memory.kept_despite
         || decision.until.is_some()
         || curated.put_off_until.is_some()
         || memory.superseded_by.is_some();
-    is_decided && !says_more && decision.verdict.status() == Some(memory.status)
+    curated.is_decided && !says_more && decision.verdict.status() == Some(memory.status)
 }
 
 /// Who decided the same about a memory before.

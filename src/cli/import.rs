@@ -123,15 +123,6 @@ pub fn run(
         return write_out(&(serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"));
     }
     let (added, refused) = (report.added as u64, report.refused.len() as u64);
-    if report.decided > 0 {
-        write_err(&format!(
-            "note: {} the status that a person decided; the status in the lines is ignored\n",
-            match report.decided {
-                1 => "1 memory keeps".to_owned(),
-                many => format!("{} memories keep", grouped(many as u64)),
-            }
-        ));
-    }
     let done = match (args.dry_run, added) {
         (true, _) => "would be",
         (false, added) => verb(added, "was", "were"),

@@ -1,17 +1,14 @@
 //! Undoes decisions. Nothing is removed from a log: the decision that counted before is appended
-//! again, with its own batch name, so that a further undo goes further back. A row of a store gets
-//! its old values back.
+//! again, with its own batch name, so that a further undo goes further back.
 
 use std::sync::Arc;
 
-use ack_api::decision::{Decision, DecisionPlace, Verdict};
+use ack_api::decision::{Decision, Verdict};
 
 use jiff::Timestamp;
 
-use super::in_store::{self, Batch};
-use super::outcome::WriteOutcome;
 use super::side_effects::SideEffects;
-use super::{Candidate, CurateError, ReviewSession, log};
+use super::{CurateError, ReviewSession, log};
 use crate::scope::Scope;
 
 /// The decisions of a batch that still count, by scope, and the steps that undo them.
@@ -20,7 +17,7 @@ pub struct Undo {
     /// The batch.
     pub batch: String,
     /// Who decided: `human:NAME` or `process:NAME`.
-    pub actor: Option<String>,
+    pub actor: String,
     /// The steps, one per scope.
     pub steps: Vec<UndoStep>,
 }
@@ -32,8 +29,6 @@ pub struct UndoStep {
     pub scope: Arc<Scope>,
     /// The new decisions.
     pub decisions: Vec<Decision>,
-    /// The decisions in its store to undo; `None` for decisions in its log.
-    in_store: Option<Batch>,
 }
 
 impl AsRef<Scope> for UndoStep {
@@ -46,38 +41,17 @@ impl UndoStep {
     /// Writes the step.
     ///
     /// # Errors
-    /// The log or the store cannot be written.
-    pub fn write(&self, session: &ReviewSession) -> Result<WriteOutcome, CurateError> {
-        match &self.in_store {
-            Some(batch) => in_store::undo_batch(&self.scope, batch, &self.decisions, session),
-            None => {
-                let side_effects = log::append_again(&self.scope, &self.decisions)?;
-                Ok(self.again(side_effects))
-            }
-        }
+    /// The log cannot be written.
+    pub fn write(&self) -> Result<SideEffects, CurateError> {
+        log::append_again(&self.scope, &self.decisions)
     }
 
     /// What [`UndoStep::write`] would do. Writes nothing.
     ///
     /// # Errors
     /// The store or the log cannot be read.
-    pub fn dry_run(&self) -> Result<WriteOutcome, CurateError> {
-        match &self.in_store {
-            Some(batch) => in_store::dry_run_undo(&self.scope, batch, &self.decisions),
-            None => {
-                let side_effects = log::side_effects_of(&self.scope, &self.decisions)?;
-                Ok(self.again(side_effects))
-            }
-        }
-    }
-
-    /// The outcome in a log, where no decision is left out.
-    fn again(&self, side_effects: SideEffects) -> WriteOutcome {
-        WriteOutcome {
-            count: self.decisions.len(),
-            changed: Vec::new(),
-            side_effects,
-        }
+    pub fn dry_run(&self) -> Result<SideEffects, CurateError> {
+        log::side_effects_of(&self.scope, &self.decisions)
     }
 }
 
@@ -87,7 +61,7 @@ struct UndoableBatch {
     /// When it was written, as far as that is known.
     time: Option<Timestamp>,
     name: String,
-    actor: Option<String>,
+    actor: String,
 }
 
 impl UndoableBatch {
@@ -98,22 +72,21 @@ impl UndoableBatch {
         Some(Self {
             time: first.unwrap_or(decision).time.parse().ok(),
             name: decision.batch.clone()?,
-            actor: Some(decision.actor.clone()),
+            actor: decision.actor.clone(),
         })
     }
 
     /// Whether this person made it, at a terminal or with a script.
     fn is_by(&self, person: &str) -> bool {
-        self.actor
-            .as_ref()
-            .is_none_or(|actor| actor.split_once(':').map_or("", |(_, name)| name) == person)
+        let name = self.actor.split_once(':').map(|(_, name)| name);
+        name == Some(person)
     }
 }
 
 /// Prepares to undo a batch, or the newest one of `person` that still counts if no name is given.
 ///
 /// # Errors
-/// No batch matches, or a log or a store cannot be read.
+/// No batch matches, or a log cannot be read.
 pub fn prepare(
     scopes: &[Arc<Scope>],
     batch: Option<&str>,
@@ -121,7 +94,7 @@ pub fn prepare(
     session: &ReviewSession,
 ) -> Result<Undo, CurateError> {
     let mut batches: Vec<UndoableBatch> = Vec::new();
-    let (mut logs, mut stores) = (Vec::new(), Vec::new());
+    let mut logs = Vec::new();
     for scope in scopes {
         let decisions = scope.store.decisions()?;
         let counting = |last: &&Decision| last.verdict != Verdict::Withdraw;
@@ -130,16 +103,6 @@ pub fn prepare(
             newest.filter_map(|newest| UndoableBatch::of(newest, decisions.about(&newest.id))),
         );
         logs.push((scope, decisions));
-        if scope.manifest.decisions == DecisionPlace::Store && scope.store.path().is_file() {
-            for batch in in_store::batches(scope)? {
-                batches.push(UndoableBatch {
-                    time: batch.time.as_deref().and_then(|time| time.parse().ok()),
-                    name: batch.name.clone(),
-                    actor: batch.actor.clone(),
-                });
-                stores.push((scope, batch));
-            }
-        }
     }
     let found = match batch {
         Some(batch) => batches.into_iter().find(|batches| batches.name == batch),
@@ -150,7 +113,7 @@ pub fn prepare(
                 (None, Some(others)) => {
                     return Err(CurateError::OthersOnly {
                         batch: others.name.clone(),
-                        actor: others.actor.clone().unwrap_or_default(),
+                        actor: others.actor.clone(),
                     });
                 }
                 (own_batch, _) => own_batch.cloned(),
@@ -181,41 +144,10 @@ pub fn prepare(
             undo.steps.push(UndoStep {
                 scope: Arc::clone(scope),
                 decisions: restored,
-                in_store: None,
-            });
-        }
-    }
-    for (scope, batch) in stores {
-        if batch.name == undo.batch {
-            undo.steps.push(UndoStep {
-                decisions: withdrawals(scope, &batch, session)?,
-                scope: Arc::clone(scope),
-                in_store: Some(batch),
             });
         }
     }
     Ok(undo)
-}
-
-/// The decisions that record an undo in a store.
-fn withdrawals(
-    scope: &Arc<Scope>,
-    batch: &Batch,
-    session: &ReviewSession,
-) -> Result<Vec<Decision>, CurateError> {
-    let read = scope.store.snapshot(|snapshot| {
-        let ids = batch.ids.iter();
-        ids.map(|id| snapshot.curated(id))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
-    let decisions = read.into_iter().flatten().map(|curated| {
-        let scope = Arc::clone(scope);
-        let candidate = Candidate { scope, curated };
-        let mut decision = session.decision(&candidate, Verdict::Withdraw);
-        decision.reason = Some(format!("undo of {}", batch.name));
-        decision
-    });
-    Ok(decisions.collect())
 }
 
 /// The earlier decision, as a new one.

@@ -1,16 +1,14 @@
-//! Writes decisions to where the scope keeps them: its log or its native store.
+//! Writes decisions to the log of their scope.
 //!
 //! The review desk and every command use this module. Decisions are made under the lock of the log,
-//! or in the transaction that writes them, from the memories as they are at that moment.
+//! from the memories as they are at that moment.
 
-use std::collections::HashMap;
-
-use ack_api::decision::{Decision, DecisionPlace};
+use ack_api::decision::Decision;
 use ack_store::read::CuratedMemory;
 
-use super::outcome::{WriteOutcome, WrittenDecisions};
-use super::side_effects::SideEffects;
-use super::{CurateError, in_store, log};
+use super::CurateError;
+pub use super::log::{check, dry_run, write_with};
+use super::outcome::WriteOutcome;
 use crate::scope::Scope;
 
 /// Writes decisions about memories of one scope, all at once. Leaves out those about memories that
@@ -24,17 +22,6 @@ pub fn write(scope: &Scope, decisions: &[Decision]) -> Result<WriteOutcome, Cura
             curated.digest == decision.digest && curated.memory.status == decision.was
         })
     })
-}
-
-/// Checks that decisions about a scope can be written, before any is.
-///
-/// # Errors
-/// Why not.
-pub fn check(scope: &Scope) -> Result<(), CurateError> {
-    match scope.manifest.decisions {
-        DecisionPlace::Log => log::check(scope),
-        DecisionPlace::Store => in_store::check(scope),
-    }
 }
 
 /// Writes the decisions of several scopes. None is written unless each of them can be written.
@@ -86,31 +73,4 @@ fn write_if(
     })?;
     outcome.side_effects = made.side_effects;
     Ok(outcome)
-}
-
-/// Decides about memories as they are now: `decide` gets those of `ids` that exist, and no other
-/// process can decide until its decisions are written.
-///
-/// # Errors
-/// As [`write()`], or `decide` fails. Then nothing is decided.
-pub fn write_with(
-    scope: &Scope,
-    ids: &[&str],
-    decide: impl FnOnce(&HashMap<String, CuratedMemory>) -> Result<Vec<Decision>, CurateError>,
-) -> Result<WrittenDecisions, CurateError> {
-    match scope.manifest.decisions {
-        DecisionPlace::Log => log::write_with(scope, ids, decide),
-        DecisionPlace::Store => in_store::write_with(scope, ids, decide),
-    }
-}
-
-/// What else would change with these decisions. Writes nothing.
-///
-/// # Errors
-/// The store or the log cannot be read.
-pub fn dry_run(scope: &Scope, decisions: &[Decision]) -> Result<SideEffects, CurateError> {
-    match scope.manifest.decisions {
-        DecisionPlace::Log => log::dry_run(scope, decisions),
-        DecisionPlace::Store => in_store::dry_run(scope, decisions),
-    }
 }

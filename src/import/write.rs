@@ -1,8 +1,7 @@
 //! Writes a native store. All checks go through the read-only [`Store`] first. Nothing is opened
 //! for writing, and no folder is created, until there is something to write. Apart from this code,
-//! only `crate::demo` and `crate::curate::in_store` open a memory database for writing.
+//! only `crate::demo` opens a memory database for writing.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -64,9 +63,6 @@ pub struct ImportPlan {
     pub updated: Vec<(Row, String)>,
     /// Rows that exist with the same content.
     pub unchanged: usize,
-    /// Rows whose status a person decided in the store. What their lines say about the status does
-    /// not count.
-    pub decided: usize,
 }
 
 impl Target {
@@ -251,7 +247,6 @@ fn compare(
         COLUMNS.join(", ")
     );
     let mut statement = snapshot.connection().prepare(&sql).map_err(sqlite)?;
-    let decided = decided_ids(snapshot.connection()).map_err(sqlite)?;
     for (number, row) in rows {
         let stored = statement
             .query_row([&row.id], |stored| {
@@ -270,10 +265,6 @@ fn compare(
             _ => String::new(),
         };
         let mut adjusted = row.clone();
-        if update && decided.contains(&row.id) {
-            keep_decision(&mut adjusted);
-            plan.decided += usize::from(sets_curated_column(row));
-        }
         if update && !adjusted.has_status && is_served(&status) && changes_content(row, &stored) {
             wait_for_review(&mut adjusted);
         }
@@ -309,25 +300,6 @@ fn would_change(row: &Row, stored: &[Value], update: bool) -> bool {
     })
 }
 
-/// The memories whose newest decision is in the store, see `curate::in_store`.
-fn decided_ids(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
-    let table =
-        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'curation_undo'";
-    if connection.query_row(table, [], |row| row.get::<_, i64>(0))? == 0 {
-        return Ok(HashSet::new());
-    }
-    let mut statement = connection.prepare("SELECT DISTINCT memory_id FROM curation_undo")?;
-    let ids = statement.query_map([], |row| row.get(0))?;
-    ids.collect()
-}
-
-/// Drops the fields of a line that a person decided about.
-fn keep_decision(row: &mut Row) {
-    row.given_fields
-        .retain(|field| !CURATED_COLUMNS.contains(&field.as_str()));
-    row.has_status = false;
-}
-
 /// Whether a stored status makes a memory visible to agents.
 fn is_served(status: &str) -> bool {
     Status::parse(status).is_some_and(Status::is_served)
@@ -347,12 +319,6 @@ fn wait_for_review(row: &mut Row) {
     row.status = Status::Staging;
     row.line.status = Some(Status::Staging.as_str().to_owned());
     row.has_status = true;
-}
-
-fn sets_curated_column(row: &Row) -> bool {
-    CURATED_COLUMNS
-        .iter()
-        .any(|column| sets_column(row, column))
 }
 
 fn write(

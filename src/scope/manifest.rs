@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::project::Projects;
 use crate::config::{SettingsError, load_toml, parse_toml};
-use ack_api::decision::DecisionPlace;
 use ack_api::memory::{Overviews, Unreviewed, Visibility};
 use ack_api::remote::RemoteSettings;
 use ack_api::settings;
@@ -46,10 +45,6 @@ pub struct Manifest {
     pub reference: Option<String>,
     /// What rows of a store without a status column count as: `staging` (default) or `approved`.
     pub unreviewed: Unreviewed,
-    /// Where decisions about its memories are written: `log` (default), the file `decisions.jsonl`
-    /// next to this one, or `store`, the native store itself.
-    #[serde(skip_serializing_if = "is_log")]
-    pub decisions: DecisionPlace,
     /// Whether overviews of sessions, which nobody reviews, are shown: `show` or `hide`. Default:
     /// `hide` if the store has staged or rejected rows, else `show`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,11 +54,6 @@ pub struct Manifest {
     pub remote: Option<RemoteSettings>,
 }
 
-/// Generated manifests leave out the default.
-fn is_log(place: &DecisionPlace) -> bool {
-    *place == DecisionPlace::Log
-}
-
 impl Manifest {
     /// Reads a manifest.
     ///
@@ -71,7 +61,7 @@ impl Manifest {
     /// [`SettingsError`] if the file cannot be read, is not TOML, or has an unknown key or an
     /// invalid value.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
-        load_toml(path, settings::keys::<Self>)
+        load_toml(path, settings::keys::<Self>).map_err(say_where_decisions_are)
     }
 
     /// Parses the text of a manifest. `path` is where it is or will be.
@@ -79,7 +69,7 @@ impl Manifest {
     /// # Errors
     /// As [`Manifest::load`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
-        parse_toml(text, path, settings::keys::<Self>)
+        parse_toml(text, path, settings::keys::<Self>).map_err(say_where_decisions_are)
     }
 
     /// Its top-level keys.
@@ -90,5 +80,28 @@ impl Manifest {
             .into_iter()
             .flat_map(|keys| keys.keys().cloned())
             .collect()
+    }
+}
+
+/// Says what to do about a key of earlier versions, which wrote decisions into native stores.
+fn say_where_decisions_are(error: SettingsError) -> SettingsError {
+    match error {
+        SettingsError::Invalid {
+            path,
+            message,
+            line: Some(line),
+            known,
+            ..
+        } if message.contains("unknown key `decisions`") => SettingsError::Invalid {
+            path,
+            message: format!(
+                "line {line}: there is no key `decisions` any more: remove the line; decisions go \
+                 to the log `decisions.jsonl` beside this file, which can be copied"
+            ),
+            line: Some(line),
+            nearest: Vec::new(),
+            known,
+        },
+        error => error,
     }
 }

@@ -10,10 +10,8 @@ use crate::desk::Desk;
 use crate::support::{Root, memory};
 use crate::terminal::{Session, Terminal};
 
-const PLACES: [&str; 2] = ["log", "store"];
-
 /// An approved memory that replaced an approved and a waiting one, and an unrelated one.
-fn replaced(place: &str) -> Root {
+fn replaced() -> Root {
     let root = Root::new();
     let store = [
         memory("older-1", "Use npm", json!({})),
@@ -26,10 +24,9 @@ fn replaced(place: &str) -> Root {
         memory("other-1", "Deploy on Fridays", json!({})),
     ];
     root.store("alpha", &store);
-    root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
     decide(root.path(), &["supersede", "older-1", "--by", "newer-1"]).ok();
     decide(root.path(), &["merge", "extra-1", "--into", "newer-1"]).ok();
-    assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
+    assert_eq!(approved(root.path()), ["newer-1", "other-1"]);
     root
 }
 
@@ -44,167 +41,125 @@ fn ids_of(answer: &Value, field: &str) -> Vec<String> {
 
 #[test]
 fn a_rejection_says_what_is_served_again_and_what_waits_again() {
-    for place in PLACES {
-        let root = replaced(place);
-        let seen = ack(root.path(), &["reject", "newer-1", "--dry-run"]).ok();
-        for line in [
-            "served again: older-1  Use npm",
-            "waits again: extra-1  Use pnpm, please",
-        ] {
-            assert!(seen.contains(line), "{place}: {seen}");
-        }
-        let seen = ack(root.path(), &["reject", "newer-1", "--dry-run", "--json"]).json();
-        assert_eq!(
-            ids_of(&seen, "served_again"),
-            ["older-1"],
-            "{place}: {seen}"
-        );
-        assert_eq!(ids_of(&seen, "wait_again"), ["extra-1"], "{place}: {seen}");
-        let answer = decide(root.path(), &["reject", "newer-1"]).ok();
-        for line in [
-            "served again: older-1  Use npm",
-            "waits again: extra-1  Use pnpm, please",
-        ] {
-            assert!(answer.contains(line), "{place}: {answer}");
-        }
-        assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
-        assert_eq!(waits(&root), ["extra-1"], "{place}");
-        // And the way back.
-        let seen = decide(root.path(), &["undo", "--dry-run"]).ok();
-        assert!(seen.contains("served again: newer-1"), "{place}: {seen}");
-        let answer = decide(root.path(), &["undo", "--json"]).json();
-        assert_eq!(
-            ids_of(&answer, "served_again"),
-            ["newer-1"],
-            "{place}: {answer}"
-        );
-        assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
-        assert_eq!(waits(&root), Vec::<String>::new(), "{place}");
+    let root = replaced();
+    let seen = ack(root.path(), &["reject", "newer-1", "--dry-run"]).ok();
+    for line in [
+        "served again: older-1  Use npm",
+        "waits again: extra-1  Use pnpm, please",
+    ] {
+        assert!(seen.contains(line), "{seen}");
     }
+    let seen = ack(root.path(), &["reject", "newer-1", "--dry-run", "--json"]).json();
+    assert_eq!(ids_of(&seen, "served_again"), ["older-1"], "{seen}");
+    assert_eq!(ids_of(&seen, "wait_again"), ["extra-1"], "{seen}");
+    let answer = decide(root.path(), &["reject", "newer-1"]).ok();
+    for line in [
+        "served again: older-1  Use npm",
+        "waits again: extra-1  Use pnpm, please",
+    ] {
+        assert!(answer.contains(line), "{answer}");
+    }
+    assert_eq!(approved(root.path()), ["older-1", "other-1"]);
+    assert_eq!(waits(&root), ["extra-1"]);
+    // And the way back.
+    let seen = decide(root.path(), &["undo", "--dry-run"]).ok();
+    assert!(seen.contains("served again: newer-1"), "{seen}");
+    let answer = decide(root.path(), &["undo", "--json"]).json();
+    assert_eq!(ids_of(&answer, "served_again"), ["newer-1"], "{answer}");
+    assert_eq!(approved(root.path()), ["newer-1", "other-1"]);
+    assert_eq!(waits(&root), Vec::<String>::new());
 }
 
 #[test]
 fn what_goes_back_to_the_queue_serves_what_it_replaced() {
-    for place in PLACES {
-        let root = replaced(place);
-        for arguments in [
-            &["stage", "newer-1"][..],
-            &["stage", "newer-1", "--until", "2w"],
-        ] {
-            let seen = ack(root.path(), &[arguments, &["--dry-run"]].concat()).ok();
-            assert!(seen.contains("served again: older-1"), "{place}: {seen}");
-            let answer = decide(root.path(), &[arguments, &["--json"]].concat()).json();
-            assert_eq!(
-                ids_of(&answer, "served_again"),
-                ["older-1"],
-                "{place}: {answer}"
-            );
-            assert_eq!(
-                ids_of(&answer, "wait_again"),
-                Vec::<String>::new(),
-                "{place}"
-            );
-            assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
-            decide(root.path(), &["undo"]).ok();
-        }
-        // Undoing an approval removes a memory, too.
-        decide(root.path(), &["stage", "newer-1"]).ok();
-        decide(root.path(), &["approve", "newer-1"]).ok();
-        assert_eq!(approved(root.path()), ["newer-1", "other-1"], "{place}");
-        for arguments in [&["undo", "--dry-run", "--json"][..], &["undo", "--json"]] {
-            let answer = decide(root.path(), arguments).json();
-            assert_eq!(
-                ids_of(&answer, "served_again"),
-                ["older-1"],
-                "{place}: {answer}"
-            );
-            assert_eq!(
-                ids_of(&answer, "wait_again"),
-                ["newer-1"],
-                "{place}: {answer}"
-            );
-        }
-        assert_eq!(approved(root.path()), ["older-1", "other-1"], "{place}");
+    let root = replaced();
+    for arguments in [
+        &["stage", "newer-1"][..],
+        &["stage", "newer-1", "--until", "2w"],
+    ] {
+        let seen = ack(root.path(), &[arguments, &["--dry-run"]].concat()).ok();
+        assert!(seen.contains("served again: older-1"), "{seen}");
+        let answer = decide(root.path(), &[arguments, &["--json"]].concat()).json();
+        assert_eq!(ids_of(&answer, "served_again"), ["older-1"], "{answer}");
+        assert_eq!(ids_of(&answer, "wait_again"), Vec::<String>::new());
+        assert_eq!(approved(root.path()), ["older-1", "other-1"]);
+        decide(root.path(), &["undo"]).ok();
     }
+    // Undoing an approval removes a memory, too.
+    decide(root.path(), &["stage", "newer-1"]).ok();
+    decide(root.path(), &["approve", "newer-1"]).ok();
+    assert_eq!(approved(root.path()), ["newer-1", "other-1"]);
+    for arguments in [&["undo", "--dry-run", "--json"][..], &["undo", "--json"]] {
+        let answer = decide(root.path(), arguments).json();
+        assert_eq!(ids_of(&answer, "served_again"), ["older-1"], "{answer}");
+        assert_eq!(ids_of(&answer, "wait_again"), ["newer-1"], "{answer}");
+    }
+    assert_eq!(approved(root.path()), ["older-1", "other-1"]);
 }
 
 #[test]
 fn an_undone_approval_releases_what_was_merged_since() {
-    for place in PLACES {
-        let root = Root::new();
-        let store = [
-            memory("kept-1", "Use pnpm", json!({ "status": "staging" })),
-            memory("same-1", "Use pnpm, please", json!({ "status": "staging" })),
-        ];
-        root.store("alpha", &store);
-        root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
-        decide(root.path(), &["reject", "kept-1"]).ok();
-        let approval = decide(root.path(), &["approve", "kept-1", "--json"]).json();
-        let batch = approval["batch"].as_str().unwrap();
-        decide(root.path(), &["merge", "same-1", "--into", "kept-1"]).ok();
-        assert_eq!(waits(&root), Vec::<String>::new(), "{place}");
-        for arguments in [
-            &["undo", batch, "--dry-run", "--json"][..],
-            &["undo", batch, "--json"],
-        ] {
-            let answer = decide(root.path(), arguments).json();
-            assert_eq!(
-                ids_of(&answer, "wait_again"),
-                ["same-1"],
-                "{place}: {answer}"
-            );
-        }
-        assert_eq!(approved(root.path()), Vec::<String>::new(), "{place}");
-        assert_eq!(waits(&root), ["same-1"], "{place}");
+    let root = Root::new();
+    let store = [
+        memory("kept-1", "Use pnpm", json!({ "status": "staging" })),
+        memory("same-1", "Use pnpm, please", json!({ "status": "staging" })),
+    ];
+    root.store("alpha", &store);
+    decide(root.path(), &["reject", "kept-1"]).ok();
+    let approval = decide(root.path(), &["approve", "kept-1", "--json"]).json();
+    let batch = approval["batch"].as_str().unwrap();
+    decide(root.path(), &["merge", "same-1", "--into", "kept-1"]).ok();
+    assert_eq!(waits(&root), Vec::<String>::new());
+    for arguments in [
+        &["undo", batch, "--dry-run", "--json"][..],
+        &["undo", batch, "--json"],
+    ] {
+        let answer = decide(root.path(), arguments).json();
+        assert_eq!(ids_of(&answer, "wait_again"), ["same-1"], "{answer}");
     }
+    assert_eq!(approved(root.path()), Vec::<String>::new());
+    assert_eq!(waits(&root), ["same-1"]);
 }
 
 #[test]
 fn nothing_comes_back_that_was_there_or_stays_away() {
-    for place in PLACES {
-        let root = Root::new();
-        let store = [
-            // Its successor waits, so agents see it all the time.
-            memory("seen", "Use npm", json!({ "superseded_by": "waits" })),
-            memory("waits", "Use pnpm", json!({ "status": "staging" })),
-            // These replace each other.
-            memory("one", "Tea", json!({ "superseded_by": "two" })),
-            memory("two", "Coffee", json!({ "superseded_by": "one" })),
-            // Its successor is rejected in the same command.
-            memory("gone", "Left", json!({ "superseded_by": "taken" })),
-            memory("taken", "Right", json!({})),
-            // The host replaced it.
-            memory("hosts", "Up", json!({ "superseded_by": "own" })),
-            memory("own", "Down", json!({})),
-        ];
-        root.store("alpha", &store);
-        root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
-        let back = |ids: &[&str]| {
-            let answer = ack(
-                root.path(),
-                &[&["reject"], ids, &["--dry-run", "--json"]].concat(),
-            );
-            let answer = answer.json();
-            assert_eq!(
-                ids_of(&answer, "wait_again"),
-                Vec::<String>::new(),
-                "{place}"
-            );
-            ids_of(&answer, "served_again")
-        };
-        let nothing = Vec::<String>::new();
-        assert_eq!(back(&["waits"]), nothing, "{place}");
-        assert_eq!(back(&["one"]), nothing, "{place}");
-        assert_eq!(back(&["taken", "gone"]), nothing, "{place}");
-        assert_eq!(back(&["taken"]), ["gone"], "{place}");
-        assert_eq!(back(&["own", "taken"]), ["gone", "hosts"], "{place}");
-        let before = approved(root.path());
-        decide(root.path(), &["reject", "own", "taken"]).ok();
-        let mut expected = [before, vec!["gone".to_owned(), "hosts".to_owned()]].concat();
-        expected.retain(|id| id != "own" && id != "taken");
-        expected.sort();
-        assert_eq!(approved(root.path()), expected, "{place}");
-    }
+    let root = Root::new();
+    let store = [
+        // Its successor waits, so agents see it all the time.
+        memory("seen", "Use npm", json!({ "superseded_by": "waits" })),
+        memory("waits", "Use pnpm", json!({ "status": "staging" })),
+        // These replace each other.
+        memory("one", "Tea", json!({ "superseded_by": "two" })),
+        memory("two", "Coffee", json!({ "superseded_by": "one" })),
+        // Its successor is rejected in the same command.
+        memory("gone", "Left", json!({ "superseded_by": "taken" })),
+        memory("taken", "Right", json!({})),
+        // The host replaced it.
+        memory("hosts", "Up", json!({ "superseded_by": "own" })),
+        memory("own", "Down", json!({})),
+    ];
+    root.store("alpha", &store);
+    let back = |ids: &[&str]| {
+        let answer = ack(
+            root.path(),
+            &[&["reject"], ids, &["--dry-run", "--json"]].concat(),
+        );
+        let answer = answer.json();
+        assert_eq!(ids_of(&answer, "wait_again"), Vec::<String>::new());
+        ids_of(&answer, "served_again")
+    };
+    let nothing = Vec::<String>::new();
+    assert_eq!(back(&["waits"]), nothing);
+    assert_eq!(back(&["one"]), nothing);
+    assert_eq!(back(&["taken", "gone"]), nothing);
+    assert_eq!(back(&["taken"]), ["gone"]);
+    assert_eq!(back(&["own", "taken"]), ["gone", "hosts"]);
+    let before = approved(root.path());
+    decide(root.path(), &["reject", "own", "taken"]).ok();
+    let mut expected = [before, vec!["gone".to_owned(), "hosts".to_owned()]].concat();
+    expected.retain(|id| id != "own" && id != "taken");
+    expected.sort();
+    assert_eq!(approved(root.path()), expected);
 }
 
 #[test]
@@ -233,52 +188,47 @@ fn the_question_before_a_filter_is_carried_out_says_what_waits_again() {
 
 #[test]
 fn the_desk_says_before_and_after_what_comes_back() {
-    for place in PLACES {
-        let root = Root::new();
-        let store = [
-            memory("first", "Use npm", json!({ "status": "staging" })),
-            memory("second", "Use pnpm", json!({ "status": "staging" })),
-        ];
-        root.store("alpha", &store);
-        root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
-        decide(root.path(), &["merge", "first", "--into", "second"]).ok();
-        let desk = Desk::open(&root);
-        let session = desk.enter();
-        let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
-        let actions = card["actions"].as_array().unwrap();
-        let reject = actions.iter().find(|action| action["key"] == "r").unwrap();
-        assert_eq!(reject["label"], "Reject, 1 waits again", "{place}");
-        assert_eq!(
-            reject["side_effects"],
-            json!(["waits again: first  Use npm"]),
-            "{place}"
-        );
-        let reject = json!({ "numbers": [0], "choice": { "do": "reject" } });
-        desk.ask(&session, "/choose", reject).json();
-        let written = desk.ask(&session, "/write", json!({})).json();
-        assert_eq!(
-            written["side_effects"],
-            json!(["waits again: first  Use npm"]),
-            "{place}"
-        );
-        drop(desk);
-        decide(root.path(), &["undo"]).ok();
+    let root = Root::new();
+    let store = [
+        memory("first", "Use npm", json!({ "status": "staging" })),
+        memory("second", "Use pnpm", json!({ "status": "staging" })),
+    ];
+    root.store("alpha", &store);
+    decide(root.path(), &["merge", "first", "--into", "second"]).ok();
+    let desk = Desk::open(&root);
+    let session = desk.enter();
+    let card = desk.ask(&session, "/card", json!({ "number": 0 })).json();
+    let actions = card["actions"].as_array().unwrap();
+    let reject = actions.iter().find(|action| action["key"] == "r").unwrap();
+    assert_eq!(reject["label"], "Reject, 1 waits again");
+    assert_eq!(
+        reject["side_effects"],
+        json!(["waits again: first  Use npm"])
+    );
+    let reject = json!({ "numbers": [0], "choice": { "do": "reject" } });
+    desk.ask(&session, "/choose", reject).json();
+    let written = desk.ask(&session, "/write", json!({})).json();
+    assert_eq!(
+        written["side_effects"],
+        json!(["waits again: first  Use npm"])
+    );
+    drop(desk);
+    decide(root.path(), &["undo"]).ok();
 
-        let terminal = Terminal::new();
-        let command = terminal.command(root.path(), &["review", "--tty"]);
-        let mut review = Session::start(command);
-        review
-            .expect("if you reject it, waits again: first  Use npm")
-            .press("r no\n");
-        review
-            .expect("Reject, 1 waits again")
-            .expect("waits again: first  Use npm")
-            .expect("write? [y/n]")
-            .press("y\n");
-        review.expect("waits again: first  Use npm");
-        review.end();
-        assert_eq!(waits(&root), ["first"], "{place}");
-    }
+    let terminal = Terminal::new();
+    let command = terminal.command(root.path(), &["review", "--tty"]);
+    let mut review = Session::start(command);
+    review
+        .expect("if you reject it, waits again: first  Use npm")
+        .press("r no\n");
+    review
+        .expect("Reject, 1 waits again")
+        .expect("waits again: first  Use npm")
+        .expect("write? [y/n]")
+        .press("y\n");
+    review.expect("waits again: first  Use npm");
+    review.end();
+    assert_eq!(waits(&root), ["first"]);
 }
 
 #[test]

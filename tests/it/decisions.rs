@@ -301,3 +301,26 @@ fn a_later_rejection_in_the_store_is_respected() {
     decide(&folder, "memory.db", "a", "approve", json!({}));
     assert_eq!(found(&service, json!({})), ["a"]);
 }
+
+#[test]
+fn a_manifest_that_sends_decisions_elsewhere_is_refused_with_the_way_out() {
+    for place in ["store", "log"] {
+        let root = Root::new();
+        root.store("alpha", &[memory("a", "One", json!({}))]);
+        root.manifest(
+            "alpha",
+            &format!("description = 'x'\ndecisions = \"{place}\"\n"),
+        );
+        let shown = crate::cli::ack(root.path(), &["scopes"]).out;
+        for words in [
+            "line 2: there is no key `decisions` any more",
+            "remove the line",
+            "`decisions.jsonl`",
+        ] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        // The status that the store has still counts once the line is gone.
+        root.manifest("alpha", "description = 'x'\n");
+        assert_eq!(crate::curate::approved(root.path()), ["a"]);
+    }
+}

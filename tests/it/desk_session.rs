@@ -255,39 +255,6 @@ fn saved_choices_decide_the_same_as_written_ones() {
     assert_eq!(plain(&written), plain(&applied));
 }
 
-#[test]
-fn a_scope_whose_decisions_cannot_be_written_is_named_before_the_first_card() {
-    let root = Root::new();
-    let folder = root.path().join("notes");
-    fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("a.md"), "# Deploy on Tuesday\n").unwrap();
-    root.manifest(
-        "notes",
-        &format!("store = '{}'\ndecisions = 'store'", folder.display()),
-    );
-    let problem = "its store is not a native one (markdown)";
-    let mut session = Session::start(review(&root));
-    session
-        .expect("note: scope `notes`: ")
-        .expect("scopes set notes decisions=log")
-        .expect("1/1")
-        .press("q\n");
-    let (_, shown) = session.end();
-    assert!(shown.replace('\n', " ").contains(problem), "{shown}");
-    let report = ack(root.path(), &["doctor", "--json"]).json();
-    let findings = report["findings"].as_array().unwrap().iter();
-    let named: Vec<&Value> = findings
-        .filter(|one| one["message"].to_string().contains(problem))
-        .collect();
-    assert_eq!(named.len(), 1, "{report:#}");
-    assert_eq!(named[0]["level"], "warning");
-    // A log that is a folder.
-    let root = three();
-    fs::create_dir_all(root.scope_folder("alpha").join("memory.db.d")).unwrap();
-    let clean = ack(root.path(), &["doctor"]).out;
-    assert!(!clean.contains("cannot write the decisions"), "{clean}");
-}
-
 /// Three that are much alike, an approved one like them, and an unrelated one.
 fn alike() -> Root {
     let root = Root::new();

@@ -51,7 +51,6 @@ mod contextual;
 mod copies;
 mod curate;
 mod curation;
-mod decided_in_store;
 mod decision_text;
 mod decisions;
 mod desk;

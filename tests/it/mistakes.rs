@@ -12,7 +12,7 @@ use crate::support::{Root, memory};
 use crate::terminal::{Session, Terminal};
 
 /// Four lessons that wait.
-fn lessons(place: &str) -> Root {
+fn lessons() -> Root {
     let root = Root::new();
     let titles = [
         ("les-0001", "Use pnpm"),
@@ -29,7 +29,6 @@ fn lessons(place: &str) -> Root {
         )
     });
     root.store("alpha", &memories.collect::<Vec<Value>>());
-    root.manifest("alpha", &format!("decisions = \"{place}\"\n"));
     root
 }
 
@@ -51,7 +50,7 @@ fn says(message: &str, words: &[&str]) {
 
 #[test]
 fn ids_that_mean_nothing_or_several_memories_are_refused_with_a_hint() {
-    let root = lessons("log");
+    let root = lessons();
     let message = refused(&root, &["approve", "les-0009"]);
     says(
         &message,
@@ -77,51 +76,49 @@ fn ids_that_mean_nothing_or_several_memories_are_refused_with_a_hint() {
 
 #[test]
 fn a_decision_that_was_made_already_is_named_and_not_written_again() {
-    for place in ["log", "store"] {
-        let root = lessons(place);
-        decide(root.path(), &["approve", "les-0001"]).ok();
-        let again = decide(root.path(), &["approve", "les-0001", "les-0002"]);
-        says(
-            &again.err,
-            &["note: les-0001 is approved already (process:ana, "],
-        );
-        says(&again.out, &["wrote 1 decision:", "approved  les-0002"]);
-        let again = decide(root.path(), &["approve", "les-0001"]);
-        assert_eq!(
-            (again.code, again.out.as_str()),
-            (Some(0), "nothing was decided\n")
-        );
-        let output = decide(root.path(), &["approve", "les-0001", "--json"]).json();
-        assert_eq!(
-            (&output["written"], &output["decisions"]),
-            (&json!(0), &json!([]))
-        );
-        // With a reason it is new, and another verdict is another decision.
-        decide(
-            root.path(),
-            &["approve", "les-0001", "--because", "seen twice"],
-        )
-        .ok();
-        says(
-            &decide(root.path(), &["promote", "les-0001"]).ok(),
-            &["promoted  les-0001"],
-        );
-        // Each undo goes one command further back, and says which. Times are in seconds.
-        std::thread::sleep(std::time::Duration::from_millis(1_100));
-        for (undone, now) in [
-            ("les-0001", ""),
-            ("les-0001", ""),
-            ("les-0002", "waits again: les-0002"),
-        ] {
-            let output = decide(root.path(), &["undo"]).ok();
-            says(&output, &["undid 1 decision of batch", undone, now]);
-        }
-        decide(root.path(), &["undo"]).ok();
-        says(
-            &refused(&root, &["undo"]),
-            &["there is nothing to undo", "--include history"],
-        );
+    let root = lessons();
+    decide(root.path(), &["approve", "les-0001"]).ok();
+    let again = decide(root.path(), &["approve", "les-0001", "les-0002"]);
+    says(
+        &again.err,
+        &["note: les-0001 is approved already (process:ana, "],
+    );
+    says(&again.out, &["wrote 1 decision:", "approved  les-0002"]);
+    let again = decide(root.path(), &["approve", "les-0001"]);
+    assert_eq!(
+        (again.code, again.out.as_str()),
+        (Some(0), "nothing was decided\n")
+    );
+    let output = decide(root.path(), &["approve", "les-0001", "--json"]).json();
+    assert_eq!(
+        (&output["written"], &output["decisions"]),
+        (&json!(0), &json!([]))
+    );
+    // With a reason it is new, and another verdict is another decision.
+    decide(
+        root.path(),
+        &["approve", "les-0001", "--because", "seen twice"],
+    )
+    .ok();
+    says(
+        &decide(root.path(), &["promote", "les-0001"]).ok(),
+        &["promoted  les-0001"],
+    );
+    // Each undo goes one command further back, and says which. Times are in seconds.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    for (undone, now) in [
+        ("les-0001", ""),
+        ("les-0001", ""),
+        ("les-0002", "waits again: les-0002"),
+    ] {
+        let output = decide(root.path(), &["undo"]).ok();
+        says(&output, &["undid 1 decision of batch", undone, now]);
     }
+    decide(root.path(), &["undo"]).ok();
+    says(
+        &refused(&root, &["undo"]),
+        &["there is nothing to undo", "--include history"],
+    );
 }
 
 #[test]
@@ -139,27 +136,25 @@ fn of_many_decisions_that_were_made_already_only_some_are_named() {
 
 #[test]
 fn a_memory_replaces_neither_itself_nor_what_replaced_it() {
-    for place in ["log", "store"] {
-        let root = lessons(place);
-        let message = refused(&root, &["merge", "les-0001", "--into", "les-0001"]);
-        says(&message, &["it is the same memory", "name another memory"]);
-        decide(root.path(), &["supersede", "les-0001", "--by", "les-0002"]).ok();
-        let message = refused(&root, &["supersede", "les-0002", "--by", "les-0001"]);
-        says(&message, &["already replaces `", "name another memory"]);
-        decide(root.path(), &["supersede", "les-0002", "--by", "les-0003"]).ok();
-        let message = refused(&root, &["supersede", "les-0003", "--by", "les-0001"]);
-        says(&message, &[", through others"]);
-        let message = refused(&root, &["supersede", "les-0104", "--by", "les-0001"]);
-        says(&message, &["`les-0002` replaced it"]);
-        decide(root.path(), &["reject", "les-0104"]).ok();
-        let message = refused(&root, &["merge", "les-0003", "--into", "les-0104"]);
-        says(&message, &["it was rejected"]);
-    }
+    let root = lessons();
+    let message = refused(&root, &["merge", "les-0001", "--into", "les-0001"]);
+    says(&message, &["it is the same memory", "name another memory"]);
+    decide(root.path(), &["supersede", "les-0001", "--by", "les-0002"]).ok();
+    let message = refused(&root, &["supersede", "les-0002", "--by", "les-0001"]);
+    says(&message, &["already replaces `", "name another memory"]);
+    decide(root.path(), &["supersede", "les-0002", "--by", "les-0003"]).ok();
+    let message = refused(&root, &["supersede", "les-0003", "--by", "les-0001"]);
+    says(&message, &[", through others"]);
+    let message = refused(&root, &["supersede", "les-0104", "--by", "les-0001"]);
+    says(&message, &["`les-0002` replaced it"]);
+    decide(root.path(), &["reject", "les-0104"]).ok();
+    let message = refused(&root, &["merge", "les-0003", "--into", "les-0104"]);
+    says(&message, &["it was rejected"]);
 }
 
 #[test]
 fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
-    let root = lessons("log");
+    let root = lessons();
     let message = refused(&root, &["reject", "--type", "decision"]);
     says(
         &message,
@@ -188,33 +183,31 @@ fn a_filter_that_fits_nothing_or_everything_decides_nothing_by_itself() {
 
 #[test]
 fn a_filter_without_matches_says_what_else_matches() {
-    for place in ["log", "store"] {
-        let root = lessons(place);
-        let other = json!({ "status": "staging", "type": "gotcha" });
-        root.store("beta", &[memory("b-1", "Elsewhere", other)]);
-        decide(root.path(), &["approve", "les-0001"]).ok();
-        decide(root.path(), &["reject", "les-0002"]).ok();
-        decide(root.path(), &["supersede", "les-0003", "--by", "les-0001"]).ok();
-        decide(root.path(), &["stage", "les-0104", "--until", "2w"]).ok();
-        let message = refused(&root, &["reject", "--type", "gotcha", "--scope", "alpha"]);
-        says(
-            &message,
-            &[
-                "of the others that do, 1 is approved, 1 is rejected, 1 is replaced, 1 is put off",
-                "; in scope `beta`, 1 matches and waits",
-                "leave out --scope",
-            ],
-        );
-        decide(root.path(), &["promote", "b-1"]).ok();
-        let message = refused(&root, &["approve", "--waiting"]);
-        says(&message, &["1 is approved, 1 is promoted", "name its id"]);
-        assert!(!message.contains("in scope"), "{message}");
-    }
+    let root = lessons();
+    let other = json!({ "status": "staging", "type": "gotcha" });
+    root.store("beta", &[memory("b-1", "Elsewhere", other)]);
+    decide(root.path(), &["approve", "les-0001"]).ok();
+    decide(root.path(), &["reject", "les-0002"]).ok();
+    decide(root.path(), &["supersede", "les-0003", "--by", "les-0001"]).ok();
+    decide(root.path(), &["stage", "les-0104", "--until", "2w"]).ok();
+    let message = refused(&root, &["reject", "--type", "gotcha", "--scope", "alpha"]);
+    says(
+        &message,
+        &[
+            "of the others that do, 1 is approved, 1 is rejected, 1 is replaced, 1 is put off",
+            "; in scope `beta`, 1 matches and waits",
+            "leave out --scope",
+        ],
+    );
+    decide(root.path(), &["promote", "b-1"]).ok();
+    let message = refused(&root, &["approve", "--waiting"]);
+    says(&message, &["1 is approved, 1 is promoted", "name its id"]);
+    assert!(!message.contains("in scope"), "{message}");
 }
 
 #[test]
 fn a_memory_of_another_scope_is_found_there() {
-    let root = lessons("log");
+    let root = lessons();
     root.store("beta", &[memory("b-1", "Elsewhere", json!({}))]);
     decide(root.path(), &["reject", "les-0002"]).ok();
     for (id, status) in [
@@ -249,7 +242,7 @@ fn a_memory_of_another_scope_is_found_there() {
 
 #[test]
 fn ids_and_filters_together_are_refused_with_what_is_meant() {
-    let root = lessons("log");
+    let root = lessons();
     for (filter, value) in [
         ("--type", Some("gotcha")),
         ("--project", Some("shop")),
@@ -275,7 +268,7 @@ fn ids_and_filters_together_are_refused_with_what_is_meant() {
 
 #[test]
 fn a_merge_of_one_memory_says_which_one_is_missing() {
-    let root = lessons("log");
+    let root = lessons();
     for (arguments, words) in [
         (&["merge"][..], "needs two memories: the one that goes"),
         (
@@ -306,35 +299,33 @@ fn a_merge_of_one_memory_says_which_one_is_missing() {
 
 #[test]
 fn a_blank_reason_is_none() {
-    for place in ["log", "store"] {
-        let root = lessons(place);
-        for (id, blank) in [("les-0001", ""), ("les-0002", " \t\n")] {
-            let made = decide(root.path(), &["reject", id, "--because", blank, "--json"]).json();
-            assert_eq!(made["decisions"][0].get("reason"), None, "{made}");
-            // So it says nothing new.
-            let again = decide(root.path(), &["reject", id, "--because", blank]);
-            says(&again.err, &["is rejected already"]);
-        }
-        let kept = [
-            "supersede",
-            "les-0003",
-            "--by",
-            "les-0104",
-            "--because",
-            " why ",
-            "--json",
-        ];
-        let dry = decide(root.path(), &[&kept[..], &["--dry-run"]].concat()).json();
-        let made = decide(root.path(), &kept).json();
-        for message in [dry, made] {
-            assert_eq!(message["decisions"][0]["reason"], "why", "{message}");
-        }
+    let root = lessons();
+    for (id, blank) in [("les-0001", ""), ("les-0002", " \t\n")] {
+        let made = decide(root.path(), &["reject", id, "--because", blank, "--json"]).json();
+        assert_eq!(made["decisions"][0].get("reason"), None, "{made}");
+        // So it says nothing new.
+        let again = decide(root.path(), &["reject", id, "--because", blank]);
+        says(&again.err, &["is rejected already"]);
+    }
+    let kept = [
+        "supersede",
+        "les-0003",
+        "--by",
+        "les-0104",
+        "--because",
+        " why ",
+        "--json",
+    ];
+    let dry = decide(root.path(), &[&kept[..], &["--dry-run"]].concat()).json();
+    let made = decide(root.path(), &kept).json();
+    for message in [dry, made] {
+        assert_eq!(message["decisions"][0]["reason"], "why", "{message}");
     }
 }
 
 #[test]
 fn without_a_terminal_nothing_is_decided_and_the_way_for_scripts_is_named() {
-    let root = lessons("log");
+    let root = lessons();
     for arguments in [
         &["approve", "les-0001"][..],
         &["reject", "--waiting"],
@@ -369,7 +360,7 @@ fn review(root: &Root, editor: &str) -> Command {
 
 #[test]
 fn an_editor_that_fails_changes_nothing_and_the_session_goes_on() {
-    let root = lessons("log");
+    let root = lessons();
     let mut session = Session::start(review(&root, "false"));
     session
         .expect("a approve, r reject, e edit")
@@ -394,30 +385,24 @@ fn an_editor_that_fails_changes_nothing_and_the_session_goes_on() {
 
 #[test]
 fn the_second_of_two_sessions_learns_what_the_first_one_decided() {
-    for place in ["log", "store"] {
-        let root = lessons(place);
-        let mut session = Session::start(review(&root, "true"));
-        session
-            .expect("q ? > ")
-            .press("r no\n")
-            .expect("q ? > ")
-            .press("r no\n");
-        session
-            .expect("q ? > ")
-            .press("q\n")
-            .expect("2 decisions: write?");
-        decide(root.path(), &["approve", "les-0001"]).ok();
-        session
-            .press("y\n")
-            .expect("wrote 1 decision:")
-            .expect("rejected  les-0002")
-            .expect("les-0001 changed after you read it, or somebody decided about it")
-            .expect("undo: ");
-        session.end();
-        assert_eq!(
-            crate::curate::approved(root.path()),
-            ["les-0001"],
-            "{place}"
-        );
-    }
+    let root = lessons();
+    let mut session = Session::start(review(&root, "true"));
+    session
+        .expect("q ? > ")
+        .press("r no\n")
+        .expect("q ? > ")
+        .press("r no\n");
+    session
+        .expect("q ? > ")
+        .press("q\n")
+        .expect("2 decisions: write?");
+    decide(root.path(), &["approve", "les-0001"]).ok();
+    session
+        .press("y\n")
+        .expect("wrote 1 decision:")
+        .expect("rejected  les-0002")
+        .expect("les-0001 changed after you read it, or somebody decided about it")
+        .expect("undo: ");
+    session.end();
+    assert_eq!(crate::curate::approved(root.path()), ["les-0001"]);
 }

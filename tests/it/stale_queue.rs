@@ -50,85 +50,80 @@ fn git(folder: &Path, arguments: &[&str]) {
 
 #[test]
 fn stale_memories_are_decided_by_keys_and_kept_ones_are_marked_again_only_for_new_evidence() {
-    for manifest in ["", "decisions = \"store\"\n"] {
-        let (root, folder) = repository();
-        root.manifest("shop", manifest);
-        assert_eq!(marked(&root, &folder), ["both", "gone"]);
-        let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
-        let session = desk.enter();
-        let summary = desk.ask(&session, "/summary", json!({})).json();
-        assert_eq!(
-            (
-                &summary["queue"],
-                &summary["head"]["stale"],
-                &summary["head"]["waiting"]
-            ),
-            (&json!("stale"), &json!(2), &json!(0)),
-            "{summary}"
-        );
-        let view = json!({ "queue": "stale" });
-        let queue = json!({ "view": view, "count": 9 });
-        let queue = desk.ask(&session, "/queue", queue).json();
-        assert_eq!(queue["total"], 2, "{queue}");
-        let none = desk.ask(&session, "/queue", json!({ "count": 9 })).json();
-        assert_eq!(none["total"], 0, "{none}");
-        let card = |number: usize| {
-            let ask = json!({ "number": number, "view": view });
-            desk.ask(&session, "/card", ask).json()
-        };
-        let cards = [card(0), card(1)];
-        let number = |id: &str| {
-            let found = cards.iter().position(|card| card["card"]["id"] == id);
-            found.unwrap()
-        };
-        let (gone, both) = (number("gone"), number("both"));
-        let shown = &cards[gone];
-        assert_eq!(
-            shown["card"]["marks"][0],
-            "not in the working tree: src/refund.rs:10"
-        );
-        let keys: Vec<&str> = shown["actions"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|action| action["key"].as_str().unwrap())
-            .collect();
-        assert_eq!(keys, ["a", "r"]);
-        assert_eq!(shown["actions"][0]["label"], "Keep");
-        let choose = |number: usize, choice: &Value| {
-            let request = json!({ "numbers": [number], "choice": choice, "view": view });
-            let chosen = desk.ask(&session, "/choose", request);
-            assert_eq!(chosen.status, 200, "{}", chosen.body);
-        };
-        choose(gone, &shown["actions"][0]["choice"]);
-        choose(both, &json!({ "do": "replace", "by": "there" }));
-        let summary = desk.ask(&session, "/summary", json!({})).json();
-        assert_eq!(summary["recent"][1]["done"], "kept", "{summary}");
-        let written = desk.ask(&session, "/write", json!({})).json();
-        assert_eq!(written["written"], 2, "{written}");
-        assert_eq!(marked(&root, &folder), Vec::<String>::new());
-        assert_eq!(stale_ids(&root, &folder), Vec::<String>::new());
-        // Another reason is another mark.
-        let path = root.scope_folder("shop").join("memory.db");
-        rusqlite::Connection::open(path)
-            .unwrap()
-            .execute_batch("UPDATE memories SET stale_after = '2026-02-02', reviewed_at = NULL WHERE id = 'gone'")
-            .unwrap();
-        let is_log = manifest.is_empty();
-        // A decision of the log is newer than that day.
-        let expected: &[&str] = if is_log { &[] } else { &["gone"] };
-        assert_eq!(marked(&root, &folder), expected);
-        if is_log {
-            let kept = &log(&root, "shop")[0];
-            assert_eq!(kept.verdict, Verdict::Approve);
-            assert_eq!(
-                kept.despite.as_deref(),
-                Some("not in the working tree: src/refund.rs:10")
-            );
-        }
-        decide(root.path(), &["undo"]).ok();
-        assert_eq!(marked(&root, &folder), ["both", "gone"]);
-    }
+    let (root, folder) = repository();
+    assert_eq!(marked(&root, &folder), ["both", "gone"]);
+    let desk = Desk::open_with(&root, &["--stale", "-C", folder.to_str().unwrap()]);
+    let session = desk.enter();
+    let summary = desk.ask(&session, "/summary", json!({})).json();
+    assert_eq!(
+        (
+            &summary["queue"],
+            &summary["head"]["stale"],
+            &summary["head"]["waiting"]
+        ),
+        (&json!("stale"), &json!(2), &json!(0)),
+        "{summary}"
+    );
+    let view = json!({ "queue": "stale" });
+    let queue = json!({ "view": view, "count": 9 });
+    let queue = desk.ask(&session, "/queue", queue).json();
+    assert_eq!(queue["total"], 2, "{queue}");
+    let none = desk.ask(&session, "/queue", json!({ "count": 9 })).json();
+    assert_eq!(none["total"], 0, "{none}");
+    let card = |number: usize| {
+        let ask = json!({ "number": number, "view": view });
+        desk.ask(&session, "/card", ask).json()
+    };
+    let cards = [card(0), card(1)];
+    let number = |id: &str| {
+        let found = cards.iter().position(|card| card["card"]["id"] == id);
+        found.unwrap()
+    };
+    let (gone, both) = (number("gone"), number("both"));
+    let shown = &cards[gone];
+    assert_eq!(
+        shown["card"]["marks"][0],
+        "not in the working tree: src/refund.rs:10"
+    );
+    let keys: Vec<&str> = shown["actions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|action| action["key"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["a", "r"]);
+    assert_eq!(shown["actions"][0]["label"], "Keep");
+    let choose = |number: usize, choice: &Value| {
+        let request = json!({ "numbers": [number], "choice": choice, "view": view });
+        let chosen = desk.ask(&session, "/choose", request);
+        assert_eq!(chosen.status, 200, "{}", chosen.body);
+    };
+    choose(gone, &shown["actions"][0]["choice"]);
+    choose(both, &json!({ "do": "replace", "by": "there" }));
+    let summary = desk.ask(&session, "/summary", json!({})).json();
+    assert_eq!(summary["recent"][1]["done"], "kept", "{summary}");
+    let written = desk.ask(&session, "/write", json!({})).json();
+    assert_eq!(written["written"], 2, "{written}");
+    assert_eq!(marked(&root, &folder), Vec::<String>::new());
+    assert_eq!(stale_ids(&root, &folder), Vec::<String>::new());
+    // Another reason is another mark.
+    let path = root.scope_folder("shop").join("memory.db");
+    rusqlite::Connection::open(path)
+        .unwrap()
+        .execute_batch(
+            "UPDATE memories SET stale_after = '2026-02-02', reviewed_at = NULL WHERE id = 'gone'",
+        )
+        .unwrap();
+    // The decision is newer than that day.
+    assert_eq!(marked(&root, &folder), Vec::<String>::new());
+    let kept = &log(&root, "shop")[0];
+    assert_eq!(kept.verdict, Verdict::Approve);
+    assert_eq!(
+        kept.despite.as_deref(),
+        Some("not in the working tree: src/refund.rs:10")
+    );
+    decide(root.path(), &["undo"]).ok();
+    assert_eq!(marked(&root, &folder), ["both", "gone"]);
 }
 
 #[test]

@@ -15,17 +15,6 @@ use crate::text;
 /// The name of the log, next to `scope.toml`.
 pub const DECISION_LOG: &str = "decisions.jsonl";
 
-/// Where decisions about the memories of a scope are written (`decisions` in `scope.toml`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DecisionPlace {
-    /// To the decision log; the store stays as it is (the default).
-    #[default]
-    Log,
-    /// Into the native store itself.
-    Store,
-}
-
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -103,7 +103,7 @@ impl JoinedRow<'_> {
                 is_decided: joined.decision.is_some(),
                 is_outdated: joined.is_outdated,
                 decided_as: joined.exclusion.map(|it| text::id(it.id())),
-                put_off_until: record::put_off_until(row, joined)?,
+                put_off_until: joined.put_off_until(),
                 hides_text: record::hides_text(row)?,
                 has_duplicate_id: false,
             })
@@ -115,7 +115,7 @@ impl JoinedRow<'_> {
         let read = || {
             Ok((
                 record::review_dates(self.row, &self.joined)?,
-                record::put_off_until(self.row, &self.joined)?,
+                self.joined.put_off_until(),
             ))
         };
         self.snapshot.map_sqlite(read())

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use self::locked::LockState;
-use crate::access_lock::AccessLock;
 use crate::copies::PrivateCopy;
 use crate::mutex::lock;
 use crate::open::{self, FileState};
@@ -28,8 +27,6 @@ pub(crate) struct Database {
     /// Held while files are inspected and while a connection holds locks, see [`open`]. All
     /// databases of this process that name the same file share it.
     gate: Arc<Mutex<()>>,
-    /// Taken for every read, and by [`Database::exclusively`].
-    turns: Arc<AccessLock>,
     /// The last private copy and the state it was made from.
     copy: Mutex<Option<(FileState, Arc<PrivateCopy>)>>,
     lock: Mutex<LockState>,
@@ -50,7 +47,6 @@ impl Database {
     pub fn new(path: PathBuf) -> Self {
         Self {
             gate: gate(&path),
-            turns: AccessLock::at(&path),
             path,
             copy: Mutex::default(),
             lock: Mutex::default(),
@@ -74,7 +70,6 @@ impl Database {
             return Ok(known.state.clone());
         }
         *settled = None;
-        let _turn = self.turns.read();
         let real = self.real_path();
         let log = open::sidecar_path(&real, "-wal");
         let now = SystemTime::now();
@@ -103,18 +98,7 @@ impl Database {
         access: Access,
         read: &mut impl FnMut(Origin<'_>) -> Result<ReadResult<T>, StoreError>,
     ) -> Result<T, StoreError> {
-        let _turn = self.turns.read();
         self.retry(timeout, access, read)
-    }
-
-    /// Runs a write to the database. Nothing else in this process has it open then.
-    pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
-        let turn = self.turns.write();
-        let path = self.real_path();
-        idle_connections::forget(&path);
-        let result = write(&path);
-        drop(turn);
-        result
     }
 
     /// Closes idle connections and removes the private copy, unless it is being read.

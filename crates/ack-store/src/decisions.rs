@@ -18,6 +18,7 @@ use ack_api::decision::{Decision, Verdict, ids_of_damaged_line};
 use ack_api::memory::{Status, Unreviewed};
 use ack_api::text;
 use ack_sys::files;
+use jiff::civil::Date;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use sha2::{Digest as _, Sha256};
@@ -246,6 +247,11 @@ pub struct JoinedStatus<'a> {
 }
 
 impl JoinedStatus<'_> {
+    /// The day until which the row is out of the review queue.
+    pub fn put_off_until(&self) -> Option<Date> {
+        self.decision.and_then(Decision::put_off_until)
+    }
+
     /// A row without a decision.
     pub const fn undecided(stored: Status) -> Self {
         Self {

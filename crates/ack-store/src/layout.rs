@@ -118,8 +118,6 @@ pub enum Field {
     UpdatedEpoch,
     Updated,
     StaleAfter,
-    PutOffUntil,
-    KeptDespite,
     TitleFromFile,
     AuthorStatus,
     Standing,
@@ -127,7 +125,7 @@ pub enum Field {
 
 impl Field {
     /// Every field, in the order in which they are selected.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 25] = [
         Self::Project,
         Self::ProjectAlias,
         Self::Session,
@@ -150,8 +148,6 @@ impl Field {
         Self::UpdatedEpoch,
         Self::Updated,
         Self::StaleAfter,
-        Self::PutOffUntil,
-        Self::KeptDespite,
         Self::TitleFromFile,
         Self::AuthorStatus,
         Self::Standing,

@@ -9,8 +9,6 @@
 //! - [`copies`] makes private copies of databases that cannot be read in place, `image` reads a
 //!   whole database into memory without blocking its writer, `idle_connections` keeps connections
 //!   open between reads, and `parallel_scan` reads a large table on two threads.
-//! - `access_lock` keeps readers of this process away from a database while a person's command
-//!   writes to it.
 //! - [`quick_state`] and [`table_version`] detect changes without opening anything.
 //! - [`layout`] finds the tables and columns, and [`profiles`] knows those of each program.
 //!   [`record`] and [`values`] decode rows.
@@ -21,7 +19,6 @@
 //!   names in it, for completion.
 //! - [`StoreError`] says why a store cannot be read, and [`hint`] what to do about it.
 
-mod access_lock;
 pub mod copies;
 mod curated;
 mod database;

@@ -299,7 +299,7 @@ impl OutlineScan<'_> {
             let joined = record::joined(row, self.source, self.rule)?;
             let status = joined.status;
             let review_dates = record::review_dates(row, &joined)?;
-            let put_off_until = record::put_off_until(row, &joined)?;
+            let put_off_until = joined.put_off_until();
             let is_put_off = put_off_until.is_some_and(|until| self.today < until);
             let mut outline = Outline {
                 key: record::key(row, self.number)?,

@@ -448,37 +448,6 @@ impl Snapshot<'_> {
         Ok(entries)
     }
 
-    /// The memories that took the place of one, by the time of the decision, which is in the store.
-    fn replacements_in_store(&self, id: &str) -> Result<HashMap<String, String>, StoreError> {
-        let table =
-            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'curation_undo'";
-        let has_table = self
-            .connection
-            .query_row(table, [], |row| row.get::<_, i64>(0));
-        if self.map_sqlite(has_table)? == 0 {
-            return Ok(HashMap::default());
-        }
-        let sql = "SELECT after FROM curation_undo \
-                   WHERE memory_id = ?1 AND action IN ('merge', 'supersede')";
-        let mut statement = self.map_sqlite(self.connection.prepare(sql))?;
-        let rows = statement.query_map([id], |row| row.get::<_, String>(0));
-        let mut replacements = HashMap::default();
-        for after in self.map_sqlite(rows)? {
-            let after: HashMap<String, serde_json::Value> =
-                serde_json::from_str(&self.map_sqlite(after)?).unwrap_or_default();
-            let cell = |column: &str| {
-                let mut cells = after.iter();
-                let cell = cells.find(|(name, _)| name.trim_matches('"') == column);
-                cell.and_then(|(_, value)| value.as_str())
-            };
-            let time = cell("reviewed_at").and_then(|time| time.parse().ok());
-            if let (Some(time), Some(into)) = (time, cell("superseded_by")) {
-                replacements.insert(time::to_rfc3339(time), text::id(into));
-            }
-        }
-        Ok(replacements)
-    }
-
     /// The decision about another memory with the same content, if that determines the status.
     fn decision_about_content(&self, curated: &CuratedMemory) -> Option<&Decision> {
         let lines = self.decisions.about(curated.decided_as.as_deref()?);
@@ -502,7 +471,6 @@ impl Snapshot<'_> {
         );
         let mut statement = self.map_sqlite(self.connection.prepare(&sql))?;
         let mut rows = self.map_sqlite(statement.query([id]))?;
-        let replacements = self.replacements_in_store(id)?;
         let mut entries = Vec::new();
         while let Some(row) = self.map_sqlite(rows.next())? {
             let text = |position| -> Result<Option<String>, StoreError> {
@@ -513,12 +481,9 @@ impl Snapshot<'_> {
             };
             let created_at = values::time_value(self.map_sqlite(row.get_ref(5))?);
             let created_at = created_at.map(time::to_rfc3339);
-            let action = text(0)?.unwrap_or_default();
-            let replaces = ["merge", "supersede"].contains(&action.as_str());
-            let into = created_at.as_ref().filter(|_| replaces);
             entries.push(HistoryEntry {
-                into: into.and_then(|time| replacements.get(time)).cloned(),
-                action,
+                into: None,
+                action: text(0)?.unwrap_or_default(),
                 previous_status: text(1)?,
                 new_status: text(2)?,
                 reason: text(3)?,

@@ -170,7 +170,6 @@ pub fn memory(
     let reviewed_by = one_line(Field::ReviewedBy, "reviewed_by", 200)?;
     let superseded_by = one_line(Field::SupersededBy, "superseded_by", usize::MAX)?
         .map(|successor| text::id(&successor));
-    let kept_despite = one_line(Field::KeptDespite, "kept_despite", 500)?;
     let withdrawn = one_line(Field::AuthorStatus, "author_status", 40)?
         .filter(|word| NoteStatus::parse(word) == Some(NoteStatus::Withdrawn));
     let mut lists =
@@ -237,7 +236,7 @@ pub fn memory(
         created_at,
         updated_at: first_instant(row, &[Field::UpdatedEpoch, Field::Updated])?,
         stale_after: day_field(row, Field::StaleAfter)?,
-        kept_despite,
+        kept_despite: None,
         withdrawn,
         repaired,
     };
@@ -245,17 +244,6 @@ pub fn memory(
         apply(decision, &mut memory);
     }
     Ok(memory)
-}
-
-/// The day until which a row is out of the review queue, from its decision or else from the store.
-///
-/// # Errors
-/// The error from SQLite.
-pub fn put_off_until(row: &Row<'_>, joined: &JoinedStatus<'_>) -> rusqlite::Result<Option<Date>> {
-    match joined.decision {
-        Some(decision) => Ok(decision.put_off_until()),
-        None => day_field(row, Field::PutOffUntil),
-    }
 }
 
 /// The title and the subtitle of a memory that a person saved: the first sentence of its text stands

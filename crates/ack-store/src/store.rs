@@ -267,24 +267,6 @@ impl Store {
         result.map_err(|error| error.named_by(&self.named))
     }
 
-    /// Runs a write to the database, whose path `write` gets. Nothing else in this process has it
-    /// open meanwhile. `write` may read this store only through [`Store::snapshot_over`].
-    pub fn exclusively<T>(&self, write: impl FnOnce(&Path) -> T) -> T {
-        self.database.exclusively(write)
-    }
-
-    /// A snapshot of what a connection of the caller sees, with the decisions.
-    ///
-    /// # Errors
-    /// The store or its decisions cannot be read.
-    pub fn snapshot_over<'a>(
-        &'a self,
-        connection: &'a Connection,
-    ) -> Result<Snapshot<'a>, StoreError> {
-        let layout = Arc::new(self.layout_of(connection, None)?);
-        self.snapshot_at(connection, layout, FileState::of_notes(0, 0))
-    }
-
     fn snapshot_at<'a>(
         &'a self,
         connection: &'a Connection,

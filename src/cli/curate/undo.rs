@@ -8,11 +8,10 @@ use super::{decided_text, dry_run_session, print_json, side_effect_lines};
 use crate::cli::args::UndoArgs;
 use crate::cli::caller::Caller;
 use crate::cli::error::CliError;
-use crate::cli::output::{write_err, write_plain};
+use crate::cli::output::write_plain;
 use crate::cli::progress;
 use crate::cli::user::user_name;
 use crate::curate::find::short_ids;
-use crate::curate::outcome::WriteOutcome;
 use crate::curate::side_effects::SideEffects;
 use crate::curate::undo;
 use crate::curate::write;
@@ -29,19 +28,14 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
     };
     let batch = args.batch.as_deref();
     let undo = progress::while_reading(|| undo::prepare(&scopes, batch, &user_name(), &session))?;
-    let mut changed = Vec::new();
     let mut side_effects = SideEffects::default();
-    let mut add = |outcome: WriteOutcome| {
-        changed.extend(outcome.changed);
-        side_effects.add(outcome.side_effects);
-    };
     if args.dry_run {
         for step in &undo.steps {
-            add(step.dry_run()?);
+            side_effects.add(step.dry_run()?);
         }
     } else {
         write::write_scopes(&undo.steps, &undo.batch, |step| {
-            add(step.write(&session)?);
+            side_effects.add(step.write()?);
             Ok(())
         })?;
     }
@@ -50,30 +44,22 @@ pub fn undo(caller: Caller<'_>, args: &UndoArgs) -> Result<(), CliError> {
         let decisions: Vec<&Decision> = decisions.collect();
         return print_json(&json!({
             "undone": undo.batch, "decisions": decisions, "dry_run": args.dry_run,
-            "changed": changed, "served_again": side_effects.served_again,
-            "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
+            "served_again": side_effects.served_again, "wait_again": side_effects.wait_again, "also_rejected": side_effects.also_rejected,
         }));
-    }
-    for id in &changed {
-        write_err(&format!(
-            "{id} changed since it was decided; it is left as it is\n"
-        ));
     }
     let short = short_ids(&scopes);
     let would = if args.dry_run { "would undo" } else { "undid" };
-    let by = undo.actor.as_deref().map(|actor| format!(" ({actor})"));
     let mut undone: Vec<String> = Vec::new();
     for step in &undo.steps {
-        let decisions = step.decisions.iter();
-        let done = decisions.filter(|decision| !changed.contains(&decision.id));
-        let ids: Vec<&str> = done.map(|decision| decision.id.as_str()).collect();
+        let ids = step.decisions.iter().map(|decision| decision.id.as_str());
+        let ids: Vec<&str> = ids.collect();
         undone.extend(lines_about(&step.scope, &ids, &short));
     }
     write_plain(&format!(
-        "{would} {} of batch {}{}:\n{}{}",
+        "{would} {} of batch {} ({}):\n{}{}",
         decided_text(undone.len()),
         undo.batch,
-        by.unwrap_or_default(),
+        undo.actor,
         undone.concat(),
         side_effect_lines(&side_effects, &short)
     ))

@@ -19,7 +19,6 @@ use crate::desk::writable;
 use crate::recogniser::{FoundStore, Support};
 use crate::scope::{Scope, ScopeError, same_file};
 use crate::service::scopes::damaged_line;
-use ack_api::decision::DecisionPlace;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::text;
 use ack_api::{Counts, Diagnostic, HealthState};
@@ -272,11 +271,7 @@ fn one_scope(scope: &Scope, info: &Value, config: &Config, screen: &Screen) -> V
     }
     if let Some(problem) = writable::problem(scope) {
         // Not everybody who reads a scope decides about it.
-        let level = match scope.manifest.decisions {
-            DecisionPlace::Log => Level::Note,
-            DecisionPlace::Store => Level::Warning,
-        };
-        found.push(DoctorFinding::new(level, "", problem.render(&SHELL)));
+        found.push(DoctorFinding::new(Level::Note, "", problem.render(&SHELL)));
     }
     // A line above already says that rows count as unreviewed.
     let known = |problem: &String| served == 0 && problem.contains("unreviewed");

@@ -7,9 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ack_api::decision::DecisionPlace;
 use ack_api::memory::nearest;
-use ack_store::layout::Profile;
 use ack_worktree::repository::Repository;
 use serde_json::json;
 use toml_edit::{Array, Value};
@@ -21,7 +19,6 @@ use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_out, write_plain};
 use crate::config::{Config, SettingsError};
 use crate::connect::quoted;
-use crate::curate::CurateError;
 use crate::import::write::make_private;
 use crate::scope::edit::{self, EditedManifest, KeyChange};
 use crate::scope::manifest::Manifest;
@@ -63,7 +60,6 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
             write_err(&format!("note: {problem}\n"));
         }
     }
-    check_decisions(scope, &edited)?;
     check::effect(scope, &changes, &edited)?;
     let done = ManifestChange {
         scope: &scope.name,
@@ -71,25 +67,6 @@ pub fn set(config: &Config, args: &SetArgs, json: bool) -> Result<(), CliError> 
         dry_run: args.dry_run,
     };
     done.write_and_report(json, "")
-}
-
-/// Only a native store can hold decisions. A store that cannot be read now is checked at the first
-/// decision.
-fn check_decisions(scope: &Scope, edited: &EditedManifest) -> Result<(), CliError> {
-    if edited.manifest.decisions != DecisionPlace::Store {
-        return Ok(());
-    }
-    let refuse = |profile| {
-        let scope = scope.name.clone();
-        Err(CurateError::NotNative { scope, profile }.into())
-    };
-    if scope.remote.is_some() {
-        return refuse("a copy of a bucket");
-    }
-    match scope.store.snapshot(|snapshot| Ok(snapshot.layout.profile)) {
-        Ok(profile) if profile != Profile::Ack => refuse(profile.as_str()),
-        _ => Ok(()),
-    }
 }
 
 /// Runs `scopes claim`.

@@ -38,8 +38,6 @@ pub fn recognise(tables: &[Table]) -> Option<Layout> {
             (Field::Created, &["created_at"]),
             (Field::Updated, &["updated_at"]),
             (Field::StaleAfter, &["stale_after"]),
-            (Field::PutOffUntil, &["put_off_until"]),
-            (Field::KeptDespite, &["kept_despite"]),
             (Field::TitleFromFile, &["title_from_file"]),
             (Field::AuthorStatus, &["author_status"]),
             (Field::Standing, &["standing"]),
