@@ -40,7 +40,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Examples of commands.
-const EXAMPLES: [(&str, &[&str]); 37] = [
+const EXAMPLES: [(&str, &[&str]); 36] = [
     (
         "query",
         &[
