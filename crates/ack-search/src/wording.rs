@@ -8,22 +8,27 @@
 //! limit`. Case, white space, punctuation and the form of a Unicode character do not count.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use ack_api::memory::Memory;
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::plain::plain;
 
 /// A memory with a longer text neither contains another one nor is contained in one.
 const MAX_BYTES: usize = 64 << 10;
+/// What stands between two texts of a memory.
+const SEPARATOR: &str = "\0";
 /// Punctuation at the end of a word.
 const PUNCTUATION: [char; 6] = ['.', ',', ';', ':', '!', '\''];
 
 /// The statements of a memory, and the files that it is about.
 #[derive(Debug)]
 pub struct Wording {
-    /// One statement a line.
-    statements: String,
+    /// The texts, the title first, with a separator between them. ASCII letters are in lower case.
+    texts: String,
+    /// One statement a line. Most texts are compared without them.
+    statements: OnceLock<String>,
     files: Vec<String>,
 }
 
@@ -45,10 +50,11 @@ impl Wording {
 
     /// The wording of texts; the first one is the title.
     pub fn of_texts(texts: &[&str]) -> Self {
-        let mut writer = Writer::default();
-        texts.iter().for_each(|text| writer.text(text));
+        let mut texts = plain(&texts.join(SEPARATOR)).into_owned();
+        texts.make_ascii_lowercase();
         Self {
-            statements: writer.statements,
+            texts,
+            statements: OnceLock::new(),
             files: Vec::new(),
         }
     }
@@ -56,15 +62,33 @@ impl Wording {
     /// Whether it has every statement of the other memory, in the same order, and all of its files.
     /// Equal memories contain each other.
     pub fn contains(&self, other: &Self) -> bool {
-        if other.statements.is_empty() || other.statements.len() > self.statements.len() {
+        if !other.title_words().all(|word| self.texts.contains(word)) {
             return false;
         }
-        let mut own = self.statements.lines();
-        other
-            .statements
-            .lines()
-            .all(|statement| own.any(|known| known == statement))
+        let (own, others) = (self.statements(), other.statements());
+        let mut own = own.lines();
+        !others.is_empty()
+            && others
+                .lines()
+                .all(|statement| own.any(|known| known == statement))
             && other.files.iter().all(|file| self.files.contains(file))
+    }
+
+    /// The words of the title that normalization leaves as they are.
+    fn title_words(&self) -> impl Iterator<Item = &str> {
+        let title = self.texts.split(SEPARATOR).next().unwrap_or_default();
+        title
+            .split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric())
+            .filter(|word| word.is_ascii())
+    }
+
+    fn statements(&self) -> &str {
+        self.statements.get_or_init(|| {
+            let mut writer = Writer::default();
+            let texts = self.texts.split(SEPARATOR);
+            texts.for_each(|text| writer.text(text));
+            writer.statements
+        })
     }
 }
 
@@ -85,7 +109,12 @@ impl Writer {
             if unmarked.len() < line.len() || line.is_empty() || is_item(line) {
                 self.end();
             }
-            for chunk in unmarked.split_whitespace() {
+            for chunk in unmarked.split_ascii_whitespace() {
+                // Most words need no second look.
+                if chunk.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                    self.push(chunk);
+                    continue;
+                }
                 chunk.split(is_bracket).for_each(|piece| self.word(piece));
                 if chunk
                     .trim_end_matches(is_closing)
@@ -137,25 +166,18 @@ impl Writer {
     }
 }
 
-/// A text in lower case, in the compatible form of Unicode, without characters that nobody sees.
+/// A plain text in the compatible form of Unicode and in lower case.
 fn normalized(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
-        return text.to_ascii_lowercase().into();
+        return text.into();
     }
-    let mut spaced = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        spaced.push(match c {
-            '。' => '.',
-            '‘' | '’' => '\'',
-            _ => c,
-        });
-        // In scripts without spaces between words, none follows a sentence.
-        if matches!(c, '。' | '！' | '？') {
-            spaced.push(' ');
-        }
-    }
-    let lower: String = plain(&spaced).nfkc().flat_map(char::to_lowercase).collect();
-    lower.into()
+    // No space follows this full stop.
+    let spaced = text.replace('。', ". ").replace(['‘', '’'], "'");
+    let normal: Cow<'_, str> = match is_nfkc_quick(spaced.chars()) {
+        IsNormalized::Yes => spaced.into(),
+        _ => spaced.nfkc().collect::<String>().into(),
+    };
+    normal.to_lowercase().into()
 }
 
 /// A line without the mark of a heading, an item or a quotation.
@@ -187,13 +209,19 @@ fn without_emphasis(word: &str) -> &str {
         .unwrap_or(word)
 }
 
-fn is_bracket(c: char) -> bool {
-    "()[]{}\"`“”„«»‹›「」『』【】".contains(c)
+const fn is_bracket(c: char) -> bool {
+    matches!(
+        c,
+        '(' | ')' | '[' | ']' | '{' | '}' | '"' | '`' | '“' | '”' | '„'
+    ) || matches!(
+        c,
+        '«' | '»' | '‹' | '›' | '「' | '」' | '『' | '』' | '【' | '】'
+    )
 }
 
 /// Whether a character may follow the end of a sentence.
-fn is_closing(c: char) -> bool {
-    is_bracket(c) || "*_'".contains(c)
+const fn is_closing(c: char) -> bool {
+    is_bracket(c) || matches!(c, '*' | '_' | '\'')
 }
 
 #[cfg(test)]
