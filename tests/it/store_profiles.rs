@@ -589,7 +589,8 @@ fn a_database_whose_tables_are_views_is_read() {
     for sql in [
         "CREATE TABLE raw (key TEXT, head TEXT, body TEXT); INSERT INTO raw VALUES ('a', 'Webhook retries', 'back off');
          CREATE VIEW memories AS SELECT key AS id, head AS title, body AS narrative FROM raw;
-         CREATE VIEW broken AS SELECT * FROM gone;",
+         CREATE VIEW broken AS SELECT * FROM gone;
+         CREATE VIEW observations AS WITH n(id, title) AS (SELECT 1, 'x' UNION ALL SELECT id + 1, title FROM n) SELECT * FROM n;",
         "CREATE TABLE raw (n INTEGER PRIMARY KEY, title TEXT, text TEXT, facts TEXT); INSERT INTO raw VALUES (7, 'Webhook retries', 'x', NULL);
          CREATE VIEW observations AS SELECT n AS id, * FROM raw;",
     ] {

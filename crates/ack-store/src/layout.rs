@@ -528,15 +528,16 @@ impl Layout {
 }
 
 /// Reads the tables and views of a database, with their columns. A view that cannot be read is left
-/// out.
+/// out, and so is one with a `WITH` clause: that may be a recursion without end.
 ///
 /// # Errors
 /// The error from SQLite.
 pub fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     let mut statement = connection.prepare(
-        "SELECT name, type = 'view', wr FROM pragma_table_list \
-         WHERE schema = 'main' AND type IN ('table', 'view') \
-         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+        "SELECT t.name, t.type = 'view', t.wr FROM pragma_table_list AS t \
+         JOIN sqlite_schema AS s ON s.name = t.name AND s.type IN ('table', 'view') \
+         WHERE t.schema = 'main' AND (t.type = 'table' OR t.type = 'view' AND s.sql NOT LIKE '%with%') \
+         AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name",
     )?;
     let listed = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let listed: Vec<(String, bool, bool)> = listed.collect::<Result<_, _>>()?;

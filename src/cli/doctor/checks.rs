@@ -17,7 +17,7 @@ use crate::config::{Config, FULL_BUILD, MaxStatus, Setting, SettingsError};
 use crate::connect::quoted;
 use crate::desk::writable;
 use crate::recogniser::{FoundStore, Support};
-use crate::scope::{Scope, ScopeError, same_file};
+use crate::scope::{KnownScopes, Scope, ScopeError};
 use crate::service::scopes::damaged_line;
 use ack_api::memory::{fold_name, nearest};
 use ack_api::text;
@@ -333,10 +333,11 @@ pub fn unserved_stores(
     scopes: &[Arc<Scope>],
     config: &Config,
 ) -> Vec<DoctorFinding> {
+    let known = KnownScopes::new(scopes);
     stores
         .iter()
         .filter(|found| found.kind.support() != Support::Reference)
-        .filter(|found| same_file::scope_with(scopes, &found.path).is_none())
+        .filter(|found| known.with_store(&found.path).is_none())
         .map(|found| {
             let place = with_tilde(&found.path, config.home.as_deref());
             let message = format!("{}: {}", found.kind.title(), found.count());

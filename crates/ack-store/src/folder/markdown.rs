@@ -673,7 +673,7 @@ mod tests {
             "a <!--\n\n",
             " %%\n\n",
         ] {
-            let text = part.repeat((4 << 20) / part.len());
+            let text = part.repeat((1 << 20) / part.len());
             let plain = without_comments(&text);
             let code = lines(&text).map(|line| without_code(line.text).len());
             assert!(plain.len() + code.sum::<usize>() + blocks(&text).len() > 0);

@@ -177,11 +177,8 @@ pub fn recognise_v3(tables: &[Table]) -> Option<Layout> {
 }
 
 /// SQL for the project of which a row's project is a worktree.
-fn parent_project(table: &Table) -> Option<String> {
-    let project = table.column(&["project"])?;
-    Some(format!(
-        "nullif(substr({project}, 1, instr({project}, '/') - 1), '')"
-    ))
+fn parent_project(project: &str) -> String {
+    format!("nullif(substr({project}, 1, instr({project}, '/') - 1), '')")
 }
 
 /// The name of the row number in a query for the rows with a text.
@@ -192,11 +189,13 @@ impl MemorySource {
     /// the one before the `/` in the name of a worktree (`parent/worktree`).
     fn add_parent_project(&mut self, table: &Table) {
         let merged = table.column(&["merged_into_project"]);
-        let merged = merged.map(|column| format!("nullif({column}, '')"));
-        let alias = match (merged, parent_project(table)) {
-            (Some(merged), Some(parent)) => Some(format!("coalesce({merged}, {parent})")),
-            (one, other) => one.or(other),
-        };
+        let merged = merged.map(|column| format!("WHEN {column} > '' THEN {column} "));
+        let parent = table.column(&["project"]).map(|project| {
+            let parent = parent_project(&project);
+            format!("WHEN instr({project}, '/') THEN {parent} ")
+        });
+        let cases: Vec<String> = merged.into_iter().chain(parent).collect();
+        let alias = (!cases.is_empty()).then(|| format!("CASE {}END", cases.concat()));
         if let Some(slot) = self.columns.get_mut(Field::ProjectAlias as usize) {
             *slot = alias;
         }
@@ -231,7 +230,9 @@ fn sessions(table: &Table, keys: &[&str]) -> Option<SessionSource> {
         keys: vec![table.column(keys)?],
         title: table.column(&["custom_title", "title"]),
         project: table.column(&["project"]),
-        parent_project: parent_project(table),
+        parent_project: table
+            .column(&["project"])
+            .map(|project| parent_project(&project)),
         started: table.column(&[
             "started_at_epoch",
             "created_at_epoch",
