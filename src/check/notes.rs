@@ -361,7 +361,10 @@ impl CheckState {
             );
             self.warn("past-day", (shown_path, line_of("stale_after")), message);
         }
-        if document.body.trim().is_empty() && note.subtitle.is_none() && note.facts.is_empty() {
+        if blank_comments(&document.body).trim().is_empty()
+            && note.subtitle.is_none()
+            && note.facts.is_empty()
+        {
             self.error("schema", (shown_path, 1), "is empty: it has no text");
         }
         self.links(place, (relative, shown_path), &document.body, above);

@@ -24,7 +24,7 @@ const NARRATIVE_CAP: usize = 2 << 20;
 const SAVED_BY_HAND: &str = "Manual memory";
 /// The longest title that is the first sentence of a text.
 const SENTENCE_CHARS: usize = 200;
-/// The title of a memory that has no usable title.
+/// The title of a memory without a title, a subtitle and a text.
 pub const UNTITLED: &str = "(untitled)";
 
 /// The status that the store records: `Ok(None)` if the table has no status column, `Err` with an

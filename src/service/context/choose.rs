@@ -31,6 +31,7 @@ use ack_api::{Contradiction, Detail, MemoryHit, Note, Pending, SessionEntry};
 use ack_search::wording::Wording;
 use ack_store::folder::note::Standing;
 use ack_store::outline::Outline;
+use ack_store::record::UNTITLED;
 
 const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1_000;
 
@@ -460,7 +461,8 @@ impl<'a> Chooser<'a> {
                 continue;
             };
             let is_taken = |hit: &MemoryHit| hit.id == memory.id && hit.scope == read.scope.name;
-            if hits.len() >= until || hits.iter().any(is_taken) {
+            let says_nothing = memory.title == UNTITLED && memory.facts.is_empty();
+            if hits.len() >= until || says_nothing || hits.iter().any(is_taken) {
                 continue;
             }
             let wording = Wording::of(memory);
