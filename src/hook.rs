@@ -26,7 +26,7 @@ use jiff::Timestamp;
 
 /// Maximum characters of a complete output. Hosts cut at 10,000.
 const MAX_OUTPUT_CHARS: usize = 6_000;
-/// The same for a conversation that still contains the text of an earlier start.
+/// The same for a conversation that still contains the text of an earlier start, or is a subagent's.
 const MAX_CONTINUED_CHARS: usize = 1_600;
 /// Minimum cosine between a prompt and a memory that is added to it.
 const MIN_PROMPT_COSINE: f64 = 0.5;
@@ -51,7 +51,7 @@ pub fn session_start(
     event: &Event,
     now: Timestamp,
 ) -> Result<Option<Output>, Error> {
-    let short = event.origin == SessionOrigin::Continued;
+    let short = event.origin != SessionOrigin::Fresh;
     let brief = service.session_brief(&BriefRequest {
         project_path: event.folder.clone(),
         own: if short { 3 } else { MEMORIES_AT_START },
@@ -71,10 +71,13 @@ pub fn session_start(
         |text| event.output(&text::untagged(text)),
     );
     let review = (service.config.command)("review");
-    Ok(match queue(&brief, now, &review).filter(|_| !short) {
-        Some(line) => event.with_message(output, &line),
-        None => output,
-    })
+    // Once a session, not each time that it is cleared.
+    Ok(
+        match queue(&brief, now, &review).filter(|_| event.is_first) {
+            Some(line) => event.with_message(output, &line),
+            None => output,
+        },
+    )
 }
 
 /// A line for the user about the review queue; `None` while the queue is short and young. The model

@@ -1,4 +1,4 @@
-//! The files that a tool call is about to edit, for the tools of Claude Code and Codex.
+//! The files that a tool call is about to edit, for the tools of Claude Code, Codex and Copilot CLI.
 
 use serde_json::Value;
 
@@ -7,7 +7,14 @@ const MAX_FILES: usize = 8;
 /// Maximum bytes of a path.
 const MAX_PATH_BYTES: usize = 4_096;
 /// Tools that edit one file, which an argument names.
-const FILE_EDITING_TOOLS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+const FILE_EDITING_TOOLS: [&str; 6] = [
+    "Edit",
+    "MultiEdit",
+    "NotebookEdit",
+    "Write",
+    "create",
+    "edit",
+];
 /// The arguments that name the file.
 const PATH_ARGUMENTS: [&str; 3] = ["file_path", "notebook_path", "path"];
 /// Prefixes of the patch lines that name a file.
@@ -20,6 +27,11 @@ const PATCH_PREFIXES: [&str; 4] = [
 
 /// The files that a call is about to edit; empty if the tool edits none.
 pub fn files(tool: &str, input: &Value) -> Vec<String> {
+    // Some versions of Copilot CLI send the arguments as JSON text.
+    let parsed = input
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let input = parsed.as_ref().unwrap_or(input);
     let mut files: Vec<String> = if FILE_EDITING_TOOLS.contains(&tool) {
         let by_argument = PATH_ARGUMENTS
             .iter()
@@ -100,6 +112,13 @@ mod tests {
                 json!({ "input": patch }),
                 &["src/a.rs", "src/b.rs", "c.md"],
             ),
+            (
+                "create",
+                json!({ "path": "/p/a.rs", "file_text": "x" }),
+                &["/p/a.rs"],
+            ),
+            ("edit", json!("{\"path\":\"/p/a.rs\"}"), &["/p/a.rs"]),
+            ("view", json!({ "path": "/p/a.rs" }), &[]),
             ("Read", json!({ "file_path": "/p/a.rs" }), &[]),
             ("Bash", json!({ "command": "rm a.rs" }), &[]),
             ("Edit", json!({ "file_path": 5 }), &[]),

@@ -4,7 +4,8 @@
 //! `hookSpecificOutput` with `additionalContext` goes out, plus `systemMessage` for the user. Codex
 //! rejects an output with an unknown key. Gemini CLI and its derivatives also send a `timestamp`.
 //! Cursor names its events in camel case, sends `workspace_roots`, and reads `additional_context`.
-//! Copilot CLI names no event, sends `sessionId`, and reads only `additionalContext`.
+//! Copilot CLI names no event, sends `sessionId`, `toolName` and `toolArgs`, and reads only
+//! `additionalContext`.
 
 use serde_json::{Map, Value, json};
 
@@ -74,6 +75,8 @@ pub enum SessionOrigin {
     Fresh,
     /// Our earlier text (`resume`, `fork`).
     Continued,
+    /// None, but it is a subagent's.
+    Subagent,
 }
 
 /// The input of a hook.
@@ -83,8 +86,13 @@ pub struct Event {
     pub host: Host,
     /// When the hook runs.
     pub moment: HookEvent,
+    /// The program that sends such input. Cursor also runs the hooks of Claude Code.
+    pub sender: Host,
     /// What the conversation contains.
     pub origin: SessionOrigin,
+    /// Whether the session begins now, rather than being cleared, compacted or resumed (`startup`, in
+    /// Copilot CLI `new`).
+    pub is_first: bool,
     /// The project's folder.
     pub folder: Option<String>,
     /// The user's prompt.
@@ -120,6 +128,8 @@ impl Event {
     /// # Errors
     /// Why it is not an event, in a few words. Use [`Event::unknown`] instead then.
     pub fn read(sent: &[u8], host: Option<Host>, moment: HookEvent) -> Result<Self, String> {
+        // Some shells begin what they pipe with a byte order mark.
+        let sent = sent.strip_prefix(b"\xef\xbb\xbf").unwrap_or(sent);
         let sent: Value = serde_json::from_slice(sent)
             .map_err(|error| format!("standard input is not valid JSON: {error}"))?;
         let Value::Object(sent) = sent else {
@@ -132,16 +142,15 @@ impl Event {
                 .filter(|text| !text.is_empty())
         };
         let name = text("hook_event_name").unwrap_or_default();
-        let host = host.unwrap_or_else(|| recognise(&sent, name));
-        let continued = ["source", "trigger"]
-            .iter()
-            .find_map(|key| text(key))
-            .is_some_and(|source| {
-                let source = source.to_ascii_lowercase();
-                source == "resume" || source == "fork"
-            });
+        let sender = recognise(&sent, name);
+        let host = host.unwrap_or(sender);
+        let source = ["source", "trigger"].iter().find_map(|key| text(key));
+        let source = source.unwrap_or_default().to_ascii_lowercase();
+        let continued = ["resume", "fork"].contains(&source.as_str());
+        let is_subagent = name == "SubagentStart";
         let known = [
             "SessionStart",
+            "SubagentStart",
             "UserPromptSubmit",
             "BeforeAgent",
             "PreToolUse",
@@ -149,18 +158,25 @@ impl Event {
         .contains(&name);
         let unknown = Self::unknown(Some(host), moment);
         Ok(Self {
-            origin: if continued && host.keeps_history() {
+            sender,
+            origin: if is_subagent {
+                SessionOrigin::Subagent
+            } else if continued && host.keeps_history() {
                 SessionOrigin::Continued
             } else {
                 SessionOrigin::Fresh
             },
+            is_first: !is_subagent && ["", "startup", "new"].contains(&source.as_str()),
             folder: folder(&sent),
             prompt: text("prompt").map(|prompt| without_context(prompt).to_owned()),
-            // Some versions of Droid use camel case.
+            // Copilot CLI and some versions of Droid use camel case.
             session: text("session_id")
-                .or_else(|| text("sessionId").filter(|_| host == Host::Droid))
+                .or_else(|| text("sessionId"))
                 .map(|session| text::cut(session, MAX_SESSION_BYTES).0.into_owned()),
-            files: match (text("tool_name"), sent.get("tool_input")) {
+            files: match (
+                text("tool_name").or_else(|| text("toolName")),
+                sent.get("tool_input").or_else(|| sent.get("toolArgs")),
+            ) {
                 (Some(tool), Some(input)) => edited_files::files(tool, input),
                 _ => Vec::new(),
             },
@@ -179,6 +195,7 @@ impl Event {
         let name = match (moment, host) {
             (HookEvent::SessionStart, Host::Cursor | Host::Copilot) => "sessionStart",
             (HookEvent::UserPrompt, Host::Copilot) => "userPromptSubmitted",
+            (HookEvent::PreToolUse, Host::Copilot) => "preToolUse",
             (HookEvent::SessionStart, _) => "SessionStart",
             (HookEvent::UserPrompt, Host::Cursor) => "beforeSubmitPrompt",
             (HookEvent::UserPrompt, Host::Gemini) => "BeforeAgent",
@@ -188,7 +205,9 @@ impl Event {
         Self {
             host,
             moment,
+            sender: host,
             origin: SessionOrigin::Fresh,
+            is_first: true,
             folder: None,
             prompt: None,
             session: None,
@@ -321,6 +340,28 @@ mod tests {
             (read(&gemini).host, read(&gemini).origin),
             (Host::Gemini, SessionOrigin::Fresh)
         );
+    }
+
+    #[test]
+    fn a_subagent_gets_an_answer_to_its_own_event() {
+        let sent = json!({ "hook_event_name": "SubagentStart", "session_id": "s", "cwd": "/p" });
+        let event = read(&sent);
+        assert_eq!(
+            (event.origin, event.is_first),
+            (SessionOrigin::Subagent, false)
+        );
+        let answer: Value = serde_json::from_str(&event.output("text").line()).unwrap();
+        assert_eq!(
+            answer["hookSpecificOutput"]["hookEventName"],
+            "SubagentStart"
+        );
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_input_is_accepted() {
+        let sent = "\u{feff}{\"hook_event_name\":\"SessionStart\",\"cwd\":\"/p\"}";
+        let event = Event::read(sent.as_bytes(), None, HookEvent::SessionStart).unwrap();
+        assert_eq!(event.folder.as_deref(), Some("/p"));
     }
 
     #[test]
