@@ -4,8 +4,8 @@
 //! A client is a variant of [`Client::ALL`]. [`Client::files`] says where its files are and what
 //! goes into them, as a list of [`Part`]s. [`mod@json`], [`mod@toml`] and [`mod@yaml`] add parts to
 //! a text and remove them again, and leave every other byte as it was. [`mod@file`] plans, shows
-//! and writes changes, and `undo` undoes them. [`ours`] recognises our own entries, [`runner`] a
-//! start by `npx` or the like. Nothing here runs a program.
+//! and writes changes, `undo` undoes them, and `real_file` says where they are written. [`ours`]
+//! recognises our own entries, [`runner`] a start by `npx` or the like. Nothing here runs a program.
 
 mod backup;
 mod client;
@@ -14,6 +14,7 @@ pub mod file;
 pub mod json;
 mod merge;
 pub mod ours;
+mod real_file;
 pub mod runner;
 pub mod status;
 pub mod toml;
@@ -204,6 +205,8 @@ pub struct ClientFile {
     pub format: FileFormat,
     /// What goes into it.
     pub parts: Vec<Part>,
+    /// The project that it belongs to, if it belongs to one. Nothing outside of it is changed.
+    pub project: Option<PathBuf>,
     /// Folders to keep, even if they end up empty.
     pub kept_folders: Vec<PathBuf>,
 }

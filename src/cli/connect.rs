@@ -141,7 +141,9 @@ pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError
         ));
     }
     let warning = args.client.warning(args.here).map(str::to_owned);
-    if confirm_and_write(&changes, warning.as_slice(), args.dry_run, args.yes)? {
+    let other_names = changes.iter().filter_map(FileChange::other_names);
+    let warnings: Vec<String> = warning.into_iter().chain(other_names).collect();
+    if confirm_and_write(&changes, &warnings, args.dry_run, args.yes)? {
         write_out(&format!("{} is disconnected\n", args.client.name()))?;
     }
     Ok(())

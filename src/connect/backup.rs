@@ -1,9 +1,11 @@
 //! The backup of a file before its first change: its text, or the fact that there was no file.
 
+use std::fs::Permissions;
 use std::path::{Path, PathBuf};
 
 use super::ConnectError;
-use super::file::{io, read};
+use super::file::{io, refused, text_of, unusable};
+use super::real_file::{Draft, RealFile};
 
 /// The first line of the backup if there was no file. No client can read it as its settings.
 const NO_FILE_MARK: &str = "there was no file";
@@ -23,11 +25,18 @@ pub enum Backup {
 }
 
 impl Backup {
-    /// Reads the backup of a file.
-    pub fn of(path: &Path) -> Result<Self, ConnectError> {
-        Ok(match read(&backup_path(path))? {
+    /// Reads the backup of a file, of a project if one is given.
+    pub fn of(path: &Path, project: Option<&Path>) -> Result<Self, ConnectError> {
+        let kept = backup_path(path);
+        // This program writes no link there, and one may lead anywhere.
+        if kept.is_symlink() {
+            let reason = format!("its backup, `{}`, is a link", kept.display());
+            return Err(unusable(path, reason, "remove that link"));
+        }
+        let file = RealFile::itself(&kept, project).map_err(refused(path))?;
+        Ok(match text_of(&kept, &file)? {
             None => Self::Nothing,
-            Some(text) => match text.strip_prefix(NO_FILE_MARK) {
+            Some((text, _)) => match text.strip_prefix(NO_FILE_MARK) {
                 Some(rest) => Self::NoFile {
                     folders: rest.lines().filter(|line| line.contains("folder")).count(),
                 },
@@ -45,24 +54,33 @@ impl Backup {
         }
     }
 
-    /// Writes it next to the file. A text gets the permissions of the file at `real`.
-    pub fn write(&self, path: &Path, real: &Path) -> Result<(), ConnectError> {
+    /// Writes it next to the file. A text gets the permissions of the file.
+    pub fn write(
+        &self,
+        path: &Path,
+        project: Option<&Path>,
+        permissions: Option<Permissions>,
+    ) -> Result<(), ConnectError> {
         let kept = backup_path(path);
-        let result = match self {
-            Self::Nothing => Ok(()),
-            Self::Text(_) => std::fs::copy(real, &kept).map(drop),
+        let (text, permissions) = match self {
+            Self::Nothing => return Ok(()),
+            Self::Text(text) => (text.clone(), permissions),
             Self::NoFile { folders } => {
                 let folders = "nor a folder above it\n".repeat(*folders);
-                std::fs::write(&kept, format!("{NO_FILE_MARK}\n{folders}"))
+                (format!("{NO_FILE_MARK}\n{folders}"), None)
             }
         };
-        result.map_err(io("keep a copy as", &kept))
+        let file = RealFile::itself(&kept, project).map_err(refused(path))?;
+        file.draft(&text, permissions)
+            .and_then(Draft::put_in_place)
+            .map_err(io("keep a copy as", &kept))
     }
 
     /// Removes it.
-    pub fn remove(path: &Path) -> Result<(), ConnectError> {
+    pub fn remove(path: &Path, project: Option<&Path>) -> Result<(), ConnectError> {
         let kept = backup_path(path);
-        std::fs::remove_file(&kept).map_err(io("remove", &kept))
+        let file = RealFile::itself(&kept, project).map_err(refused(path))?;
+        file.remove().map_err(io("remove", &kept))
     }
 }
 

@@ -253,6 +253,8 @@ impl Client {
         } else {
             shared.as_ref()
         };
+        // The user's own home is no project of somebody else's.
+        let project = places.project.clone().filter(|it| *it != places.home);
         let mut files = vec![ClientFile {
             path: server,
             format: match self {
@@ -265,6 +267,7 @@ impl Client {
                 &extras.allowed,
                 shared.is_some(),
             )],
+            project: project.clone(),
             kept_folders: stays(),
         }];
         let mut parts = self.words(&extras.allowed, shared.is_some());
@@ -295,6 +298,7 @@ impl Client {
                 path,
                 format: FileFormat::Json,
                 parts,
+                project,
                 kept_folders: stays(),
             }),
         }

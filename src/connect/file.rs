@@ -6,19 +6,21 @@
 //! our change otherwise. A file that was created for the parts is deleted with them. An entry that
 //! starts another program, or connects to a server over HTTP, is not ours: it is replaced only on
 //! request, and never removed. Edits use `\n` as line ending; each line gets its
-//! original line ending back.
+//! original line ending back. [`RealFile`] keeps a repository from leading a change elsewhere.
 
 use ack_api::Hint;
-use std::io::Write;
+use ack_api::text::line;
+use std::fs::{Metadata, Permissions};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use similar::TextDiff;
-use tempfile::NamedTempFile;
 
 use super::ConnectError;
 use super::backup::{Backup, backup_path};
 use super::ours::EntryKind;
+use super::real_file::{Draft, LinkProblem, RealFile};
 use super::undo::{Restoration, restore};
 use super::{ClientFile, EmptyContainer, FileFormat, Part, json, toml, yaml};
 use crate::config::SettingsError;
@@ -27,6 +29,8 @@ use ack_sys::files;
 
 /// The maximum size of a client's file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The most characters that are shown of where a link leads.
+const MAX_SHOWN_CHARS: usize = 300;
 
 /// What to do about a file that cannot be changed safely.
 const FIX_HINT: &str = "fix that file; the client's own documentation describes it";
@@ -64,6 +68,10 @@ pub struct FileChange {
     backup: Backup,
     /// Whether it removes the parts.
     removes_parts: bool,
+    /// Whether the file has other names (hard links).
+    has_other_names: bool,
+    /// The project that it must be in, if it must.
+    project: Option<PathBuf>,
     /// Folders to keep, even if they end up empty.
     kept_folders: Vec<PathBuf>,
 }
@@ -74,7 +82,8 @@ pub struct FileChange {
 /// [`ConnectError`] if the file cannot be read, may not be written, cannot be changed safely, or
 /// has an entry of another program with our name.
 pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, ConnectError> {
-    let before = read(&file.path)?;
+    let project = file.project.as_deref();
+    let (before, metadata) = read(&file.path, project)?.unzip();
     let refuse = |reason: String| unusable(&file.path, reason, FIX_HINT);
     // Some editors begin a file with a byte order mark.
     let raw = before.as_deref().unwrap_or_default();
@@ -83,7 +92,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
     let new_text =
         |after: &str| NewContent::Text(format!("{mark}{}", with_line_ends_of(raw, after)));
     let bare = remove_parts(file, &text, EmptyContainer::Keep).map_err(refuse)?;
-    let backup = Backup::of(&file.path)?;
+    let backup = Backup::of(&file.path, project)?;
     let (after, keep) = match action {
         FileAction::Put | FileAction::Replace => {
             let other = other_entry(file, &text);
@@ -122,7 +131,7 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         }
     };
     if after != NewContent::Unchanged {
-        writable(&file.path)?;
+        writable(file, metadata.as_ref())?;
     }
     Ok(FileChange {
         path: file.path.clone(),
@@ -130,6 +139,8 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
         after,
         backup: keep,
         removes_parts: action == FileAction::Remove,
+        has_other_names: metadata.is_some_and(|metadata| metadata.nlink() > 1),
+        project: file.project.clone(),
         kept_folders: file.kept_folders.clone(),
     })
 }
@@ -139,7 +150,8 @@ pub fn plan(file: &ClientFile, action: FileAction) -> Result<FileChange, Connect
 /// # Errors
 /// [`ConnectError`] if the file cannot be read.
 pub fn foreign_entry(file: &ClientFile) -> Result<Option<String>, ConnectError> {
-    let text = read(&file.path)?.unwrap_or_default();
+    let read = read(&file.path, file.project.as_deref())?;
+    let text = read.map_or_else(String::new, |(text, _)| text);
     Ok(other_entry(file, without_mark(&text).1))
 }
 
@@ -227,23 +239,19 @@ pub(super) fn without_mark(text: &str) -> (&str, &str) {
 }
 
 /// Rejects a read-only file and a broken link.
-fn writable(path: &Path) -> Result<(), ConnectError> {
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.permissions().readonly() => Err(unusable(
-            path,
+fn writable(file: &ClientFile, metadata: Option<&Metadata>) -> Result<(), ConnectError> {
+    if metadata.is_some_and(|metadata| metadata.permissions().readonly()) {
+        return Err(unusable(
+            &file.path,
             "it is read-only".to_owned(),
             Hint::command(
                 "print-config",
                 "shows what to add by hand, if it cannot be made writable",
             ),
-        )),
-        Err(_) if path.is_symlink() => Err(unusable(
-            path,
-            "it is a link to a file that does not exist".to_owned(),
-            "create that file, or remove the link",
-        )),
-        _ => Ok(()),
+        ));
     }
+    let found = RealFile::at(&file.path, file.project.as_deref());
+    found.map(drop).map_err(refused(&file.path))
 }
 
 /// The content of a file that has only our parts.
@@ -292,11 +300,24 @@ impl FileChange {
         for folder in
             above.take_while(|folder| !self.kept_folders.iter().any(|stays| stays == folder))
         {
+            let found = RealFile::itself(folder, self.project.as_deref());
             // The system refuses to remove a folder that is not empty.
-            if std::fs::remove_dir(folder).is_err() {
+            if !found.is_ok_and(|folder| folder.remove_folder().is_ok()) {
                 return;
             }
         }
+    }
+
+    /// A sentence for the user if the file has other names, which the change does not reach.
+    pub fn other_names(&self) -> Option<String> {
+        let is_affected = self.has_other_names && self.is_needed();
+        is_affected.then(|| {
+            format!(
+                "{} is a hard link: the same file has other names, and what they show does not \
+                 change.",
+                self.path.display()
+            )
+        })
     }
 
     /// Where the present content is backed up, if it is.
@@ -310,27 +331,29 @@ impl FileChange {
     /// # Errors
     /// [`ConnectError::Io`], or [`SettingsError`] if the file has changed since it was planned.
     pub fn prepare(&self) -> Result<Prepared<'_>, ConnectError> {
-        if read(&self.path)? != self.before {
+        // A symbolic link stays as it is.
+        let real = RealFile::at(&self.path, self.project.as_deref());
+        let real = real.map_err(refused(&self.path))?;
+        let (before, metadata) = text_of(&self.path, &real)?.unzip();
+        if before != self.before {
             return Err(unusable(
                 &self.path,
                 "another program changed it meanwhile".to_owned(),
                 "run the same command again",
             ));
         }
-        // Keep a symbolic link as it is.
-        let real = self
-            .path
-            .canonicalize()
-            .unwrap_or_else(|_| self.path.clone());
+        let permissions = metadata.map(|metadata| metadata.permissions());
         let next = match &self.after {
             NewContent::Text(text) => {
-                Some(write_temporary(&real, text).map_err(io("write", &real))?)
+                let draft = real.draft(text, permissions.clone());
+                Some(draft.map_err(io("write", &self.path))?)
             }
             NewContent::Unchanged | NewContent::Removed => None,
         };
         Ok(Prepared {
             change: self,
             real,
+            permissions,
             next,
         })
     }
@@ -340,8 +363,9 @@ impl FileChange {
 #[derive(Debug)]
 pub struct Prepared<'a> {
     change: &'a FileChange,
-    real: PathBuf,
-    next: Option<NamedTempFile>,
+    real: RealFile,
+    permissions: Option<Permissions>,
+    next: Option<Draft>,
 }
 
 impl Prepared<'_> {
@@ -354,13 +378,13 @@ impl Prepared<'_> {
         if !change.is_needed() {
             return Ok(());
         }
-        change.backup.write(&change.path, &self.real)?;
+        let project = change.project.as_deref();
+        change
+            .backup
+            .write(&change.path, project, self.permissions)?;
         match self.next {
-            None => std::fs::remove_file(&self.real).map_err(io("remove", &self.real))?,
-            Some(next) => next
-                .persist(&self.real)
-                .map(drop)
-                .map_err(|error| io("write", &self.real)(error.error))?,
+            None => self.real.remove().map_err(io("remove", &change.path))?,
+            Some(next) => next.put_in_place().map_err(io("write", &change.path))?,
         }
         if change.removes_parts {
             change.discard_backup()?;
@@ -372,14 +396,15 @@ impl Prepared<'_> {
 impl FileChange {
     /// Removes the backup if it is not needed any more.
     fn discard_backup(&self) -> Result<(), ConnectError> {
-        match (Backup::of(&self.path)?, &self.after) {
+        let project = self.project.as_deref();
+        match (Backup::of(&self.path, project)?, &self.after) {
             (Backup::NoFile { folders }, NewContent::Removed) => {
-                Backup::remove(&self.path)?;
+                Backup::remove(&self.path, project)?;
                 self.remove_empty_folders(folders);
             }
-            (Backup::NoFile { .. }, _) => Backup::remove(&self.path)?,
+            (Backup::NoFile { .. }, _) => Backup::remove(&self.path, project)?,
             (Backup::Text(backup), NewContent::Text(text)) if backup == *text => {
-                Backup::remove(&self.path)?
+                Backup::remove(&self.path, project)?
             }
             _ => {}
         }
@@ -387,7 +412,7 @@ impl FileChange {
     }
 }
 
-fn unusable(path: &Path, reason: String, hint: impl Into<Hint>) -> ConnectError {
+pub(super) fn unusable(path: &Path, reason: String, hint: impl Into<Hint>) -> ConnectError {
     ConnectError::Unusable {
         path: path.to_owned(),
         reason,
@@ -404,33 +429,54 @@ pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Erro
     }
 }
 
-/// A file's text, or `None` if there is no file.
-pub(super) fn read(path: &Path) -> Result<Option<String>, ConnectError> {
-    match files::read(path, MAX_FILE_BYTES) {
-        Ok(bytes) => String::from_utf8(bytes)
-            .map(Some)
-            .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX_HINT)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(ConnectError::Settings(SettingsError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })),
+/// Why a path is not written to.
+pub(super) fn refused(path: &Path) -> impl FnOnce(LinkProblem) -> ConnectError {
+    let path = path.to_owned();
+    move |problem| match problem {
+        LinkProblem::Dangling => unusable(
+            &path,
+            "it is, or is behind, a link to something that does not exist".to_owned(),
+            "create what the link leads to, or remove the link",
+        ),
+        LinkProblem::LeadsOut(to) => unusable(
+            &path,
+            format!(
+                "a link leads from there to `{}`, which is not one of the project's files",
+                line(&to.display().to_string(), MAX_SHOWN_CHARS)
+            ),
+            "find out who made the link; remove it, or edit that file by hand",
+        ),
     }
 }
 
-/// Writes a text to a temporary file next to another, with the same permissions.
-fn write_temporary(path: &Path, text: &str) -> std::io::Result<NamedTempFile> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".ack-memory-")
-        .tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(metadata) = std::fs::metadata(path) {
-        file.as_file().set_permissions(metadata.permissions())?;
+/// The text and metadata of the file that a path leads to; `None` if there is none.
+fn read(path: &Path, project: Option<&Path>) -> Result<Option<(String, Metadata)>, ConnectError> {
+    match RealFile::at(path, project) {
+        Ok(real) => text_of(path, &real),
+        Err(LinkProblem::Dangling) => Ok(None),
+        Err(problem) => Err(refused(path)(problem)),
     }
-    file.as_file().sync_all()?;
-    Ok(file)
+}
+
+/// The text and metadata of a file, which a path leads to; `None` if there is no file.
+pub(super) fn text_of(
+    path: &Path,
+    real: &RealFile,
+) -> Result<Option<(String, Metadata)>, ConnectError> {
+    let unreadable = |source| {
+        ConnectError::Settings(SettingsError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    let Some(file) = real.open().map_err(unreadable)? else {
+        return Ok(None);
+    };
+    let metadata = file.metadata().map_err(unreadable)?;
+    let bytes = files::read_opened(&file, MAX_FILE_BYTES).map_err(unreadable)?;
+    String::from_utf8(bytes)
+        .map(|text| Some((text, metadata)))
+        .map_err(|_| unusable(path, "it is not UTF-8 text".to_owned(), FIX_HINT))
 }
 
 pub(super) fn add_parts(file: &ClientFile, text: &str) -> Result<String, String> {

@@ -46,11 +46,12 @@ impl ConnectPlan {
         let places = places(config, entry.here)?;
         let files = files(client, &places, &launch, &extras)?;
         let changes = plan(&files, action)?;
-        let warnings = if changes.is_empty() {
+        let mut warnings = if changes.is_empty() {
             duplicate_warnings(config, client, &places, &files)
         } else {
             warnings(config, client, entry, &places, &files, &extras)
         };
+        warnings.extend(changes.iter().filter_map(FileChange::other_names));
         let changed: Vec<ClientFile> = files
             .into_iter()
             .filter(|file| changes.iter().any(|change| change.path == file.path))
