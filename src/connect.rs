@@ -5,7 +5,8 @@
 //! goes into them, as a list of [`Part`]s. [`mod@json`], [`mod@toml`] and [`mod@yaml`] add parts to
 //! a text and remove them again, and leave every other byte as it was. [`mod@file`] plans, shows
 //! and writes changes, `undo` undoes them, and `real_file` says where they are written. [`ours`]
-//! recognises our own entries, [`runner`] a start by `npx` or the like. Nothing here runs a program.
+//! recognises our own entries, [`runner`] a start by `npx` or the like. [`status`] says what a
+//! client's files contain. Nothing here runs a program.
 
 mod backup;
 mod client;
@@ -110,6 +111,16 @@ pub enum Part {
         /// The strings.
         words: Vec<String>,
     },
+    /// A rule in the list at `path` that keeps the client from writing below the root of the
+    /// memories. It replaces one about a former root.
+    Rule {
+        /// The path to the list.
+        path: Vec<&'static str>,
+        /// The rule, if there is a root.
+        rule: Option<String>,
+        /// The rules about roots that an earlier entry of ours named.
+        former: Vec<String>,
+    },
     /// A member that the file needs and that may exist already. An existing one is left alone, and
     /// it is never removed while others need it.
     Required {
@@ -143,6 +154,11 @@ impl EmptyContainer<'_> {
 }
 
 impl Part {
+    /// Whether it consists of strings in a list, which a user may have written before.
+    pub fn is_permission(&self) -> bool {
+        matches!(self, Self::Words { .. } | Self::Rule { .. })
+    }
+
     /// Puts an entry where the server's belongs.
     fn set(&self, settings: &mut Value, entry: Value) {
         let Self::Member { path, name, .. } = self else {
@@ -168,8 +184,10 @@ impl Part {
 
     /// Removes empty containers where the part was, innermost first.
     fn prune(&self, settings: &mut Value) {
-        let (Self::Member { path, .. } | Self::Entry { path, .. } | Self::Words { path, .. }) =
-            self
+        let (Self::Member { path, .. }
+        | Self::Entry { path, .. }
+        | Self::Words { path, .. }
+        | Self::Rule { path, .. }) = self
         else {
             return;
         };
@@ -275,6 +293,10 @@ pub struct Extras {
     pub hooks: Hooks,
     /// The permission to call the tools.
     pub allowed: Allowed,
+    /// The root of the memories, below which the client's own tools must not write.
+    pub root: Option<PathBuf>,
+    /// Roots that an earlier entry of ours named.
+    pub former_roots: Vec<PathBuf>,
 }
 
 impl Extras {
@@ -286,6 +308,8 @@ impl Extras {
             pre_tool_use: true,
         },
         allowed: Allowed::Server,
+        root: None,
+        former_roots: Vec::new(),
     };
 }
 

@@ -14,7 +14,9 @@ use crate::connect::file::{self, FileAction, FileChange};
 use crate::connect::{Client, Extras, Launch, NAME};
 
 pub use self::plan::{ConnectPlan, installed, places, repository, settings_call_hook};
-use self::plan::{carry_out, extras, files, launch, next_step, plan, warnings};
+use self::plan::{
+    carry_out, connected_root, extras, files, launch, next_step, plan, root, warnings,
+};
 
 /// Runs `print-config`.
 pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliError> {
@@ -50,6 +52,7 @@ pub fn print_config(global: &Global, args: &PrintConfigArgs) -> Result<(), CliEr
     );
     for line in warnings(&config, args.client, &args.entry, &places, &files, &extras)
         .iter()
+        .chain(&args.client.no_hook(args.entry.hooks()))
         .chain(&next_step(args.client, &files))
     {
         let _ = writeln!(out, "{line}");
@@ -123,7 +126,12 @@ fn connect_one(planned: &ConnectPlan, args: &ConnectArgs) -> Result<(), CliError
 pub fn disconnect(global: &Global, args: &DisconnectArgs) -> Result<(), CliError> {
     let config = config(global)?;
     let places = places(&config, args.here)?;
-    let files = files(args.client, &places, &Launch::by_name(), &Extras::ALL)?;
+    let extras = Extras {
+        root: root(&config),
+        former_roots: connected_root(args.client, &places).into_iter().collect(),
+        ..Extras::ALL
+    };
+    let files = files(args.client, &places, &Launch::by_name(), &extras)?;
     let changes = plan(&files, FileAction::Remove)?;
     for file in &files {
         if let Some(does) = file::foreign_entry(file)? {

@@ -1,11 +1,12 @@
 //! `hook`: answers a coding agent's hook. It must never break a session: every problem is one line
-//! on standard error, and the exit code is 0.
+//! on standard error, and the exit code is 0. If a session starts without memories because of it, the
+//! user reads the line in the session, too.
 
 mod session_files;
 
 use self::session_files::SessionFiles;
 use crate::offer::Offer;
-use ack_api::Diagnostic;
+use ack_api::{Diagnostic, ErrorCode};
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -15,9 +16,10 @@ use super::args::{Global, HookArgs, HookCommand, HostArg};
 use super::command;
 use super::connect::settings_call_hook;
 use super::output::{write_err, write_out};
-use super::settings::load;
+use super::settings::{inputs, load};
 use crate::cli::error::CliError;
-use crate::config::Source;
+use crate::config::{Config, Source};
+use crate::connect::Client;
 use crate::hook;
 use crate::hook::file::takes_text;
 use crate::hook::wire::{Event, HookEvent, Host, Output, SessionOrigin};
@@ -29,6 +31,8 @@ use jiff::Timestamp;
 const INPUT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum characters of the reason why there are no memories.
+const MAX_REASON_CHARS: usize = 300;
 /// Maximum bytes of an event. The rest is read and dropped, so that the host's write does not fail.
 const MAX_EVENT_BYTES: u64 = 4 << 20;
 
@@ -54,7 +58,7 @@ pub fn run(global: &Global, args: &HookArgs) {
     let mut event = Event::unknown(host, moment);
     let mut error_text = None;
     match read_input() {
-        Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
+        Ok(bytes) if bytes.trim_ascii().is_empty() => {}
         Ok(bytes) => match Event::read(&bytes, host, moment) {
             Ok(read) => event = read,
             Err(reason) => error_text = Some(reason),
@@ -70,12 +74,16 @@ pub fn run(global: &Global, args: &HookArgs) {
             let hint = error
                 .hint_for(&command::SHELL)
                 .map_or_else(String::new, |hint| format!("; {hint}"));
-            error_text = Some(format!("{error}{hint}"));
-            None
+            let text = format!("{error}{hint}");
+            // Somebody without memories does not miss any.
+            let is_missed = error.code() != ErrorCode::NoScopes;
+            let output = is_missed.then(|| without_memories(&event, &text)).flatten();
+            error_text = Some(text);
+            output
         }
         Err(reason) => {
             error_text = Some(reason.to_owned());
-            None
+            without_memories(&event, reason)
         }
     };
     if let Some(output) = answered.or_else(|| event.empty_output()) {
@@ -86,9 +94,22 @@ pub fn run(global: &Global, args: &HookArgs) {
     }
 }
 
+/// Tells the user of a session that starts without memories why.
+fn without_memories(event: &Event, reason: &str) -> Option<Output> {
+    if event.moment != HookEvent::SessionStart || event.origin == SessionOrigin::Subagent {
+        return None;
+    }
+    let reason = text::line(reason, MAX_REASON_CHARS);
+    event.with_message(
+        None,
+        &format!("ack-memory: no memories in this session: {reason}"),
+    )
+}
+
 /// Prints one line on standard error.
 pub fn print_error(message: &str) {
-    write_err(&format!("ack-memory hook: {}\n", text::line(message, 300)));
+    let message = text::line(message, MAX_REASON_CHARS);
+    write_err(&format!("ack-memory hook: {message}\n"));
 }
 
 fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>, CliError> {
@@ -96,7 +117,17 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
         Some(files) => files,
         None => return Ok(None),
     };
-    let mut config = load(global)?;
+    let mut config = match load(global) {
+        Ok(config) => config,
+        // The other hook says so.
+        Err(_)
+            if Config::without_file(inputs(global)?)
+                .is_ok_and(|config| another_answers(&config, event, plugin)) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
     // A folder from the command line takes precedence over the host's.
     let mut event = event.clone();
     if matches!(config.project.source, Source::Flag(_)) {
@@ -110,7 +141,7 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     {
         config.project.value = folder;
     }
-    if plugin && settings_call_hook(&config, event.moment.name()) {
+    if another_answers(&config, &event, plugin) {
         return Ok(None);
     }
     // `serve` reports problems with `[tools]`. They do not matter to a session.
@@ -131,6 +162,16 @@ fn answer(global: &Global, event: &Event, plugin: bool) -> Result<Option<Output>
     };
     service.close();
     output.map_err(CliError::from)
+}
+
+/// Whether the same session calls another hook of ours: the plugin's and one in Claude Code's
+/// settings, or one for Claude Code, which Cursor runs too, and one of Cursor's own.
+fn another_answers(config: &Config, event: &Event, plugin: bool) -> bool {
+    let hook = event.moment.name();
+    let by_cursor = event.host == Host::ClaudeCode
+        && (event.sender == Host::Cursor || std::env::var_os("CURSOR_VERSION").is_some());
+    (plugin && settings_call_hook(config, Client::ClaudeCode, hook))
+        || (by_cursor && settings_call_hook(config, Client::Cursor, hook))
 }
 
 /// The files of a tool call that the session has not seen memories for yet; `None` if there are

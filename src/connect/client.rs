@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Hooks, Launch, NAME, Part,
+    Allowed, Client, ClientFile, ClientPlaces, Extras, FileFormat, Hooks, Launch, NAME, Part, ours,
     quoted,
 };
 use crate::config::{ENV_DB, ENV_ROOT};
@@ -136,8 +136,7 @@ impl Client {
         folder.is_some_and(Path::is_dir)
     }
 
-    /// Which hooks it can call. Cursor's prompt hook cannot add text to a prompt, and Gemini CLI
-    /// reads no text before a tool call.
+    /// Which hooks it can call to any effect. [`Client::no_hook`] says why it calls no others.
     pub const fn hooks(self) -> Hooks {
         let (session_start, user_prompt) = match self {
             Self::ClaudeCode | Self::Codex | Self::Gemini | Self::Copilot | Self::Droid => {
@@ -150,8 +149,40 @@ impl Client {
         Hooks {
             session_start,
             user_prompt,
-            pre_tool_use: matches!(self, Self::ClaudeCode | Self::Codex),
+            pre_tool_use: matches!(self, Self::ClaudeCode | Self::Codex | Self::Copilot),
         }
+    }
+
+    /// Why a hook that somebody asks for does nothing, or not everything.
+    pub fn no_hook(self, asked: Hooks) -> Vec<String> {
+        let able = self.hooks();
+        let mut why = Vec::new();
+        if asked.user_prompt {
+            why.extend(
+                match self {
+                    Self::Cursor => Some("does nothing: Cursor adds no text to a prompt."),
+                    Self::Qwen => Some(
+                        "does nothing: Qwen Code also calls this hook when nobody wrote a prompt.",
+                    ),
+                    Self::Droid => {
+                        Some("does nothing in `droid exec`, which does not call this hook.")
+                    }
+                    _ if !able.user_prompt => Some("does nothing: this client has no such hook."),
+                    _ => None,
+                }
+                .map(|why| format!("--prompt-hook {why}")),
+            );
+        }
+        if asked.pre_tool_use && !able.pre_tool_use {
+            let why_not = match self {
+                Self::Gemini => "Gemini CLI reads no text before a tool call.",
+                Self::Droid => "Droid drops text before a tool call.",
+                _ if able.session_start => "it is not known that this client reads text there.",
+                _ => "this client has no such hook.",
+            };
+            why.push(format!("--edit-hook does nothing: {why_not}"));
+        }
+        why
     }
 
     /// Its own command that registers the server, if it has one.
@@ -271,6 +302,14 @@ impl Client {
             kept_folders: stays(),
         }];
         let mut parts = self.words(&extras.allowed, shared.is_some());
+        if self == Self::ClaudeCode {
+            let rule = |root: &PathBuf| ours::write_rule(root, &places.home);
+            parts.push(Part::Rule {
+                path: vec!["permissions", "deny"],
+                rule: extras.root.as_ref().and_then(rule),
+                former: extras.former_roots.iter().filter_map(rule).collect(),
+            });
+        }
         let able = self.hooks();
         let mut hooks = Vec::new();
         if extras.hooks.session_start && able.session_start {
@@ -311,22 +350,21 @@ impl Client {
         settings.filter(|_| self.hooks().session_start)
     }
 
-    /// The files that may list the enabled plugins of Claude Code.
-    pub fn plugin_files(self, places: &ClientPlaces) -> Vec<PathBuf> {
-        if self != Self::ClaudeCode {
-            return Vec::new();
+    /// The files that may call its hooks and, for Claude Code, enable plugins: the user's, and those
+    /// of the project if there is one.
+    pub fn settings_files(self, places: &ClientPlaces) -> Vec<PathBuf> {
+        let user = ClientPlaces {
+            project: None,
+            ..places.clone()
+        };
+        let mut files: Vec<PathBuf> = self.hook_file(&user).into_iter().collect();
+        if let Some(project) = &places.project {
+            files.extend(self.hook_file(places));
+            if self == Self::ClaudeCode {
+                files.push(project.join(".claude/settings.json"));
+            }
         }
-        let folder = places
-            .claude
-            .clone()
-            .unwrap_or_else(|| places.home.join(".claude"));
-        let project = places.project.iter().flat_map(|project| {
-            ["settings.json", "settings.local.json"].map(|name| project.join(".claude").join(name))
-        });
-        [folder.join("settings.json")]
-            .into_iter()
-            .chain(project)
-            .collect()
+        files
     }
 
     /// The server's entry.
@@ -408,6 +446,7 @@ impl Client {
         let command = launch.hook(hook, self);
         let event = match (self, hook) {
             (Self::Cursor, _) | (Self::Copilot, "session-start") => "sessionStart",
+            (Self::Copilot, "pre-tool-use") => "preToolUse",
             (Self::Copilot, _) => "userPromptSubmitted",
             (_, "session-start") => "SessionStart",
             (_, "pre-tool-use") => "PreToolUse",
@@ -430,11 +469,16 @@ impl Client {
                 json!({ "hooks": [{ "type": "command", "name": NAME, "command": command, "timeout": HOOK_SECONDS * 1_000 }] })
             }
             _ => {
-                let hooks =
-                    json!([{ "type": "command", "command": command, "timeout": HOOK_SECONDS }]);
+                let mut handler =
+                    json!({ "type": "command", "command": command, "timeout": HOOK_SECONDS });
+                // Codex shows it when it asks for trust.
+                if let (Self::Codex, Some(members)) = (self, handler.as_object_mut()) {
+                    let message = format!("{NAME}: {}", status_message(hook));
+                    members.insert("statusMessage".to_owned(), message.into());
+                }
                 match event {
-                    "PreToolUse" => json!({ "matcher": EDITING_TOOLS, "hooks": hooks }),
-                    _ => json!({ "hooks": hooks }),
+                    "PreToolUse" => json!({ "matcher": EDITING_TOOLS, "hooks": [handler] }),
+                    _ => json!({ "hooks": [handler] }),
                 }
             }
         };
@@ -551,6 +595,15 @@ impl Client {
                 )
             }
         })
+    }
+}
+
+/// What a hook does, in a few words.
+fn status_message(hook: &str) -> &'static str {
+    match hook {
+        "session-start" => "memories for this session",
+        "pre-tool-use" => "memories about the file",
+        _ => "memories near this prompt",
     }
 }
 

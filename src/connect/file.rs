@@ -215,7 +215,7 @@ fn differs_only_in_ours(file: &ClientFile, backup_text: &str, bare: &str) -> boo
 
 /// Whether a text contains neither our server nor our hooks.
 pub(super) fn has_no_entry(file: &ClientFile, text: &str) -> bool {
-    let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
+    let entries = with_parts(file, |part| !part.is_permission());
     remove_parts(&entries, text, EmptyContainer::Keep).is_ok_and(|bare| bare == text)
 }
 

@@ -1,6 +1,8 @@
 //! Parts in a JSON file. Only the parts change: order, comments, indentation and trailing commas
 //! stay.
 
+use std::path::PathBuf;
+
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
@@ -28,6 +30,7 @@ const OPTIONS: ParseOptions = ParseOptions {
 pub fn add_parts(text: &str, parts: &[Part]) -> Result<String, String> {
     let root = parse(text)?;
     let top = top(&root)?;
+    let roots = roots(&root);
     for part in parts {
         match part {
             Part::Member { path, name, value } => {
@@ -50,16 +53,18 @@ pub fn add_parts(text: &str, parts: &[Part]) -> Result<String, String> {
                 let array = array(&top, path)?;
                 let broad = |known: &String| ours::is_server(known) && !words.contains(known);
                 remove_words(&array, broad);
-                let known: Vec<Value> = array
-                    .elements()
-                    .iter()
-                    .filter_map(CstNode::to_serde_value)
-                    .collect();
-                for word in words
-                    .iter()
-                    .filter(|word| !known.iter().any(|known| known == *word))
-                {
-                    array.append(CstInputValue::String(word.clone()));
+                add_words(&array, words);
+            }
+            Part::Rule { path, rule, former } => {
+                let is_former =
+                    |known: &String| former.contains(known) || ours::is_write_rule(known, &roots);
+                if let Some(array) = find(&top, path)?.and_then(|node| node.as_array()) {
+                    remove_words(&array, |known| {
+                        is_former(known) && Some(known) != rule.as_ref()
+                    });
+                }
+                if let Some(rule) = rule {
+                    add_words(&array(&top, path)?, std::slice::from_ref(rule));
                 }
             }
             Part::Required { name, value } => {
@@ -131,19 +136,20 @@ fn is_hook(handler: &CstObject) -> bool {
     handler.to_serde_value().as_ref().is_some_and(ours::is_hook)
 }
 
-/// Adds a hook to a list: replaces our first one, or appends. Removes any further ones of ours.
+/// Adds a hook to a list: replaces our first one, or appends. Removes any further ones of ours. Of
+/// an existing one, only what it starts changes: Codex asks for trust again after any change.
 fn put_hook(array: &CstArray, value: &Value) -> Result<(), String> {
-    let inner = value
-        .get("hooks")
-        .and_then(Value::as_array)
-        .and_then(|inner| inner.first());
+    let inner = value.get("hooks").and_then(|inner| inner.get(0));
+    let mut start = members(inner.unwrap_or(value));
+    start.retain(|key, _| ours::START_KEYS.contains(&key.as_str()));
+    let start = Value::Object(start);
     let mut placed = false;
     for entry in array.elements() {
         for handler in handlers(&entry).iter().filter(|handler| is_hook(handler)) {
             if placed {
                 remove_hook(&entry, handler.clone());
             } else {
-                merge(handler, inner.unwrap_or(value))?;
+                merge(handler, &start)?;
                 placed = true;
             }
         }
@@ -162,6 +168,25 @@ fn remove_hook(entry: &CstNode, handler: CstObject) {
     } else {
         entry.clone().remove();
     }
+}
+
+fn add_words(array: &CstArray, words: &[String]) {
+    let known: Vec<Value> = array
+        .elements()
+        .iter()
+        .filter_map(CstNode::to_serde_value)
+        .collect();
+    for word in words
+        .iter()
+        .filter(|word| !known.iter().any(|known| known == *word))
+    {
+        array.append(CstInputValue::String(word.clone()));
+    }
+}
+
+/// The roots that our hooks name before anything is changed.
+fn roots(root: &CstRootNode) -> Vec<PathBuf> {
+    ours::roots(&root.to_serde_value().unwrap_or_default())
 }
 
 fn remove_words(array: &CstArray, which: impl Fn(&String) -> bool) {
@@ -184,6 +209,7 @@ pub fn remove_parts(
 ) -> Result<String, String> {
     let root = parse(text)?;
     let top = top(&root)?;
+    let roots = roots(&root);
     for part in parts {
         let path = match part {
             Part::Member { path, name, .. } => {
@@ -212,6 +238,16 @@ pub fn remove_parts(
                     continue;
                 };
                 remove_words(&array, |word| ours::is_word(word));
+                path
+            }
+            Part::Rule { path, rule, former } => {
+                let Some(array) = find(&top, path)?.and_then(|node| node.as_array()) else {
+                    continue;
+                };
+                remove_words(&array, |word| {
+                    rule.iter().chain(former).any(|rule| rule == word)
+                        || ours::is_write_rule(word, &roots)
+                });
                 path
             }
             Part::Required { .. } => continue,

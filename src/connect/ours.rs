@@ -1,6 +1,8 @@
 //! Recognises our entries in a client's configuration by what they run, not by where the program
 //! was installed.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 
 use super::runner::without_runner;
@@ -57,7 +59,7 @@ impl EntryKind {
 }
 
 /// The words that start an entry's program. Some clients write them as a list, some as an object.
-fn launch_words(entry: &Value) -> Vec<String> {
+pub fn launch_words(entry: &Value) -> Vec<String> {
     let command = entry.get("command").or_else(|| entry.get("cmd"));
     let Some(command) = command else {
         return Vec::new();
@@ -117,13 +119,49 @@ pub fn is_server(word: &str) -> bool {
     word == "mcp__ack-memory"
 }
 
+/// The rule that keeps Claude Code's own tools from writing below a folder. `Edit` stands for all
+/// of them; a rule for `Write` is not looked at. `//` begins an absolute path. `None` for the home
+/// folder and those above it, which contain everything.
+pub fn write_rule(folder: &Path, home: &Path) -> Option<String> {
+    match folder.strip_prefix(home) {
+        _ if home.starts_with(folder) => None,
+        Ok(below) => Some(format!("Edit(~/{}/**)", below.display())),
+        Err(_) => Some(format!("Edit(/{}/**)", folder.display())),
+    }
+}
+
+/// The folders that our hooks in these settings name as roots.
+pub fn roots(settings: &Value) -> Vec<PathBuf> {
+    let of_hook = |words: Vec<String>| {
+        let at = words.iter().position(|word| word == "--root")?;
+        words.get(at + 1).map(PathBuf::from)
+    };
+    handlers(settings)
+        .filter(|handler| is_hook(handler))
+        .flat_map(commands)
+        .filter_map(of_hook)
+        .collect()
+}
+
+/// Whether a rule is the [`write_rule`] of one of these folders.
+pub fn is_write_rule(rule: &str, folders: &[PathBuf]) -> bool {
+    let inside = rule
+        .strip_prefix("Edit(")
+        .and_then(|rule| rule.strip_suffix("/**)"));
+    let is_of = |folder: &PathBuf| match inside.and_then(|path| path.strip_prefix("~/")) {
+        Some(below) => folder.ends_with(below),
+        None => inside.and_then(|path| path.strip_prefix('/')) == folder.to_str(),
+    };
+    inside.is_some() && folders.iter().any(is_of)
+}
+
 /// Whether an object runs one of our hooks, with any version of the program in any place.
 pub fn is_hook(handler: &Value) -> bool {
     commands(handler).any(|words| runs_hook(&words))
 }
 
 /// The commands an object runs, as words: shell commands, or a program with its arguments.
-fn commands(handler: &Value) -> impl Iterator<Item = Vec<String>> + '_ {
+pub fn commands(handler: &Value) -> impl Iterator<Item = Vec<String>> + '_ {
     let arguments = handler
         .get("args")
         .and_then(Value::as_array)
@@ -146,21 +184,34 @@ fn commands(handler: &Value) -> impl Iterator<Item = Vec<String>> + '_ {
         })
 }
 
-/// Whether settings call the hook with this name (`session-start`, `user-prompt`).
-pub fn calls_hook(settings: &Value, hook: &str) -> bool {
+/// The objects in settings that run a command of a hook, of every event.
+pub fn handlers(settings: &Value) -> impl Iterator<Item = &Value> {
     let events = settings.get("hooks").and_then(Value::as_object);
     let entries = events
         .into_iter()
         .flat_map(|events| events.values())
         .filter_map(Value::as_array)
         .flatten();
-    let handlers = entries.flat_map(|entry| match entry.get("hooks").and_then(Value::as_array) {
+    entries.flat_map(handlers_of)
+}
+
+/// The objects in a hook entry that run a command: those in its own list, or the entry itself.
+pub fn handlers_of(entry: &Value) -> Vec<&Value> {
+    match entry.get("hooks").and_then(Value::as_array) {
         Some(inner) => inner.iter().collect(),
         None => vec![entry],
-    });
-    let names_hook =
-        |handler: &&Value| commands(handler).any(|words| words.iter().any(|word| word == hook));
-    handlers.filter(names_hook).any(is_hook)
+    }
+}
+
+/// Whether settings call the hook with this name (`session-start`, `user-prompt`).
+pub fn calls_hook(settings: &Value, hook: &str) -> bool {
+    handlers(settings).any(|handler| is_hook_called(handler, hook))
+}
+
+/// Whether an object runs our hook with this name.
+pub fn is_hook_called(handler: &Value, hook: &str) -> bool {
+    let mut calls = commands(handler);
+    calls.any(|words| words.iter().any(|word| word == hook)) && is_hook(handler)
 }
 
 /// The enabled Claude Code plugin that contains the same server and hook, if any.

@@ -46,7 +46,7 @@ fn undo_change(file: &ClientFile, text: &str, backup_text: &str) -> Option<Strin
     let existing = existing_parts(file, text);
     let base = add_parts(&existing, backup_text).ok()?;
     // A backup may have entries of ours, but permissions in it may be the user's own.
-    let entries = with_parts(file, |part| !matches!(part, Part::Words { .. }));
+    let entries = with_parts(file, |part| !part.is_permission());
     let old = remove_parts(&entries, backup_text, EmptyContainer::Keep).ok()?;
     let expected = settings_without_ours(file, text, Some(backup_text))?;
     let fits = |undone: &String| {

@@ -234,7 +234,7 @@ fn the_written_settings_are_valid_for_each_client() {
     }
     assert_eq!(
         home.json(".claude/settings.json")["permissions"],
-        json!({ "allow": ["mcp__ack-memory"] })
+        json!({ "allow": ["mcp__ack-memory"], "deny": ["Edit(//srv/my memories/**)"] })
     );
     let codex: Value = toml::from_str(&home.read(".codex/config.toml")).unwrap();
     assert_eq!(
@@ -297,7 +297,11 @@ fn a_hook_is_omitted_on_request() {
     let home = Home::new();
     home.run(&["connect", "claude-code", "--yes", "--no-hook", "--no-allow"])
         .ok();
-    assert!(!home.path(".claude/settings.json").exists());
+    let rule = json!({ "deny": ["Edit(~/.ack-mem/**)"] });
+    assert_eq!(
+        home.json(".claude/settings.json"),
+        json!({ "permissions": rule })
+    );
     home.run(&["connect", "claude-code", "--yes"]).ok();
     let hooks = &home.json(".claude/settings.json")["hooks"];
     assert_eq!(hooks.as_object().unwrap().len(), 1, "{hooks}");
@@ -546,6 +550,111 @@ fn tools_of_other_servers_are_not_allowed_with_ours() {
     home.run(&["--root", root, "disconnect", "claude-code", "--yes"])
         .ok();
     assert!(!home.path(".claude/settings.json").exists());
+}
+
+#[test]
+fn the_rule_against_writing_follows_the_root_and_goes_with_the_rest() {
+    let name = ".claude/settings.json";
+    let denied = |home: &Home| home.json(name)["permissions"]["deny"].clone();
+    let own = r#"{"permissions":{"deny":["mcp__ack-memory__get_memory","Edit(~/notes/**)"]}}"#;
+    for more in [&[][..], &["--no-hook"]] {
+        let home = Home::new();
+        home.write(name, own);
+        let inside = home.path("deep/memories");
+        for (root, rule) in [
+            ("/first", "Edit(//first/**)"),
+            ("/second", "Edit(//second/**)"),
+            (inside.to_str().unwrap(), "Edit(~/deep/memories/**)"),
+        ] {
+            let connect = ["--root", root, "connect", "claude-code"];
+            let shown = home.run(&[&connect[..], more, &["--dry-run"]].concat());
+            assert!(shown.out.contains(rule), "{shown:?}");
+            home.run(&[&connect[..], more, &["--yes"]].concat()).ok();
+            let expected = json!(["mcp__ack-memory__get_memory", "Edit(~/notes/**)", rule]);
+            assert_eq!(denied(&home), expected);
+            // Nothing to do again.
+            let again = home.run(&[&connect[..], more, &["--yes"]].concat()).ok();
+            assert!(again.contains("already connected"), "{again}");
+        }
+        // Without the flag: the entry says which root it was.
+        home.run(&["disconnect", "claude-code", "--yes"]).ok();
+        assert_eq!(home.read(name), own);
+    }
+    // A rule that the user wrote stays.
+    let home = Home::new();
+    let own = r#"{"permissions":{"deny":["Edit(~/.ack-mem/**)"]}}"#;
+    home.write(name, own);
+    home.run(&["connect", "claude-code", "--yes"]).ok();
+    assert_eq!(denied(&home).as_array().unwrap().len(), 1);
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert_eq!(home.read(name), own);
+    // The home folder contains everything else, too, and a database has no root.
+    for place in ["--root", "--db"] {
+        let home = Home::new();
+        let there = home.0.path().to_str().unwrap().to_owned();
+        home.run(&[place, &there, "connect", "claude-code", "--yes"])
+            .ok();
+        assert_eq!(denied(&home), Value::Null, "{place}");
+    }
+}
+
+#[test]
+fn a_hook_that_does_nothing_in_a_client_is_named() {
+    let home = Home::new();
+    for (client, prompt, edit) in [
+        ("claude-code", false, false),
+        ("codex", false, false),
+        ("copilot", false, false),
+        ("gemini", false, true),
+        ("cursor", true, true),
+        ("qwen", true, true),
+        ("droid", true, true),
+        ("zed", true, true),
+        ("goose", true, true),
+    ] {
+        for _ in 0..2 {
+            let shown = home.run(&["connect", client, "--prompt-hook", "--edit-hook", "--yes"]);
+            assert_eq!(
+                shown.err.contains("--prompt-hook does nothing"),
+                prompt,
+                "{shown:?}"
+            );
+            assert_eq!(
+                shown.err.contains("--edit-hook does nothing"),
+                edit,
+                "{shown:?}"
+            );
+        }
+        let shown = home.run(&["connect", client]);
+        assert!(!shown.err.contains("does nothing"), "{client}: {shown:?}");
+    }
+    // Droid calls the hook where there is a person.
+    assert!(home.read(".factory/settings.json").contains("user-prompt"));
+    assert!(
+        home.read(".copilot/hooks/ack-memory.json")
+            .contains("pre-tool-use")
+    );
+}
+
+#[test]
+fn the_hooks_of_codex_have_a_name_and_an_existing_one_is_not_changed() {
+    let home = Home::new();
+    home.run(&["connect", "codex", "--yes", "--prompt-hook", "--edit-hook"])
+        .ok();
+    let hooks = home.json(".codex/hooks.json");
+    for event in ["SessionStart", "UserPromptSubmit", "PreToolUse"] {
+        let message = hooks["hooks"][event][0]["hooks"][0]["statusMessage"].as_str();
+        assert!(message.unwrap().starts_with("ack-memory: "), "{hooks}");
+    }
+    // As an earlier version wrote it, without a name and a time limit.
+    let command = &hooks["hooks"]["SessionStart"][0]["hooks"][0]["command"];
+    let old = json!({ "hooks": { "SessionStart": [
+        { "hooks": [{ "type": "command", "command": command }] }
+    ] } });
+    home.write(".codex/hooks.json", &old.to_string());
+    let again = home.run(&["connect", "codex", "--yes"]).ok();
+    assert!(again.contains("already connected"), "{again}");
+    assert_eq!(home.json(".codex/hooks.json"), old);
 }
 
 /// A repository with a folder inside it.

@@ -320,3 +320,115 @@ fn a_file_of_a_client_that_cannot_be_read_is_an_error() {
     assert!(error.contains("the client's own documentation"), "{error}");
     assert!(!error.contains("configuration.md"), "{error}");
 }
+
+/// What `doctor` says about a home, with these memories.
+fn report(home: &Home, root: &Root) -> String {
+    let mut command = home.prepared(binary());
+    command
+        .env("PATH", home.path("bin"))
+        .current_dir(home.0.path());
+    run(command.arg("--root").arg(root.path()).arg("doctor")).out
+}
+
+#[test]
+fn a_hook_that_its_client_does_not_run_is_reported() {
+    let (home, root) = (Home::new(), Root::new());
+    root.store("music", &[memory("m", "Tune it", json!({}))]);
+    let there = root.path().to_str().unwrap();
+    home.run(&["--root", there, "connect", "codex", "claude-code", "--yes"])
+        .ok();
+    let waits = "the session hook waits for your trust";
+    let untrusted = report(&home, &root);
+    assert!(
+        untrusted.contains(waits) && untrusted.contains("open `/hooks` in Codex"),
+        "{untrusted}"
+    );
+    assert!(
+        !untrusted.contains("Codex        connected, session hook on"),
+        "{untrusted}"
+    );
+    let plain = home.read(".codex/config.toml");
+    let hooks = home.path(".codex/hooks.json");
+    let hooks = hooks.to_str().unwrap();
+    let state = |event: &str, entry: u32, hook: u32, rest: &str| {
+        let key = format!("{hooks}:{event}:{entry}:{hook}");
+        home.write(
+            ".codex/config.toml",
+            &format!("{plain}\n[hooks.state.\"{key}\"]\n{rest}\n"),
+        );
+        report(&home, &root)
+    };
+    let hash = "trusted_hash = \"sha256:5b46\"";
+    let trusted = state("session_start", 0, 0, hash);
+    assert!(
+        !trusted.contains(waits) && trusted.contains("session hook on"),
+        "{trusted}"
+    );
+    // Another event, another place, and an entry without a hash.
+    for (event, entry, hook, rest) in [
+        ("user_prompt_submit", 0, 0, hash),
+        ("session_start", 1, 0, hash),
+        ("session_start", 0, 1, hash),
+        ("session_start", 0, 0, "enabled = true"),
+    ] {
+        let report = state(event, entry, hook, rest);
+        assert!(
+            report.contains(waits),
+            "{event} {entry} {hook} {rest}: {report}"
+        );
+    }
+    let off = state("session_start", 0, 0, &format!("{hash}\nenabled = false"));
+    assert!(off.contains("the session hook is switched off"), "{off}");
+    home.write(
+        ".codex/config.toml",
+        &format!("{plain}\n[features]\nhooks = false\n"),
+    );
+    let off = report(&home, &root);
+    assert!(off.contains("the session hook is switched off"), "{off}");
+    // After somebody else's, it is the second one.
+    home.write(".codex/config.toml", &plain);
+    let mut settings = home.json(".codex/hooks.json");
+    let other = json!({ "hooks": [{ "type": "command", "command": "other" }] });
+    let list = settings["hooks"]["SessionStart"].as_array_mut().unwrap();
+    list.insert(0, other);
+    home.write(".codex/hooks.json", &settings.to_string());
+    assert!(state("session_start", 0, 0, hash).contains(waits));
+    assert!(!state("session_start", 1, 0, hash).contains(waits));
+
+    let ignored = "so the session hook in them is ignored";
+    home.run(&["--root", there, "connect", "droid", "--yes"])
+        .ok();
+    assert!(!report(&home, &root).contains(ignored));
+    home.write(".factory/hooks.json", "{\"hooks\":{}}");
+    assert!(report(&home, &root).contains(ignored));
+    let entries = home.json(".factory/settings.json")["hooks"].clone();
+    home.write(".factory/hooks.json", &entries.to_string());
+    assert!(!report(&home, &root).contains(ignored));
+
+    let claude = "`disableAllHooks` keeps the session hook from running";
+    assert!(!report(&home, &root).contains(claude));
+    let mut settings = home.json(".claude/settings.json");
+    settings["disableAllHooks"] = json!(true);
+    home.write(".claude/settings.json", &settings.to_string());
+    assert!(report(&home, &root).contains(claude));
+}
+
+#[test]
+fn a_missing_rule_against_writing_is_reported() {
+    let (home, root) = (Home::new(), Root::new());
+    root.store("music", &[memory("m", "Tune it", json!({}))]);
+    let there = root.path().to_str().unwrap();
+    let missing = "no rule keeps its file tools from writing below";
+    home.write(".claude.json", "{}");
+    assert!(
+        !report(&home, &root).contains(missing),
+        "it is not connected"
+    );
+    home.run(&["--root", there, "connect", "claude-code", "--yes"])
+        .ok();
+    assert!(!report(&home, &root).contains(missing));
+    let mut settings = home.json(".claude/settings.json");
+    settings["permissions"]["deny"] = json!(["Edit(~/other/**)"]);
+    home.write(".claude/settings.json", &settings.to_string());
+    assert!(report(&home, &root).contains(missing));
+}

@@ -483,14 +483,6 @@ fn broken_stores_and_settings_print_one_line() {
     .unwrap();
     assert!(whole(&garbage).err.starts_with("ack-memory hook: "));
 
-    let settings = Root::samples();
-    std::fs::write(settings.path().join("config.toml"), "nonsense").unwrap();
-    let outcome = whole(&settings);
-    assert!(
-        outcome.out.is_empty() && outcome.err.contains("config.toml"),
-        "{outcome:?}"
-    );
-
     // The others are shown, with a note about the one that is not.
     let mixed = Root::samples();
     std::fs::write(
@@ -522,6 +514,147 @@ fn broken_stores_and_settings_print_one_line() {
         (Some(0), true),
         "{alone:?}"
     );
+}
+
+#[test]
+fn a_person_reads_why_a_session_has_no_memories() {
+    let settings = Root::samples();
+    let file = settings.path().join("config.toml");
+    std::fs::write(&file, "[limits]\nresults = \"many\"\n").unwrap();
+    let garbage = Root::new();
+    let store = garbage.scope_folder("p").join("memory.db");
+    std::fs::write(&store, vec![0xA5; 4096]).unwrap();
+    let asked = |root: &Root, client: &str, hook: &str, sent: Value| {
+        let arguments = ["hook", hook, "--client", client];
+        let outcome = ack_with_input(root.path(), &arguments, sent.to_string().as_bytes());
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert_eq!(outcome.err.lines().count(), 1, "{outcome:?}");
+        outcome.out
+    };
+    for (root, named) in [(&settings, &file), (&garbage, &store)] {
+        for client in ["claude-code", "codex", "gemini", "qwen", "droid"] {
+            let sent = event(root.path(), "startup");
+            let out = asked(root, client, "session-start", sent);
+            let answer: Value = serde_json::from_str(&out).unwrap();
+            let members = answer.as_object().unwrap();
+            assert_eq!(members.keys().collect::<Vec<_>>(), ["systemMessage"]);
+            let line = answer["systemMessage"].as_str().unwrap();
+            let start = "ack-memory: no memories in this session: ";
+            assert!(line.starts_with(start) && !line.contains('\n'), "{line}");
+            assert!(line.contains(named.to_str().unwrap()), "{client}: {line}");
+        }
+        // These show their user no such line, and nobody reads one at each prompt.
+        let sent = event(root.path(), "startup");
+        assert_eq!(asked(root, "cursor", "session-start", sent.clone()), "{}\n");
+        assert_eq!(asked(root, "copilot", "session-start", sent), "");
+        let prompt = json!({ "prompt": "why does the migration wait for a lock" });
+        assert_eq!(asked(root, "claude-code", "user-prompt", prompt), "");
+    }
+    // What to do about the settings.
+    let line = message(start(settings.path(), &event(settings.path(), "clear"))).unwrap();
+    assert!(line.contains("config edit"), "{line}");
+    // Somebody without memories misses none.
+    assert_eq!(start(Root::new().path(), &json!({ "cwd": "/" })).out, "");
+}
+
+#[test]
+fn the_queue_is_mentioned_once_in_a_session() {
+    let root = Root::new();
+    let old = json!({ "status": "staging", "created_at": "2026-01-01T00:00:00Z" });
+    root.store("p", &[memory("a", "A", json!({})), memory("b", "B", old)]);
+    let folder = project(&root, "p", "main");
+    for (client, sources) in [
+        ("claude-code", ["startup", "clear", "compact", "resume"]),
+        ("codex", ["startup", "clear", "compact", "resume"]),
+        ("gemini", ["startup", "clear", "compress", "resume"]),
+    ] {
+        for source in sources {
+            let sent = event(&folder, source).to_string();
+            let arguments = ["hook", "session-start", "--client", client];
+            let line = message(ack_with_input(root.path(), &arguments, sent.as_bytes()));
+            assert_eq!(line.is_some(), source == "startup", "{client} {source}");
+        }
+    }
+}
+
+#[test]
+fn a_subagent_gets_titles_under_its_own_event() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    // As Claude Code 2.1 and Codex 0.171 send it.
+    let claude = json!({ "session_id": "7399", "transcript_path": "/t.jsonl", "cwd": folder,
+        "prompt_id": "5865", "agent_id": "a2ae", "agent_type": "general-purpose",
+        "hook_event_name": "SubagentStart" });
+    let codex = json!({ "session_id": "01a2", "turn_id": "01a3", "transcript_path": "/t.jsonl",
+        "cwd": folder, "hook_event_name": "SubagentStart", "model": "m",
+        "permission_mode": "bypassPermissions", "agent_id": "01a4", "agent_type": "default" });
+    let resumed = added(start(root.path(), &event(&folder, "resume")));
+    for sent in [claude, codex] {
+        let answer = start(root.path(), &sent).json();
+        assert_eq!(answer.as_object().unwrap().len(), 1, "{answer}");
+        let inner = &answer["hookSpecificOutput"];
+        assert_eq!(inner["hookEventName"], "SubagentStart");
+        let text = inner["additionalContext"].as_str().unwrap();
+        assert_eq!((ids(text).len(), text), (3, resumed.as_str()));
+        assert!(ack_api::text::tokens(text) <= 300, "{text}");
+    }
+}
+
+#[test]
+fn input_with_a_byte_order_mark_is_read() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    let sent = event(&folder, "startup").to_string();
+    let alone = ack_with_input(root.path(), &["hook", "session-start"], sent.as_bytes());
+    let marked = format!("\u{feff}{sent}");
+    let marked = ack_with_input(root.path(), &["hook", "session-start"], marked.as_bytes());
+    assert_eq!((&marked.out, marked.err.as_str()), (&alone.out, ""));
+}
+
+#[test]
+fn cursor_gets_a_text_once_if_it_also_runs_the_hook_of_claude_code() {
+    let root = Root::samples();
+    let folder = project(&root, "ledger-api", "main");
+    let home = crate::connect::Home::new();
+    let sent = json!({ "hook_event_name": "sessionStart", "conversation_id": "c",
+        "cursor_version": "2.4", "workspace_roots": [folder] });
+    let call = |client: &str, sent: &Value, is_cursor: bool| {
+        let mut command = home.prepared(binary());
+        if is_cursor {
+            command.env("CURSOR_VERSION", "2.4");
+        }
+        command.arg("--root").arg(root.path());
+        let hook = ["hook", "session-start", "--client", client];
+        let mut child = command
+            .args(hook)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(sent.to_string().as_bytes()).unwrap();
+        drop(pipe);
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    let here = folder.to_str().unwrap();
+    let claude = event(&folder, "startup");
+    home.run(&["connect", "claude-code", "--yes"]).ok();
+    assert!(call("claude-code", &sent, false).contains("ledger-api"));
+    for place in [
+        &["connect", "cursor", "--yes"][..],
+        &["connect", "cursor", "--here", "--yes"],
+    ] {
+        home.run(&[&["-C", here][..], place].concat()).ok();
+        // Cursor's input, or its variables with an input of Claude Code's form.
+        assert_eq!(call("claude-code", &sent, false), "", "{place:?}");
+        assert_eq!(call("claude-code", &claude, true), "", "{place:?}");
+        assert!(call("cursor", &sent, true).contains("ledger-api"));
+        // Claude Code itself.
+        assert!(call("claude-code", &claude, false).contains("ledger-api"));
+        let undo: Vec<&str> = place.iter().map(|word| word.trim()).collect();
+        let undo = [&["-C", here, "disconnect"][..], &undo[1..]].concat();
+        home.run(&undo).ok();
+    }
 }
 
 #[test]

@@ -112,6 +112,47 @@ fn about(id: &str, file: &str, rest: Value) -> Value {
 }
 
 #[test]
+fn copilot_gets_memories_about_a_file_in_its_own_format() {
+    let desk = Desk::new(&[about("rounding", "src/pay.rs", json!({}))]);
+    let hook = ["pre-tool-use", "--client", "copilot"];
+    let path = desk.top.join("src/pay.rs");
+    let sent = |session: &str, tool: &str, arguments: Value| {
+        json!({ "sessionId": session, "timestamp": 1_795_761_887_847_i64, "cwd": desk.top,
+            "toolName": tool, "toolArgs": arguments })
+    };
+    let edit = json!({ "path": path, "old_str": "a", "new_str": "b" });
+    for (session, tool, arguments, is_told) in [
+        ("s", "bash", json!({ "command": "ls src/pay.rs" }), false),
+        ("s", "view", json!({ "path": path }), false),
+        ("s", "edit", edit.clone(), true),
+        ("s", "edit", edit.clone(), false),
+        (
+            "t",
+            "create",
+            json!({ "path": path, "file_text": "x" }),
+            true,
+        ),
+        ("u", "edit", json!(edit.to_string()), true),
+    ] {
+        let outcome = desk.call(&hook, &sent(session, tool, arguments));
+        assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""));
+        if !is_told {
+            assert_eq!(outcome.out, "", "{session} {tool}");
+            continue;
+        }
+        let answer: Value = serde_json::from_str(&outcome.out).unwrap();
+        assert_eq!(answer.as_object().unwrap().len(), 1, "{answer}");
+        let text = answer["additionalContext"].as_str().unwrap();
+        assert_eq!(ids(text), ["rounding"], "{text}");
+    }
+    // A cleared session is told again.
+    let start = json!({ "sessionId": "s", "cwd": desk.top, "source": "new" });
+    desk.call(&["session-start", "--client", "copilot"], &start)
+        .ok();
+    assert_ne!(desk.call(&hook, &sent("s", "edit", edit)).out, "");
+}
+
+#[test]
 fn memories_about_a_file_are_shown_once_per_session() {
     let desk = Desk::new(&[about(
         "rounding",
@@ -332,7 +373,7 @@ fn other_tools_hosts_and_broken_input_get_no_output() {
         assert!(outcome.err.lines().count() <= 1);
     }
     let gemini = desk.edit("s", "src/a.rs");
-    for client in ["gemini", "cursor", "copilot"] {
+    for client in ["gemini", "cursor", "droid"] {
         let outcome = desk.call(&["pre-tool-use", "--client", client], &gemini);
         assert_eq!(
             (outcome.code, outcome.out.as_str()),
@@ -391,7 +432,7 @@ fn connect_adds_the_edit_hook_and_disconnect_removes_it() {
         home.run(&["disconnect", client, "--yes"]).ok();
         assert_eq!(home.read(file), own, "{client}");
     }
-    for client in ["gemini", "cursor", "copilot"] {
+    for client in ["gemini", "cursor", "droid"] {
         let home = Home::new();
         home.run(&["connect", client, "--yes", "--edit-hook"]).ok();
         let any = fingerprint(home.0.path()).into_keys().any(|path: PathBuf| {

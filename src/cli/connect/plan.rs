@@ -11,6 +11,7 @@ use crate::config::SettingsError;
 use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
 use crate::connect::file::{self, FileAction, FileChange};
 use crate::connect::runner::Runner;
+use crate::connect::status::{Start, status};
 use crate::connect::{Allowed, Client, ClientFile, ClientPlaces, Extras, Launch, NAME, json, ours};
 use crate::offer::Offer;
 use crate::toolset::{OfferedTool, ToolsetPreset};
@@ -42,8 +43,11 @@ impl ConnectPlan {
         action: FileAction,
     ) -> Result<Self, CliError> {
         let launch = launch(config, entry.surface)?;
-        let extras = extras(config, entry)?;
         let places = places(config, entry.here)?;
+        let extras = Extras {
+            former_roots: connected_root(client, &places).into_iter().collect(),
+            ..extras(config, entry)?
+        };
         let files = files(client, &places, &launch, &extras)?;
         let changes = plan(&files, action)?;
         let mut warnings = if changes.is_empty() {
@@ -51,6 +55,7 @@ impl ConnectPlan {
         } else {
             warnings(config, client, entry, &places, &files, &extras)
         };
+        warnings.extend(client.no_hook(entry.hooks()));
         warnings.extend(changes.iter().filter_map(FileChange::other_names));
         let changed: Vec<ClientFile> = files
             .into_iter()
@@ -170,7 +175,7 @@ fn duplicate_warnings(
         ..places.clone()
     };
     let mut found = Vec::new();
-    for path in client.plugin_files(&project) {
+    for path in client.settings_files(&project) {
         let settings = settings(&path).unwrap_or_default();
         if let Some(plugin) = ours::enabled_plugin(&settings) {
             found.push(format!(
@@ -274,7 +279,22 @@ pub fn extras(config: &Config, args: &EntryArgs) -> Result<Extras, CliError> {
             (false, true) => Allowed::Server,
             (false, false) => Allowed::Tools(offers_own_tools()),
         },
+        root: root(config),
+        former_roots: Vec::new(),
     })
+}
+
+/// The root of the memories and their decisions. A single database has none.
+pub fn root(config: &Config) -> Option<PathBuf> {
+    config.db.is_none().then(|| config.root.value.clone())
+}
+
+/// The root that a client's present entry names, if any.
+pub fn connected_root(client: Client, places: &ClientPlaces) -> Option<PathBuf> {
+    match status(client, places)?.starts? {
+        Start::Program(entry) => entry.flag("--root").map(PathBuf::from),
+        Start::Address(_) | Start::Unknown => None,
+    }
 }
 
 /// How to start this program, with the effective settings as flags, because clients pass on few
@@ -347,8 +367,8 @@ pub fn places(config: &Config, here: bool) -> Result<ClientPlaces, CliError> {
     })
 }
 
-/// Whether Claude Code's settings also call a hook. Then the plugin's hook does nothing.
-pub fn settings_call_hook(config: &Config, hook: &str) -> bool {
+/// Whether a client's settings call a hook: the user's, or the project's.
+pub fn settings_call_hook(config: &Config, client: Client, hook: &str) -> bool {
     let Ok(places) = places(config, true) else {
         return false;
     };
@@ -358,7 +378,7 @@ pub fn settings_call_hook(config: &Config, hook: &str) -> bool {
             .and_then(|text| json::value(&text));
         settings.is_some_and(|settings| ours::calls_hook(&settings, hook))
     };
-    Client::ClaudeCode.plugin_files(&places).iter().any(calls)
+    client.settings_files(&places).iter().any(calls)
 }
 
 pub fn files(

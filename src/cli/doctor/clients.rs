@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::checks::{DoctorFinding, Level, with_tilde};
 use crate::config::{Config, ENV_DB, ENV_ROOT};
-use crate::connect::status::{ProgramEntry, Start, Status, status};
+use crate::connect::ours::write_rule;
+use crate::connect::status::{HookState, ProgramEntry, Start, Status, status};
 use crate::connect::{Client, ClientPlaces};
 use crate::scope::same_file::is_same;
 use ack_sys::files::expand_home;
@@ -32,6 +33,8 @@ fn one_client(client: Client, status: &Status, config: &Config) -> Vec<DoctorFin
     // Nothing is known about an entry in a file that cannot be read.
     if status.problems.iter().all(|(path, _)| *path != status.file) {
         found.insert(0, connection(client, &title, status, config));
+        found.extend(hook_that_never_runs(client, &title, status));
+        found.extend(unprotected(client, &title, status, config));
     }
     for one in found.iter_mut().skip(1) {
         one.subject.clear();
@@ -39,12 +42,60 @@ fn one_client(client: Client, status: &Status, config: &Config) -> Vec<DoctorFin
     found
 }
 
+/// A hook that is set up and never runs: sessions start without memories, and nobody says so.
+fn hook_that_never_runs(client: Client, title: &str, status: &Status) -> Option<DoctorFinding> {
+    let (message, advice) = match status.hook? {
+        HookState::On | HookState::Missing => return None,
+        HookState::Untrusted => (
+            "the session hook waits for your trust, so sessions start without memories",
+            format!("open `/hooks` in {title} and trust it"),
+        ),
+        HookState::Overruled => (
+            "there is a hooks.json next to the settings, so the session hook in them is ignored",
+            "move the entry to hooks.json".to_owned(),
+        ),
+        HookState::SwitchedOff if client == Client::Codex => (
+            "the session hook is switched off, so sessions start without memories",
+            format!("open `/hooks` in {title}, or look at `[features]` in its config.toml"),
+        ),
+        HookState::SwitchedOff => (
+            "`disableAllHooks` keeps the session hook from running",
+            format!("remove it from the settings of {title}"),
+        ),
+    };
+    Some(DoctorFinding::new(Level::Warning, title, message).advise(advice))
+}
+
+/// A connected client whose own tools may write below the root that it serves, although the client
+/// has rules against that.
+fn unprotected(
+    client: Client,
+    title: &str,
+    status: &Status,
+    config: &Config,
+) -> Option<DoctorFinding> {
+    let (denied, home) = (status.denied.as_ref()?, config.home.as_deref()?);
+    let Some(Start::Program(entry)) = &status.starts else {
+        return None;
+    };
+    let served = served_by(entry, config);
+    let rule = write_rule(&served.path, home).filter(|_| !served.is_database)?;
+    if denied.contains(&rule) {
+        return None;
+    }
+    let root = with_tilde(&served.path, Some(home));
+    let message = format!("no rule keeps its file tools from writing below {root}");
+    let finding = DoctorFinding::new(Level::Warning, title, message);
+    Some(finding.run(&format!("connect {}", client.name())))
+}
+
 fn connection(client: Client, title: &str, status: &Status, config: &Config) -> DoctorFinding {
     let connect = &format!("connect {}", client.name());
     let hook = match status.hook {
-        Some(true) => ", session hook on",
-        Some(false) => ", session hook off",
-        None => "",
+        Some(HookState::On) => ", session hook on",
+        Some(HookState::Missing) => ", session hook off",
+        // The next finding says more.
+        Some(HookState::Untrusted | HookState::SwitchedOff | HookState::Overruled) | None => "",
     };
     let entry = match &status.starts {
         None => {
