@@ -6,7 +6,8 @@
 //! a text and remove them again, and leave every other byte as it was. [`mod@file`] plans, shows
 //! and writes changes, `undo` undoes them, and `real_file` says where they are written. [`ours`]
 //! recognises our own entries, [`runner`] a start by `npx` or the like. [`status`] says what a
-//! client's files contain. Nothing here runs a program.
+//! client's files contain, [`unreviewed`] what else puts text into its sessions. Nothing here runs a
+//! program.
 
 mod backup;
 mod client;
@@ -20,6 +21,7 @@ pub mod runner;
 pub mod status;
 pub mod toml;
 mod undo;
+pub mod unreviewed;
 pub mod yaml;
 
 pub use self::error::ConnectError;
@@ -245,6 +247,14 @@ pub struct ClientPlaces {
     pub codex: Option<PathBuf>,
     /// `COPILOT_HOME`.
     pub copilot: Option<PathBuf>,
+}
+
+impl ClientPlaces {
+    /// Claude Code's folder for its settings and sessions.
+    pub fn claude_folder(&self) -> PathBuf {
+        let usual = || self.home.join(".claude");
+        self.claude.clone().unwrap_or_else(usual)
+    }
 }
 
 /// How the server and its hooks are started.

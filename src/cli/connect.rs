@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::connect::file::{self, FileAction, FileChange};
 use crate::connect::{Client, Extras, Launch, NAME};
 
-pub use self::plan::{ConnectPlan, installed, places, repository, settings_call_hook};
+pub use self::plan::{ConnectPlan, installed, places, repository, settings_call_hook, unreviewed};
 use self::plan::{
     carry_out, connected_root, extras, files, launch, next_step, plan, root, warnings,
 };

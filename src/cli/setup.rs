@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{EntryArgs, SetupArgs};
 use super::command::{SHELL, command};
-use super::connect::{ConnectPlan, installed};
+use super::connect::{ConnectPlan, installed, places, unreviewed};
 use super::output::{write_err, write_out, write_plain};
 use super::render::{count, lines};
 use super::scopes::discover::{free_name, store_json, store_line, with_tilde};
@@ -72,12 +72,12 @@ pub fn run(config: &Config, args: &SetupArgs, json: bool) -> Result<(), CliError
     };
     let stores = setup.stores()?;
     let clients = setup.clients()?;
+    let unreviewed = setup.unreviewed()?;
     let query = setup.query()?;
     let failed = setup.failed;
     if json {
         let failed: Vec<_> = failed.iter().map(Diagnostic::body).collect();
-        let answer =
-            json!({ "stores": stores, "clients": clients, "query": query, "failed": failed });
+        let answer = json!({ "stores": stores, "clients": clients, "unreviewed": unreviewed, "query": query, "failed": failed });
         return write_out(&(serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"));
     }
     failed.into_iter().next().map_or(Ok(()), Err)
@@ -224,6 +224,28 @@ impl Setup<'_> {
         if entries.is_empty() {
             let list = command("connect --help");
             self.say(&format!("  none found; `{list}` lists the known ones\n"))?;
+        }
+        Ok(entries)
+    }
+
+    /// Says what else puts memories into the clients' sessions that nobody reviewed.
+    fn unreviewed(&self) -> Result<Vec<Value>, CliError> {
+        let places = places(self.config, false)?;
+        let mut entries = Vec::new();
+        for client in installed(self.config)? {
+            for other in unreviewed(self.config, client, &places) {
+                if entries.is_empty() {
+                    self.say("\n")?;
+                    self.say("Also in their sessions, without review\n")?;
+                }
+                self.say(&format!("  {}: {}\n", client.name(), other.what))?;
+                if let Some(advice) = &other.advice {
+                    self.say(&format!("    {advice}\n"))?;
+                }
+                entries.push(json!({
+                    "client": client.name(), "what": other.what, "advice": other.advice,
+                }));
+            }
         }
         Ok(entries)
     }

@@ -70,6 +70,8 @@ pub struct Curator {
     pub actor: String,
     /// The clock.
     pub clock: fn() -> jiff::Timestamp,
+    /// What they should know first, in a sentence.
+    pub notice: Option<String>,
 }
 
 /// A server that listens but does not answer yet.
@@ -204,6 +206,7 @@ mod tests {
         let curator = Curator {
             actor: "human:ana".to_owned(),
             clock: jiff::Timestamp::now,
+            notice: None,
         };
         listen_within(desk, curator, limits).unwrap()
     }

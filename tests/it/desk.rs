@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -30,8 +30,13 @@ impl Desk {
 
     /// A desk with more arguments.
     pub fn open_with(root: &Root, more: &[&str]) -> Self {
+        Self::open_by(binary(), root, more)
+    }
+
+    /// A desk by a program with its own environment.
+    fn open_by(mut program: Command, root: &Root, more: &[&str]) -> Self {
         fs::write(root.path().join("curator-token"), OWNER).unwrap();
-        let mut child = binary()
+        let mut child = program
             .env("ACK_MEM_CURATOR_TOKEN", OWNER)
             .env("USER", "ana")
             .arg("--root")
@@ -468,4 +473,26 @@ fn the_desk_needs_a_terminal_or_the_owners_token() {
     let outcome = crate::cli::ack(root.path(), &["review", "--browser"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);
     assert!(!outcome.err.contains("http://"), "{}", outcome.err);
+}
+
+#[test]
+fn the_page_says_that_agents_see_more_than_what_is_approved() {
+    let root = Root::new();
+    crate::curate::staged(&root, "p", 1);
+    let home = crate::connect::Home::new();
+    home.write(".claude.json", "{}");
+    let notice = || {
+        let desk = Desk::open_by(home.prepared(binary()), &root, &[]);
+        let session = desk.enter();
+        desk.ask(&session, "/summary", json!({})).json()["notice"].clone()
+    };
+    assert_eq!(notice(), Value::Null);
+    home.write(".claude/projects/-p/memory/MEMORY.md", "- a");
+    let said = notice();
+    let said = said.as_str().unwrap();
+    assert!(
+        said.contains("1 other source puts memories that nobody reviewed")
+            && said.contains("doctor`"),
+        "{said}"
+    );
 }

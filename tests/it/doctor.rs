@@ -414,6 +414,83 @@ fn a_hook_that_its_client_does_not_run_is_reported() {
 }
 
 #[test]
+fn what_enters_sessions_without_review_is_reported() {
+    let (home, root) = (Home::new(), Root::new());
+    root.store("music", &[memory("m", "Tune it", json!({}))]);
+    home.write(".claude.json", "{}");
+    home.write(".cursor/mcp.json", "{}");
+    let none = report(&home, &root);
+    assert!(!none.contains("nobody reviewed"), "{none}");
+    // What records and what only answers is not the same as what adds text.
+    let worker = "bun /h/.claude/plugins/cache/thedotmack/claude-mem/13.1/scripts/worker.cjs";
+    let hook = |event: &str, command: &str| json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command }] }] } });
+    home.write(
+        ".claude/settings.json",
+        &hook("PostToolUse", worker).to_string(),
+    );
+    assert!(!report(&home, &root).contains("nobody reviewed"));
+    for (name, settings, said) in [
+        (
+            ".claude/settings.json",
+            hook("SessionStart", worker),
+            "a hook of claude-mem in ~/.claude/settings.json adds memories that nobody reviewed",
+        ),
+        (
+            ".claude/settings.json",
+            hook("UserPromptSubmit", "/opt/bin/icm hook prompt"),
+            "a hook of icm in ~/.claude/settings.json adds memories that nobody reviewed",
+        ),
+        (
+            ".claude/settings.json",
+            json!({ "enabledPlugins": { "claude-mem@thedotmack": true, "ack-memory@x": true } }),
+            "the plugin claude-mem@thedotmack, enabled in ~/.claude/settings.json, adds",
+        ),
+        (
+            ".claude.json",
+            json!({ "mcpServers": { "memory": { "command": "npx", "args": ["-y", "x"] },
+                "ack-memory": { "command": "ack-memory", "args": ["serve"] } } }),
+            "the server `memory` in ~/.claude.json answers with memories that nobody reviewed",
+        ),
+        (
+            ".cursor/mcp.json",
+            json!({ "mcpServers": { "kb": { "command": "uvx", "args": ["basic-memory", "mcp"] } } }),
+            "the server `kb` in ~/.cursor/mcp.json answers with memories that nobody reviewed",
+        ),
+        (
+            ".mcp.json",
+            json!({ "mcpServers": { "m": { "url": "https://mcp.mem0.ai/mcp" } } }),
+            "the server `m` in ~/.mcp.json answers with memories that nobody reviewed",
+        ),
+    ] {
+        let before = fs::read_to_string(home.path(name)).unwrap_or_default();
+        home.write(name, &settings.to_string());
+        let report = report(&home, &root);
+        let flat = report.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(flat.matches(said).count(), 1, "{said}: {report}");
+        assert_eq!(flat.matches("nobody reviewed").count(), 1, "{report}");
+        home.write(name, if before.is_empty() { "{}" } else { &before });
+    }
+    // Claude Code's own notes.
+    home.write(".claude/settings.json", "{}");
+    let auto_memory = "its auto-memory is on: what it noted about 2 projects";
+    home.write(".claude/projects/-a/session.jsonl", "{}");
+    assert!(!report(&home, &root).contains("its auto-memory is on"));
+    home.write(".claude/projects/-a/memory/MEMORY.md", "- a");
+    home.write(".claude/projects/-b/memory/tests.md", "- b");
+    assert!(report(&home, &root).contains(auto_memory));
+    for settings in [
+        json!({ "autoMemoryEnabled": false }),
+        json!({ "env": { "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1" } }),
+    ] {
+        home.write(".claude/settings.json", &settings.to_string());
+        assert!(
+            !report(&home, &root).contains("its auto-memory is on"),
+            "{settings}"
+        );
+    }
+}
+
+#[test]
 fn a_missing_rule_against_writing_is_reported() {
     let (home, root) = (Home::new(), Root::new());
     root.store("music", &[memory("m", "Tune it", json!({}))]);

@@ -246,3 +246,28 @@ fn the_stores_of_many_projects_are_added() {
     let stores = again["stores"].as_array().unwrap();
     assert!(stores.iter().all(|store| store["action"] == "there"));
 }
+
+#[test]
+fn setup_says_what_else_enters_sessions_without_review() {
+    let home = home();
+    let shown = run(&mut command(&home, &["setup", "--dry-run"])).ok();
+    assert!(!shown.contains("without review"), "{shown}");
+    let gemini = r#"{ "mcpServers": { "memory": { "command": "docker" } } }"#;
+    home.write(".gemini/settings.json", gemini);
+    home.write(".claude/projects/-src-shop/memory/MEMORY.md", "- tabs");
+    let shown = run(&mut command(&home, &["setup", "--dry-run"])).ok();
+    let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Also in their sessions, without review",
+        "claude-code: its auto-memory is on: what it noted about 1 project is in its sessions",
+        "gemini: the server `memory` in ~/.gemini/settings.json answers with memories",
+    ] {
+        assert!(flat.contains(part), "{part}: {shown}");
+    }
+    let answer = run(&mut command(&home, &["setup", "--dry-run", "--json"])).json();
+    assert_eq!(
+        answer["unreviewed"].as_array().unwrap().len(),
+        2,
+        "{answer}"
+    );
+}

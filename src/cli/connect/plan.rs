@@ -12,6 +12,7 @@ use crate::config::{Config, ENV_DB, ENV_ROOT, Source};
 use crate::connect::file::{self, FileAction, FileChange};
 use crate::connect::runner::Runner;
 use crate::connect::status::{Start, status};
+use crate::connect::unreviewed::{self, Unreviewed};
 use crate::connect::{Allowed, Client, ClientFile, ClientPlaces, Extras, Launch, NAME, json, ours};
 use crate::offer::Offer;
 use crate::toolset::{OfferedTool, ToolsetPreset};
@@ -365,6 +366,17 @@ pub fn places(config: &Config, here: bool) -> Result<ClientPlaces, CliError> {
         codex: variable("CODEX_HOME"),
         copilot: variable("COPILOT_HOME"),
     })
+}
+
+/// What else puts memories into a client's sessions, in the current project, that nobody reviewed.
+pub fn unreviewed(config: &Config, client: Client, places: &ClientPlaces) -> Vec<Unreviewed> {
+    let places = ClientPlaces {
+        project: Some(repository(config)),
+        ..places.clone()
+    };
+    let is_off = std::env::var("CLAUDE_CODE_DISABLE_AUTO_MEMORY")
+        .is_ok_and(|value| !unreviewed::is_empty_or_no(&value));
+    unreviewed::unreviewed(client, &places, !is_off)
 }
 
 /// Whether a client's settings call a hook: the user's, or the project's.

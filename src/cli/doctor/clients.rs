@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::checks::{DoctorFinding, Level, with_tilde};
+use crate::cli::connect::unreviewed;
 use crate::config::{Config, ENV_DB, ENV_ROOT};
 use crate::connect::ours::write_rule;
 use crate::connect::status::{HookState, ProgramEntry, Start, Status, status};
@@ -16,11 +17,16 @@ pub fn clients(config: &Config, places: &ClientPlaces, installed: &[Client]) -> 
         .into_iter()
         .filter_map(|client| Some((client, status(client, places)?)))
         .filter(|(client, status)| installed.contains(client) || status.starts.is_some())
-        .flat_map(|(client, status)| one_client(client, &status, config))
+        .flat_map(|(client, status)| one_client(client, &status, places, config))
         .collect()
 }
 
-fn one_client(client: Client, status: &Status, config: &Config) -> Vec<DoctorFinding> {
+fn one_client(
+    client: Client,
+    status: &Status,
+    places: &ClientPlaces,
+    config: &Config,
+) -> Vec<DoctorFinding> {
     let title = title(client.name());
     let home = config.home.as_deref();
     let problem = |(path, reason): &(PathBuf, String)| {
@@ -36,6 +42,16 @@ fn one_client(client: Client, status: &Status, config: &Config) -> Vec<DoctorFin
         found.extend(hook_that_never_runs(client, &title, status));
         found.extend(unprotected(client, &title, status, config));
     }
+    found.extend(unreviewed(config, client, places).into_iter().map(|other| {
+        let level = if other.is_unasked {
+            Level::Warning
+        } else {
+            Level::Note
+        };
+        let mut finding = DoctorFinding::new(level, &title, other.what);
+        finding.advice.extend(other.advice);
+        finding
+    }));
     for one in found.iter_mut().skip(1) {
         one.subject.clear();
     }

@@ -14,9 +14,12 @@ use super::finish::{ReturnOptions, finish};
 use super::terminal::Typed;
 use super::unwritten;
 use crate::cli::caller::Caller;
+use crate::cli::command::command;
+use crate::cli::connect;
 use crate::cli::error::CliError;
 use crate::cli::output::{write_err, write_plain};
 use crate::cli::signals;
+use crate::config::Config;
 use crate::curate::ReviewSession;
 use crate::desk::Desk;
 use crate::desk::choice::count_text;
@@ -40,6 +43,7 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
     let curator = Curator {
         actor: session.actor.clone(),
         clock: jiff::Timestamp::now,
+        notice: unreviewed_elsewhere(caller.config),
     };
     let listener = listen(desk, curator).map_err(io)?;
     let access = listener.access();
@@ -76,6 +80,26 @@ pub fn show(caller: Caller<'_>, desk: Desk, session: &ReviewSession) -> Result<(
             write_plain(&format!("{memories} decided\n"))
         }
     }
+}
+
+/// That agents see more than what is approved on this page, if other programs see to that.
+fn unreviewed_elsewhere(config: &Config) -> Option<String> {
+    let places = connect::places(config, false).ok()?;
+    let installed = connect::installed(config).ok()?;
+    let all = installed
+        .into_iter()
+        .flat_map(|client| connect::unreviewed(config, client, &places));
+    let unasked = all.filter(|other| other.is_unasked).count() as u64;
+    let put = match unasked {
+        0 => return None,
+        1 => "1 other source puts".to_owned(),
+        many => format!("{many} other sources put"),
+    };
+    let doctor = command("doctor");
+    Some(format!(
+        "Agents see more than what you approve here: {put} memories that nobody reviewed into \
+         their sessions. `{doctor}` names them."
+    ))
 }
 
 /// Makes an address, opens it, and prints it.

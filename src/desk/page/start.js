@@ -32,6 +32,9 @@ async function begin() {
   const queue = await ask("queue", { view: state.view, count: WINDOW });
   state.queue = queue;
   await show(queue.entries[0]?.number ?? null);
+  if (summary.notice) {
+    say(summary.notice);
+  }
   setInterval(alive, ALIVE);
 }
 

@@ -160,6 +160,8 @@ pub struct Summary {
     pub head: Head,
     /// The last choices.
     pub recent: Vec<Recent>,
+    /// What the curator should know first.
+    pub notice: Option<String>,
     /// A number that increases with every change.
     pub revision: u64,
 }

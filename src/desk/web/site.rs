@@ -326,6 +326,7 @@ impl ReviewSite {
             queue: desk.queue(),
             head: desk.head(),
             recent: desk.recent(),
+            notice: self.curator.notice.clone(),
             revision: self.revision.load(Ordering::Relaxed),
         }
     }
